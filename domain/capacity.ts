@@ -1,5 +1,5 @@
 /** What the nodes of a zone offer, and whether they could bear the loss of one. Pure. */
-import { type Evacuee, findHomeless } from './evacuation.ts'
+import { type Evacuee, findUnplaceable } from './evacuation.ts'
 import { type Candidate, rankNodes, type Room } from './placement.ts'
 
 export interface OfferedPlan extends Room {
@@ -95,7 +95,7 @@ function hasHeadroom(
   return (
     largest !== undefined &&
     others.length > 0 &&
-    findHomeless({ node: largest.node, zone }, guestsOf(largest.node), others).length === 0
+    findUnplaceable({ node: largest.node, zone }, guestsOf(largest.node), others).length === 0
   )
 }
 

@@ -21,12 +21,12 @@ export interface SpreadGroup extends Omit<Apartness, 'members'> {
 /** Those of the guests for whom no node of the zone but the one they leave has room and is far enough from their group,
  *  when all of them leave:
  *  the largest choose first. */
-export function findHomeless(
+export function findUnplaceable(
   leaving: { readonly node: string; readonly zone: string },
   guests: readonly Evacuee[],
   candidates: readonly Candidate[],
 ): readonly string[] {
-  const homeless: string[] = []
+  const unplaceable: string[] = []
   const homes = new Map<string, Place>()
   let nodes = candidates
   for (const { serverId, accountId, room, cpuPool, group } of [...guests].sort(largestFirst)) {
@@ -36,13 +36,13 @@ export function findHomeless(
     }
     const demand: Demand = { accountId, zone: leaving.zone, ...room, cpuPool, excludedNodes: [leaving.node], apartness }
     const [home] = rankNodes(demand, nodes)
-    if (home === undefined) homeless.push(serverId)
+    if (home === undefined) unplaceable.push(serverId)
     else {
       homes.set(evacueeKey(accountId, serverId), home)
       nodes = nodes.map((node) => (node === home ? { ...node, used: plus(node.used, room) } : node))
     }
   }
-  return homeless.sort()
+  return unplaceable.sort()
 }
 
 const largestFirst = (one: Evacuee, other: Evacuee): number =>

@@ -1,7 +1,7 @@
 /** Whether a zone could act on the policy of its servers when it lost a node: somewhere to go, a disk that can be
  *  reached from there, the
  *  proof that the lost node runs nothing, and room. Pure. */
-import { type Evacuee, findHomeless } from './evacuation.ts'
+import { type Evacuee, findUnplaceable } from './evacuation.ts'
 import type { Candidate } from './placement.ts'
 
 /** A node as far as that goes. */
@@ -37,7 +37,7 @@ export function haObstacle(
   if (!hosts.every((host) => host.isFenceCapable)) return HA_REASONS.no_fencing
   const fullest = fullestOf(nodes)
   const others = nodes.filter(({ node, isSchedulable }) => node !== fullest && isSchedulable)
-  return fullest !== undefined && findHomeless({ node: fullest, zone }, guests, others).length > 0
+  return fullest !== undefined && findUnplaceable({ node: fullest, zone }, guests, others).length > 0
     ? HA_REASONS.no_headroom
     : undefined
 }

@@ -1,6 +1,6 @@
 /** Nodes as requests find them: one read through to the store, pages from the cache, and what PostgreSQL knows of their
  *  use. */
-import { type Evacuee, evacueeKey, findHomeless } from '../../domain/evacuation.ts'
+import { type Evacuee, evacueeKey, findUnplaceable } from '../../domain/evacuation.ts'
 import type { NodeFacts } from '../../domain/node-rules.ts'
 import { notFound, unavailable } from '../../domain/problem.ts'
 import { countTenants, listAllCandidates, listCandidates, listTenants } from '../../db/placement/index.ts'
@@ -111,11 +111,10 @@ export async function requireRoomElsewhere(
   { metadata: { name }, spec: { zone } }: NodeObject,
 ): Promise<void> {
   const [guests, candidates] = await Promise.all([listEvacuees({ db, caches }, name), listCandidates(db, zone)])
-  const homeless = findHomeless({ node: name, zone }, guests, candidates)
-  if (homeless.length === 0) return
-  throw unavailable(
-    'no_capacity',
-    `Zone ${zone} has no room for ${homeless.length === 1 ? 'a server' : `${homeless.length} servers`} of the node.`,
-    { blocking_servers: homeless },
-  )
+  const unplaceable = findUnplaceable({ node: name, zone }, guests, candidates)
+  if (unplaceable.length === 0) return
+  const servers = unplaceable.length === 1 ? 'a server' : `${unplaceable.length} servers`
+  throw unavailable('no_capacity', `Zone ${zone} has no room for ${servers} of the node.`, {
+    blocking_servers: unplaceable,
+  })
 }

@@ -1,8 +1,8 @@
-/** Emptying a node, for node.drain and node.maintenance: cordoned, announced to those whose servers are on it, then one
- *  move per server and only so many at a time. Whether everybody finds room elsewhere is asked before the first of them
- *  leaves. A node whose draining failed stays cordoned, with those on it who could not leave. */
+/** Emptying a node, for node.drain and node.maintenance: the node is cordoned, the owners of its servers are notified,
+ *  then each server is moved, a limited number at a time. Before the first move the drain checks that the zone has room
+ *  for all. A node whose drain failed stays cordoned and keeps the servers that could not leave. */
 import { isCancelled } from '../../domain/operations.ts'
-import { findHomeless } from '../../domain/evacuation.ts'
+import { findUnplaceable } from '../../domain/evacuation.ts'
 import { activeOperation, hasBegun, isPastDeadline } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
@@ -13,10 +13,10 @@ const DRAIN_MODES = ['live_only', 'live_then_cold'] as const
 export type DrainMode = (typeof DRAIN_MODES)[number]
 const PARALLEL_MOVES_DEFAULT = 2
 const PARALLEL_MOVES_MAXIMUM = 32
-/** How often a server is asked to leave for one draining. */
+/** Moves started per server and drain. */
 export const MOVES_PER_SERVER_MAXIMUM = 3
 const ACTOR = 'system:nodes'
-const LOOK_SECONDS = 5
+const RECHECK_SECONDS = 5
 const NAMED_MAXIMUM = 10
 const HOUR_MILLISECONDS = 3_600_000
 
@@ -40,7 +40,7 @@ function drainRequestOf({ operation: { arguments: args = {}, requestedAt } }: Op
   }
 }
 
-/** What is not done at its deadline has failed; moves that are under way come to their own ends. */
+/** A drain that is not done at its deadline fails; moves under way continue. */
 export function drain(input: OperationInput): Decision {
   const decision = decide(input)
   if (decision.outcome !== undefined || !isPastDeadline(input.operation, input.now)) return decision
@@ -51,7 +51,7 @@ export function drain(input: OperationInput): Decision {
   })
 }
 
-/** Guards in order: taken back, not cordoned yet, announced hour not come, no room for all, empty. */
+/** Guards in order: cancelled, not cordoned yet, before the announced time, no room for all, empty. */
 function decide(input: OperationInput): Decision {
   const { node, observed, now, operation } = input
   const request = drainRequestOf(input)
@@ -74,21 +74,21 @@ function decide(input: OperationInput): Decision {
       waitSeconds: Math.ceil((request.plannedAt.getTime() - now.getTime()) / 1_000),
     }
   const leaving = observed.guests.filter(({ isArriving }) => !isArriving)
-  const homeless = hasStartedMoves(input)
+  const unplaceable = hasStartedMoves(input)
     ? []
-    : findHomeless({ node: node.metadata.name, zone: node.spec.zone }, leaving, observed.zoneNodes)
-  if (homeless.length > 0)
+    : findUnplaceable({ node: node.metadata.name, zone: node.spec.zone }, leaving, observed.zoneNodes)
+  if (unplaceable.length > 0)
     return finish(input, {
       step: 'emptied',
       outcome: 'failed',
-      error: `The zone has no room for ${joinNames(homeless)}.`,
+      error: `The zone has no room for ${joinNames(unplaceable)}.`,
     })
   if (observed.guests.length === 0 && observed.instanceCount === 0)
     return finish(input, { step: 'emptied', outcome: 'succeeded' }, true)
   return { status, ...moveServers(input, request, leaving) }
 }
 
-/** Servers may have left: then it is too late to refuse for want of room. */
+/** Servers may have left already, so the drain is no longer refused for lack of room. */
 const hasStartedMoves = ({ node, operation }: OperationInput): boolean =>
   hasBegun(node, operation) && node.status?.operation?.step === 'emptied'
 
@@ -126,7 +126,7 @@ function moveServers(
     step: 'emptied',
     actions: starts,
     waitFor: `${leaving.length} ${leaving.length === 1 ? 'server' : 'servers'} to leave ${node.metadata.name}`,
-    waitSeconds: LOOK_SECONDS,
+    waitSeconds: RECHECK_SECONDS,
     events: starting.map(({ serverId }) => ({
       kind: 'server_asked',
       message: `Server ${serverId} is asked to leave.`,
@@ -146,7 +146,7 @@ const isMigrating = ({ server }: TenantServer): boolean => {
   return kind === 'server.migrate' || kind === 'server.move'
 }
 
-/** The newest move that this draining asked the server for; undefined when another operation came after it. */
+/** The newest move that this drain started; undefined when another operation came after it. */
 function startedMove({ server }: TenantServer, operationId: string): { readonly attempt: number } | undefined {
   const args = server?.spec.operation?.arguments
   return args?.['node_operation_id'] === operationId ? { attempt: Number(args['node_operation_turn'] ?? 1) } : undefined
@@ -157,7 +157,7 @@ const canStartMove = (guest: TenantServer, operationId: string): boolean =>
   (guest.server?.status?.state === 'started' || guest.server?.status?.state === 'stopped') &&
   (startedMove(guest, operationId)?.attempt ?? 0) < MOVES_PER_SERVER_MAXIMUM
 
-/** Held empty when it succeeded, as any cordoned node otherwise. */
+/** A node that was emptied stays in maintenance; any other is only cordoned. */
 const finish = ({ node, observed }: OperationInput, decision: Decision, isEmpty = false): Decision => ({
   ...decision,
   actions: [{ do: 'change', patch: { spec: { isInMaintenance: isEmpty } } }],

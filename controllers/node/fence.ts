@@ -1,7 +1,7 @@
-/** node.fence: proof that nothing of a silent node runs any more, so that its servers may live elsewhere. There is a
- *  ladder of ways to it; each rung holds, is being climbed, or fails and leaves it to the next, so that a management
- *  controller which lost its power together with its host holds nobody up. Without proof the node stays unreachable:
- *  nothing here ever guesses. */
+/** node.fence: obtains proof that no guest of an unreachable node runs any more, so that its servers may start
+ *  elsewhere. The methods are tried in order; one that fails leaves it to the next, so that a management controller
+ *  without power does not block the fencing. Without proof the node stays unreachable: starting its servers elsewhere
+ *  could run two copies. */
 import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/node/index.ts'
 import type { OperationEvent } from '../../kit/reconcile/action.ts'
 import type { NodeAction } from './actions.ts'
@@ -11,22 +11,22 @@ import type { ReconcileInput, OperationInput } from './observed.ts'
 
 export type FenceMethod = NodeFence['method']
 
-/** What a rung has come to. */
+/** How far a method is. */
 type MethodResult =
-  | { readonly is: 'proven'; readonly evidence: string }
+  | { readonly kind: 'proven'; readonly evidence: string }
   | {
-      readonly is: 'climbed'
+      readonly kind: 'pending'
       readonly decision: Pick<Decision, 'actions' | 'waitFor' | 'waitSeconds' | 'status'>
       readonly events?: readonly OperationEvent[]
     }
-  | { readonly is: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string }
 
-/** Two readings at least this far apart say that power is off and stays off. */
+/** Power counts as off after two readings at least this far apart. */
 export const OFF_SECONDS = 5
-/** A controller that does not answer is asked again so often, and power that does not go is cut again so often. */
+/** Limit of failed readings of the management controller, and of power cuts without effect. */
 export const POWER_TRIES_MAXIMUM = 3
 const READ_SECONDS = 5
-/** Storage that does not acknowledge is asked again so often. */
+/** Limit of requests that the shared storage does not acknowledge. */
 export const STORAGE_TRIES_MAXIMUM = 3
 
 const METHODS: Readonly<Record<string, readonly FenceMethod[]>> = {
@@ -36,7 +36,7 @@ const METHODS: Readonly<Record<string, readonly FenceMethod[]>> = {
   attest: ['attest'],
 }
 
-/** Guards in order: proven before, the node answers after all, the rungs. */
+/** Guards in order: proven before, the node is reachable again, the methods. */
 export function fence(input: OperationInput): Decision {
   const { node, observed, operation } = input
   const args = operation.arguments ?? {}
@@ -45,16 +45,16 @@ export function fence(input: OperationInput): Decision {
   const failures: string[] = []
   const events: OperationEvent[] = []
   for (const method of METHODS[args['method'] ?? 'auto'] ?? []) {
-    const rung = METHOD_RESULTS[method](input)
-    if (rung.is === 'proven')
+    const result = METHOD_RESULTS[method](input)
+    if (result.kind === 'proven')
       return {
-        ...proven(input, method, rung.evidence),
-        events: [...events, { kind: 'evidence', message: rung.evidence, data: { method } }],
+        ...proven(input, method, result.evidence),
+        events: [...events, { kind: 'evidence', message: result.evidence, data: { method } }],
       }
-    if (rung.is === 'climbed')
-      return { step: 'proof', state: FENCING, ...rung.decision, events: [...events, ...(rung.events ?? [])] }
-    failures.push(rung.reason)
-    events.push({ kind: 'no_evidence', message: rung.reason, data: { method } })
+    if (result.kind === 'pending')
+      return { step: 'proof', state: FENCING, ...result.decision, events: [...events, ...(result.events ?? [])] }
+    failures.push(result.reason)
+    events.push({ kind: 'no_evidence', message: result.reason, data: { method } })
   }
   return {
     step: 'proof',
@@ -71,7 +71,7 @@ const FENCING: NodeStateReport = {
   detail: 'Proof is being sought that nothing runs on it any more.',
 }
 
-/** Nothing that was asked for is wrong, but there is nothing to do: its servers are where they were. */
+/** A reachable node needs no fencing. A person's request fails, to point to `force`; the platform's is cancelled. */
 const nodeAnswers = ({ operation }: OperationInput): Decision =>
   operation.actor.startsWith('system:')
     ? { step: 'proof', outcome: 'cancelled', events: [{ kind: 'node_answers', message: 'The node answers again.' }] }
@@ -103,7 +103,7 @@ const METHOD_RESULTS: Readonly<Record<FenceMethod, (input: OperationInput) => Me
   attest: byAttest,
 }
 
-/** Guards in order: no controller, off for good, off once, not to be had, on after all cuts, on. */
+/** Guards in order: no controller, off twice, read just now, off once, unreadable, unknown, on after all cuts, on. */
 function byPower({ node, now }: OperationInput): MethodResult {
   const {
     spec: { bmc },
@@ -112,41 +112,41 @@ function byPower({ node, now }: OperationInput): MethodResult {
   if (bmc === undefined) return failed('It has no management controller.')
   if (power !== undefined && isOffConfirmed(power))
     return {
-      is: 'proven',
+      kind: 'proven',
       evidence: `Its management controller said at ${power.since} and at ${power.readAt} that its power is off.`,
     }
   const isFresh = power !== undefined && now.getTime() - Date.parse(power.readAt) < READ_SECONDS * 1_000
   const waiting = { waitFor: 'its management controller', waitSeconds: READ_SECONDS }
-  if (isFresh) return { is: 'climbed', decision: waiting }
+  if (isFresh) return { kind: 'pending', decision: waiting }
   if (power?.state === 'off')
     return {
-      is: 'climbed',
+      kind: 'pending',
       decision: { actions: [readPower], ...waiting },
       events: [{ kind: 'power_off_seen', message: 'Its power is off; it is looked at once more.' }],
     }
   if (power !== undefined && power.failures >= POWER_TRIES_MAXIMUM)
     return failed(`Its management controller gives no answer: ${power.detail}`)
   if (power === undefined || power.state === 'unknown')
-    return { is: 'climbed', decision: { actions: [readPower], ...waiting } }
+    return { kind: 'pending', decision: { actions: [readPower], ...waiting } }
   if (power.cuts >= POWER_TRIES_MAXIMUM) return failed(`Its power was cut ${power.cuts} times and is still on.`)
   return {
-    is: 'climbed',
+    kind: 'pending',
     decision: { actions: [cutPower], ...waiting },
     events: [{ kind: 'power_off_requested', message: 'Its management controller is told to cut the power.' }],
   }
 }
 
-/** Two readings that are far enough apart: a host that restarts is off for a moment too. */
+/** Two readings far enough apart, because a host that restarts is off for a moment too. */
 export const isOffConfirmed = (power: NodePower): boolean =>
   power.state === 'off' && Date.parse(power.readAt) - Date.parse(power.since) >= OFF_SECONDS * 1_000
 
 export const readPower = { do: 'effect', name: 'power', input: { ask: 'state' } } as const
 const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
 
-/** A guest that can write nothing any more counts as ended, for those whose disk lies there. Only the storage itself
- *  can say so: locks on files, and a list of the fenced that agents keep to, do not stop a guest that runs. Guards in
- *  order: no way to, not begun, acknowledged, not to be had, asked just now. An acknowledgement for an earlier fencing
- *  is none: access may have been given back since. */
+/** A guest on shared storage counts as ended once it can no longer write there. Only the storage itself can enforce
+ *  that: file locks and lists that agents honour do not stop a running guest. An acknowledgement for an earlier fencing
+ *  does not count, because access may have been restored since. Guards in order: not configured, not begun,
+ *  acknowledged, failed too often, pending. */
 function byStorage({ node, operation, now }: OperationInput): MethodResult {
   const {
     spec: { storageAccess },
@@ -165,7 +165,7 @@ function byStorage({ node, operation, now }: OperationInput): MethodResult {
       detail: '',
     }
     return {
-      is: 'climbed',
+      kind: 'pending',
       decision: { status: { storageBlock }, ...waiting, waitSeconds: 0 },
       events: [{ kind: 'storage_block_requested', message: 'Its shared storage is told to serve it no more.' }],
     }
@@ -178,24 +178,24 @@ function byStorage({ node, operation, now }: OperationInput): MethodResult {
   }
   if (known.failures >= STORAGE_TRIES_MAXIMUM)
     return failed(`Its shared storage does not acknowledge that it serves it no more: ${known.detail}`)
-  return { is: 'climbed', decision: { actions: hasJustFailed(known, now) ? [] : [blockAccess], ...waiting } }
+  return { kind: 'pending', decision: { actions: hasJustFailed(known, now) ? [] : [blockAccess], ...waiting } }
 }
 
 const blockAccess = { do: 'effect', name: 'storage', input: { ask: 'take' } } as const
 const restoreAccess = { do: 'effect', name: 'storage', input: { ask: 'give' } } as const
 
-/** Gives back what was taken, or may have been. Whoever calls knows that nothing of what ran on the node before can
- *  write any more, or that nothing of it was ever started elsewhere. */
+/** Restores access that was, or may have been, taken away. Safe only when no guest from before the fencing can still
+ *  write, or none of them was started elsewhere; the caller ensures that. */
 export function restoreStorageAccess({ node, now }: ReconcileInput): readonly NodeAction[] {
   const { storageBlock } = node.status ?? {}
   return storageBlock === undefined || hasJustFailed(storageBlock, now) ? [] : [restoreAccess]
 }
 
-/** Storage that was asked in vain a moment ago is not asked again yet. */
+/** A failed request to the storage is not repeated at once. */
 const hasJustFailed = ({ failures, readAt }: NodeStorageBlock, now: Date): boolean =>
   failures > 0 && now.getTime() - Date.parse(readAt) < READ_SECONDS * 1_000
 
-/** Two people say so: the one who asked, and another. Their word does not go before that of the node's own agent. */
+/** Two people attest it: the requester and another. A reachable node's own agent takes precedence. */
 function byAttest({ node, observed, operation }: OperationInput): MethodResult {
   const { second_approver: second, reason = '' } = operation.arguments ?? {}
   if (isReachable(node, observed)) return failed('Nobody can attest it of a node that answers.')
@@ -207,7 +207,7 @@ function byAttest({ node, observed, operation }: OperationInput): MethodResult {
 
 const EVIDENCE_LENGTH_MAXIMUM = 1_024
 const proof = (evidence: string): MethodResult => ({
-  is: 'proven',
+  kind: 'proven',
   evidence: evidence.slice(0, EVIDENCE_LENGTH_MAXIMUM),
 })
-const failed = (reason: string): MethodResult => ({ is: 'failed', reason })
+const failed = (reason: string): MethodResult => ({ kind: 'failed', reason })

@@ -108,7 +108,9 @@ const blockedDeletionsOn = (
     .filter(
       (volume) =>
         isLeaving(volume) &&
-        (volume.spec.pool === undefined ? areGuestsGone : volume.spec.isRetained === true || hasHeir(caches, volume)),
+        (volume.spec.pool === undefined
+          ? areGuestsGone
+          : volume.spec.isRetained === true || hasSuccessor(caches, volume)),
     )
     .map(({ metadata: { name } }) => ({ kind: 'Volume', name }) as const),
 ]
@@ -125,7 +127,7 @@ const isServerKept = (
   const server = caches.of(Server).get({ namespace, name })
   return server !== undefined && !isLeaving(server) && !isDeleting(server)
 }
-const hasHeir = (
+const hasSuccessor = (
   caches: Parts['caches'],
   { metadata: { name, namespace }, spec: { pool } }: KubeObject<VolumeSpec>,
 ): boolean =>

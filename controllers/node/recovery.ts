@@ -1,6 +1,6 @@
-/** What a fenced node has lost lives on elsewhere: its servers are told to recover, those first that were running and
- *  shall, then the oldest; and only so many at a time, so that where room is short it goes to them in that order. A
- *  server whose disk is on the lost host alone stays, and runs again when the host comes back. */
+/** Recovers the servers of a fenced node elsewhere: first those that should run and are restarted by their policy, then
+ *  the oldest. Only a limited number recovers at a time, so that scarce capacity goes to them in that order. A server
+ *  whose disk is only on the lost host stays, and runs again when the host returns. */
 import { Secret } from '../../kit/kube/object.ts'
 import type { NodeAction } from './actions.ts'
 import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance/index.ts'
@@ -12,11 +12,11 @@ import { startServerOperation } from './server-operation.ts'
 import type { TenantServer, NodeObject, ReconcileInput } from './observed.ts'
 import { FENCING_ACTOR, removeObservation } from './unreachable.ts'
 
-/** So many servers of one node are brought elsewhere at once. */
+/** Limit of servers of one node that recover at a time. */
 export const RECOVERIES_MAXIMUM = 4
-/** A recovery that failed, for want of room above all, is tried again. */
+/** Wait before a failed recovery, mostly for lack of room, is tried again. */
 const RECOVERY_RETRY_SECONDS = 60
-const LOOK_SECONDS = 5
+const RECHECK_SECONDS = 5
 
 /** The rule of a fenced node. */
 export function recovery(input: ReconcileInput): Decision {
@@ -28,7 +28,7 @@ export function recovery(input: ReconcileInput): Decision {
     return {
       actions: restoreStorageAccess(input),
       waitFor: 'its shared storage to serve it again',
-      waitSeconds: LOOK_SECONDS,
+      waitSeconds: RECHECK_SECONDS,
     }
   const lost = observed.guests.filter(
     ({ isArriving, isOnPool, server }) =>
@@ -40,16 +40,16 @@ export function recovery(input: ReconcileInput): Decision {
   const next = due
     .filter((guest) => isUrgent(guest) || !isUrgentWorkLeft)
     .slice(0, Math.max(0, RECOVERIES_MAXIMUM - underWay))
-  const orders = next.map((guest) => recover(guest, node.metadata.name, fence.operationId))
+  const recoveries = next.map((guest) => recover(guest, node.metadata.name, fence.operationId))
   return {
-    actions: [...observed.observations.map(removeObservation), ...releaseDeleted(node, observed), ...orders],
+    actions: [...observed.observations.map(removeObservation), ...releaseDeleted(node, observed), ...recoveries],
     waitFor: 'its servers to live elsewhere',
-    waitSeconds: LOOK_SECONDS,
+    waitSeconds: RECHECK_SECONDS,
   }
 }
 
-/** What is deleted on a lost node goes without its agent's word: nothing of it can be there any more. Its disks are,
- *  until it is back. */
+/** Finishes deletions on a lost node without its agent: nothing runs there any more. The disks stay on the host until
+ *  it returns. */
 const releaseDeleted = (
   { metadata, status }: NodeObject,
   { blockedDeletions }: ReconcileInput['observed'],
@@ -73,7 +73,7 @@ const recover = ({ namespace, serverId }: TenantServer, lostNode: string, fenceO
     arguments: { lost_node_id: lostNode, fence_operation_id: fenceOperationId },
   })
 
-/** Whatever knew the token by which the lost host was let in is not let in with it again. */
+/** Removes the agent's access token, so that a copy from before the fencing is not accepted again. */
 const rejoin = (node: string): Decision => ({
   actions: [{ do: 'remove', type: Secret, key: { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME } }],
   status: { fence: undefined, power: undefined },
@@ -83,7 +83,7 @@ const isBusy = ({ server }: TenantServer): boolean => server !== undefined && ac
 const isRecovering = ({ server }: TenantServer): boolean =>
   server !== undefined && activeOperation(server)?.kind === 'server.recover'
 
-/** It was running, and its owner wants it to. */
+/** Its owner wants it to run, and its policy restarts it. */
 const isUrgent = ({ server }: TenantServer): boolean =>
   server?.spec.haPolicy === 'restart' && server.spec.desiredPower === 'running'
 

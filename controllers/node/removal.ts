@@ -1,6 +1,6 @@
-/** A node that was deleted takes nothing new, and goes when nothing is left on it: with its namespace go its agent's
- *  access and report. Shared storage serves its host again, unless that host was fenced and has not come back: what
- *  runs on it may wait for just that. */
+/** A deleted node takes no new servers and is removed once it is empty, with its namespace, which holds its agent's
+ *  access and report. Storage access is restored first, unless the host was fenced and has not returned: its guests may
+ *  still run, and would write again. */
 import { Namespace } from '../../kit/kube/object.ts'
 import type { NodeAction } from './actions.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
@@ -10,9 +10,9 @@ import { hasReturned } from './state.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { type ReconcileInput } from './observed.ts'
 
-const LOOK_SECONDS = 10
+const RECHECK_SECONDS = 10
 
-/** Guards in order: nothing is on it any more but it lacks access that is its own, nothing is on it, something is. */
+/** Guards in order: empty but without its storage access, empty, not empty. */
 export function remove(input: ReconcileInput): readonly NodeAction[] {
   const { node, observed } = input
   const { mirror } = observed
@@ -26,9 +26,9 @@ export function remove(input: ReconcileInput): readonly NodeAction[] {
     operation === undefined
       ? []
       : [{ do: 'operation', id: operation.id, step: node.status?.operation?.step ?? 'done', outcome: 'cancelled' }]
-  const isOwed =
+  const mustRestoreAccess =
     node.status?.storageBlock !== undefined && (node.status.fence === undefined || hasReturned(node, observed))
-  if (isEmpty && isOwed) {
+  if (isEmpty && mustRestoreAccess) {
     const detail =
       `Its shared storage is to serve it again before it goes. ${node.status?.storageBlock?.detail ?? ''}`.trim()
     return [...cancel, ...restoreStorageAccess(input), ...waiting(detail, 'its shared storage')]
@@ -52,5 +52,5 @@ export function remove(input: ReconcileInput): readonly NodeAction[] {
 
 const waiting = (detail: string, waitFor: string): readonly NodeAction[] => [
   { do: 'status', status: { stateDetail: detail }, conditions: healthConditions('reconciling', 'Leaving', detail) },
-  { do: 'wait', seconds: LOOK_SECONDS, for: waitFor },
+  { do: 'wait', seconds: RECHECK_SECONDS, for: waitFor },
 ]

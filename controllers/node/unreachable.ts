@@ -1,7 +1,7 @@
-/** A node that has fallen silent. Missed heartbeats may mean that the host is dead, that its agent is, or that only the
- *  line to the control plane is cut: other nodes are asked whether they hear it, and its management controller whether
- *  it has power. Only what nobody hears is fenced without a person; a host that answers in any way may run guests in
- *  good health. */
+/** Decides whether an unreachable node is fenced. Missed heartbeats may mean that the host is dead, that its agent is,
+ *  or that only the network to the control plane failed. So other nodes are asked whether they can reach it, and its
+ *  management controller whether it has power. The platform fences only a node that is off or that nobody reaches: a
+ *  host that answers anyone may still run healthy guests. */
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import type { NodeAction } from './actions.ts'
 import { nodeNamespace, Observation } from '../../resources/instance/index.ts'
@@ -12,17 +12,17 @@ import { isOffConfirmed, OFF_SECONDS, readPower, restoreStorageAccess } from './
 import { isReachable } from './state.ts'
 import type { ObservationObject, ReconcileInput } from './observed.ts'
 
-/** Fewer cannot tell a dead host from a broken line of their own. */
+/** Fewer cannot tell a dead host from a failure of their own network. */
 const OBSERVERS_MINIMUM = 2
-/** So many are asked, of however large a zone. */
+/** Limit of nodes asked, however large the zone. */
 export const OBSERVERS_MAXIMUM = 5
 const OBSERVATION_INTERVAL_SECONDS = 10
-/** After a fencing without proof the next begins no earlier. */
+/** Wait after a fencing that found no proof. */
 const FENCE_RETRY_SECONDS = 60
 export const FENCING_ACTOR = 'system:fencing'
 
-/** The rule of a node that is not fenced: asks while it is silent, and takes the questions back when it is heard again,
- *  with what a fencing without proof may have taken of it. */
+/** The rule of a node that is not fenced: requests observations while it is unreachable. When it is reachable again,
+ *  removes them and restores storage access that a failed fencing may have taken away. */
 export function watchReachability(input: ReconcileInput): Decision {
   const { node, observed } = input
   if (isReachable(node, observed))
@@ -34,8 +34,8 @@ export function watchReachability(input: ReconcileInput): Decision {
   return { actions: [...requestObservations(input), ...readPowerWhenDue(input)], waitSeconds: OFF_SECONDS }
 }
 
-/** The operation that the platform itself asks for; undefined while there is no cause or no way. It takes the place of
- *  whatever else was under way on the node, which cannot come to its end. */
+/** The platform's own request to fence the node; undefined while it has no reason, or could not obtain proof. It
+ *  replaces any operation under way on the node, which cannot finish. */
 export function dueFence(input: ReconcileInput): NodeAction | undefined {
   const { node, observed, now } = input
   const { status, spec, metadata } = node
@@ -77,7 +77,7 @@ export function dueFence(input: ReconcileInput): NodeAction | undefined {
   }
 }
 
-/** More than half of those that were asked, and nobody says otherwise. */
+/** More than half of the observers answered recently, and none of them reaches the node. */
 function isUnreachableForAll({ observed, now }: ReconcileInput): boolean {
   const answers = observed.observations
     .filter((observation) => isRecent(observation, now))
@@ -125,7 +125,7 @@ export const removeObservation = ({ metadata: { namespace = '', name } }: Observ
   key: { namespace, name },
 })
 
-/** Looking harms nobody: a host without power is found so even where nobody could observe it. */
+/** Reading the power is harmless, and finds a dead host even where no node could observe it. */
 function readPowerWhenDue({ node, now }: ReconcileInput): readonly NodeAction[] {
   const { power } = node.status ?? {}
   const isDue = power === undefined || now.getTime() - Date.parse(power.readAt) >= OFF_SECONDS * 1_000

@@ -96,7 +96,7 @@ function lostNodes(
 }
 
 /** The first by name, so that it stays the same. */
-const heirOf = (caches: Parts['caches'], pool: string | undefined): string | undefined =>
+const successorOf = (caches: Parts['caches'], pool: string | undefined): string | undefined =>
   pool === undefined
     ? undefined
     : caches
@@ -111,10 +111,10 @@ const ownersOf = (
   caches: Parts['caches'],
   held: readonly VolumeObject[],
   server: KubeObject<ServerSpec> | undefined,
-): Pick<Observed, 'lostNodes' | 'isReleased' | 'heirNode'> => ({
+): Pick<Observed, 'lostNodes' | 'isReleased' | 'successorNode'> => ({
   lostNodes: lostNodes(caches, held, server),
   isReleased: server?.spec.operation?.kind === 'server.force_release',
-  heirNode: heirOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
+  successorNode: successorOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
 })
 
 async function observe(

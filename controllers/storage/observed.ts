@@ -25,7 +25,7 @@ export interface Observed {
   /** Its server is given up by force, with whatever is left of it. */
   readonly isReleased?: boolean
   /** One that is not lost and reaches the shared storage of the server's node. */
-  readonly heirNode?: string | undefined
+  readonly successorNode?: string | undefined
   /** The server's node has no guest of it, and shall have none. */
   readonly isGuestOff: boolean
   /** Shared storage of the server's node. */

@@ -5,7 +5,7 @@ import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { nodeOf, type VolumeSpec } from '../../resources/instance/index.ts'
 import type { PlainAction } from '../effects.ts'
 import { healthConditions } from '../health.ts'
-import { syncVolumes } from './carry.ts'
+import { syncVolumes } from './sync-volumes.ts'
 import type { Observed } from './observed.ts'
 import {
   ensureOwn,
@@ -100,7 +100,7 @@ function initialContent(
   return spec.source?.kind === 'template' ? { source: { kind: 'template', name: spec.source.id } } : {}
 }
 
-const HEIR_LOOK_SECONDS = 10
+const SUCCESSOR_WAIT_SECONDS = 10
 
 /** The server's own volume goes last, with the data. Once the server has no node any more, that is the one that may end
  *  them. */
@@ -112,7 +112,7 @@ function removeStorage(storage: StorageObject, observed: Observed): readonly Pla
   const others = volumes.filter((one) => one !== own)
   const isLost = own.spec.pool !== undefined && (observed.lostNodes ?? []).includes(nodeOf(own))
   const actions = isLost
-    ? handOverToHeir(storage, observed, own)
+    ? handOverToSuccessor(storage, observed, own)
     : others.length > 0
       ? others.flatMap((one) => withdraw(storage, one, own))
       : isTerminating(own)
@@ -121,25 +121,25 @@ function removeStorage(storage: StorageObject, observed: Observed): readonly Pla
   return [
     ...actions,
     reconciling({ state: 'deleting' }, 'Deleting'),
-    ...(isLost ? [{ do: 'wait', seconds: HEIR_LOOK_SECONDS, for: 'a node that reaches the disk' } as const] : []),
+    ...(isLost ? [{ do: 'wait', seconds: SUCCESSOR_WAIT_SECONDS, for: 'a node that reaches the disk' } as const] : []),
   ]
 }
 
-/** Data on shared storage that only a lost node could end go with another node that reaches them. As soon as that one
- *  knows of them the lost one's volume is withdrawn, and goes by the proof that the node is lost. Where nobody else
- *  reaches them, only a release by force goes on without. */
-function handOverToHeir(
+/** Shared data whose only volume is on a lost node is handed to a node that can access the pool, so that they can be
+ *  deleted there. Once that node has its volume the lost one is withdrawn, and is removed by the proof that its node is
+ *  lost. Where no other node can access the pool, only a forced release continues without one. */
+function handOverToSuccessor(
   storage: StorageObject,
-  { volumes, lostNodes = [], heirNode, isReleased = false }: Observed,
+  { volumes, lostNodes = [], successorNode, isReleased = false }: Observed,
   lost: VolumeObject,
 ): readonly PlainAction[] {
-  const heir = volumes.find(
+  const successor = volumes.find(
     (one) => one !== lost && hasSameData(one, lost) && !isTerminating(one) && !lostNodes.includes(nodeOf(one)),
   )
-  if (heir !== undefined) return heir.status === undefined ? [] : withdraw(storage, lost, lost)
-  if (heirNode === undefined) return isReleased && !isTerminating(lost) ? [removeVolume(lost)] : []
+  if (successor !== undefined) return successor.status === undefined ? [] : withdraw(storage, lost, lost)
+  if (successorNode === undefined) return isReleased && !isTerminating(lost) ? [removeVolume(lost)] : []
   return [
-    ensureVolume(storage, heirNode, {
+    ensureVolume(storage, successorNode, {
       pool: lost.spec.pool,
       origin: lost.status?.origin ?? lost.spec.origin,
       isRetained: true,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findHomeless } from '../../domain/evacuation.ts'
+import { findUnplaceable } from '../../domain/evacuation.ts'
 import type { Candidate, Room } from '../../domain/placement.ts'
 
 const room = (cores: number): Room => ({ cores, memoryMebibytes: cores * 1_024, storageGibibytes: cores })
@@ -100,5 +100,7 @@ describe('those who would find no room', () => {
       [node('n2', 8)],
       ['b'],
     ],
-  ] as const)('%s', (_why, guests, nodes, expected) => expect(findHomeless(leaving, guests, nodes)).toEqual(expected))
+  ] as const)('%s', (_why, guests, nodes, expected) =>
+    expect(findUnplaceable(leaving, guests, nodes)).toEqual(expected),
+  )
 })

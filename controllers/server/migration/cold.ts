@@ -1,6 +1,6 @@
-/** The flow of server.move, and of server.migrate once its guest may be stopped for it: disks first, then the instance.
- *  The server is never made on the other node before it is gone from its own; what fails before it runs there goes
- *  back. */
+/** The flow of server.move, and of server.migrate once its guest may be stopped: disks first, then the instance. The
+ *  instance is created on the target only after it is gone from the source, so two copies never run. A failure before
+ *  the server runs on the target rolls the move back. */
 import { Instance } from '../../../resources/instance/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, instanceKey, powerOf } from '../drafts.ts'
@@ -18,23 +18,23 @@ import { firstDecision, present } from '../../operation/decision.ts'
 import { hasEnded, hasObservedSpec, nextIncarnation, stopOf } from '../power/index.ts'
 import { withReservation } from './reservation.ts'
 import { cutOver } from './cutover.ts'
-import { removeTarget, undo } from './undo.ts'
+import { removeTarget, rollBack } from './rollback.ts'
 
 /** `server.move`: the first rule that applies decides. */
 export const migrateCold = (input: OperationInput): Decision => withReservation(input, transferStopped)
 
-/** The move of a server that stands still, for which room is held. */
+/** The move of a stopped server whose capacity on the target is reserved. */
 export const transferStopped = (input: MigrationInput): Decision => firstDecision(input, RULES)
 
 const arrived: Rule<MigrationInput> = (input) => (isRunningOnTarget(input) ? cutOver(input) : undefined)
 
 const aborted: Rule<MigrationInput> = (input) => {
-  if (input.recorded.state === 'aborting') return undo(input, input.recorded.detail)
+  if (input.recorded.state === 'aborting') return rollBack(input, input.recorded.detail)
   const reason = reasonAgainst(input)
-  return reason === undefined ? undefined : undo(input, reason)
+  return reason === undefined ? undefined : rollBack(input, reason)
 }
 
-/** Why a server that stands still cannot go there. */
+/** Why a stopped server cannot move to the target; undefined when it can. */
 export function reasonAgainst(input: MigrationInput): string | undefined {
   const {
     source,
@@ -60,7 +60,8 @@ export function reasonAgainst(input: MigrationInput): string | undefined {
 const guestStopped: Rule<MigrationInput> = (input) => {
   const { server, observed, claims, storage, source, operation, sourceNode, migrationId } = input
   if (source === undefined || (source.spec.power === 'stopped' && hasEnded(source))) return undefined
-  if (operation.kind === 'server.move' && server.spec.desiredPower === 'running') return undo(input, 'The server runs.')
+  if (operation.kind === 'server.move' && server.spec.desiredPower === 'running')
+    return rollBack(input, 'The server runs.')
   const power =
     source.spec.power === 'stopped'
       ? powerOf(source)
@@ -77,7 +78,7 @@ const guestStopped: Rule<MigrationInput> = (input) => {
   })
 }
 
-/** A server that is moved stopped is never shown otherwise. */
+/** A server that stays stopped after its move shows `stopped` throughout. */
 const stateWhileMoved = (
   input: MigrationInput,
   state: 'stopping' | 'stopped' | 'starting',
@@ -85,8 +86,7 @@ const stateWhileMoved = (
   state: shouldRun(input) ? state : 'stopped',
 })
 
-/** The disk is where the other node reaches it. The storage controller sees to that, as soon as the move is
- *  detached. */
+/** Waits until the target node can use the disk. The storage controller prepares it once the move is `detached`. */
 const diskCopied: Rule<MigrationInput> = (input) => {
   const {
     observed: { targetVolume },

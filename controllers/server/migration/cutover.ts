@@ -1,4 +1,4 @@
-/** Beyond the point of no return: the server lives on the other node, and what is left of it where it was goes. */
+/** After the point of no return: the server belongs to the target node, and its remains on the source are removed. */
 import type { OperationEvent } from '../../../kit/reconcile/action.ts'
 import type { ServerAction } from '../actions.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
@@ -9,9 +9,9 @@ import { inState, isUnreachable, type MigrationInput, policyOf } from './input.t
 import { present } from '../../operation/decision.ts'
 import { hasStarted } from '../power/index.ts'
 import { type ServerObject, serverIdOf } from '../observed.ts'
-import { removeMigrationKeys, removeUserDataCopy } from './undo.ts'
+import { removeMigrationKeys, removeUserDataCopy } from './rollback.ts'
 
-/** The node that the server came to is its node from now on. */
+/** Makes the target the server's node. */
 export function cutOver(input: MigrationInput): Decision {
   const { server, observed, migrationId } = input
   const decision = inState(input, 'switched', stateOnTarget(input))
@@ -30,16 +30,16 @@ export function cutOver(input: MigrationInput): Decision {
   }
 }
 
-/** A guest that was sent stays started; one that was made anew is what it became. */
+/** A live-migrated guest stays started; a newly created one has the state that it reached. */
 function stateOnTarget({ target }: MigrationInput): Partial<Decision> {
   if (target === undefined || target.spec.receive !== undefined) return {}
   return target.spec.power === 'running' && hasStarted(target) ? { state: 'started' } : { state: 'stopped' }
 }
 
-/** Kind of the event of a move whose guest stood still for longer than its policy allows. */
+/** Kind of the event of a move whose downtime exceeded the limit of its policy. */
 export const DOWNTIME_EXCEEDED = 'downtime_exceeded'
 
-/** A pause longer than the policy allows is said: it has happened, and nothing fails because of it. */
+/** Excess downtime is only reported: it has already happened, so the move does not fail because of it. */
 function cutoverEvents(
   server: ServerObject,
   node: string,
@@ -62,8 +62,8 @@ function cutoverEvents(
   ]
 }
 
-/** Guards in order: instances left, the instance here still marked as received, keys. A node that is silent, or takes
- *  longer than the operation may, is cleaned by a server at rest. */
+/** Guards in order: remaining instances, the `receive` order on the target, keys. What an unreachable node still holds,
+ *  or one that does not finish before the deadline, is removed later, while the server is idle. */
 export function cleanUpSource(input: OperationInput, recorded: MigrationProgress): Decision {
   const { server, observed, now, operation } = input
   const { claims, storage, instance } = observed
@@ -95,7 +95,7 @@ export function cleanUpSource(input: OperationInput, recorded: MigrationProgress
   }
 }
 
-/** Keys and user data that only the move needed. */
+/** Removes keys and user data that only the move needed. */
 export const removeMigrationSecrets = (
   server: ServerObject,
   { sourceNode, targetNode }: MigrationProgress,
@@ -104,10 +104,10 @@ export const removeMigrationSecrets = (
   ...removeUserDataCopy(server, sourceNode),
 ]
 
-/** What is left of a move whose operation was ended between its point of no return and its end. */
+/** Removes what is left of a move whose operation was ended after its point of no return. */
 export function interruptedCleanUp({ server }: ReconcileInput): readonly ServerAction[] {
   const { migration, operation } = server.status ?? {}
-  const isCutShort =
+  const wasInterrupted =
     migration?.state === 'switched' && operation?.id === migration.operationId && operation.status === 'failed'
-  return isCutShort ? removeMigrationSecrets(server, migration) : []
+  return wasInterrupted ? removeMigrationSecrets(server, migration) : []
 }

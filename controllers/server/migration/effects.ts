@@ -1,4 +1,4 @@
-/** What migrations do in PostgreSQL, and the key that both ends of one share. */
+/** The effects of migrations: reservations in PostgreSQL, and the Secrets that both nodes share. */
 import { isDeepStrictEqual } from 'node:util'
 import { releaseTarget, reserveTarget, cutOverPlacement } from '../../../db/server/index.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
@@ -17,7 +17,7 @@ import type { MigrationInput } from './input.ts'
 
 const KEY_BYTES = 32
 
-/** Both nodes get the same key, and the target the user data that the guest was made with. */
+/** Gives both nodes the same key, and the target the user data with which the guest was created. */
 export const shareKeys = ({ server, sourceNode, targetNode }: MigrationInput): ServerAction => ({
   do: 'effect',
   name: 'shareKeys',
@@ -29,7 +29,7 @@ export const shareKeys = ({ server, sourceNode, targetNode }: MigrationInput): S
   },
 })
 
-/** The user data that the guest was made with follow a server that leaves a lost node. Free when they have. */
+/** Moves the guest's user data from a lost node to the server's new one. Idempotent. */
 export function moveUserData(server: ServerObject, lostNode: string, node: string): readonly ServerAction[] {
   if (server.spec.userDataSecretName === undefined || lostNode === node) return []
   const [source, target] = [userDataKey(server, lostNode), userDataKey(server, node)]
@@ -74,7 +74,7 @@ async function copySecret(parts: Parts, [source, target]: SecretCopy): Promise<v
   if (given !== undefined) await writeSecret(parts, target, given)
 }
 
-/** Free when the Secret is there as it shall be. */
+/** Writes nothing when the Secret already has the data. */
 async function writeSecret(
   { store }: Pick<Parts, 'store'>,
   metadata: Key,

@@ -1,5 +1,5 @@
-/** Receivers, and what is asked of one whose sender has let go of the guest. Between two words nothing is assumed,
- *  however long it takes. */
+/** Preparing receivers, and waiting for a receiver after its sender has handed the guest over. Only the nodes' reports
+ *  count: no timeout decides where the guest is. */
 import type { ServerAction } from '../actions.ts'
 import type { Decision } from '../decision.ts'
 import { ensureInstance, migrationKeyKey, powerOf } from '../drafts.ts'
@@ -7,10 +7,10 @@ import { inState, mirroredVolumes, type MigrationInput, sentAttempt } from './in
 import { present } from '../../operation/decision.ts'
 import type { InstanceObject } from '../observed.ts'
 
-/** What comes, comes at once; after this the receiver is asked. */
+/** A guest that was handed over arrives at once; after this long the receiver is asked for it. */
 const ARRIVAL_SECONDS = 10
 
-/** The target waits for the guest, for the attempt. Free when it does. */
+/** Orders the target to wait for this attempt's guest. Idempotent. */
 export function prepareReceiver(
   { server, observed, claims, storage, target, targetNode, migrationId }: MigrationInput,
   source: InstanceObject,
@@ -35,8 +35,8 @@ export function prepareReceiver(
   )
 }
 
-/** The guest has left and has not arrived. A receiver that has got nothing is told of another attempt: either it says
- *  that the guest runs there, or it throws away what it had and says so; the guest can never come after that. */
+/** The guest has left the source and has not arrived. Ordering the receiver to prepare another attempt makes it either
+ *  report that the guest runs there, or discard this attempt and report that. After that the guest cannot arrive. */
 export function awaitArrival(input: MigrationInput): Decision {
   const { source, target, targetNode, now, recorded } = input
   const leftAt = Date.parse(source?.status?.transfer?.reportedAt ?? '')

@@ -1,5 +1,5 @@
-/** What every flow that takes a server to another node looks at: the two ends of the move, and what each of them says
- *  of the guest. Only what an agent has said counts, never the absence of a word; pure. */
+/** What every flow that moves a server to another node reads: source and target of the move, and what each reports of
+ *  the guest. Only an agent's report counts as evidence, never its absence. Pure. */
 import {
   gibibytesOf,
   MIGRATION_MODES,
@@ -17,38 +17,38 @@ import { madeFor, uidOf } from '../drafts.ts'
 import { hasEnded, hasObservedSpec, hasStarted } from '../power/index.ts'
 import type { InstanceObject, Observed, ServerObject, StorageObject } from '../observed.ts'
 
-/** The input of a server for which room is held on another node, by the move of this id. */
+/** The input of a server for which the move `migrationId` has reserved capacity on another node. */
 export interface MigrationInput extends OperationInput {
   readonly claims: ServerClaims
   readonly storage: StorageObject
-  /** Of the operation that began the move: not the one under way when an earlier move is settled. */
+  /** The operation that began the move; differs from the current one when that resolves an earlier move. */
   readonly migrationId: string
   readonly sourceNode: string
   readonly targetNode: string
   readonly source: InstanceObject | undefined
   readonly target: InstanceObject | undefined
-  /** What was written down of this move before. */
+  /** The move as the server's status recorded it before. */
   readonly recorded: MigrationProgress
 }
 
-/** The move as it is written in the server's status; undefined before it is. */
+/** The move as recorded in the server's status; undefined before it is. */
 export function recordedMigration({ status }: ServerObject, migrationId: string): MigrationProgress | undefined {
   return status?.migration?.operationId === migrationId ? status.migration : undefined
 }
 
 export type SourceState =
-  /** The guest is there and goes on, whatever becomes of the move. */
+  /** The guest continues here, whatever becomes of the move. */
   | 'stays'
-  /** It is being sent, or may be any moment. */
+  /** It is being sent, or may be at any moment. */
   | 'sending'
-  /** It does not go on: it was sent whole, or it ended while it was sent. */
+  /** It no longer runs: it was sent completely, or ended while it was sent. */
   | 'handed_over'
-  /** It ended by itself, or its host was proven dead. */
+  /** It ended by itself, or its node was fenced. */
   | 'ended'
   /** There is no instance. */
   | 'gone'
 
-/** What the node that the server leaves has said last. A fenced node can say nothing any more: its guest has ended. */
+/** The last report of the source node. The guest of a fenced node counts as ended. */
 export function sourceState({
   source,
   sourceNode,
@@ -65,17 +65,17 @@ export function sourceState({
 }
 
 export type TargetState =
-  /** The guest is here, or was here and ended since. */
+  /** The guest is here, or was here and has ended since. */
   | 'arrived'
   | 'preparing'
-  /** It waits for the guest, and says where. */
+  /** It waits for the guest, and has reported its address. */
   | 'listening'
   | 'failed'
-  /** What is there is of another move, or on its way out. */
-  | 'in_the_way'
+  /** The instance belongs to another move, or is being deleted. */
+  | 'stale'
   | 'gone'
 
-/** What the node that the server goes to has said last, of the attempt that it was last told to make. */
+/** The last report of the target node on the attempt that it was last ordered to make. */
 export function targetState({
   target,
   targetNode,
@@ -94,7 +94,7 @@ export function targetState({
     (transfer?.phase === 'completed' || (status?.state === 'running' && status.incarnation >= incarnation))
   )
     return 'arrived'
-  if (metadata.deletionTimestamp !== undefined || receive?.id !== migrationId) return 'in_the_way'
+  if (metadata.deletionTimestamp !== undefined || receive?.id !== migrationId) return 'stale'
   if (transfer === undefined || transfer.attempt !== receive.attempt) return 'preparing'
   return transfer.phase === 'failed'
     ? 'failed'
@@ -103,8 +103,8 @@ export function targetState({
       : 'preparing'
 }
 
-/** Of a guest that its sender has let go: whether its receiver has said that it never came. One that was told to wait
- *  for the next attempt and does so has not got this one. */
+/** Of a guest that was handed over: whether its receiver has reported that it never arrived. A receiver that waits for
+ *  a later attempt has discarded this one. */
 export function isGuestLost(
   input: Pick<MigrationInput, 'source' | 'target' | 'targetNode' | 'migrationId' | 'observed'>,
 ): boolean {
@@ -114,12 +114,11 @@ export function isGuestLost(
   return transfer !== undefined && transfer.attempt > sentAttempt(input)
 }
 
-/** The newest attempt that the sender was told of; 0 before the first. */
+/** The newest attempt that the sender was ordered to make; 0 before the first. */
 export const sentAttempt = ({ source, migrationId }: Pick<MigrationInput, 'source' | 'migrationId'>): number =>
   source?.spec.send?.id === migrationId ? source.spec.send.attempt : 0
 
-/** A server that was moved while it stood still is where it shall be: it runs there, or its node has taken it over as
- *  it is. */
+/** A stopped server's move is complete: it runs on the target, or the target has taken it over stopped. */
 export function isRunningOnTarget({ target, source, migrationId, operation }: MigrationInput): boolean {
   if (
     source !== undefined ||
@@ -136,13 +135,13 @@ export function isRunningOnTarget({ target, source, migrationId, operation }: Mi
 const transferOf = (status: InstanceStatus | undefined, role: 'send' | 'receive', id: string) =>
   status?.transfer?.role === role && status.transfer.id === id ? status.transfer : undefined
 
-/** Nothing is known of what the node does now. */
+/** What the node does now is unknown. */
 export const isUnreachable = (observed: Observed, node: string): boolean =>
   observed.unreachableNodes?.includes(node) ?? false
-/** It was proven that nothing runs on the node. */
+/** It was proven that no guest runs on the node. */
 export const isFenced = (observed: Observed, node: string): boolean => observed.fencedNodes?.includes(node) ?? false
 
-/** Whether both nodes can be asked, so that a move that was left can be settled by the platform itself. */
+/** Whether both nodes are fenced or reachable, so that the platform can resolve an interrupted move by itself. */
 export function canResolve({ observed }: ReconcileInput): boolean {
   const { claims } = observed
   if (claims?.target === undefined) return false
@@ -154,19 +153,18 @@ export function canResolve({ observed }: ReconcileInput): boolean {
 /** What the server's owner allows a move to cost. */
 export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_POLICIES[spec.migrationPolicy]
 
-/** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new
- *  one. */
+/** Whether the guest runs after the move. During a change of plan the server stays stopped until it has the new one. */
 export const shouldRun = ({ server, operation }: OperationInput): boolean =>
   server.spec.desiredPower === 'running' && operation.kind !== 'server.change_plan'
 
-/** How the operation was asked to move the server; what it does not say, the server's policy does. */
+/** The requested mode of the move; by default that of the server's policy. */
 export function modeOf({ server, operation }: Pick<OperationInput, 'server' | 'operation'>): MigrationMode {
   const mode = MIGRATION_MODES.find((known) => known === operation.arguments?.['mode'])
   return mode ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
 }
 
-/** The disk on the target is the one that this move is given there. What an earlier move left there, or is on its way
- *  out, would go with the guest on it. */
+/** The target's disk was made for this move. One that an earlier move left there, or that is being deleted, would be
+ *  removed while the guest uses it. */
 export function hasTargetDisk(
   { observed: { targetVolume }, storage, migrationId }: MigrationInput,
   kind: 'mirror' | 'copy',
@@ -177,28 +175,28 @@ export function hasTargetDisk(
   return (isShared && arrivingFor === migrationId) || (source?.kind === kind && source.name === migrationId)
 }
 
-/** Disks that go with the guest, because the target does not reach them where they are. */
+/** Disks that are mirrored to the target, because it cannot access them on the source. */
 export const mirroredVolumes = (storage: StorageObject): string[] =>
   storage.status?.pool === undefined ? [uidOf(storage)] : []
 
-/** So much earlier than its deadline a move is given up, so that everything is undone in time. */
-const UNDO_SECONDS = 120
+/** A move is aborted this long before its deadline, so that the rollback is done in time. */
+const ROLLBACK_SECONDS = 120
 
-/** Why a move is over for a reason that lies outside of it. */
+/** A reason to abort that does not depend on the nodes: cancellation or the deadline. */
 export function reasonToAbort({ operation, now }: OperationInput): string | undefined {
   if (isCancelled(operation)) return 'It was cancelled.'
-  return now.getTime() >= Date.parse(operation.deadlineAt) - UNDO_SECONDS * 1_000
+  return now.getTime() >= Date.parse(operation.deadlineAt) - ROLLBACK_SECONDS * 1_000
     ? 'It was not done in time.'
     : undefined
 }
 
-/** Until then; nothing once it has come. */
+/** Seconds until the move is aborted; undefined after that. */
 const secondsToEnd = ({ operation, now }: OperationInput): number | undefined => {
-  const seconds = (Date.parse(operation.deadlineAt) - now.getTime()) / 1_000 - UNDO_SECONDS
+  const seconds = (Date.parse(operation.deadlineAt) - now.getTime()) / 1_000 - ROLLBACK_SECONDS
   return seconds > 0 ? seconds : undefined
 }
 
-/** What has to be sent, in GiB. */
+/** Memory and mirrored disks, in GiB. */
 export const gibibytesToSend = ({
   claims: {
     placement: { memoryMebibytes, storageGibibytes },
@@ -207,10 +205,10 @@ export const gibibytesToSend = ({
 }: MigrationInput): number =>
   gibibytesOf({ memoryMebibytes, ...(mirroredVolumes(storage).length > 0 ? { storageGibibytes } : {}) })
 
-/** Between two writes of mere figures. */
+/** Minimum interval between two writes that change only figures. */
 const REPORT_MILLISECONDS = 1_000
 
-/** What is written down of the move in this state; the nodes' figures no more than once a second. */
+/** What the server's status records of the move; figures alone change it at most once a second. */
 export function progressOf(input: MigrationInput, state: MigrationState, detail = ''): MigrationProgress {
   const { source, target, migrationId, sourceNode, targetNode, claims, recorded } = input
   const [sent, received] = [
@@ -240,13 +238,13 @@ export function progressOf(input: MigrationInput, state: MigrationState, detail 
     detail: detail === '' ? (reported?.detail ?? '') : detail,
     ...(reported === undefined ? {} : { reportedAt: reported.reportedAt }),
   }
-  const isNews =
+  const hasChanged =
     recorded.state !== next.state ||
     recorded.phase !== next.phase ||
     recorded.attempt !== next.attempt ||
     recorded.detail !== next.detail
   const isFresh = Date.parse(next.reportedAt ?? '') - Date.parse(recorded.reportedAt ?? '') < REPORT_MILLISECONDS
-  return !isNews && isFresh ? recorded : next
+  return !hasChanged && isFresh ? recorded : next
 }
 
 const STEPS = {
@@ -258,7 +256,7 @@ const STEPS = {
   aborting: 'reserved',
 } as const satisfies Record<MigrationState, string>
 
-/** The move is in this state, and the server as it was unless something else is said. */
+/** Records the move in this state; the server stays as it was, except for `rest`. */
 export const inState = (
   input: MigrationInput,
   state: MigrationState,

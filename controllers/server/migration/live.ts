@@ -1,7 +1,7 @@
-/** The flow of server.migrate: the running guest is sent to another node. It goes on where it is until the other node
- *  says that it runs there; whoever is killed in between, the next reconcile reads from both nodes how far it is.
- *  Attempts that fail are tried again as the server's policy says, then undone, or the server is stopped and moved
- *  where that is allowed. */
+/** The flow of server.migrate: the running guest is sent to another node. The source stays its node until the target
+ *  reports that it runs there. No progress is lost when a process dies: the next reconcile reads it from both nodes'
+ *  reports. Failed attempts are repeated as the server's policy allows; then the move is rolled back, or the server is
+ *  stopped and moved where that is allowed. */
 import { sendSeconds } from '../../../domain/migration-policies.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
@@ -27,22 +27,22 @@ import { shareKeys } from './effects.ts'
 import { firstDecision, present } from '../../operation/decision.ts'
 import { withReservation } from './reservation.ts'
 import { cutOver } from './cutover.ts'
-import { removeTarget, undo } from './undo.ts'
+import { removeTarget, rollBack } from './rollback.ts'
 
 /** `server.migrate`: the first rule that applies decides. */
 export const migrateLive = (input: OperationInput): Decision =>
   withReservation(input, (input) => firstDecision(input, RULES))
 
-/** Asked for, or fallen back to. */
+/** The cold mode was requested, or the move has fallen back to it. */
 const isCold = (input: MigrationInput): boolean =>
   input.recorded.state === 'detached' || modeOf(input) === 'cold' || input.source?.spec.stop?.id === input.migrationId
 
 const arrived: Rule<MigrationInput> = (input) => (targetState(input) === 'arrived' ? cutOver(input) : undefined)
 
-/** Both ends have let go of the guest: it is started again where its disks are. */
+/** The sender no longer has the guest. When the receiver has not got it either, it is started again on the source. */
 const handedOver: Rule<MigrationInput> = (input) => {
   if (sourceState(input) !== 'handed_over') return undefined
-  return isGuestLost(input) ? undo(input, 'The guest was lost when it was handed over.') : awaitArrival(input)
+  return isGuestLost(input) ? rollBack(input, 'The guest was lost when it was handed over.') : awaitArrival(input)
 }
 
 const cold: Rule<MigrationInput> = (input) => (isCold(input) ? transferStopped(input) : undefined)
@@ -50,7 +50,7 @@ const cold: Rule<MigrationInput> = (input) => (isCold(input) ? transferStopped(i
 const aborted: Rule<MigrationInput> = (input) => {
   const { recorded, source, observed, sourceNode, targetNode } = input
   const senderState = sourceState(input)
-  if (recorded.state === 'aborting') return undo(input, recorded.detail)
+  if (recorded.state === 'aborting') return rollBack(input, recorded.detail)
   const reason =
     reasonToAbort(input) ??
     (isFenced(observed, sourceNode) ? `Node ${sourceNode} was lost.` : undefined) ??
@@ -60,29 +60,32 @@ const aborted: Rule<MigrationInput> = (input) => {
         ? 'The instance of the server was removed.'
         : undefined) ??
     (isUnreachable(observed, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
-  return reason === undefined ? undefined : undo(input, reason)
+  return reason === undefined ? undefined : rollBack(input, reason)
 }
 
-/** A receiver for the first attempt, or for the next one after the sender has said that the guest goes on there. */
+/** Prepares a receiver for the first attempt, or for the next one once the source reports that the guest runs there. */
 const receiverPrepared: Rule<MigrationInput> = (input) => {
   const { server, source, target, targetNode } = input
   if (source === undefined) return undefined
   const receiverState = targetState(input)
   const state = input.recorded.state === 'sending' ? 'sending' : 'preparing'
-  if (receiverState === 'in_the_way')
+  if (receiverState === 'stale')
     return inState(input, state, {
       actions: removeTarget(input),
       waitFor: `the instance before to be gone from node ${targetNode}`,
     })
-  const sent = sentAttempt(input)
-  const held = target?.spec.receive?.attempt ?? 0
-  if (sourceState(input) !== 'stays' || (receiverState !== 'gone' && receiverState !== 'failed' && sent !== held))
+  const sendAttempt = sentAttempt(input)
+  const receiveAttempt = target?.spec.receive?.attempt ?? 0
+  if (
+    sourceState(input) !== 'stays' ||
+    (receiverState !== 'gone' && receiverState !== 'failed' && sendAttempt !== receiveAttempt)
+  )
     return undefined
-  const tried = Math.max(sent, held)
-  if (tried >= policyOf(server).attemptsMaximum)
-    return undo(
+  const attempts = Math.max(sendAttempt, receiveAttempt)
+  if (attempts >= policyOf(server).attemptsMaximum)
+    return rollBack(
       input,
-      `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(input)}`,
+      `The guest could not be sent in ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}: ${failureOf(input)}`,
     )
   if (!hasTargetDisk(input, 'mirror'))
     return inState(input, state, {
@@ -90,7 +93,7 @@ const receiverPrepared: Rule<MigrationInput> = (input) => {
       waitFor: `the disk to be made on node ${targetNode}`,
     })
   return inState(input, state, {
-    actions: [shareKeys(input), ...prepareReceiver(input, source, tried + 1)],
+    actions: [shareKeys(input), ...prepareReceiver(input, source, attempts + 1)],
     waitFor: `node ${targetNode} to be ready for the guest`,
   })
 }
@@ -98,7 +101,7 @@ const receiverPrepared: Rule<MigrationInput> = (input) => {
 const failureOf = ({ source, target }: MigrationInput): string =>
   source?.status?.transfer?.detail || target?.status?.transfer?.detail || 'the nodes do not say why.'
 
-/** The sender is told where the receiver listens. */
+/** Orders the source to send the guest to the receiver's address. */
 const sendStarted: Rule<MigrationInput> = (input) => {
   const { server, observed, claims, storage, source, target, sourceNode } = input
   if (source === undefined || targetState(input) !== 'listening' || sourceState(input) !== 'stays') return undefined

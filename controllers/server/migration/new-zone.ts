@@ -1,11 +1,10 @@
-/** The zone of a server is where its room is. Which process looks after a server follows from the zone that its spec
- *  names, and that is changed in a reconcile of its own: the last of the process that has moved it, so that the next
- *  one begins when the move is behind it. */
+/** Changes the zone in the spec of a server that has moved to another zone. That zone decides which controller process
+ *  owns the server, so it changes last, in a reconcile of its own: the next process takes over after the move. */
 import type { MigrationProgress } from '../../../resources/server/index.ts'
 import { type Decision, type ReconcileInput, unchanged } from '../decision.ts'
 
-/** Of a server that has come to another zone; undefined once its spec says so. The kind lets the zone change only when
- *  the status has told of the move. */
+/** Undefined once the spec names the zone of the server's placement. The status records the move first, because the
+ *  CRD refuses another zone without that. */
 export function followZone(input: ReconcileInput): Decision | undefined {
   const {
     server: { spec, status },
@@ -20,8 +19,9 @@ export function followZone(input: ReconcileInput): Decision | undefined {
     waitSeconds: 0,
   }
   const migration: MigrationProgress | undefined = status?.migration
-  const isToBeTold = migration?.targetNode === node && (migration.state !== 'switched' || migration.targetZone !== zone)
-  return isToBeTold
+  const mustRecordMove =
+    migration?.targetNode === node && (migration.state !== 'switched' || migration.targetZone !== zone)
+  return mustRecordMove
     ? { ...decision, status: { migration: { ...migration, state: 'switched', targetZone: zone } } }
     : { ...decision, actions: [{ do: 'change', patch: { spec: { zone } } }] }
 }

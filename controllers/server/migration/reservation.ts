@@ -1,5 +1,5 @@
-/** How every move begins and ends: room is held on another node and written down before anything is done with it, and
- *  what ended is never begun anew. */
+/** How every move begins and ends: capacity on another node is reserved and recorded before it is used, and a move that
+ *  has ended never starts again. */
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
@@ -8,10 +8,10 @@ import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { serverIdOf } from '../observed.ts'
 import { inState, type MigrationInput, reasonToAbort, recordedMigration } from './input.ts'
 import { cleanUpSource } from './cutover.ts'
-import { finishUndone } from './undo.ts'
+import { finishRollback } from './rollback.ts'
 
-/** Goes on with the flow once room is held for the operation's move. Guards in order: disk unknown, not whole, over,
- *  moved, refused, not held, not written. */
+/** Runs the flow once capacity is reserved for the operation's move. Guards in order: disk not in the cache yet, server
+ *  not provisioned, reservation not recorded, moved already, rolled back already, refused, not reserved. */
 export function withReservation(input: OperationInput, flow: (input: MigrationInput) => Decision): Decision {
   const {
     server,
@@ -29,7 +29,7 @@ export function withReservation(input: OperationInput, flow: (input: MigrationIn
       : flow(migration)
   }
   if (recorded?.targetNode === claims.placement.node) return cleanUpSource(input, recorded)
-  if (recorded?.state === 'aborting') return finishUndone(input, recorded.detail)
+  if (recorded?.state === 'aborting') return finishRollback(input, recorded.detail)
   const reason = reasonToAbort(input) ?? refusal(input)
   return reason === undefined
     ? {
@@ -39,10 +39,10 @@ export function withReservation(input: OperationInput, flow: (input: MigrationIn
         waitFor: 'room on another node',
         waitSeconds: 1,
       }
-    : finishUndone(input, reason)
+    : finishRollback(input, reason)
 }
 
-/** What moves has a disk: who looks after its zone since a moment ago may know the server before it knows the disk. */
+/** A server that moves has a disk; a process that has just taken over its zone may not have it in its cache yet. */
 export const waitForStorage = (input: OperationInput): Decision => ({
   ...unchanged(input),
   step: input.server.status?.operation?.step ?? 'reserved',
@@ -50,7 +50,7 @@ export const waitForStorage = (input: OperationInput): Decision => ({
   waitSeconds: 1,
 })
 
-/** The input of the flow of a migration. The server must be whole. */
+/** The input of a migration's flow. Throws unless the server has placement and disk. */
 export function migrationInput(
   input: OperationInput,
   target: NonNullable<MigrationInput['claims']['target']>,
@@ -103,7 +103,7 @@ const recordMigration = (input: MigrationInput): Decision =>
     waitFor: 'the next look',
   })
 
-/** Asked once for each generation: a zone without room now is asked again by whoever wants the move. */
+/** A refusal holds for the generation: when the zone is full, the move has to be requested again later. */
 const refusal = ({ server }: OperationInput): string | undefined => refusalOf(server, RESERVED)?.message
 
 function reserve({ server, observed, operation }: OperationInput): ServerAction {

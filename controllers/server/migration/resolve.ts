@@ -1,7 +1,7 @@
-/** A move that was left in the middle, by an operation that ended at its deadline: what both nodes say decides. The
- *  guest runs on the target: the server lives there. Only on its source: it stays. On neither: it is started again
- *  where its disks are. On both cannot be; were it so, the source's would be ended, because the server lives on the
- *  target then. A silent node proves nothing. */
+/** Resolves a move whose operation ended before the move did. Both nodes' reports decide: if the guest runs on the
+ *  target, the server belongs there; if only on the source, it stays; if on neither, it is started again on the source,
+ *  where its disks are. It can not run on both; if it did, the source's guest would be ended. An unreachable node
+ *  proves nothing. */
 import { removeInstances } from '../drafts.ts'
 import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { transferStopped, reasonAgainst } from './cold.ts'
@@ -17,7 +17,7 @@ import {
 import { awaitArrival } from './handover.ts'
 import { waitForStorage, migrationInput } from './reservation.ts'
 import { cleanUpSource, cutOver } from './cutover.ts'
-import { outcomeOf, undo } from './undo.ts'
+import { outcomeOf, rollBack } from './rollback.ts'
 
 /** The flow of server.settle_migration. */
 export function resolveMigration(input: OperationInput): Decision {
@@ -38,8 +38,9 @@ export function resolveMigration(input: OperationInput): Decision {
 const asRequested = (input: OperationInput, decision: Decision): Decision =>
   decision.outcome === undefined ? decision : { ...decision, ...outcomeOf('target', input) }
 
-/** Brings the move for which room is still held to its end. An operator may name the winner; the nodes' words go before
- *  it. Where they leave it open, because the server stands still, the source has it unless the target was named. */
+/** Ends the move that still holds a reservation. An operator may name the winner, but the nodes' reports take
+ *  precedence. Where they leave it open, because the server runs nowhere, the source wins unless the target was named.
+ */
 export function resolve(input: OperationInput): Decision {
   const { claims: { target } = {}, storage } = input.observed
   if (target === undefined) return unchanged(input)
@@ -51,10 +52,10 @@ export function resolve(input: OperationInput): Decision {
     return migration.recorded.state === 'detached'
       ? transferStopped(migration)
       : inState(migration, 'detached', { waitSeconds: 0, waitFor: 'the next look' })
-  return undo(migration, 'The move was left in the middle.')
+  return rollBack(migration, 'The move was left in the middle.')
 }
 
-/** An operator wants the server there, and it runs nowhere: either end may have it. */
+/** An operator named the target, and the server runs nowhere, so either node may have it. */
 const shouldResumeOnTarget = (input: MigrationInput): boolean =>
   input.operation.arguments?.['winner'] === 'target' &&
   ['ended', 'gone'].includes(sourceState(input)) &&

@@ -1,5 +1,5 @@
-/** The flows that make a guest run, end it, or start it anew. Each is an ordered list of conditions; the first that
- *  does not hold is the current step, so that a crash anywhere loses nothing. */
+/** The flows that create, start, stop and restart a guest. Each is an ordered list of conditions; the first that does
+ *  not hold is the current step, so that a crash anywhere loses no progress. */
 import { CLAIMED } from '../conditions.ts'
 import type { ServerAction } from '../actions.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
@@ -20,14 +20,14 @@ export const restart = (input: OperationInput): Decision =>
 export const stop = (input: OperationInput): Decision =>
   firstDecision(input, [instanceAbsent, stopOrdered, timedOut, guestEnded])
 
-/** Others may leave. */
+/** Refusals that end when capacity becomes free, so the operation waits. */
 const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain', 'NoFreeAddress']
-/** Files are applied in an order that nobody chose: a group may come after its servers. */
+/** `kubectl apply` may create a server before its group, so a missing group is waited for. */
 const GROUP_WAIT_SECONDS = 2
-/** How often a zone without room is asked again. */
+/** Wait before room in a full zone is requested again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 
-/** What waiting does not change. */
+/** Fails the operation for reasons that waiting does not change. */
 const refusedPermanently: Rule = (input) => {
   const {
     server: { spec },
@@ -53,7 +53,7 @@ const claimed: Rule = (input) => {
   if (observed.claims !== undefined || observed.accountId === undefined || observed.plan === undefined) return undefined
   if (observed.isGroupMissing)
     return {
-      ...atWork(input, 'claimed'),
+      ...inProgress(input, 'claimed'),
       waitFor: `the server group ${server.spec.serverGroupId ?? ''}`,
       waitSeconds: GROUP_WAIT_SECONDS,
     }
@@ -73,7 +73,7 @@ const claimed: Rule = (input) => {
       : { serverGroupId: server.spec.serverGroupId, region: observed.zone?.region }),
   }
   return {
-    ...atWork(input, 'claimed'),
+    ...inProgress(input, 'claimed'),
     actions: [{ do: 'effect', name: 'claim', input: demand }],
     waitFor: 'room in the zone',
     waitSeconds: NO_CAPACITY_WAIT_SECONDS,
@@ -83,7 +83,7 @@ const claimed: Rule = (input) => {
 const storageReady: Rule = (input) => {
   const { server, observed } = input
   if (observed.claims === undefined) return undefined
-  const decision = { ...atWork(input, 'storage'), waitFor: 'the boot storage' }
+  const decision = { ...inProgress(input, 'storage'), waitFor: 'the boot storage' }
   if (observed.storage === undefined)
     return { ...decision, actions: [ensureStorage(server, observed, observed.claims)] }
   if (observed.storage.metadata.deletionTimestamp !== undefined)
@@ -93,7 +93,7 @@ const storageReady: Rule = (input) => {
   return observed.storage.status?.state === 'online' ? undefined : decision
 }
 
-/** The instance is there, running unless the server was asked for stopped. */
+/** The instance exists, running unless the server was created stopped. */
 const instanceEnsured: Rule = (input) => {
   const current = input.observed.instance
   if (current !== undefined && (current.spec.incarnation > 0 || current.spec.power === 'stopped'))
@@ -132,16 +132,16 @@ const powerOrdered: Rule = (input) => {
 const waitForDeletion = (input: OperationInput, instance: InstanceObject): Decision | undefined =>
   instance.metadata.deletionTimestamp === undefined
     ? undefined
-    : { ...atWork(input, firstStep(input.operation)), waitFor: 'the instance before to be gone' }
+    : { ...inProgress(input, firstStep(input.operation)), waitFor: 'the instance before to be gone' }
 
-/** Numbers only go up, whatever was lost: a node starts each at most once. */
+/** Higher than every number known: a node starts each incarnation at most once. */
 export const nextIncarnation = ({ server, observed: { instance, targetInstance } }: OperationInput): number =>
   Math.max(
     ...[instance, targetInstance].flatMap((one) => [one?.spec.incarnation ?? 0, one?.status?.incarnation ?? 0]),
     server.status?.incarnation ?? 0,
   ) + 1
 
-/** The node tried and could not. */
+/** The node could not start the guest. */
 export const bootFailed: Rule = (input) => {
   const status = input.observed.instance?.status
   return status?.state === 'error' && hasObservedSpec(input.observed.instance)
@@ -149,7 +149,7 @@ export const bootFailed: Rule = (input) => {
     : undefined
 }
 
-/** The guest has booted with the incarnation that was asked for. */
+/** The guest has started as the ordered incarnation. */
 export const running: Rule = (input) => {
   const { instance } = input.observed
   if (instance === undefined) return undefined
@@ -163,8 +163,8 @@ export const running: Rule = (input) => {
   const hasToEndFirst =
     input.operation.kind === 'server.restart' && isLive(instance) && !runsFor(instance, input.operation)
   return hasToEndFirst
-    ? { ...atWork(input, 'stopped'), waitFor: 'the guest to end' }
-    : { ...atWork(input, 'started'), waitFor: 'the guest to start' }
+    ? { ...inProgress(input, 'stopped'), waitFor: 'the guest to end' }
+    : { ...inProgress(input, 'started'), waitFor: 'the guest to start' }
 }
 
 const poweredAsCreated: Rule = (input) => {
@@ -172,7 +172,7 @@ const poweredAsCreated: Rule = (input) => {
   if (instance?.spec.power !== 'stopped') return running(input)
   return hasEnded(instance)
     ? { state: 'stopped', step: 'started', outcome: 'succeeded' }
-    : { ...atWork(input, 'started'), waitFor: 'the node to be ready for the guest' }
+    : { ...inProgress(input, 'started'), waitFor: 'the node to be ready for the guest' }
 }
 
 const instanceAbsent: Rule = ({ observed: { instance } }) =>
@@ -199,12 +199,12 @@ const timedOut: Rule = (input) => {
 const guestEnded: Rule = (input) =>
   input.observed.instance !== undefined && hasEnded(input.observed.instance)
     ? { state: 'stopped', step: 'stopped', outcome: 'succeeded' }
-    : { ...atWork(input, 'stopped'), waitFor: 'the guest to end' }
+    : { ...inProgress(input, 'stopped'), waitFor: 'the guest to end' }
 
-/** Orders the power, once storage and claims are there. */
+/** Orders the power, once storage and claims exist. */
 export function withPower(input: OperationInput, step: string, power: Power): Decision {
   const { server, observed } = input
-  const decision = { ...atWork(input, step), waitFor: 'the host' }
+  const decision = { ...inProgress(input, step), waitFor: 'the host' }
   if (observed.claims === undefined || observed.storage === undefined) return decision
   if (server.spec.userDataSecretName !== undefined && !observed.hasUserDataCopy && observed.userData === undefined)
     return { ...decision, waitFor: `the Secret ${server.spec.userDataSecretName}` }
@@ -217,7 +217,7 @@ export function withPower(input: OperationInput, step: string, power: Power): De
   }
 }
 
-/** The copy for the host, where the server has user data and the host has none yet. */
+/** Creates the host's copy of the server's user data, where it is missing. */
 export const userData = (server: ServerObject, observed: Observed): readonly ServerAction[] =>
   server.spec.userDataSecretName === undefined ||
   observed.hasUserDataCopy ||
@@ -226,7 +226,7 @@ export const userData = (server: ServerObject, observed: Observed): readonly Ser
     ? []
     : [ensureUserData(server, observed, observed.claims.placement.node)]
 
-const STATES_AT_WORK = {
+const STATES_IN_PROGRESS = {
   'server.create': 'creating',
   'server.start': 'starting',
   'server.stop': 'stopping',
@@ -243,32 +243,32 @@ const STEPS_BEFORE: Readonly<Record<string, string>> = {
 }
 const firstStep = (operation: OperationStanza): string => STEPS_BEFORE[operation.kind] ?? 'done'
 
-/** Only server.create shows how it comes to be; the other kinds have it behind them. */
-export function atWork({ operation, observed }: OperationInput, step: string): Pick<Decision, 'state' | 'step'> {
+/** Only server.create reports the steps of provisioning; servers of other operations are provisioned already. */
+export function inProgress({ operation, observed }: OperationInput, step: string): Pick<Decision, 'state' | 'step'> {
   const isCreate = operation.kind === 'server.create'
   const isEnding =
     operation.kind === 'server.restart' &&
     observed.instance !== undefined &&
     isLive(observed.instance) &&
     !runsFor(observed.instance, operation)
-  // these rules run for these kinds only
-  const state = isEnding ? 'stopping' : (STATES_AT_WORK[operation.kind as keyof typeof STATES_AT_WORK] ?? 'error')
+  // these rules run for the kinds of STATES_IN_PROGRESS only
+  const kind = operation.kind as keyof typeof STATES_IN_PROGRESS
+  const state = isEnding ? 'stopping' : (STATES_IN_PROGRESS[kind] ?? 'error')
   return { state, step: isCreate || step === 'stopped' || step === 'started' ? step : firstStep(operation) }
 }
 
-/** The incarnation that was made for the operation is the one that lives. */
+/** The running incarnation is the one that was made for the operation. */
 const runsFor = (instance: InstanceObject, operation: OperationStanza): boolean =>
   madeFor(instance) === operation.id && (instance.status?.incarnation ?? 0) >= instance.spec.incarnation
 
-/** How an operation that cannot be done leaves the server (supplement to the interface specification, transitions of a
- *  server). */
+/** How a failed operation leaves the server (supplement to the interface specification, transitions of a server). */
 export function failed(input: OperationInput, step: string, error: string): Decision {
   const {
     server,
     observed: { instance, claims, storage },
     operation,
   } = input
-  const decision = { step: atWork(input, step).step ?? step, outcome: 'failed' as const, error }
+  const decision = { step: inProgress(input, step).step ?? step, outcome: 'failed' as const, error }
   if (instance === undefined || claims === undefined || storage === undefined)
     return { ...decision, state: 'error', detail: error }
   if (operation.kind === 'server.create') {
@@ -286,7 +286,7 @@ export function failed(input: OperationInput, step: string, error: string): Deci
     isLive(instance) &&
     (operation.kind === 'server.stop' || (instance.status?.incarnation ?? 0) < instance.spec.incarnation)
   const desiredPower = keepsRunning ? 'running' : 'stopped'
-  // A guest that was not to be ended goes on as the incarnation that it is.
+  // A guest that keeps running keeps its incarnation.
   const incarnation = keepsRunning
     ? (instance.status?.incarnation ?? instance.spec.incarnation)
     : instance.spec.incarnation
@@ -303,7 +303,7 @@ export function failed(input: OperationInput, step: string, error: string): Deci
   }
 }
 
-/** How a guest is ended, from the arguments of the operation; what is not said or makes no sense is the default. */
+/** How to stop the guest, from the operation's arguments; a missing or invalid one has its default. */
 export function stopOf({ id, arguments: args = {} }: OperationStanza): NonNullable<InstanceSpec['stop']> {
   const seconds = Number(args['timeout_seconds'])
   return {
@@ -317,21 +317,21 @@ export function stopOf({ id, arguments: args = {} }: OperationStanza): NonNullab
   }
 }
 
-/** The node has acted on the spec as it is now. */
+/** The node has acted on the current spec. */
 export const hasObservedSpec = (instance: InstanceObject | undefined): boolean =>
   instance?.status?.observedGeneration !== undefined &&
   instance.status.observedGeneration >= (instance.metadata.generation ?? 0)
 
-/** A guest of it has memory on the host. */
+/** Its guest has memory on the host. */
 export const isLive = (instance: InstanceObject): boolean =>
   ['starting', 'running', 'stopping'].includes(instance.status?.state ?? 'waiting')
 
-/** The newest incarnation runs, or ran and ended since. */
+/** The newest incarnation runs, or has run and ended. */
 export const hasStarted = (instance: InstanceObject): boolean =>
   (instance.status?.incarnation ?? 0) >= instance.spec.incarnation &&
   (instance.status?.state === 'running' ||
     (instance.status?.state === 'stopped' && instance.status.startedAt !== undefined))
 
-/** The host has followed the newest spec and runs no guest. */
+/** The host has acted on the newest spec and runs no guest. */
 export const hasEnded = (instance: InstanceObject): boolean =>
   hasObservedSpec(instance) && (instance.status?.state === 'stopped' || instance.status?.state === 'error')

@@ -1,5 +1,5 @@
-/** The flow of server.rebuild: a new boot storage is made beside the old one while the server stands still, then the
- *  server boots from it and the old one goes. Until then everything can still be as it was. */
+/** The flow of server.rebuild: a new boot storage is made beside the old one while the server is stopped, then the
+ *  server boots from it and the old one is removed. Until the exchange the rebuild can be rolled back. */
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
@@ -8,7 +8,7 @@ import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { bootStorageName, ensureInstance, ensureStorage, madeFor, powerOf, storageKey, userDataKey } from '../drafts.ts'
 import { firstDecision, present } from '../../operation/decision.ts'
 import {
-  atWork,
+  inProgress,
   hasEnded,
   hasObservedSpec,
   isLive,
@@ -36,7 +36,7 @@ export const rebuild = (input: OperationInput): Decision =>
 /** The new boot storage has the name of the operation. */
 const hasNewDisk = ({ server, operation }: OperationInput): boolean => bootStorageName(server) === operation.id
 
-const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
+const whileStopped = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
 
 const neverProvisioned: Rule = (input) => {
   const { claims, storage } = input.observed
@@ -77,7 +77,7 @@ const newDiskReady: Rule = (input) => {
   const { server, observed, operation } = input
   const { claims, newStorage } = observed
   if (hasNewDisk(input) || claims === undefined) return undefined
-  const waiting = atRest('storage', { waitFor: 'the new boot storage' })
+  const waiting = whileStopped('storage', { waitFor: 'the new boot storage' })
   if (server.spec.userDataSecretName !== undefined && observed.userData === undefined && !observed.hasUserDataCopy)
     return { ...waiting, waitFor: `the Secret ${server.spec.userDataSecretName}` }
   if (newStorage === undefined) return { ...waiting, actions: [ensureStorage(server, observed, claims, operation.id)] }
@@ -86,36 +86,36 @@ const newDiskReady: Rule = (input) => {
   return newStorage.status?.state === 'online' ? undefined : waiting
 }
 
-/** From here on there is no way back. */
+/** The point of no return. */
 const diskExchanged: Rule = (input) => {
   const { operation } = input
   if (hasNewDisk(input)) return undefined
-  return atRest('instance', {
+  return whileStopped('instance', {
     actions: [{ do: 'change', patch: { spec: { bootStorageId: operation.id } } }],
     waitFor: 'the server to take the new boot storage',
     waitSeconds: 0,
   })
 }
 
-/** The instance has the new disk, and what the first boot reads. */
+/** Gives the instance the new disk and its user data. */
 const instanceUpdated: Rule = (input) => {
   const { server, observed } = input
   const { claims, storage, instance } = observed
   if (claims === undefined || storage === undefined)
-    return atRest('instance', { waitFor: 'the new boot storage to be seen', waitSeconds: 1 })
+    return whileStopped('instance', { waitFor: 'the new boot storage to be seen', waitSeconds: 1 })
   if (instance === undefined) return undefined
   if (instance.metadata.deletionTimestamp !== undefined)
-    return atRest('instance', { waitFor: 'the instance before to be gone' })
+    return whileStopped('instance', { waitFor: 'the instance before to be gone' })
   const actions = [
     ...userData(server, observed),
     ...present(ensureInstance(server, observed, claims, storage, powerOf(instance))),
   ]
   return actions.length === 0
     ? undefined
-    : atRest('instance', { actions, waitFor: 'the instance to have the new disk', waitSeconds: 1 })
+    : whileStopped('instance', { actions, waitFor: 'the instance to have the new disk', waitSeconds: 1 })
 }
 
-/** What only the system before needed goes; the disk itself as soon as its host has let go of it. */
+/** Removes what only the old system needed; the disk is deleted once its host has released it. */
 const oldDiskRemoved: Rule = (input) => {
   const {
     server,
@@ -129,10 +129,10 @@ const oldDiskRemoved: Rule = (input) => {
   ]
   return actions.length === 0
     ? undefined
-    : atRest('instance', { actions, waitFor: 'the old boot storage to go', waitSeconds: 0 })
+    : whileStopped('instance', { actions, waitFor: 'the old boot storage to go', waitSeconds: 0 })
 }
 
-/** A server that ran runs again. */
+/** Starts a server that ran before. */
 const powerRestored: Rule = (input) => {
   const {
     server,
@@ -141,8 +141,8 @@ const powerRestored: Rule = (input) => {
   } = input
   if (server.spec.desiredPower === 'stopped')
     return instance === undefined || hasObservedSpec(instance)
-      ? atRest('started', { outcome: 'succeeded' })
-      : atRest('started', { waitFor: 'the host to take over the new disk' })
+      ? whileStopped('started', { outcome: 'succeeded' })
+      : whileStopped('started', { waitFor: 'the host to take over the new disk' })
   if (instance !== undefined && madeFor(instance) === operation.id && instance.spec.power === 'running')
     return undefined
   return withPower(input, 'started', {
@@ -159,10 +159,10 @@ const bootFailed: Rule = (input) => {
     : undefined
 }
 
-const started: Rule = (input) => running(input) ?? { ...atWork(input, 'started'), waitFor: 'the guest to start' }
+const started: Rule = (input) => running(input) ?? { ...inProgress(input, 'started'), waitFor: 'the guest to start' }
 
-/** Before the exchange the new disk goes and the server is what it was: one that ran is started again. After it the
- *  server is rebuilt, and off. */
+/** Before the exchange the new disk is removed and the server is restored: one that ran is started again. After it the
+ *  server keeps the new disk and stays stopped. */
 export function rebuildFailed(input: OperationInput, step: string, error: string): Decision {
   const {
     server,
@@ -175,7 +175,7 @@ export function rebuildFailed(input: OperationInput, step: string, error: string
       instance === undefined || claims === undefined || storage === undefined || isLive(instance)
         ? []
         : present(ensureInstance(server, input.observed, claims, storage, { ...powerOf(instance), power: 'stopped' }))
-    return atRest(step, {
+    return whileStopped(step, {
       outcome: 'failed',
       error: `${error} The boot storage is the new one, the old one is gone.`,
       actions: [{ do: 'change', patch: { spec: { desiredPower: 'stopped' } } }, ...stop],
@@ -183,7 +183,7 @@ export function rebuildFailed(input: OperationInput, step: string, error: string
   }
   const before = (name: string): string | null => args[name] ?? null
   const given = server.spec.userDataSecretName
-  return atRest(step, {
+  return whileStopped(step, {
     outcome: 'failed',
     error: `${error} The server has its boot storage as before.`,
     actions: [
@@ -209,7 +209,7 @@ export function rebuildFailed(input: OperationInput, step: string, error: string
   })
 }
 
-/** Of the user data that the server had before, as far as it may go. */
+/** The Secrets of the previous user data that may be removed. */
 export function obsoleteUserData(server: ServerObject, node: string | undefined): readonly Key[] {
   const {
     spec: { operation, userDataSecretName: current },
@@ -224,6 +224,6 @@ export function obsoleteUserData(server: ServerObject, node: string | undefined)
   ]
 }
 
-/** Made by the API server for user data that came with a request. One of another name is its maker's. */
+/** Created by the API server from a request's user data. Secrets of other names belong to their creators. */
 export const isManagedUserData = (serverId: string, secretName: string): boolean =>
   secretName.startsWith(`${serverId}-user-data`)

@@ -1,6 +1,5 @@
-/** server.force_release: the removal of a server whose node will not come back. What of it is in that node's namespace
- *  goes without the node's word, by the proof that the node was fenced, or because two people attest that the host is
- *  gone. */
+/** server.force_release: removes a server whose node will not return. Its objects in that node's namespace are removed
+ *  without the agent, because the node was fenced or two people attest that the host is gone. */
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/node/index.ts'
 import { removeAgentFinalizer } from '../../fencing/agent-finalizer.ts'
@@ -11,9 +10,9 @@ import type { Decision, OperationInput } from '../decision.ts'
 import { uidOf } from '../drafts.ts'
 import { removal } from '../removal.ts'
 
-const LOOK_SECONDS = 2
+const RECHECK_SECONDS = 2
 
-/** As a deletion, which does not wait for what the lost node holds. */
+/** A deletion that does not wait for the lost node. */
 export function forceRelease(input: OperationInput): Decision {
   const { server, observed, operation } = input
   const decision = removal(input)
@@ -28,11 +27,12 @@ export function forceRelease(input: OperationInput): Decision {
   return {
     ...decision,
     actions: [...(decision.actions ?? []), { do: 'effect', name: 'forceRelease', input: { ...lost } }],
-    waitSeconds: LOOK_SECONDS,
+    waitSeconds: RECHECK_SECONDS,
   }
 }
 
-/** Only what is deleted already is let go, and only while the node is lost: a node that is back lets go by itself. */
+/** Removes the agent's finalizer only from deleted objects, and only while the node is lost: a node that has returned
+ *  removes it itself. */
 export const forceReleaseEffect =
   ({ store }: Pick<Parts, 'store'>): EffectOn<LostNode, unknown, unknown> =>
   async (lost) => {
@@ -46,7 +46,7 @@ export const forceReleaseEffect =
 async function isNodeLost(store: Parts['store'], { node, isAttested }: LostNode): Promise<boolean> {
   const { status } = (await store.get(Node, { name: node })) ?? {}
   if (isAttested) return status === undefined || ['unreachable', 'fencing', 'fenced'].includes(status.state ?? '')
-  // its guest may still answer at its addresses
+  // a guest without storage may still answer at its addresses
   if (status?.fence === undefined || status.fence.method === 'storage_block') return false
   const report = await store.get(NodeReport, { namespace: nodeNamespace(node), name: NODE_REPORT_NAME })
   return (report?.spec.bootId ?? '') === status.fence.bootId

@@ -1,6 +1,5 @@
-/** server.recover: a server whose node was fenced goes on elsewhere. Only the proof that nothing runs on the lost node
- *  any more lets it leave without that node's word; what the node still has of it goes by the same proof
- *  (`controllers/node/recovery.ts`). */
+/** server.recover: starts a server of a fenced node elsewhere. The proof that nothing runs on the lost node replaces
+ *  its agent's confirmation, and lets `controllers/node/recovery.ts` remove what the node still holds of the server. */
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
@@ -19,7 +18,7 @@ import { isFenced } from '../migration/input.ts'
 import { firstDecision, present } from '../../operation/decision.ts'
 import { bootFailed, hasEnded, nextIncarnation, running } from '../power/index.ts'
 
-/** How often a zone without room is asked again. */
+/** Wait before room in a full zone is requested again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 const RELEASE_WAIT_SECONDS = 5
 
@@ -28,7 +27,7 @@ const lostNodeOf = ({ operation, observed: { claims } }: OperationInput): string
 
 const hasLeftNode = (input: OperationInput): boolean => input.observed.claims?.placement.node !== lostNodeOf(input)
 
-/** Guards in order: on its way already, never made whole, node not lost (any more), disk lost with it. */
+/** Guards in order: never provisioned, moved already, node not fenced (any more), disk lost with the node. */
 const refused: Rule = (input) => {
   const { observed } = input
   const { claims, storage } = observed
@@ -45,7 +44,7 @@ const DISK_LOST =
   'The host of the server was lost, and the disk of the server is on that host alone. The server runs again when ' +
   'the host comes back.'
 
-/** The node has come back, or was never fenced: the server is where it was. */
+/** The node has returned, or was never fenced: the server stays on it. */
 function nodeReturned(input: OperationInput): Decision {
   const {
     observed: { claims },
@@ -74,7 +73,7 @@ const migrationRefOf = ({ server, observed, operation }: OperationInput) => ({
   operationId: operation.id,
 })
 
-/** Room on a node that reaches the disk. */
+/** Reserves capacity on a node that can access the disk. */
 const reserved: Rule = (input) => {
   const {
     observed: { claims, plan, storage },
@@ -104,7 +103,7 @@ const reserved: Rule = (input) => {
   }
 }
 
-/** From here on the server lives on the other node. */
+/** Makes the other node the server's node. */
 const moved: Rule = (input) => {
   const {
     observed: { claims },
@@ -130,13 +129,13 @@ const stateWhileRecovering = (input: OperationInput): Pick<Decision, 'state'> =>
   state: shouldRun(input) ? 'starting' : 'stopped',
 })
 
-/** Without an order of its own, as the owner wants it: a server without high availability waits for its owner. */
+/** As the operation requests; otherwise only a server that its policy restarts, and that should run. */
 const shouldRun = ({ server: { spec }, operation }: OperationInput): boolean => {
   const requested = operation.arguments?.['start']
   return requested === undefined ? spec.haPolicy === 'restart' && spec.desiredPower === 'running' : requested === 'true'
 }
 
-/** What the lost node has of the server goes before the server is made elsewhere. */
+/** Removes the lost node's instance before one is created elsewhere. */
 const released: Rule = (input) => {
   const { strayInstances = [] } = input.observed
   if (strayInstances.length === 0) return undefined
@@ -196,7 +195,7 @@ const stopped: Rule = (input) => {
 export const recover = (input: OperationInput): Decision =>
   firstDecision(input, [refused, reserved, moved, released, storageReady, powered, stopped, bootFailed, running])
 
-/** A recovery that is given up: what did not come about is not shown as on its way. */
+/** A failed recovery leaves the server in error, not in a transitional state. */
 export const recoverFailed = (input: OperationInput, step: string, error: string): Decision => ({
   ...unchanged(input),
   state: 'error',
@@ -206,12 +205,12 @@ export const recoverFailed = (input: OperationInput, step: string, error: string
   error,
 })
 
-/** Of a server at rest whose node was fenced, for people. */
+/** The status detail of an idle server whose node was fenced. */
 export const lostHostDetail = ({ observed: { storage } }: ReconcileInput): string =>
   storage?.status?.pool === undefined ? DISK_LOST : 'The host of the server was lost. The server goes on elsewhere.'
 
-/** An operation that a lost host can never do ends at once, so that the server can recover. Undefined for those that it
- *  does not concern. */
+/** Ends an operation that a lost host can never finish, so that the server can recover. Undefined for other operations.
+ */
 export function endedByLoss(input: OperationInput): Decision | undefined {
   const { observed, operation } = input
   if (observed.claims === undefined || !isFenced(observed, observed.claims.placement.node)) return undefined
@@ -228,9 +227,9 @@ export function endedByLoss(input: OperationInput): Decision | undefined {
     case 'server.restart':
       return lost
     case 'server.stop':
-      return { state: 'stopped', step: 'stopped', outcome: 'succeeded' } // nothing of it runs any more
+      return { state: 'stopped', step: 'stopped', outcome: 'succeeded' } // fencing proved that no guest runs
     case 'server.metadata':
-      return { ...unchanged(input), step: 'done', outcome: 'succeeded' } // the next instance is made with the setting
+      return { ...unchanged(input), step: 'done', outcome: 'succeeded' } // the next instance gets the setting
     default:
       return undefined
   }

@@ -428,7 +428,7 @@ describe('while its server moves', () => {
   )
 
   const given = (changes: Partial<Observed>) =>
-    observed({ isInUse: false, lostNodes: ['n1'], heirNode: 'n2', ...changes })
+    observed({ isInUse: false, lostNodes: ['n1'], successorNode: 'n2', ...changes })
   const { status: _status, ...justMade } = shared({ isRetained: true }, 'n2')
   const going = volume(READY, { pool: 'p1' }, 'n1', 'now')
 
@@ -448,13 +448,13 @@ describe('while its server moves', () => {
     [
       'it is waited for where there is none',
       storage({}, 'now'),
-      given({ heirNode: undefined, volumes: [shared()] }),
+      given({ successorNode: undefined, volumes: [shared()] }),
       ['state deleting', 'wait'],
     ],
     [
       'but not when its server is given up by force',
       storage({}, 'now'),
-      given({ heirNode: undefined, isReleased: true, volumes: [shared()] }),
+      given({ successorNode: undefined, isReleased: true, volumes: [shared()] }),
       ['remove node-n1', 'state deleting', 'wait'],
     ],
     [

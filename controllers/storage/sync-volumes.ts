@@ -1,5 +1,5 @@
-/** Disks on nodes other than the server's own: one on the node that it goes to, as its move needs it; what is left
- *  elsewhere goes. Pure. */
+/** Volumes on nodes other than the server's own: the target of a move gets the volume that the move needs; obsolete
+ *  ones on other nodes are removed. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import { nodeOf } from '../../resources/instance/index.ts'
 import type { PlainAction } from '../effects.ts'
@@ -27,13 +27,13 @@ export function syncVolumes(
   const elsewhere = volumes.filter(
     (one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)),
   )
-  // A disk that only its node has is kept until the server's own node has it.
-  const needless = elsewhere.filter((one) => hasSameData(one, own) || own?.status?.state === 'ready')
+  // A volume may hold the only copy of the data until the server's own node has it.
+  const obsolete = elsewhere.filter((one) => hasSameData(one, own) || own?.status?.state === 'ready')
   return [
-    ...needless.flatMap((one) => withdraw(storage, one, own)),
+    ...obsolete.flatMap((one) => withdraw(storage, one, own)),
     ...(own === undefined || isTerminating(own)
       ? []
-      : [ensureOwn(storage, own, serving(observed, own)), ...targetVolume(storage, observed, own)]),
+      : [ensureOwn(storage, own, serveOf(observed, own)), ...targetVolume(storage, observed, own)]),
   ]
 }
 
@@ -42,15 +42,15 @@ const moveOf = ({ target, migration }: Observed) =>
     ? undefined
     : { ...target, state: migration.state }
 
-/** Both nodes reach the disk where it is. In its own zone a server goes only to nodes of which that is so. */
+/** Both nodes can access the disk's pool. Within its zone a server on a pool moves only to such nodes. */
 const isShared = (
   { zone }: Observed,
   target: NonNullable<Observed['target']>,
   { spec: { pool } }: VolumeObject,
 ): boolean => pool !== undefined && (target.zone === zone || target.pools.includes(pool))
 
-/** The disk of a server that stands still is copied, unless both nodes reach it. */
-function serving(observed: Observed, own: VolumeObject): VolumeContent['serve'] {
+/** The source serves a stopped server's disk for copying, unless both nodes can access it. */
+function serveOf(observed: Observed, own: VolumeObject): VolumeContent['serve'] {
   const move = moveOf(observed)
   if (
     move?.state !== 'detached' ||
@@ -62,35 +62,35 @@ function serving(observed: Observed, own: VolumeObject): VolumeContent['serve'] 
   return { id: move.operationId, secretName: observed.moveSecretName }
 }
 
-/** Before it is known how the server moves, and while its move is undone, the target is left as it is. */
+/** The target's volume stays as it is before the kind of move is known, and during a rollback. */
 function targetVolume(storage: StorageObject, observed: Observed, own: VolumeObject): readonly PlainAction[] {
   const move = moveOf(observed)
   if (move === undefined || move.state === 'reserved' || move.state === 'aborting') return []
-  const there = observed.volumes.find((one) => nodeOf(one) === move.node)
-  if (there !== undefined && isTerminating(there)) return []
-  const holding = holdingOf(storage, observed, move, { own, there })
-  const isOther = there !== undefined && !isDeepStrictEqual(there.spec.source, holding.source)
-  if (isOther) return observed.usedOn.includes(move.node) ? [] : [removeVolume(there)]
-  // Where an older copy is on its way out of the same shared storage, it would take this one along.
-  const isInTheWay =
-    holding.source?.kind === 'copy' &&
-    holding.pool !== undefined &&
-    observed.volumes.some((one) => one !== there && one.spec.pool === holding.pool)
-  if (isInTheWay) return []
-  return [ensureVolume(storage, move.node, holding)]
+  const existing = observed.volumes.find((one) => nodeOf(one) === move.node)
+  if (existing !== undefined && isTerminating(existing)) return []
+  const content = contentOf(storage, observed, move, { own, existing })
+  const isOther = existing !== undefined && !isDeepStrictEqual(existing.spec.source, content.source)
+  if (isOther) return observed.usedOn.includes(move.node) ? [] : [removeVolume(existing)]
+  // Deleting an older copy in the same pool would delete this one too, so it has to be gone first.
+  const isBlockedByOldCopy =
+    content.source?.kind === 'copy' &&
+    content.pool !== undefined &&
+    observed.volumes.some((one) => one !== existing && one.spec.pool === content.pool)
+  if (isBlockedByOldCopy) return []
+  return [ensureVolume(storage, move.node, content)]
 }
 
-/** The volumes on the two ends of a move. */
-interface Ends {
+/** The volumes on source and target of a move. */
+interface VolumePair {
   readonly own: VolumeObject
-  readonly there: VolumeObject | undefined
+  readonly existing: VolumeObject | undefined
 }
 
-function holdingOf(
+function contentOf(
   storage: StorageObject,
   observed: Observed,
   move: NonNullable<ReturnType<typeof moveOf>>,
-  { own, there }: Ends,
+  { own, existing }: VolumePair,
 ): VolumeContent {
   const [{ operationId: id, state }, { moveSecretName: secretName }] = [move, observed]
   const origin = own.status?.origin ?? own.spec.origin
@@ -103,6 +103,6 @@ function holdingOf(
     serving?.id === id && secretName !== undefined
       ? { copyFrom: { id, host: serving.host, port: serving.port, secretName } }
       : {}
-  const pool = there === undefined ? poolAmong(storage, move.pools) : there.spec.pool
+  const pool = existing === undefined ? poolAmong(storage, move.pools) : existing.spec.pool
   return { ...known, source: { kind: 'copy', name: id }, ...from, ...(pool === undefined ? {} : { pool }) }
 }

@@ -1,5 +1,5 @@
-/** The end of a move that does not come about: the guest is known to go on where it was, or is made to, and what the
- *  other node holds is given back. Nothing is undone before the sender has said that the guest goes on there. */
+/** Rolls a move back: the guest continues on the source, or is started there again, and the target's resources are
+ *  released. Nothing is removed from the target before the source reports whether it still has the guest. */
 import { isCancelled } from '../../../domain/operations.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import type { ServerAction } from '../actions.ts'
@@ -20,14 +20,14 @@ import { present } from '../../operation/decision.ts'
 import { nextIncarnation } from '../power/index.ts'
 import { type ServerObject, serverIdOf } from '../observed.ts'
 
-/** Guards in order: not written, sender silent or busy, receiver there, cold instead, guest to be brought back, all
- *  done. */
-export function undo(input: MigrationInput, reason: string): Decision {
+/** Guards in order: abort not recorded, sender has not confirmed, receiver remains, cold fallback, guest to start again
+ *  on the source, all done. */
+export function rollBack(input: MigrationInput, reason: string): Decision {
   const { server, observed, claims, storage, source, target, sourceNode, targetNode, recorded } = input
-  const why = recorded.state === 'aborting' && recorded.detail !== '' ? recorded.detail : reason
+  const cause = recorded.state === 'aborting' && recorded.detail !== '' ? recorded.detail : reason
   const decision = inState(input, 'aborting', {
-    reason: why,
-    events: [{ kind: 'undoing', message: `The move is undone: ${why}` }],
+    reason: cause,
+    events: [{ kind: 'undoing', message: `The move is undone: ${cause}` }],
   })
   if (recorded.state !== 'aborting')
     return { ...decision, actions: cancelSend(input), waitSeconds: 0, waitFor: 'the next look' }
@@ -46,7 +46,7 @@ export function undo(input: MigrationInput, reason: string): Decision {
     return { ...decision, actions: removeTarget(input), waitFor: `node ${targetNode} to let go of the guest` }
   if (mayFallBackToCold(input))
     return inState(input, 'detached', {
-      events: [{ kind: 'cold_fallback', message: `The server is stopped and moved: ${why}` }],
+      events: [{ kind: 'cold_fallback', message: `The server is stopped and moved: ${cause}` }],
       waitSeconds: 0,
       waitFor: 'the next look',
     })
@@ -68,37 +68,37 @@ export function undo(input: MigrationInput, reason: string): Decision {
       waitFor: `node ${sourceNode} to take the server back`,
     }
   }
-  const kept = present(
+  const cleared = present(
     ensureInstance(server, observed, claims, storage, { ...powerOf(source), send: undefined, receive: undefined }),
   )
-  const held: ServerAction = {
+  const release: ServerAction = {
     do: 'effect',
     name: 'release',
     input: { ...serverIdOf(server, observed), operationId: input.migrationId },
   }
-  const end = finishUndone(input, why)
+  const end = finishRollback(input, cause)
   return {
     ...decision,
     ...end,
     state: decision.state,
     actions: [
       ...removeTarget(input),
-      ...kept,
+      ...cleared,
       ...removeMigrationKeys(server, [sourceNode, targetNode]),
       ...removeUserDataCopy(server, targetNode),
-      held,
+      release,
     ],
     events: [...(decision.events ?? []), ...(end.events ?? [])],
   }
 }
 
-/** What the other node has of the server goes; free when it is going. */
+/** Removes the target's instance. Idempotent. */
 export const removeTarget = ({ server, target, targetNode }: MigrationInput): readonly ServerAction[] =>
   target === undefined || target.metadata.deletionTimestamp !== undefined
     ? []
     : [{ do: 'remove', type: Instance, key: instanceKey(server, targetNode) }]
 
-/** The sender is told to stop sending, where it was told to send. */
+/** Orders the source to cancel a send that it was ordered to make. */
 function cancelSend(input: MigrationInput): readonly ServerAction[] {
   const { server, observed, claims, storage, source } = input
   const send = source?.spec.send
@@ -113,8 +113,7 @@ const isStoppedForMove = ({ server, source, migrationId, operation }: MigrationI
   server.spec.desiredPower === 'running' &&
   [migrationId, operation.id].includes(source.spec.stop?.id ?? '')
 
-/** A guest that could not be sent while it runs, where its owner or the operator prefers a moved server to an
- *  undisturbed one. */
+/** The guest could not be sent while it runs, and the mode allows stopping it for the move. */
 function mayFallBackToCold(input: MigrationInput): boolean {
   const { operation, source, migrationId, observed, targetNode } = input
   if (operation.id !== migrationId || operation.kind !== 'server.migrate' || modeOf(input) !== 'live_then_cold')
@@ -124,8 +123,9 @@ function mayFallBackToCold(input: MigrationInput): boolean {
   return reasonToAbort(input) === undefined && sourceState(input) === 'stays' && !isUnreachable(observed, targetNode)
 }
 
-/** The operation that began the move ends as it deserves; one that settles a move has done so. */
-export function finishUndone(input: OperationInput, reason: string): Decision {
+/** The move's own operation fails or is cancelled. One that resolves an earlier move succeeds unless it named the
+ *  target. */
+export function finishRollback(input: OperationInput, reason: string): Decision {
   const { operation } = input
   const decision = { ...unchanged(input), step: 'reserved' }
   if (operation.kind === 'server.settle_migration') return { ...decision, ...outcomeOf('source', input) }
@@ -138,7 +138,7 @@ export function finishUndone(input: OperationInput, reason: string): Decision {
     : { ...decision, outcome: 'failed', error: reason }
 }
 
-/** How settling ends when the nodes' words have made this end the winner, whichever an operator had asked for. */
+/** The outcome of resolving a move in favour of `winner`: failed when the operator named the other node. */
 export const outcomeOf = (
   winner: 'source' | 'target',
   { operation }: OperationInput,
@@ -149,10 +149,10 @@ export const outcomeOf = (
     : { outcome: 'failed', error: `The guest is on the ${winner} of the move, and the server with it.` }
 }
 
-/** What only the move needed. */
+/** Removes the keys that only the move needed. */
 export const removeMigrationKeys = (server: ServerObject, nodes: readonly string[]): readonly ServerAction[] =>
   nodes.map((node) => ({ do: 'remove', type: Secret, key: migrationKeyKey(server, node) }))
 
-/** Removes the copy that the node has. */
+/** Removes the node's copy of the user data. */
 export const removeUserDataCopy = (server: ServerObject, node: string): readonly ServerAction[] =>
   server.spec.userDataSecretName === undefined ? [] : [{ do: 'remove', type: Secret, key: userDataKey(server, node) }]
