@@ -1,4 +1,4 @@
-/** The API server's process: reads its environment, opens what it stands on, listens for customers and operators, stops
+/** The API server's process: reads its environment, opens its dependencies, serves customers and operators, and stops
  *  cleanly. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -87,11 +87,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   const clock = systemClock
   const random = systemRandom
   const metrics = openRegistry({ isProcessWide: true })
-  const db = openDatabase({
-    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
-    connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
-    onConnectionLost: (error) => log.warn('database connection lost', { error }),
-  })
+  const db = openConfiguredDatabase(settings, log)
   await migrate(db)
   openIdentityMetrics(db, metrics)
 
@@ -112,12 +108,9 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   })
   const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
 
-  const mail = openMailTransport({
-    smtpUrl: settings.SVCCLOUD_SMTP_URL,
-    allowsPlain: settings.SVCCLOUD_SMTP_ALLOW_PLAIN === 'true',
-    folder: settings.SVCCLOUD_MAIL_DIRECTORY,
-  })
+  const mail = openMail(settings)
   const app = await createApp({
+    ...appSettings(settings),
     store,
     caches,
     db,
@@ -128,12 +121,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     agents: openAgents({ store, caches, clock }),
     publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
     canSendMail: mail !== undefined,
-    needsReadOnlyConsent: settings.SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT === 'true',
-    sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
     kubernetes: kubernetes.transport,
-    providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS),
-    trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
-    hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
   })
   const operator = await startServer({
     host: settings.SVCCLOUD_OPERATOR_HOST,
@@ -147,7 +135,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   caches.start(stop)
   const background = runInBackground(settings, { db, clock, random, log, mail }, stop)
 
-  // Lists are answered from the caches: nobody is let in before they are filled.
+  // Lists are answered from the caches, so customers are served only once those are filled.
   await Promise.race([caches.ready(), aborted(stop)])
   const admission = stop.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
   customerApi = app.customers
@@ -163,6 +151,30 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   await db.destroy()
 }
 
+const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
+  openDatabase({
+    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
+    connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
+    onConnectionLost: (error) => log.warn('database connection lost', { error }),
+  })
+
+/** The parts of the application that only settings decide. */
+const appSettings = (settings: Settings) => ({
+  needsReadOnlyConsent: settings.SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT === 'true',
+  sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
+  providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS),
+  trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
+  hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
+})
+
+/** Undefined where no way to send mail is set. */
+const openMail = (settings: Settings): MailTransport | undefined =>
+  openMailTransport({
+    smtpUrl: settings.SVCCLOUD_SMTP_URL,
+    allowsPlain: settings.SVCCLOUD_SMTP_ALLOW_PLAIN === 'true',
+    folder: settings.SVCCLOUD_MAIL_DIRECTORY,
+  })
+
 async function openKubernetes(settings: Settings) {
   const access =
     settings.SVCCLOUD_KUBECONFIG === undefined
@@ -171,7 +183,7 @@ async function openKubernetes(settings: Settings) {
   return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
 }
 
-/** What the process cannot answer without, and does not have. */
+/** The dependencies of which the process is not ready: `database`, `caches`. */
 async function missing(db: Database, caches: Caches): Promise<readonly string[]> {
   const isDatabaseThere = await db
     .selectFrom('deployment_secret')
@@ -189,7 +201,7 @@ interface BackgroundParts extends Omit<MailWorkerParts, 'transport' | 'from'> {
   readonly mail: MailTransport | undefined
 }
 
-/** Upkeep of identities and the sending of mail, until it is stopped. */
+/** Maintains identities and sends mail until `stop`. */
 async function runInBackground(settings: Settings, parts: BackgroundParts, stop: AbortSignal): Promise<void> {
   const { db, clock, random, log, mail } = parts
   const upkeep = runUpkeep(

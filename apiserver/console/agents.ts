@@ -16,7 +16,7 @@ import { Node } from '../../resources/node/index.ts'
 import type { ConsoleLine } from './console.ts'
 import type { AgentConnections } from './consoles.ts'
 
-/** The host says something every ten seconds; one that is silent for this long is lost. */
+/** The host sends a line at least every ten seconds; a stream without one for this long is lost. */
 const SILENCE_MAXIMUM_MILLISECONDS = 30_000
 const TOKEN_FRESH_MILLISECONDS = 10_000
 const INPUT_CONNECTIONS_MAXIMUM = 64
@@ -39,18 +39,11 @@ export interface AgentOptions {
   readonly clock: Clock
 }
 
-/** Connections are made when they are needed, with the token of the node, and believe only the certificate that the
- *  node shows. */
+/** Connections are made when needed, with the node's token, and trust only the certificate in the node's status. */
 export function openAgents({ store, caches, clock }: AgentOptions): AgentConnections {
   const nodes = caches.of(Node)
   const tokens = openAccessTokens({ store, clock })
-  // A resumed TLS session shows no certificate, so none is resumed.
-  const kept = new Agent({
-    keepAlive: true,
-    maxSockets: INPUT_CONNECTIONS_MAXIMUM,
-    maxCachedSessions: 0,
-    rejectUnauthorized: false,
-  })
+  const input = openInput({ clock, tokens })
   const inOrder = openSequences()
 
   async function targetOf(node: string, instance: string): Promise<PinnedTarget> {
@@ -60,32 +53,6 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
       url: new URL(`/v1/instances/${encodeURIComponent(instance)}/console`, endpoint.url),
       fingerprint: endpoint.certificateFingerprint.toLowerCase(),
       token: await tokens.find(node),
-    }
-  }
-
-  async function send(
-    node: string,
-    instance: string,
-    bytes: Uint8Array,
-  ): Promise<'written' | 'stopped' | 'unreachable'> {
-    const late = new AbortController()
-    const cancel = clock.after(INPUT_MILLISECONDS_MAXIMUM, () => late.abort())
-    try {
-      const headers = { 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) }
-      const response = await askPinned(
-        await targetOf(node, instance),
-        { method: 'POST', agent: kept, headers, signal: late.signal },
-        bytes,
-      )
-      if (response.statusCode === 204) response.resume()
-      else response.destroy() // its body is of no use, and may have no end
-      if (response.statusCode === 401) tokens.forget(node)
-      if (response.statusCode === 204) return 'written'
-      return response.statusCode === 409 || response.statusCode === 404 ? 'stopped' : 'unreachable'
-    } catch {
-      return 'unreachable'
-    } finally {
-      cancel()
     }
   }
 
@@ -117,9 +84,46 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
       }
     },
 
-    write: (node, instance, bytes) => inOrder(instance, () => send(node, instance, bytes)),
+    write: (node, instance, bytes) => inOrder(instance, () => input.send(node, () => targetOf(node, instance), bytes)),
   }
 }
+
+/** Sends typed bytes over connections that are kept. */
+function openInput({ clock, tokens }: { readonly clock: Clock; readonly tokens: AccessTokens }) {
+  // A resumed TLS session shows no certificate, so none is resumed.
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: INPUT_CONNECTIONS_MAXIMUM,
+    maxCachedSessions: 0,
+    rejectUnauthorized: false,
+  })
+  return {
+    async send(
+      node: string,
+      findTarget: () => Promise<PinnedTarget>,
+      bytes: Uint8Array,
+    ): Promise<'written' | 'stopped' | 'unreachable'> {
+      const timeout = new AbortController()
+      const cancel = clock.after(INPUT_MILLISECONDS_MAXIMUM, () => timeout.abort())
+      try {
+        const headers = { 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) }
+        const request = { method: 'POST', agent, headers, signal: timeout.signal } as const
+        const response = await askPinned(await findTarget(), request, bytes)
+        if (response.statusCode === 204) response.resume()
+        else response.destroy() // its body is of no use, and may have no end
+        if (response.statusCode === 401) tokens.forget(node)
+        if (response.statusCode === 204) return 'written'
+        return response.statusCode === 409 || response.statusCode === 404 ? 'stopped' : 'unreachable'
+      } catch {
+        return 'unreachable'
+      } finally {
+        cancel()
+      }
+    },
+  }
+}
+
+type AccessTokens = ReturnType<typeof openAccessTokens>
 
 /** The access tokens of the hosts, each known for ten seconds. */
 function openAccessTokens({ store, clock }: Pick<AgentOptions, 'store' | 'clock'>) {
@@ -141,8 +145,7 @@ function openAccessTokens({ store, clock }: Pick<AgentOptions, 'store' | 'clock'
   }
 }
 
-/** Work of one name is done one after the other: what is typed arrives in the order in which it came. `work` never
- *  throws. */
+/** Runs work of the same name one after the other, so that typed bytes arrive in order. `work` never throws. */
 function openSequences() {
   const lasts = new Map<string, Promise<unknown>>()
   return <T>(name: string, work: () => Promise<T>): Promise<T> => {

@@ -6,7 +6,7 @@ import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 
-/** What the host says, in the order it says it. `data` is base64. */
+/** A line of the host's stream. `data` is base64. */
 export type ConsoleLine =
   | { readonly type: 'tail' | 'output'; readonly data: string }
   | { readonly type: 'status'; readonly connected: boolean; readonly running: boolean }
@@ -19,11 +19,11 @@ export interface Whereabouts {
   readonly node: string | undefined
 }
 
-/** Each stream dates it by its own end. */
+/** Each stream adds its own end. */
 type Status = Omit<ConsoleStatus, 'stream_ends_at'>
 
-/** What watchers get: tail and output as server-sent events that are encoded already; the status, which each dates by
- *  its own stream. */
+/** What watchers get: tail and output as encoded server-sent events, and the status, to which each stream adds its own
+ *  end. */
 export type ConsoleEvent =
   | { readonly event: 'bytes'; readonly text: string }
   | { readonly event: 'status'; readonly status: Status }
@@ -43,8 +43,8 @@ export interface ConsoleOptions {
 }
 
 export interface Console {
-  /** Tail and status come first, as soon as the host has been met or could not be; then everything that happens, until
-   *  the answer is called. */
+  /** Tail and status come first, once the host has answered or was unreachable; then every event, until the answer is
+   *  called. */
   join(watcher: (event: ConsoleEvent) => void): () => void
   readonly watchers: number
 }
@@ -52,11 +52,11 @@ export interface Console {
 export const CONSOLE_TAIL_BYTES = 65_536
 const RECONNECT = { baseMilliseconds: 500, maximumMilliseconds: 10_000 }
 
-/** Those who watch, and what they have been shown. */
+/** The watchers, and what was sent to them. */
 function openAudience(statusNow: () => Status) {
   const watchers = new Set<(event: ConsoleEvent) => void>()
   let tail: Buffer = Buffer.alloc(0)
-  /** Watchers wait for their tail until the host has been met, or could not be. */
+  /** Watchers get their tail only once the host has answered or was unreachable. */
   let hasMet = false
   let shown = ''
 
@@ -84,7 +84,7 @@ function openAudience(statusNow: () => Status) {
     },
     /** Whether it was the last one. */
     remove: (watcher: (event: ConsoleEvent) => void): boolean => watchers.delete(watcher) && watchers.size === 0,
-    /** The host has been met, or could not be. */
+    /** To be called once the host has answered or was unreachable. */
     showStatus,
     /** The server has changed. */
     refreshStatus() {
@@ -92,7 +92,7 @@ function openAudience(statusNow: () => Status) {
     },
     showTail(data: string): void {
       tail = Buffer.from(data, 'base64')
-      // After a reconnect the new tail makes up for what was missed.
+      // After a reconnect the new tail contains the missed output.
       if (hasMet) send(bytes('tail', data))
     },
     showOutput(data: string): void {
@@ -124,7 +124,7 @@ export function openConsole(options: ConsoleOptions): Console {
   async function follow(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures++) {
       const node = now?.node
-      if (node !== undefined && (await relay(node, signal))) failures = 0
+      if (node !== undefined && (await relay(() => options.follow(node, signal), take))) failures = 0
       if (signal.aborted) return
       host = undefined
       lost = node === undefined || now?.node === node ? 'host_unreachable' : 'moved'
@@ -135,20 +135,6 @@ export function openConsole(options: ConsoleOptions): Console {
       )
       nudge = new AbortController()
     }
-  }
-
-  /** Whether anything came. A connection that breaks is shown as a status, and tried again. */
-  async function relay(node: string, signal: AbortSignal): Promise<boolean> {
-    let hasCome = false
-    try {
-      for await (const line of options.follow(node, signal)) {
-        hasCome = true
-        take(line)
-      }
-    } catch {
-      return hasCome
-    }
-    return hasCome
   }
 
   function start(): void {
@@ -178,6 +164,20 @@ export function openConsole(options: ConsoleOptions): Console {
       }
     },
   }
+}
+
+/** Whether any line came. A connection that breaks is shown as a status, and tried again. */
+async function relay(follow: () => AsyncIterable<ConsoleLine>, take: (line: ConsoleLine) => void): Promise<boolean> {
+  let hasCome = false
+  try {
+    for await (const line of follow()) {
+      hasCome = true
+      take(line)
+    }
+  } catch {
+    return hasCome
+  }
+  return hasCome
 }
 
 interface HostStatus {
