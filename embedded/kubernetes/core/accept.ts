@@ -1,4 +1,4 @@
-/** Content negotiation: which of the representations this server writes does the client want? */
+/** Content negotiation: chooses the representation of the response. */
 import { MEDIA_TYPES, notAcceptable } from './status.ts'
 
 export interface Representation {

@@ -1,4 +1,4 @@
-/** Request bodies: JSON or YAML into a value, with the duplicate members that a parser would hide. */
+/** Parses request bodies, JSON or YAML, and reports duplicate members, which a parser would hide. */
 import { parse as parseYaml } from 'yaml'
 import { asObject, asString, isList, isObject, type Json, type JsonObject } from './json.ts'
 import { metadataTypeError } from './metadata.ts'

@@ -1,4 +1,4 @@
-/** What a fresh server holds before the first request. Run at every start: it adds only what is missing. */
+/** The objects that every server has. Runs at every start and adds only what is missing. */
 import { parseGroupVersion } from './definition.ts'
 import type { Engine } from './engine.ts'
 import { shape } from './shape.ts'

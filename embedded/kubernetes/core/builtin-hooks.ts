@@ -1,4 +1,4 @@
-/** What is particular about single built-in kinds. */
+/** The behaviour that is specific to single built-in kinds. */
 import type { Hooks } from './definition.ts'
 import {
   asList,
@@ -65,7 +65,7 @@ const base64Bytes = (text: Json | undefined): number => Buffer.byteLength(asStri
 const total = (map: Json | undefined, size: (text: Json | undefined) => number): number =>
   Object.values(asObject(map)).reduce<number>((sum, text) => sum + size(text), 0)
 
-/** Without the named members where they are empty: typed clients never see an empty map. */
+/** Drops the named members where they are empty, because typed clients never show an empty map. */
 function withoutEmpty(object: KubeObject, members: readonly string[]): KubeObject {
   const kept = Object.entries(object).filter(
     ([name, value]) => !members.includes(name) || Object.keys(asObject(value)).length > 0,

@@ -260,7 +260,7 @@ function strictness(
   )
 }
 
-/** Objects live only in namespaces that exist and are not going away. */
+/** Objects are created only in namespaces that exist and are not being deleted. */
 function checkNamespace(engine: Engine, { definition, namespace, name }: Target): void {
   const crd = definition.isCustom
     ? engine.store

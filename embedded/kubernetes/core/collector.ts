@@ -1,6 +1,6 @@
-/** What a cluster's controllers do behind the API: owned objects go with their owners, namespaces and definitions with
- *  their contents, events with time. Woken by changes; everything it does follows from the state, so it may stop at any
- *  moment and go on at the next start. */
+/** Does what a cluster's controllers do: deletes owned objects with their owners, the contents of namespaces and
+ *  definitions that are deleted, and expired events. Changes wake it; all it does follows from the state, so it can
+ *  stop at any moment and continue at the next start. */
 import { CLEANUP, CRD_KEY } from './crd.ts'
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
@@ -15,7 +15,7 @@ export interface Collector {
   stop(): void
 }
 
-/** Removes, in the background, what no owner is left of. */
+/** Removes, in the background, objects whose owners are all gone. */
 export function startCollector(engine: Engine): Collector {
   const { store, log } = engine
   const ownership = openOwnership(store)

@@ -59,7 +59,7 @@ export interface Preparing {
 
 /** What is particular about one kind. Each is pure; all are optional. */
 export interface Hooks {
-  /** Fills in what the server decides: on every write, before validation. */
+  /** Sets the fields that the server decides: on every write, before validation. */
   readonly prepare?: (object: KubeObject, old: KubeObject | undefined, context: Preparing) => KubeObject
   readonly validate?: (object: KubeObject, old: KubeObject | undefined) => readonly Cause[]
   /** Translates between the stored shape and this version's, where they differ by more than apiVersion. */

@@ -1,4 +1,4 @@
-/** What every handler works with. */
+/** The dependencies of every handler. */
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
@@ -28,7 +28,7 @@ export interface Admitted {
   readonly warnings: readonly string[]
 }
 
-/** Throws a Refusal when the write must not happen; undefined answers at once: nobody wants to be asked. */
+/** Throws a Refusal when the write is denied; undefined when no webhook applies. */
 export type Admit = (admission: Admission) => Promise<Admitted> | undefined
 
 export interface Engine {
@@ -46,7 +46,7 @@ export interface Engine {
   readonly tokenKey: Buffer
 }
 
-/** An answer before it is dressed as a response. */
+/** A result before it is rendered as a response. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -132,7 +132,7 @@ async function removeOne(
   return removeNow(engine, definition, namespace, name, options)
 }
 
-/** Deletes without admission admission: for the server's own collectors, and for what was admitted. */
+/** Deletes without admission: for the server's own collectors, and for deletions that were admitted already. */
 export function removeNow(
   engine: Engine,
   definition: Definition,

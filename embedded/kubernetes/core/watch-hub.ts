@@ -1,5 +1,5 @@
-/** Hands durable changes to the watches of their resource. A watch that cannot keep up is ended, so that it resumes; it
- *  never misses a change silently. */
+/** Passes durable changes to the watches of their resource. A watch that cannot keep up is ended, so that its client
+ *  resumes it; it never misses a change silently. */
 import type { Store } from './store.ts'
 import type { Change } from './store-table.ts'
 

@@ -1,10 +1,11 @@
-/** Whether somebody listens somewhere, before a program that stands still while it connects is told to. */
+/** Checks that an address accepts connections, before QEMU, which blocks while it connects, is ordered to connect
+ *  there. */
 import { connect } from 'node:net'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 
 const TIMEOUT_MILLISECONDS = 3_000
 
-/** Resolves when a connection was made and closed again; rejects when that fails or takes too long. */
+/** Resolves once a connection was made and closed; rejects when that fails or takes too long. */
 export function assertReachable(host: string, port: number, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port })

@@ -1,4 +1,4 @@
-/** The serial line of one guest, as both hypervisors keep it: the tail, who listens, and where typed bytes go. */
+/** The serial line of one guest, for both hypervisors: the tail, its listeners, and where typed bytes go. */
 import { CONSOLE_TAIL_BYTES, type ConsoleEvent, type ConsoleStatus, type GuestConsole } from './hypervisor.ts'
 
 export class ConsoleLine implements GuestConsole {

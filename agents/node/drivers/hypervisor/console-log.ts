@@ -1,29 +1,29 @@
-/** The file to which QEMU writes what a guest prints, with and without an agent. It only grows; what nobody will ask
- *  for again is given back to
- *  the disk from its beginning, because a file that is cut off loses what is written in that moment. */
+/** The file to which QEMU writes a guest's output, with and without an agent. It only grows; output that is no longer
+ *  needed is deallocated from its beginning, because truncating the file could lose output that is written meanwhile.
+ */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { runProgram } from '../../run-program.ts'
 import { CONSOLE_TAIL_BYTES } from './hypervisor.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 
-/** More than this is never read at once, and never kept. */
+/** Limit of what is read at once, and kept. */
 const LOG_BYTES_MAXIMUM = 1024 * 1024
-/** What file systems give back is whole blocks. */
+/** File systems deallocate whole blocks only. */
 const BLOCK_BYTES = 4096
 
 export class ConsoleLog {
   readonly path: string
-  /** How much of the log its reader has. */
+  /** Bytes of the log that were read. */
   #offset = 0
-  /** How much of it the disk has again. */
+  /** Bytes of it that were deallocated. */
   #freed = 0
 
   constructor(folder: string) {
     this.path = join(folder, GUEST_FILES.consoleLog)
   }
 
-  /** The end of all that was ever written. */
+  /** The log's length in bytes, deallocated ones included. */
   history(): Buffer {
     return this.#read(CONSOLE_TAIL_BYTES)
   }
@@ -33,8 +33,7 @@ export class ConsoleLog {
     return this.#read(LOG_BYTES_MAXIMUM)
   }
 
-  /** Keeps what the log takes of the disk within bounds. Rejects when the file system cannot give back a part of a
-   *  file. */
+  /** Bounds the log's disk usage. Rejects when the file system cannot deallocate parts of a file. */
   async trim(): Promise<void> {
     const end = Math.floor((this.#offset - CONSOLE_TAIL_BYTES) / BLOCK_BYTES) * BLOCK_BYTES
     if (end - this.#freed < LOG_BYTES_MAXIMUM) return

@@ -1,4 +1,4 @@
-/** What is written down of a QEMU guest before its process starts, and how that process is found again. */
+/** The record of a QEMU guest, written before its process starts, and how that process is found again. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ export const GuestRecord = z.strictObject({
   incarnation: z.int(),
   uuid: z.string(),
   startedAt: z.string(),
-  /** Processes of another boot of the host are gone, whatever their numbers say. */
+  /** Process ids of an earlier boot of the host are void. */
   bootId: z.string(),
   forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string(), hostPort: z.int() })),
   /** Of its interfaces, in order. */
@@ -28,7 +28,7 @@ export const GuestRecord = z.strictObject({
 })
 export type GuestRecord = z.infer<typeof GuestRecord>
 
-/** Undefined when there is none. Throws for one that this agent does not understand. */
+/** Undefined when there is none. Throws for one in an unknown format. */
 export async function readGuestRecord(folder: string): Promise<GuestRecord | undefined> {
   const text = await readFile(join(folder, RECORD_FILE), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : GuestRecord.parse(JSON.parse(text))
@@ -47,7 +47,7 @@ export const INCARNATION_FILES = [
   RECORD_FILE,
 ]
 
-/** The machine id of a guest: its name where that is a UUID, else made of it. */
+/** The machine id of a guest: its name where that is a UUID, otherwise derived from it. */
 export function guestUuid(name: string): string {
   if (isUuid(name)) return name
   const hex = createHash('sha256').update(name).digest('hex')
@@ -65,7 +65,7 @@ export async function findGuestProcess(folder: string, uuid: string): Promise<nu
   return undefined
 }
 
-/** By its command line and working directory: a process id alone may be anybody's by now. */
+/** By its command line and working directory, because a process id may have been reused. */
 export async function isGuestProcess(pid: number, folder: string, uuid: string): Promise<boolean> {
   const commandLine = await processArgumentsOf(pid)
   return (

@@ -1,13 +1,9 @@
-/** What the agent needs of a hypervisor. Two implementations behind one contract suite: `qemu.ts` and `simulated.ts`.
- *  A guest outlives the agent. Its name is the Instance's name; uid and incarnation say which start of which Instance
- *  it is.
- *  There is never more than one guest of a name on a host, running or ended.
- *
- *  A guest moves in three stages: the receiver waits for it (`receive`), the sender copies its memory while it goes on
- *  (`send`), and it is handed
- *  over. Until the hand-over begins the move can be given up and the guest goes on at the sender; from then on nobody
- *  cancels. Once the
- *  sender has written everything the guest never goes on there, whatever became of the receiver. */
+/** What the agent needs of a hypervisor. Two implementations, `qemu.ts` and `simulated.ts`, pass one contract suite. A
+ *  guest outlives the agent. Its name is the Instance's name; uid and incarnation identify the start of the Instance. A
+ *  host has at most one guest of a name, running or ended. A guest moves in three stages: the receiver waits for it
+ *  (`receive`), the sender copies its memory while it runs (`send`), and it is handed over. Until the hand-over begins
+ *  the move can be cancelled and the guest continues on the sender; after that it cannot. Once the sender has written
+ *  everything, the guest never continues there, whatever happens to the receiver. */
 import type { InstanceStatus } from '../../../../resources/instance/index.ts'
 
 export interface GuestIdentity {
@@ -18,7 +14,7 @@ export interface GuestIdentity {
   readonly incarnation: number
 }
 
-/** How a guest's firmware is skipped: the kernel is loaded by the hypervisor. Absolute paths. */
+/** A kernel that the hypervisor loads instead of firmware. Absolute paths. */
 export interface GuestBoot {
   readonly kernel: string
   readonly initialRamdisk: string
@@ -53,10 +49,10 @@ export interface Guest extends GuestIdentity {
     | 'running'
     | 'off'
     | 'gone'
-    /** It waits for a guest that another host sends; nothing of it runs. Ends as `running`, or as `gone` when the
-     *  attempt is over without that. */
+    /** It waits for a guest that another host sends, and does not run. Becomes `running`, or `gone` when the attempt
+     *  fails. */
     | 'receiving'
-    /** It was sent whole to another host and stands still here. Never goes on. */
+    /** It was sent completely to another host and is paused here for good. */
     | 'handed_over'
   /** False when it runs and does not answer (hung, or just being attached). */
   readonly isResponsive: boolean
@@ -67,7 +63,7 @@ export interface Guest extends GuestIdentity {
   readonly transfer?: Transfer
 }
 
-/** How far an attempt is, in the words of `Instance.status`. Its figures are at most a second old. */
+/** The progress of an attempt, in the terms of `Instance.status`. Its figures are at most a second old. */
 export type Transfer = NonNullable<InstanceStatus['transfer']>
 
 export interface ReceiveRequest {
@@ -76,7 +72,7 @@ export interface ReceiveRequest {
   readonly attempt: number
   /** Positions in `GuestDefinition.disks` of those that are copied from the sender; the others are shared with it. */
   readonly mirroredDisks: readonly number[]
-  /** What both ends know, 64 hex digits: the stream is encrypted with it, and nobody else is let in. */
+  /** The pre-shared key, 64 hex digits: encrypts the stream and authenticates both hosts. */
   readonly key: string
 }
 
@@ -85,7 +81,7 @@ export interface SendRequest extends ReceiveRequest {
   readonly host: string
   readonly port: number
   readonly diskPort?: number | undefined
-  /** How long the guest may stand still. */
+  /** Limit of the guest's downtime. */
   readonly downtimeLimitMilliseconds: number
   /** Whether the guest may be slowed so that the transfer ends. */
   readonly isThrottled: boolean
@@ -120,17 +116,15 @@ export interface Hypervisor {
    *  listens (`Transfer.host`, `port`).
    *  Errors as `start`. A receiver whose agent was killed before it listened is `gone`. */
   receive(definition: GuestDefinition, reception: ReceiveRequest): Promise<Guest>
-  /** Begins to send the running guest, once: free when this attempt has begun. Goes on by itself, also when the agent
-   *  is killed, except for the
-   *  hand-over, which takes an agent. Its end is seen in `Guest.transfer`: `completed`, or `failed` and the guest goes
-   *  on here. */
+  /** Begins to send the running guest; idempotent for an attempt. Continues without an agent, except for the hand-over,
+   *  which an agent orders. `Guest.transfer` shows its end: `completed`, or `failed`, and the guest continues here. */
   send(name: string, sending: SendRequest): Promise<void>
-  /** Gives the sending up. Free when there is none, and when the hand-over has begun. */
+  /** Cancels the send. Does nothing when there is none, or when the hand-over has begun. */
   cancelSend(name: string): Promise<void>
-  /** Presses the power button; the guest decides. Free when it is not running. */
+  /** Presses the power button, which the guest may ignore. Does nothing when it is not running. */
   pressPowerButton(name: string): Promise<void>
-  /** Ends the guest if it runs, at once, and lets go of what it had. Resolves when its process is gone. Its console
-   *  history stays. */
+  /** Ends the guest at once and releases its resources. Resolves when its process is gone. Its console history stays.
+   */
   destroy(name: string): Promise<void>
   /** `destroy`, and nothing is left of it, console history included. */
   forget(name: string): Promise<void>
@@ -139,7 +133,7 @@ export interface Hypervisor {
   counters(name: string): Promise<GuestCounters | undefined>
   /** Calls back with the name of a guest whose state may have changed. The answer ends it. */
   onChange(listener: (name: string) => void): () => void
-  /** Lets go of all guests without touching them. */
+  /** Detaches from all guests without affecting them. */
   close(): Promise<void>
 }
 

@@ -1,5 +1,5 @@
-/** Ports for programs that take a number and nothing else. Somebody else may be faster: whoever uses one tries again
- *  with another. */
+/** Free ports for programs that take only a number. Another process may take the port first, so callers retry with
+ *  another. */
 import { createServer } from 'node:net'
 
 export interface PortRange {

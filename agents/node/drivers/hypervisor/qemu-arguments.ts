@@ -1,5 +1,5 @@
-/** The command line of a guest: pure, and the same for the same input, so that a migration's target can be given the
- *  same devices in the same order. */
+/** The command line of a guest. Pure and deterministic, so that a migration's target gets the same devices in the same
+ *  order. */
 import { type GuestNetwork, isOvn, OVN_DEVICE, ovnArguments } from '../network/ovn.ts'
 import { userModeArguments } from '../network/user-mode.ts'
 import type { Forward, GuestDefinition } from './hypervisor.ts'

@@ -1,6 +1,5 @@
-/** Brings one attempt to move a guest to its end: looks at QEMU, takes the next step, looks again. Knows nothing that
- *  QEMU and the guest's record
- *  do not say, so that the next agent goes on where this one was killed. */
+/** Drives one attempt to move a guest to its end: queries QEMU, takes the next step, repeats. All its state is in QEMU
+ *  and the guest's record, so that the next agent continues where this one was killed. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import type { Transfer } from './hypervisor.ts'
@@ -22,7 +21,7 @@ import type { Qmp, QmpEvent } from './qmp.ts'
 export interface MigrationDriverOptions {
   readonly qmp: Qmp
   readonly move: Move
-  /** Why it shall be given up from the beginning. */
+  /** Why the attempt must be cancelled from the beginning. */
   readonly reason?: string | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -38,7 +37,7 @@ export interface MigrationDriverOptions {
 export interface MigrationDriver {
   /** Something happened in QEMU. */
   wake(event: QmpEvent): void
-  /** Gives the sending up, as long as that is possible. */
+  /** Cancels the send while that is possible. */
   cancel(): void
 }
 
@@ -107,7 +106,7 @@ function sender(
     (clock.now().getTime() > deadline ? 'not done in time' : undefined)
 
   return async () => {
-    // The guest stands still from here on: what QEMU has just said is not asked again.
+    // The guest is paused from here on, so QEMU is not queried a second time.
     if (takeStatus() === 'pre-switchover' && move.mirroredDisks.length === 0) {
       await handOver(qmp, move)
       return 'waiting'
@@ -159,7 +158,7 @@ function receiver({ qmp, move, clock, persist, report }: MigrationDriverOptions)
   }
 }
 
-/** Everything has arrived and the guest stands still. */
+/** Everything has arrived and the guest is paused. */
 const HELD_STATES = ['paused', 'prelaunch']
 
 async function end(

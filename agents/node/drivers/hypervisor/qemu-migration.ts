@@ -1,17 +1,14 @@
-/** What both ends of a move say to QEMU: one attempt in QEMU's terms. The order of things:
- *  the receiver waits (`beginReceive`); the sender copies mirrored disks, then the memory while the guest goes on
- *  (`beginSend`, `nextSendStep`);
- *  QEMU stops the guest and waits before the hand-over (pause-before-switchover), which only an agent orders. Up to
- *  that order everything can be
- *  given up, after it nothing: a cancel that races with the last bytes could leave a copy at each end. There is no
- *  return path: the sender has
- *  handed over as soon as everything is written. */
+/** The QMP commands of one attempt, for both hosts. The receiver waits (`beginReceive`). The sender copies mirrored
+ *  disks, then the memory while the guest runs (`beginSend`, `nextSendStep`). QEMU pauses the guest and waits before
+ *  the hand-over (pause-before-switchover), which only an agent orders. Until that order the move can be cancelled;
+ *  after it a cancel that races with the last bytes could leave a running copy on each host. There is no return path:
+ *  the sender has handed over once everything is written. */
 import { z } from 'zod'
 import { Instance } from '../../../../resources/instance/index.ts'
 import type { Transfer } from './hypervisor.ts'
 import type { Qmp } from './qmp.ts'
 
-/** What the guest's record says of its last attempt. */
+/** The last attempt in the guest's record. */
 export const Move = z.strictObject({
   role: z.enum(['receive', 'send']),
   id: z.string(),
@@ -42,7 +39,7 @@ const diskNode = (position: number): string => `disk${position}`
 const copyNode = (position: number): string => `copy${position}`
 const copyJob = (position: number): string => `copy-job${position}`
 
-/** Beyond any link: the network limits the stream, not QEMU. */
+/** Faster than any link, so that the network limits the stream, not QEMU. */
 const UNLIMITED_MEBIBYTES_PER_SECOND = 16 * 1024
 /** QEMU opens, flushes and connects within these commands, and does nothing else meanwhile. */
 const SLOW_COMMAND_MILLISECONDS = 60_000
@@ -87,8 +84,8 @@ export async function beginReceive(
   await qmp.execute('migrate-incoming', { uri: addressOf(host, port) })
 }
 
-/** Everything has arrived, and the guest stands still because its disks were copied: nobody else may write to them from
- *  now on. */
+/** Everything has arrived, and the guest is paused because its disks were copied: from now on only it may write to
+ *  them. */
 export async function resumeReceived(connection: Qmp): Promise<void> {
   const qmp = withSlowTimeout(connection)
   await qmp.execute('nbd-server-stop').catch(() => undefined) // an agent that was killed may have done it
@@ -144,7 +141,7 @@ export const sendMemory = (qmp: Qmp, { host = '', port = 0 }: Move): Promise<unk
 
 const addressOf = (host: string, port: number): string => `tcp:${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** What QEMU says of a transfer of memory. */
+/** QEMU's report of a memory transfer. */
 export interface MigrationInfo {
   readonly status?: string
   readonly 'error-desc'?: string
@@ -206,8 +203,8 @@ export type SendStep =
 
 const failed = (detail: string): SendStep => ({ do: 'end', phase: 'failed', detail })
 
-/** Pure: what brings the attempt on, from what QEMU says; so an agent that was killed is no loss. `reason`: why it
- *  shall be given up, if so. */
+/** The next step of the attempt, computed from QEMU's report alone, so that another agent can continue. `reason`: why
+ *  it must be cancelled, if it must. Pure. */
 export function nextSendStep(
   { isStarted, mirroredDisks, orders }: Move,
   { migration, copies }: ObservedSend,
@@ -263,14 +260,13 @@ const FIRST_DOWNTIME_MILLISECONDS = 50
 /** The pass from which on the whole limit is allowed. */
 const LAST_PASS = 5
 
-/** A guest that is quiet is hardly noticed to move; one that stays busy is allowed more with each pass, up to the
- *  limit. */
+/** A quiet guest moves with little downtime; a busy one is allowed more with each pass, up to the limit. */
 export function downtimeLimitAt(pass: number, limitMilliseconds: number): number {
   const share = limitMilliseconds * 2 ** Math.min(0, pass - LAST_PASS)
   return Math.round(Math.min(limitMilliseconds, Math.max(FIRST_DOWNTIME_MILLISECONDS, share)))
 }
 
-/** Ends the copies in the state in which the guest stands still: whole. */
+/** Completes the disk copies while the guest is paused, so that they are consistent. */
 export async function finishCopies(qmp: Qmp, copies: readonly CopyJob[]): Promise<void> {
   for (const { id, status } of copies) if (status === 'ready') await qmp.execute('block-job-cancel', { device: id })
 }
@@ -286,7 +282,7 @@ export async function handOver(connection: Qmp, { mirroredDisks }: Move): Promis
 
 const JOB_END_LOOKS = 100
 
-/** Takes away what copies an attempt left. The guest goes on meanwhile. */
+/** Removes the disk copies of an attempt. The guest keeps running. */
 export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () => {}): Promise<void> {
   const mine = async () => (await queryJobs(qmp)).filter(({ id }) => id.startsWith('copy-job'))
   for (let look = 0; look < JOB_END_LOOKS; look++) {
@@ -307,7 +303,7 @@ export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () 
     if (/^copy\d+$/.test(node['node-name'])) await qmp.execute('blockdev-del', { 'node-name': node['node-name'] })
 }
 
-/** What is told of an attempt. */
+/** What is reported of an attempt. */
 export function transferOf(move: Move, at: Date, { ram, downtime }: MigrationInfo = {}): Transfer {
   return {
     id: move.id,

@@ -1,7 +1,6 @@
-/** What QEMU can do on this host. That /dev/kvm opens says little: some kernels offer it and then run foreign kernels
- *  instruction by instruction.
- *  So a processor flag and a trial boot decide, and the answer is kept for as long as the host and QEMU stay the same.
- */
+/** What QEMU can do on this host. An open /dev/kvm is not enough: some kernels offer it and then emulate guest kernels
+ *  instruction by instruction. So a processor flag and a trial boot decide, and the result is cached while the host and
+ *  QEMU stay the same. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -50,7 +49,7 @@ export async function probeQemu({ cacheFile, bootId, clock }: ProbeOptions): Pro
   return { accelerator, machine, cpu }
 }
 
-/** Whether a boot sector that prints a marker on the serial line gets to do so in time. */
+/** Whether a boot sector prints a marker on the serial line in time. */
 export async function bootsTrial(accelerator: QemuMachine['accelerator'], clock: Clock): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-trial-'))
   try {

@@ -1,8 +1,6 @@
-/** Guests as QEMU processes of their own, which outlive the agent. Truth about which guests run is the host's process
- *  table;
- *  the guest's folder only says which incarnation it is. Three things keep a second copy from starting: the record and
- *  the process table
- *  are looked at first, QEMU locks its pidfile, and QEMU locks the disks. */
+/** Guests as separate QEMU processes, which outlive the agent. The host's process table decides which guests run; the
+ *  guest's folder only records which incarnation it is. Three checks prevent a second copy: the record and the process
+ *  table are read first, QEMU locks its pidfile, and QEMU locks the disks. */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
@@ -67,7 +65,7 @@ export interface QemuOptions {
   readonly migrationHost: string
   /** The ports that they may use; any when absent. */
   readonly migrationPorts?: PortRange | undefined
-  /** What one guest that is sent may take of the network; all of it when absent. */
+  /** Limit of the bandwidth that one send may use; unlimited when absent. */
   readonly migrationMebibytesPerSecond?: number | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -75,7 +73,7 @@ export interface QemuOptions {
 
 const START_TIMEOUT_MILLISECONDS = 30_000
 const START_POLL_MILLISECONDS = 20
-/** A free port may be taken by somebody else before QEMU has it. */
+/** Another process may take a free port before QEMU does. */
 const START_ATTEMPTS_MAXIMUM = 3
 const PORT_TAKEN = /host forwarding|Failed to find an available port|Address already in use/
 const QUIT_TIMEOUT_MILLISECONDS = 2_000
@@ -171,12 +169,12 @@ class QemuHypervisor implements Hypervisor {
       await writeGuestRecord(this.#folder(name), { ...record, move: begun })
       let refusal: string | undefined
       try {
-        // QEMU stands still while it connects.
+        // QEMU blocks while it connects.
         if (diskPort !== undefined) await assertReachable(host, diskPort, this.#options.clock)
         await beginSend(attachment.qmp, begun, this.#options.migrationMebibytesPerSecond)
         if (isStarted) await sendMemory(attachment.qmp, begun)
       } catch (error) {
-        refusal = describe(error) // what QEMU has done of it by now only QEMU knows
+        refusal = describe(error) // how far QEMU has got only QEMU can report
       }
       this.#startMigration(record, attachment, begun, refusal)
       this.#changed(name)
@@ -330,7 +328,7 @@ class QemuHypervisor implements Hypervisor {
     return { ...record, move: listening }
   }
 
-  /** Sees to it that the attempt comes to its end. */
+  /** Drives the attempt to its end. */
   #startMigration(record: GuestRecord, attachment: Attachment, move: Move, reason?: string): void {
     const { name, incarnation } = record
     const isMine = () => this.#attachments.get(name) === attachment
@@ -608,7 +606,7 @@ const describe = (error: unknown): string => (error instanceof Error ? error.mes
 const incomingOf = ({ move }: GuestRecord): 'free' | 'held' | undefined =>
   move === undefined ? undefined : move.mirroredDisks.length === 0 ? 'free' : 'held'
 
-/** By QEMU's word. What is to be received counts as that until the attempt's end is written down. */
+/** From QEMU's run state. A guest that is to be received counts as receiving until the attempt's end is recorded. */
 function stateOf(status: string, move: Move | undefined): Guest['state'] {
   if (move?.role === 'receive' && move.end === undefined) return 'receiving'
   if (status === 'postmigrate') return 'handed_over'

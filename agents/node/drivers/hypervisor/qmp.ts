@@ -33,7 +33,7 @@ export interface QmpOptions {
 }
 
 const COMMAND_TIMEOUT_MILLISECONDS = 5_000
-/** QEMU's longest honest answers are a few hundred KiB. */
+/** QEMU's longest regular answers are a few hundred KiB. */
 const LINE_CHARACTERS_MAXIMUM = 8 * 1024 * 1024
 
 interface Pending {

@@ -1,8 +1,6 @@
-/** The serial line of a guest that runs, as two files: what it prints is followed in its log, what is typed goes into a
- *  pipe that QEMU reads.
- *  A file takes everything at once. On a socket the guest waits for whoever reads too slowly, and one that is moved
- *  while it waits, to a host
- *  where nobody listens yet, waits for ever. */
+/** The serial line of a running guest, as two files: its output is followed in its log, and input goes into a pipe that
+ *  QEMU reads. Writing to a file never blocks. On a socket a slow reader blocks the guest, and a guest that is moved
+ *  while blocked, to a host where nobody listens yet, would stay blocked for ever. */
 import { constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -12,11 +10,10 @@ import { runProgram } from '../../run-program.ts'
 import type { ConsoleLog } from './console-log.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 
-/** The log is looked at again after so long when there is something to read, and after twice as long each time that
- *  there is not. Looked at, not
- *  watched, because a host has only so many watches, and a guest shall not be without its console for lack of one. */
+/** Interval between reads of the log; it doubles each time that there is nothing to read. Polling needs no inotify
+ *  watch, of which a host has a limited number. */
 const READ_MILLISECONDS = { least: 20, most: 320 }
-/** Typed, and not taken by the guest yet. */
+/** Input that the guest has not taken yet. */
 const TYPED_BYTES_MAXIMUM = 256 * 1024
 
 export interface SerialLineOptions {
@@ -29,11 +26,11 @@ export interface SerialLineOptions {
 }
 
 export interface SerialLine {
-  /** Types the bytes. False when the guest does not take them. */
+  /** Writes the bytes as input. False when the guest does not take them. */
   write(bytes: Buffer): boolean
-  /** Passes on what was printed by now. */
+  /** Passes on the output so far. */
   read(): void
-  /** Reads for the last time and lets go. */
+  /** Reads for the last time and closes. */
   close(): void
 }
 

@@ -1,8 +1,6 @@
-/** How guests of a simulated host come and go: the same order of things as with QEMU. The memory is copied in passes
- *  while the guest goes on;
- *  then it stands still until an agent orders the hand-over; then the sender has written everything, and the receiver
- *  has it a moment
- *  later, or never when the network is cut just then. */
+/** Migration of simulated guests, in the same order as with QEMU. The memory is copied in passes while the guest runs;
+ *  then the guest is paused until an agent orders the hand-over; then the sender has written everything, and the
+ *  receiver has it a moment later, or never when the network is cut just then. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Random } from '../../../../kit/sys/random.ts'
 import type { ReceiveRequest, SendRequest, Transfer } from './hypervisor.ts'

@@ -1,6 +1,6 @@
-/** What simulated hosts send their guests over. Hosts that shall reach each other are given the same network. */
+/** The network between simulated hosts. Hosts that can reach each other share one. */
 
-/** All that a guest is while it is between two hosts. */
+/** A guest in transit between two hosts. */
 export interface SimulatedMemory {
   readonly executionId: string
   readonly isBooted: boolean
@@ -8,7 +8,7 @@ export interface SimulatedMemory {
   readonly typed: string
 }
 
-/** One that waits for a guest. */
+/** A receiver that waits for a guest. */
 export interface SimulatedReceiver {
   readonly key: string
   /** The guest has arrived whole. */

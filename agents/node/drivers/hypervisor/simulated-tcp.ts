@@ -1,5 +1,4 @@
-/** Simulated hosts in processes of their own reach each other over TCP. A sender says the key and, at the hand-over,
- *  what the guest is; the
+/** Connects simulated hosts in separate processes over TCP. A sender writes the key and, at the hand-over, the guest; a
  *  connection that ends before that has lost it. */
 import { connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'

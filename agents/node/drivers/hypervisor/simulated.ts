@@ -1,6 +1,6 @@
-/** A host whose guests are only pretended: no kernel, no disk, a toy shell on the console. For hosts without QEMU, for
- *  scale, and for the simulation. The host outlives the agents that attach to it, and is the truth about which guests
- *  run. The same clock and randomness give the same history. */
+/** A host with simulated guests: no kernel, no disk, a minimal shell on the console. For hosts without QEMU, for scale
+ *  tests, and for the simulation. The host outlives the agents that attach to it, and decides which guests run. The
+ *  same clock and randomness give the same history. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import { ConsoleLine } from './console-line.ts'
@@ -19,7 +19,7 @@ export interface SimulatedHostOptions {
   /** The hosts that guests can move to and from, and its name among them; none by default. */
   readonly network?: GuestTransport
   readonly name?: string
-  /** Guests go on at both ends of a move, which must never be: shows that those who look for it find it. */
+  /** Guests continue on both hosts of a move, which must never happen: proves that the checks for it detect it. */
   readonly isSplitBrainAllowed?: boolean
 }
 
@@ -29,13 +29,13 @@ export interface SimulatedHost {
   /** Every guest that runs at this instant, with the disks that it writes to. One that is being handed over stands
    *  still. */
   running(): readonly SimulatedGuestRecord[]
-  /** The guest's process vanishes. */
+  /** The guest's process dies. */
   crashGuest(name: string): void
   /** The guest powers itself off. */
   powerOffGuest(name: string): void
-  /** The guest does not hear its power button from now on. */
+  /** The guest ignores its power button from now on. */
   hangGuest(name: string): void
-  /** The guest changes its memory so fast that it can only be handed over by standing still for so long. */
+  /** The guest changes its memory so fast that its hand-over needs this much downtime. */
   keepGuestBusy(name: string, neededDowntimeMilliseconds: number): void
   /** The next start or reception fails with this reason. */
   failNextStart(reason: string): void
