@@ -39,7 +39,7 @@ const FLOWS: Flows<ReconcileInput, Decision> = {
   'server.force_release': forceRelease,
 }
 
-/** How a flow that is given up leaves the server, where it is not as after the flows of power. */
+/** How a failed flow leaves the server, where that differs from the power flows. */
 const FAILURES: { readonly [Kind in OperationKind]?: typeof failed } = {
   'server.change_plan': changePlanFailed,
   'server.rebuild': rebuildFailed,

@@ -22,7 +22,7 @@ export interface Observed {
   readonly usedOn: readonly string[]
   /** Of the nodes that hold it: those that are proven to run nothing any more, or are given up with the server. */
   readonly lostNodes?: readonly string[]
-  /** Its server is given up by force, with whatever is left of it. */
+  /** Its server is released by force, with whatever is left of it. */
   readonly isReleased?: boolean
   /** One that is not lost and reaches the shared storage of the server's node. */
   readonly successorNode?: string | undefined

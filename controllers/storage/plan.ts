@@ -34,7 +34,7 @@ export function plan(storage: StorageObject, observed: Observed): readonly Plain
       reconciling({ state: 'creating' }, 'Waiting', 'The server has no room on any host yet.'),
       { do: 'wait', seconds: PLACE_LOOK_SECONDS, for: 'the server to be placed' },
     ]
-  // The last reconcile in this zone: whoever looks after the other goes on.
+  // The last reconcile in this zone: the process that owns the other zone continues.
   if (observed.zone !== undefined && observed.zone !== spec.zone)
     return [
       { do: 'change', patch: { spec: { zone: observed.zone } } },

@@ -86,7 +86,7 @@ export function parseObject(
 export const mediaType = (contentType: string | undefined): string =>
   (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 
-/** Refuses an object that is of another type than the path says, or whose metadata cannot be read. */
+/** Refuses an object whose type is not that of the path, or whose metadata cannot be read. */
 export function checkType(
   object: JsonObject,
   definition: Pick<Definition, 'group' | 'version' | 'kind' | 'isCustom'>,
@@ -133,7 +133,7 @@ const TEXT_MOST_LETTERS = 1_000
 const clipped = (text: string, letters: number): string =>
   text.length > letters ? `${text.slice(0, letters)} ...` : text
 
-/** Walks valid JSON text; JSON.parse keeps the last of equal members without a word. */
+/** Walks valid JSON text for duplicate members, of which JSON.parse silently keeps the last. */
 function duplicateMembers(text: string): readonly string[] {
   const found: string[] = []
   let position = 0

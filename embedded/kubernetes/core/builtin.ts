@@ -169,7 +169,7 @@ const WORKLOAD_SCALE = {
   labelSelectorPath: '.spec.selector',
 }
 
-/** `isTaken` answers why the names of a CustomResourceDefinition cannot be had. */
+/** `isTaken` answers why the names of a CustomResourceDefinition are not available. */
 export function builtInDefinitions(isTaken: IsTaken): Definition[] {
   const crds: Row = {
     resource: 'customresourcedefinitions',

@@ -26,7 +26,7 @@ import { viewOf } from './view.ts'
 
 const CHANGE_MOST_ATTEMPTS = 10
 
-/** One write request, taken apart. */
+/** One parsed write request. */
 export interface Write {
   readonly target: Target
   readonly request: Request
@@ -97,14 +97,14 @@ export function checkPreconditions(
     throw conflict(definition, name)
 }
 
-/** What a change wants, before it is shaped. */
+/** The result of a change, before it is shaped. */
 export interface ProposedObject {
   readonly given: JsonObject
   readonly source: 'body' | 'patch'
   readonly duplicates: readonly string[]
   /** Set when the change must be proposed to the object that it names: whether it must name a revision. */
   readonly isRevisionNeeded?: boolean
-  /** Who manages what, when the change says so itself. */
+  /** The field managers, when the change determines them itself. */
   readonly managedFields?: readonly ManagedFieldsEntry[]
 }
 

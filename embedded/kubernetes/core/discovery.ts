@@ -1,4 +1,4 @@
-/** What clients read before anything else: versions, health, which resources exist, and their schemas. */
+/** Discovery: versions, health, which resources exist, and their schemas. */
 import { createHash } from 'node:crypto'
 import { negotiate } from './accept.ts'
 import { groupVersionOf, subresourcesOf, verbsOf, type Definition } from './definition.ts'

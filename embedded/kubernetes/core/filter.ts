@@ -1,4 +1,4 @@
-/** Which objects of a resource does a list, a watch or a collection delete mean? */
+/** Selects the objects of a list, a watch or a collection delete. */
 import { compileJsonPath } from './jsonpath.ts'
 import { asObject } from './json.ts'
 import type { Definition } from './definition.ts'

@@ -1,4 +1,4 @@
-/** Who owns whom: an index over the owner references of all objects. */
+/** An index over the owner references of all objects. */
 import type { KubeObject } from './object.ts'
 import type { Store } from './store.ts'
 

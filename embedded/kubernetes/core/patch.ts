@@ -1,4 +1,4 @@
-/** Patches: computed from the object as it is, again when another write came first. */
+/** Patches: computed from the current object, and recomputed when another write came first. */
 import { authorizeCreate } from '../access/authorize.ts'
 import { apply } from '../apply/managers.ts'
 import { strategicMerge } from '../apply/strategic.ts'

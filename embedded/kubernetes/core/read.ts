@@ -154,7 +154,7 @@ function positionIn(token: string): Position {
   throw badRequest('invalid continue token: continue key is not valid: the token is not one that this server gave out')
 }
 
-/** The state at an older revision: today's with the changes since then taken back. */
+/** The state at an older revision: the current one with the changes since then reverted. */
 function olderState(
   engine: Engine,
   definition: Definition,

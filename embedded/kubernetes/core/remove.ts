@@ -1,4 +1,4 @@
-/** Deletion: preconditions, finalizers, and how far it reaches into the objects that are owned. */
+/** Deletion: preconditions, finalizers, and propagation to owned objects. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { parseObject } from './body.ts'
 import type { Definition } from './definition.ts'
@@ -169,7 +169,7 @@ export function removeNow(
   return { object: engine.store.put(definition.storageKey, key, marked), isGone: false }
 }
 
-/** Preconditions that fail name the kind where others name the resource. */
+/** A failed precondition names the kind, where other refusals name the resource. */
 const asKind = ({ group, kind }: Definition) => ({ group, resource: kind })
 
 function finalizersAfter(finalizers: readonly string[], propagation: Propagation | undefined): readonly string[] {
@@ -178,7 +178,7 @@ function finalizersAfter(finalizers: readonly string[], propagation: Propagation
   return propagation === 'Foreground' ? [...kept, FOREGROUND] : propagation === 'Orphan' ? [...kept, ORPHAN] : kept
 }
 
-/** The object marked as going away; the same object when it was marked like this already. */
+/** The object marked as being deleted; the same object when it was marked already. */
 function deleting(
   engine: Engine,
   definition: Definition,

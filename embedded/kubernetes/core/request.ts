@@ -1,4 +1,4 @@
-/** A request taken apart: what the path names and what the query asks. */
+/** Parses a request's path and query. */
 import { badRequest, fieldNotSupported, invalid } from './status.ts'
 
 /** The same shape as the client's transport request, so that a call needs no network. */

@@ -1,4 +1,4 @@
-/** From the method and the path to the handler. */
+/** Routes a request to its handler by method and path. */
 import { authorize, authorizePath } from '../access/authorize.ts'
 import { requestToken, review } from '../access/reviews.ts'
 import { type Definition, subresourcesOf, verbsOf } from './definition.ts'

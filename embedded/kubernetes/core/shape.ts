@@ -147,7 +147,7 @@ function contentFaults(
   return [...own, ...faults, ...ruleFaults(rulesView(object), old && rulesView(old), schema, '', tolerated)]
 }
 
-/** Faults after which rules could only misread the object. */
+/** Faults after which validation rules cannot be evaluated reliably. */
 const BLOCKING = new Set([
   'FieldValueNotSupported',
   'FieldValueRequired',
@@ -164,10 +164,10 @@ const RULES_UNCHECKED: Cause = {
   field: '<nil>',
 }
 
-/** Says that rules were left aside, where there are any. */
+/** Reports that validation rules were skipped, where there are any. */
 export const uncheckedRules = ({ schema }: Definition): Cause[] => (schema && hasRules(schema) ? [RULES_UNCHECKED] : [])
 
-/** Rules see of the metadata only the name. */
+/** Of the metadata, rules see only the name. */
 const rulesView = (object: KubeObject): JsonObject => {
   const { name, generateName } = object.metadata
   return { ...object, metadata: { name, ...(generateName === undefined ? {} : { generateName }) } }

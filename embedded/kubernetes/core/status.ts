@@ -89,7 +89,7 @@ export const unsupportedMediaType = (accepted: string): Refusal =>
     `the body of the request was in an unknown format - accepted media types include: ${accepted}`,
   )
 export const MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf'
-/** Answers to patch types that nobody knows. */
+/** Answers unknown patch types. */
 export const unknownPatchType = (): Refusal =>
   new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
 export const alreadyExists = (resource: ResourceName, name: string): Refusal =>
@@ -114,7 +114,7 @@ export const forbidden = (resource: ResourceName, name: string, why: string, cau
     { ...detailsOf(resource, name === '' ? undefined : name), ...(causes === undefined ? {} : { causes }) },
   )
 
-/** Mistakes in the order of things that the real server calls its own. */
+/** Failures that the real server reports as internal errors. */
 export const unexpected = (message: string): Refusal => new Refusal(500, '', message)
 export const expired = (message: string): Refusal => new Refusal(410, 'Expired', message)
 
@@ -147,7 +147,7 @@ export function invalid(
   )
 }
 
-/** The client is ahead of this server: it should ask again. */
+/** The client asks for a revision that this server has not reached yet; it should retry. */
 export const revisionTooLarge = (requested: number, current: number): Refusal =>
   new Refusal(504, 'Timeout', `Too large resource version: ${requested}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],

@@ -1,4 +1,4 @@
-/** Stored objects as one version of the API shows them. */
+/** Converts stored objects to one version of the API. */
 import { withDefaults } from '../schema/defaults.ts'
 import { inVersion, type Definition } from './definition.ts'
 import { textOf, type JsonObject } from './json.ts'
@@ -8,7 +8,7 @@ import type { KubeObject } from './object.ts'
 const views = new WeakMap<Definition, WeakMap<KubeObject, KubeObject>>()
 const bare = new WeakMap<KubeObject, JsonObject>()
 
-/** The object in the version of the definition, with the defaults of today's schema. */
+/** The object in the version of the definition, with the defaults of the current schema. */
 export function viewOf(definition: Definition, stored: KubeObject): KubeObject {
   let known = views.get(definition)
   if (!known) views.set(definition, (known = new WeakMap()))

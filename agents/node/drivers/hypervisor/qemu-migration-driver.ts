@@ -44,7 +44,7 @@ export interface MigrationDriver {
 const LOOK_MILLISECONDS = 250
 const COPY_END_MILLISECONDS = 20
 
-/** Begins; goes on until the attempt has ended or the guest is not attached any more. */
+/** Runs until the attempt has ended or the guest is no longer attached. */
 export function startMigrationDriver(options: MigrationDriverOptions): MigrationDriver {
   const { clock, log, isDetached, move } = options
   let alarm = new AbortController()
@@ -97,7 +97,7 @@ function sender(
   let move = begun
   let allowedMilliseconds: number | undefined
   let refusal: string | undefined
-  /** QEMU forgets them when it has given up. */
+  /** QEMU drops them when the attempt has failed. */
   let figures: Pick<MigrationInfo, 'ram'> = {}
   const deadline = Date.parse(move.beganAt) + (move.orders?.timeoutSeconds ?? 0) * 1000
   const reason = () =>

@@ -92,10 +92,9 @@ export async function resumeReceived(connection: Qmp): Promise<void> {
   await qmp.execute('cont')
 }
 
-/** Readies the sender and begins to copy the disks. The memory follows when `nextSendStep` says so. Neither the copy of
- *  a disk nor the memory takes
- *  more than `mebibytesPerSecond`, except for what the guest waits for: its writes meanwhile, and the rest of the
- *  memory when it stands still. */
+/** Prepares the sender and starts to copy the disks; `nextSendStep` starts the memory. Disk copies and memory each stay
+ *  below `mebibytesPerSecond`, except for what the guest waits for: its writes meanwhile, and the rest of the memory
+ *  while it is paused. */
 export async function beginSend(
   connection: Qmp,
   { mirroredDisks, host = '', diskPort, orders }: Move,

@@ -82,7 +82,7 @@ const END_POLL_MILLISECONDS = 20
 const REATTACH_MILLISECONDS = 500
 const FORWARD_HOST = '127.0.0.1'
 const DETAIL_CHARACTERS_MAXIMUM = 300
-/** States of QEMU's `query-status` in which nothing of the guest can go on. */
+/** States of QEMU's `query-status` in which the guest cannot continue. */
 const DEAD_STATES = ['internal-error', 'guest-panicked']
 
 interface Attachment {

@@ -19,7 +19,7 @@ export interface SimulatedMigrationOptions {
   readonly hasAgent: () => boolean
   /** Changes what is known of the guest and tells everybody. */
   readonly update: (guest: SimulatedGuest, change: Partial<SimulatedGuest['record']>) => void
-  /** The guest goes on here with the memory. */
+  /** The guest continues here with the memory. */
   readonly arrive: (guest: SimulatedGuest, memory: SimulatedMemory) => void
   /** The guest is still the one of its name. */
   readonly isHere: (guest: SimulatedGuest) => boolean
@@ -29,7 +29,7 @@ export interface SimulatedMigrations {
   await(guest: SimulatedGuest, reception: ReceiveRequest): void
   send(guest: SimulatedGuest, sending: SendRequest): void
   cancel(guest: SimulatedGuest, reason: string): void
-  /** An agent looks at the guest: what waited for one goes on. */
+  /** An agent attached to the guest: steps that waited for one continue. */
   continueWithAgent(guest: SimulatedGuest): void
   /** The guest's process has ended: so have its connections. */
   disconnect(guest: SimulatedGuest): void
@@ -147,7 +147,7 @@ export function newSimulatedMigrations({
         receive(memory) {
           listening.close()
           guest.arrived = memory
-          // With copied disks the agent lets go of the copy first.
+          // With copied disks the agent ends the copy first.
           clock.after(
             between(ARRIVAL_MILLISECONDS),
             () => (reception.mirroredDisks.length === 0 || hasAgent()) && goOn(guest),
