@@ -1,5 +1,5 @@
-/** `npm ci` refuses a lockfile that leaves out what a package asks for on another platform. Where that package is already
- *  installed, npm neither notices nor mends it. */
+/** `npm ci` refuses a lockfile that leaves out what a package asks for on another platform. Where that package is
+ *  already installed, npm neither notices nor mends it. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
