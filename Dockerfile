@@ -36,9 +36,9 @@ ENTRYPOINT ["node"]
 CMD ["apiserver/main.ts"]
 
 FROM runtime AS node-agent
-# Open vSwitch's tools, ip and ethtool are for hosts whose guests are in a network of OVN; its daemons run on the host.
+# qemu-block-extra and ceph-common are for disks in a Ceph cluster. Open vSwitch's tools, ip and ethtool are for hosts whose guests are in a network of OVN; its daemons run on the host.
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends qemu-system-x86 qemu-utils openvswitch-switch iproute2 ethtool \
+ && apt-get install --yes --no-install-recommends qemu-system-x86 qemu-utils qemu-block-extra ceph-common openvswitch-switch iproute2 ethtool \
  && rm -rf /var/lib/apt/lists/*
 COPY agents ./agents
 USER 65532:65532

@@ -16,6 +16,7 @@ export default defineConfig({
         name: tier.name,
         include: [...tier.include],
         exclude: [...tier.exclude, '**/node_modules/**'],
+        isolate: tier.isIsolated,
         globalSetup: tier.setup === undefined ? [] : [tier.setup],
         testTimeout: tier.testTimeoutMilliseconds,
         hookTimeout: tier.testTimeoutMilliseconds,

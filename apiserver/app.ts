@@ -22,17 +22,17 @@ import type { AgentConnections } from './console/index.ts'
 import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
 import { auditRefused } from './change/staff-audit.ts'
-import type { SealingKey } from './identity/sealing.ts'
-import { openNodes } from './node/index.ts'
-import { KINDS, type NounParts, NOUNS } from './nouns.ts'
+import type { SealingKey } from '../kit/sys/sealing.ts'
+import { NOUNS, openNouns } from './nouns.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
-import type { IdentityParts } from './identity/parts.ts'
 import type { Parts } from './parts.ts'
-import { openServers } from './server/index.ts'
-import { openTargets } from './change/targets.ts'
 import { openAuditCommit } from './change/commit-audit.ts'
 
-export interface AppOptions extends Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers'> {
+export interface AppOptions
+  extends Pick<
+    Parts,
+    'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers' | 'loopbackTwins' | 'payments'
+  > {
   readonly metrics: Registry
   /** Reaches the consoles on the hosts. */
   readonly agents: AgentConnections
@@ -69,7 +69,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     requireAccess: identity.requireAccess,
     cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
   }
-  const all = nounParts(parts, identity.parts, options.agents)
+  const all = openNouns(parts, identity.parts, options.agents)
   const shared = {
     ...options,
     ...identity,
@@ -111,16 +111,6 @@ const storeUnavailable = (error: unknown): unknown =>
   error instanceof ApiError && (error.code >= 500 || error.code === 429)
     ? new Unavailable('the Kubernetes API', error)
     : error
-
-/** What the endpoints of every noun are built from. */
-const nounParts = (parts: Parts, identity: IdentityParts, agents: AgentConnections): NounParts => ({
-  ...identity,
-  ...parts,
-  agents,
-  servers: openServers(parts),
-  nodes: openNodes(parts),
-  targets: openTargets(parts.caches, KINDS),
-})
 
 /** Every route has one handler, and every handler a route of the list. */
 function complete(endpoints: readonly Endpoint[]): readonly Endpoint[] {

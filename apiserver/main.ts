@@ -2,18 +2,23 @@
  *  cleanly. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { parseLoopbackTwins } from '../domain/loopback-twins.ts'
 import { Problem } from '../domain/problem.ts'
 import { type Database, migrate, openDatabase } from '../db/open.ts'
+import { VERSION } from '../resources/version.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import { renderProblem } from '../kit/http/render.ts'
 import { startServer } from '../kit/http/server.ts'
 import { type Caches, openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
+import { openPayments } from '../kit/payments/configuration.ts'
+import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
+import { startTraceExport } from '../kit/sys/trace-export.ts'
 import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
 import { startAdmission, type WebhookOptions } from './admission/start.ts'
@@ -21,10 +26,11 @@ import type { Listener } from './admission/listener.ts'
 import { createApp } from './app.ts'
 import { openAgents } from './console/index.ts'
 import { documentFor } from './pages/documents.ts'
+import { openAdmissionMetrics } from './admission/metrics.ts'
 import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
-import { parseSealingKeys } from './identity/sealing.ts'
+import { parseSealingKeys } from '../kit/sys/sealing.ts'
 import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS, runUpkeep } from './identity/upkeep.ts'
 import { type MailTransport, openMailTransport } from './mail/transport.ts'
 import { type MailWorkerParts, runMailWorker } from './mail/worker.ts'
@@ -60,6 +66,8 @@ const Environment = z.object({
   SVCCLOUD_TRUSTED_PROXIES: List,
   /** `true` where more than one of these processes answers. */
   SVCCLOUD_HAS_PEERS: z.enum(['true', 'false']).default('false'),
+  /** Such as `198.18=127.18:22`: where this machine reaches the SSH port of servers, by the halves of addresses. */
+  SVCCLOUD_LOOPBACK_TWINS: z.string().transform(parseLoopbackTwins).optional(),
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
   SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT: z.enum(['true', 'false']).default('true'),
   SVCCLOUD_AUDIT_VERIFY_SECONDS: z.coerce.number().int().min(1).default(AUDIT_VERIFY_SECONDS),
@@ -76,6 +84,11 @@ const Environment = z.object({
   SVCCLOUD_WEBHOOK_REGISTER: z.enum(['true', 'false']).default('false'),
   SVCCLOUD_PLATFORM_USERS: List,
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
+  /** The payment processor; invoices stay unbilled without the file with its key. */
+  SVCCLOUD_STRIPE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SVCCLOUD_STRIPE_KEY_FILE: z.string().optional(),
+  SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE: z.string().optional(),
+  SVCCLOUD_STRIPE_PUBLISHABLE_KEY: z.string().optional(),
 })
 
 /** How long running requests may take to finish once the process has been asked to stop. */
@@ -86,29 +99,22 @@ type Settings = z.infer<typeof Environment>
 async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<void> {
   const clock = systemClock
   const random = systemRandom
-  const metrics = openRegistry({ isProcessWide: true })
+  const metrics = openRegistry({ isProcessWide: true, build: { component: 'apiserver', version: VERSION } })
   const db = openConfiguredDatabase(settings, log)
   await migrate(db)
   openIdentityMetrics(db, metrics)
+  openAdmissionMetrics(metrics, settings.SVCCLOUD_WEBHOOK_PORT !== undefined)
 
   const kubernetes = await openKubernetes(settings)
   const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-apiserver', clock, random })
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
   let customerApi: HttpService = notReady(random)
-  const customers = await startServer({
-    host: settings.SVCCLOUD_HOST,
-    port: settings.SVCCLOUD_PORT,
-    service: (request) => customerApi(request),
-    isSecure: settings.SVCCLOUD_PUBLIC_URL?.startsWith('https:') === true,
-    clock,
-    random,
-    log,
-    pages: createPages({ document: documentFor('customer'), random, pages: PAGES }),
-  })
+  const customers = await startForCustomers(settings, { clock, random, log }, (request) => customerApi(request))
   const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
 
   const mail = openMail(settings)
+  const payments = await openPayments(settings)
   const app = await createApp({
     ...appSettings(settings),
     store,
@@ -121,6 +127,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     agents: openAgents({ store, caches, clock }),
     publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
     canSendMail: mail !== undefined,
+    ...(payments === undefined ? {} : { payments }),
     kubernetes: kubernetes.transport,
   })
   const operator = await startServer({
@@ -130,7 +137,11 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     clock,
     random,
     log,
-    pages: createOperatorPages(documentFor('operator'), { metrics, missing: () => missing(db, caches) }),
+    pages: createOperatorPages(documentFor('operator'), {
+      metrics,
+      missing: () => missing(db, caches),
+      metricsAccess: openMetricsAccess(kubernetes.transport, clock),
+    }),
   })
   caches.start(stop)
   const background = runInBackground(settings, { db, clock, random, log, mail }, stop)
@@ -151,6 +162,20 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   await db.destroy()
 }
 
+const startForCustomers = (
+  settings: Settings,
+  own: Pick<Parameters<typeof startServer>[0], 'clock' | 'random' | 'log'>,
+  service: HttpService,
+) =>
+  startServer({
+    ...own,
+    host: settings.SVCCLOUD_HOST,
+    port: settings.SVCCLOUD_PORT,
+    service,
+    isSecure: settings.SVCCLOUD_PUBLIC_URL?.startsWith('https:') === true,
+    pages: createPages({ document: documentFor('customer'), random: own.random, pages: PAGES }),
+  })
+
 const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
   openDatabase({
     url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
@@ -165,6 +190,7 @@ const appSettings = (settings: Settings) => ({
   providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS),
   trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
   hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
+  loopbackTwins: settings.SVCCLOUD_LOOPBACK_TWINS,
 })
 
 /** Undefined where no way to send mail is set. */
@@ -274,5 +300,7 @@ function required<T>(name: string, value: T | undefined): T {
 const settings = Environment.parse(environment())
 const log = openLog('apiserver', settings.SVCCLOUD_LOG_LEVEL)
 onFatal((error) => log.error('fatal', { error }))
+const traces = await startTraceExport({ component: 'apiserver', version: VERSION, environment: environment(), log })
 await run(settings, log, stopSignal())
+await traces.stop()
 exitProcess(0)

@@ -1,10 +1,12 @@
 /** What handlers are built from. Each takes the few members it needs. */
+import type { LoopbackTwins } from '../domain/loopback-twins.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { Database } from '../db/open.ts'
 import type { Cursors } from '../kit/http/cursor.ts'
 import type { Operator } from '../kit/http/call.ts'
 import type { OperatorAccess } from '../kit/http/route.ts'
 import type { Caches } from '../kit/kube/caches.ts'
+import type { Payments } from '../kit/payments/configuration.ts'
 import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
@@ -21,8 +23,12 @@ export interface Parts {
   readonly cursors: Cursors
   /** Ends accepted changes, those of an account together. */
   readonly commitAudit: GroupCommit<CommittedChange, void>
+  /** Absent where no payment processor is configured. */
+  readonly payments?: Payments
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
+  /** Addresses by which the machine of the API server reaches its servers; none when absent. */
+  readonly loopbackTwins?: LoopbackTwins | undefined
   /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */
   readonly requireAccess: (
     operator: Operator,

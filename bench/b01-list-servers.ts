@@ -7,48 +7,37 @@ import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
 import { Server } from '../resources/server/index.ts'
-import { openCloud, PLAN, TEMPLATE, ZONE } from './cloud.ts'
+import { openCloud, serverSpec } from './cloud.ts'
 import { loadFrom } from './load.ts'
 import type { Bench, Side } from './runner.ts'
 
-const SERVERS = 10_000
+const SERVERS = { full: 10_000, short: 200 }
+const BATCH = 500
 const PAGE = 100
 const CLIENTS = 16
 
 export const bench: Bench = {
   name: 'B01 list servers',
-  question: `a page of ${PAGE} of ${SERVERS} servers`,
+  question: `a page of ${PAGE} of ${SERVERS.full} servers`,
   subjectName: 'GET /v1/servers',
   peerName: 'bare node:http, same bytes',
   unit: 'pages',
-  goal: 0.5,
-  async open() {
+  goal: 0.75,
+  heldBy:
+    'pages are encoded once and sent as they are; what is left is the request itself: its token, budget, permission ' +
+    'and query are read, and its headers made, anew each time.',
+  tier: 'database',
+  async open(round) {
     const cloud = await openCloud([])
-    const made = Array.from({ length: SERVERS }, (_, index) => index)
-    for (let from = 0; from < SERVERS; from += 500) {
+    for (let from = 0; from < SERVERS[round]; from += BATCH)
       await Promise.all(
-        made.slice(from, from + 500).map((index) =>
+        Array.from({ length: Math.min(BATCH, SERVERS[round]) }, (_, index) =>
           cloud.store.create(Server, {
             metadata: { name: newUuid(random), namespace: cloud.namespace },
-            spec: {
-              hostname: `server-${index}`,
-              title: '',
-              zone: ZONE,
-              plan: PLAN,
-              template: TEMPLATE,
-              labels: { number: String(index) },
-              desiredPower: 'running',
-              sshKeys: [],
-              haPolicy: 'restart',
-              migrationPolicy: 'default',
-              publicIpv4: false,
-              metadataEnabled: true,
-              isProtected: false,
-            },
+            spec: serverSpec(from + index, { labels: { number: String(from + index) }, sshKeys: [] }),
           }),
         ),
       )
-    }
     await cloud.startCaches()
     const api = await startServer({ host: '127.0.0.1', port: 0, service: cloud.app.customers, clock, random, log })
     const url = `http://127.0.0.1:${api.port}/v1/servers?limit=${PAGE}`

@@ -1,7 +1,7 @@
 /** From POST /v1/servers to the guest's prompt, on the running product with real QEMU, against the same QEMU command
- *  run by hand: the
- *  difference is what the control plane costs. Each run is one guest, so the unit is a boot. */
+ *  run by hand: the difference is what the control plane costs. Each run is one guest, so the unit is a boot. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { copyFile, mkdtemp, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,9 +10,10 @@ import { systemClock as clock } from '../kit/sys/clock.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import { Customer } from '../test/e2e/customer.ts'
 import { eventually } from '../test/eventually.ts'
-import { guestsOf, Product } from '../test/e2e/product.ts'
+import { clearAway, guestsOf, Product } from '../test/e2e/product.ts'
 import { type Bench, median } from './runner.ts'
 
+const OVERHEAD = 'overhead in milliseconds, median'
 const PROMPT = 'root@bench'
 const BOOT_MILLISECONDS = 120_000
 const POLL_MILLISECONDS = 5
@@ -23,7 +24,12 @@ export const bench: Bench = {
   subjectName: 'svccloud',
   peerName: 'the same QEMU command by hand',
   unit: 'boots',
-  goal: 0.85,
+  goal: 0.9,
+  limits: { [OVERHEAD]: 150 },
+  heldBy:
+    'about twenty durable writes of Kubernetes and PostgreSQL lie one after the other between the request and the ' +
+    "agent's start of QEMU, and then the disk and the seed of the guest are made.",
+  tier: 'e2e',
   async open() {
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
     const product = await Product.start({
@@ -49,7 +55,8 @@ export const bench: Bench = {
       await prompt(join(home, 'console.log'))
       const taken = clock.monotonicMilliseconds() - startedAt
       if (command === undefined) {
-        const [binary = '', ...input] = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').slice(0, -1)
+        const [binary = '', ...named] = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').slice(0, -1)
+        const input = await Promise.all(named.map((text) => withoutDescriptors(text, pid)))
         await copyFile(join(home, 'seed.iso'), join(folder, 'seed.iso'))
         command = { binary, input, folder: home }
       }
@@ -68,7 +75,10 @@ export const bench: Bench = {
         text.replace(/"filename":"[^"]*\.qcow2"/, `"filename":${JSON.stringify(disk)}`).replace(/,hostfwd=[^,]*/, ''),
       )
       const startedAt = clock.monotonicMilliseconds()
-      const child: ChildProcess = spawn(command.binary, input, { cwd: home, stdio: 'ignore' })
+      // As the agent starts it: the serial line is QEMU's standard output, and that is a file.
+      const printed = openSync(join(home, 'console.log'), 'a')
+      const child: ChildProcess = spawn(command.binary, input, { cwd: home, stdio: ['pipe', printed, 'ignore'] })
+      closeSync(printed)
       try {
         await prompt(join(home, 'console.log'))
         return clock.monotonicMilliseconds() - startedAt
@@ -85,15 +95,20 @@ export const bench: Bench = {
       subject: { run: () => timed(bootByRequest, subjects) },
       peer: { run: () => timed(bootByHand, peers) },
       facts: () => ({
-        'overhead in milliseconds, median': Math.round(median(subjects) - median(peers)),
+        [OVERHEAD]: Math.round(median(subjects) - median(peers)),
         'boot by hand': Math.round(median(peers)),
       }),
       async close() {
-        await product.stop()
-        await rm(folder, { recursive: true, force: true })
+        await clearAway(product, folder)
       },
     }
   },
+}
+
+/** With the folders that the guest's process has inherited by their own names. */
+async function withoutDescriptors(text: string, pid: number): Promise<string> {
+  const [inherited, file] = /\/proc\/self\/fd\/(\d+)/.exec(text) ?? []
+  return inherited === undefined ? text : text.replace(inherited, await readlink(`/proc/${pid}/fd/${file}`))
 }
 
 async function timed(boot: () => Promise<number>, kept: number[]): Promise<{ units: number; seconds: number }> {

@@ -1,15 +1,15 @@
 /** The API for benchmarks: the real pipeline and handlers on a real PostgreSQL and the embedded Kubernetes API in
- *  process. One account
- *  with room for everything and with many tokens, so that no request budget is what gets measured. */
+ *  process. Accounts have room for everything and many tokens, so that no request budget is what gets measured. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApp } from '../apiserver/app.ts'
+import type { AgentConnections } from '../apiserver/console/consoles.ts'
 import { formatToken } from '../apiserver/identity/token-format.ts'
-import { openChain } from '../db/audit/index.ts'
 import { mirrorNode } from '../db/placement/index.ts'
-import { openQuotas } from '../db/account/index.ts'
+import { createAccount } from '../db/account/index.ts'
 import { createToken } from '../db/identity/index.ts'
+import type { Database } from '../db/open.ts'
 import { ADMIN, openCore } from '../embedded/kubernetes/core/core.ts'
 import { openLogStorage } from '../embedded/kubernetes/storage/log.ts'
 import { openCaches } from '../kit/kube/caches.ts'
@@ -24,7 +24,9 @@ import { newBase62, newUuid, systemRandom as random } from '../kit/sys/random.ts
 import { accountNamespace } from '../resources/index.ts'
 import { Node } from '../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../resources/catalog/index.ts'
-import { startPostgres } from '../test/database.ts'
+import type { ServerSpec } from '../resources/server/index.ts'
+import { createDatabase } from './postgres.ts'
+import { TINY_LINUX, TINY_PLAN } from '../test/catalog.ts'
 
 export const ZONE = 'zone-1'
 export const PLAN = 'tiny'
@@ -32,118 +34,70 @@ export const TEMPLATE = 'tiny-linux'
 const TOKENS = 400
 const PLENTY = 1_000_000_000
 
-export async function openCloud(nodes: readonly string[]) {
+export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu bench'
+
+export interface BenchAccount {
+  readonly accountId: string
+  readonly namespace: string
+  readonly tokens: readonly string[]
+}
+
+export type Cloud = Awaited<ReturnType<typeof openCloud>>
+
+/** A server that shall run. */
+export const serverSpec = (number: number, changes: Partial<ServerSpec> = {}): ServerSpec => ({
+  hostname: `server-${number}`,
+  title: '',
+  zone: ZONE,
+  plan: PLAN,
+  template: TEMPLATE,
+  labels: {},
+  desiredPower: 'running',
+  sshKeys: [KEY],
+  haPolicy: 'restart',
+  migrationPolicy: 'default',
+  publicIpv4: false,
+  metadataEnabled: true,
+  isProtected: false,
+  ...changes,
+})
+
+export interface CloudOptions {
+  /** How many there are; 1 when absent. */
+  readonly accounts?: number
+  /** Of each account. */
+  readonly tokens?: number
+  /** Of the hosts; there are none when absent. */
+  readonly agents?: AgentConnections
+  /** Wraps the store of the API server. */
+  readonly counting?: (store: Store) => Store
+}
+
+const NO_AGENTS: AgentConnections = {
+  async *follow() {
+    throw new Error('there are no hosts')
+  },
+  write: async () => 'unreachable',
+}
+
+/** The API beside the nodes. */
+export async function openCloud(nodes: readonly string[], options: CloudOptions = {}) {
+  const { accounts: count = 1, tokens = TOKENS, counting = (uncounted: Store) => uncounted } = options
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
-  const postgres = await startPostgres()
-  const { db } = await postgres.createDatabase()
+  const database = await createDatabase()
+  const { db } = database
   const storage = await openLogStorage({ folder, log })
   const core = await openCore({ clock, random, log, storage })
   const storeOf = (fieldManager: string): Store =>
     openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager, clock, random })
-  const store = storeOf('svccloud-apiserver')
+  const store = counting(storeOf('svccloud-apiserver'))
   await installCrds(store, await readCrds('crds'), clock)
-  await store.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region', country: 'DE' } })
-  await store.create(Zone, {
-    metadata: { name: ZONE },
-    spec: { displayName: 'Zone', region: 'region-1', isClosed: false, capabilities: [] },
-  })
-  await store.create(Plan, {
-    metadata: { name: PLAN },
-    spec: { family: 'starter', cores: 1, memoryMebibytes: 256, storageGibibytes: 1, priceMonthlyCents: 100 },
-  })
-  await store.create(Template, {
-    metadata: { name: TEMPLATE },
-    spec: {
-      title: 'Tiny',
-      osFamily: 'linux',
-      osVersion: '1',
-      architecture: 'x86_64',
-      defaultUser: 'root',
-      minStorageGibibytes: 1,
-      minMemoryMebibytes: 128,
-      zones: [],
-      image: { built: 'tiny-linux' },
-      isHidden: false,
-    },
-  })
-  for (const node of nodes) {
-    await store.create(Node, {
-      metadata: { name: node },
-      spec: {
-        zone: ZONE,
-        rack: 'rack-1',
-        roles: ['compute'],
-        isCordoned: false,
-        cpuOvercommit: 64,
-        reservedMemoryMebibytes: 0,
-      },
-    })
-    await mirrorNode(db, {
-      node,
-      zone: ZONE,
-      rack: 'rack-1',
-      cpuPool: null,
-      dedicatedAccountId: null,
-      isSchedulable: true,
-      total: { cores: PLENTY, memoryMebibytes: PLENTY, storageGibibytes: PLENTY },
-    })
-  }
-
-  const accountId = newUuid(random)
-  const tokens = Array.from({ length: TOKENS }, () => formatToken('read_write', newBase62(random, 40)))
-  const [userId, now] = [newUuid(random), clock.now()]
-  await db.transaction().execute(async (tx) => {
-    await tx.insertInto('account').values({ id: accountId, name: 'Bench', created_at: now }).execute()
-    await tx
-      .insertInto('app_user')
-      .values({
-        id: userId,
-        email: 'bench@example.com',
-        name: null,
-        password_hash: null,
-        email_verified_at: now,
-        own_account_id: accountId,
-        active_account_id: accountId,
-        created_at: now,
-      })
-      .execute()
-    await tx
-      .insertInto('membership')
-      .values({ account_id: accountId, user_id: userId, role: 'owner', joined_at: now })
-      .execute()
-    await tx
-      .insertInto('credit')
-      .values({
-        id: newUuid(random),
-        account_id: accountId,
-        label: 'Bench',
-        source: 'sign_up',
-        amount_cents: 1_000_000,
-        created_at: now,
-      })
-      .execute()
-    await openChain(tx, accountId)
-    await openQuotas(tx, accountId)
-    await tx.updateTable('account_quota').set({ limit: PLENTY }).where('account_id', '=', accountId).execute()
-    for (const [index, token] of tokens.entries()) {
-      await createToken(tx, {
-        id: newUuid(random),
-        accountId,
-        userId,
-        name: `token ${index}`,
-        token,
-        scope: 'read_write',
-        allowedCidrs: [],
-        createdAt: now,
-        expiresAt: null,
-      })
-    }
-  })
-  const namespace = accountNamespace(accountId)
-  await store.create(Namespace, {
-    metadata: { name: namespace, labels: { 'svccloud.dev/account': accountId } },
-    spec: undefined,
-  })
+  await createCatalog(store)
+  for (const node of nodes) await createNode(store, db, node)
+  const accounts: BenchAccount[] = []
+  for (let number = 0; number < count; number++) accounts.push(await createBenchAccount(store, db, number, tokens))
+  const [first] = accounts
+  if (first === undefined) throw new Error('a cloud needs an account')
 
   const stop = new AbortController()
   const metrics = openRegistry({ isProcessWide: false })
@@ -158,34 +112,103 @@ export async function openCloud(nodes: readonly string[]) {
     metrics,
     publicUrl: 'http://127.0.0.1:8080',
     canSendMail: true,
-    agents: {
-      async *follow() {
-        throw new Error('there are no hosts')
-      },
-      write: async () => 'unreachable',
-    },
+    agents: options.agents ?? NO_AGENTS,
   })
-  const startCaches = async () => {
-    caches.start(stop.signal)
-    await caches.ready()
-  }
   return {
+    ...first,
+    accounts,
     app,
+    caches,
     core,
     store,
     storeOf,
     db,
-    accountId,
-    namespace,
-    tokens,
-    startCaches,
+    async startCaches() {
+      caches.start(stop.signal)
+      await caches.ready()
+    },
     async close() {
       stop.abort()
       await core.close()
-      await postgres.stop()
+      await database.drop()
       await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu bench'
+async function createCatalog(store: Store): Promise<void> {
+  await store.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region', country: 'DE' } })
+  await store.create(Zone, {
+    metadata: { name: ZONE },
+    spec: { displayName: 'Zone', region: 'region-1', isClosed: false, capabilities: [] },
+  })
+  await store.create(Plan, {
+    metadata: { name: PLAN },
+    spec: { ...TINY_PLAN, memoryMebibytes: 256 },
+  })
+  await store.create(Template, {
+    metadata: { name: TEMPLATE },
+    spec: TINY_LINUX,
+  })
+}
+
+async function createNode(store: Store, db: Database, node: string): Promise<void> {
+  await store.create(Node, {
+    metadata: { name: node },
+    spec: {
+      zone: ZONE,
+      rack: 'rack-1',
+      roles: ['compute'],
+      isCordoned: false,
+      cpuOvercommit: 64,
+      reservedMemoryMebibytes: 0,
+    },
+  })
+  await mirrorNode(db, {
+    node,
+    zone: ZONE,
+    rack: 'rack-1',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
+    total: { cores: PLENTY, memoryMebibytes: PLENTY, storageGibibytes: PLENTY },
+  })
+}
+
+/** An account whose owner has the tokens, with its namespace. */
+async function createBenchAccount(store: Store, db: Database, number: number, count: number): Promise<BenchAccount> {
+  const [accountId, userId, now] = [newUuid(random), newUuid(random), clock.now()]
+  const tokens = Array.from({ length: count }, () => formatToken('read_write', newBase62(random, 40)))
+  await db.transaction().execute(async (tx) => {
+    await createAccount(tx, {
+      accountId,
+      userId,
+      creditId: newUuid(random),
+      accountName: 'Bench',
+      email: `bench-${number}@example.com`,
+      name: null,
+      passwordHash: null,
+      emailVerifiedAt: now,
+      now,
+    })
+    await tx.updateTable('account_quota').set({ limit: PLENTY }).where('account_id', '=', accountId).execute()
+    for (const [index, token] of tokens.entries())
+      await createToken(tx, {
+        id: newUuid(random),
+        accountId,
+        userId,
+        name: `token ${index}`,
+        token,
+        scope: 'read_write',
+        allowedCidrs: [],
+        createdAt: now,
+        expiresAt: null,
+      })
+  })
+  const namespace = accountNamespace(accountId)
+  await store.create(Namespace, {
+    metadata: { name: namespace, labels: { 'svccloud.dev/account': accountId } },
+    spec: undefined,
+  })
+  return { accountId, namespace, tokens }
+}

@@ -1,6 +1,5 @@
 /** The two Kubernetes APIs side by side, each as processes of their own over HTTPS and durable: the embedded one, and a
- *  real
- *  kube-apiserver with etcd. The same client speaks to both. */
+ *  real kube-apiserver with etcd. The same client speaks to both. */
 import { fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,51 +15,42 @@ import { environment } from '../kit/sys/process.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../resources/server/index.ts'
 import { startRealCluster } from '../test/cluster/real-cluster.ts'
-import { KEY, PLAN, TEMPLATE, ZONE } from './cloud.ts'
-import type { Bench, Side } from './runner.ts'
+import { serverSpec } from './cloud.ts'
+import type { Bench, Round, Side } from './runner.ts'
 
 export const NAMESPACE = 'bench'
 const LISTED = 'listed'
-export const LISTED_OBJECTS = 2_000
+export const LISTED_OBJECTS = { full: 2_000, short: 20 }
 const SEED_BATCH = 100
 
 /** One of the two, with everything a benchmark needs of it. */
 export interface Api {
   readonly store: Store
-  /** A namespace with LISTED_OBJECTS servers. */
+  /** A namespace with servers. */
   readonly listed: string
+  readonly listedObjects: number
   close(): Promise<void>
 }
 
 export const draft = (namespace = NAMESPACE): Draft<ServerSpec, ServerStatus> => ({
   metadata: { name: newUuid(random), namespace },
-  spec: {
-    hostname: 'bench',
-    title: '',
-    zone: ZONE,
-    plan: PLAN,
-    template: TEMPLATE,
-    labels: { purpose: 'benchmark' },
-    desiredPower: 'running',
-    sshKeys: [KEY],
-    haPolicy: 'restart',
-    migrationPolicy: 'default',
-    publicIpv4: false,
-    metadataEnabled: true,
-    isProtected: false,
-  },
+  spec: serverSpec(0, { labels: { purpose: 'benchmark' } }),
 })
 
-async function open(kubeconfig: string, stop: () => Promise<void>): Promise<Api> {
+async function open(kubeconfig: string, round: Round, stop: () => Promise<void>): Promise<Api> {
   const { transport, close } = openHttpsTransport(await readKubeconfig(kubeconfig, clock))
   const store = openClient({ transport, fieldManager: 'bench', clock, random })
   await installCrds(store, await readCrds('crds'), clock)
   for (const name of [NAMESPACE, LISTED]) await store.create(Namespace, { metadata: { name }, spec: undefined })
-  for (let made = 0; made < LISTED_OBJECTS; made += SEED_BATCH)
-    await Promise.all(Array.from({ length: SEED_BATCH }, () => store.create(Server, draft(LISTED))))
+  const listedObjects = LISTED_OBJECTS[round]
+  for (let made = 0; made < listedObjects; made += SEED_BATCH)
+    await Promise.all(
+      Array.from({ length: Math.min(SEED_BATCH, listedObjects) }, () => store.create(Server, draft(LISTED))),
+    )
   return {
     store,
     listed: LISTED,
+    listedObjects,
     async close() {
       await close()
       await stop()
@@ -98,31 +88,32 @@ export async function startEmbedded(folder: string): Promise<EmbeddedProcess> {
   }
 }
 
-export async function openEmbedded(): Promise<Api> {
+export async function openEmbedded(round: Round): Promise<Api> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
   const server = await startEmbedded(folder)
-  return open(server.kubeconfig, async () => {
+  return open(server.kubeconfig, round, async () => {
     await server.stop()
     await rm(folder, { recursive: true, force: true })
   })
 }
 
-export async function openReal(): Promise<Api> {
+export async function openReal(round: Round): Promise<Api> {
   const cluster = await startRealCluster({ durable: true })
-  return open(cluster.kubeconfigFile, () => cluster.stop())
+  return open(cluster.kubeconfigFile, round, () => cluster.stop())
 }
 
 /** A benchmark of the embedded API against the real one. */
 export const compare = (
-  bench: Omit<Bench, 'open' | 'subjectName' | 'peerName'>,
+  bench: Omit<Bench, 'open' | 'subjectName' | 'peerName' | 'tier'>,
   side: (api: Api) => Promise<Side>,
 ): Bench => ({
   ...bench,
   subjectName: 'embedded',
   peerName: 'kube-apiserver with etcd',
-  async open() {
-    const real = await openReal()
-    const embedded = await openEmbedded()
+  tier: 'cluster',
+  async open(round) {
+    const real = await openReal(round)
+    const embedded = await openEmbedded(round)
     return {
       subject: await side(embedded),
       peer: await side(real),

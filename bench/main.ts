@@ -1,78 +1,51 @@
-/** `npm run bench [-- --only NAME] [--seconds N]`: runs the benchmarks one after the other, prints a table and writes
- *  bench/RESULTS.md. */
-import { readdir, writeFile } from 'node:fs/promises'
-import { arch, cpus } from 'node:os'
+/** `npm run bench [-- --only NAME] [--seconds N]`: runs the benchmarks one after the other, each in a process of its
+ *  own, prints them and writes bench/RESULTS.md, also when some of them fail. With `--only` it prints only. */
+import { fork } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { runProgram } from '../agents/node/run-program.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { printLine, processArguments, setExitCode } from '../kit/sys/process.ts'
-import { type Bench, type BenchResult, measure } from './runner.ts'
+import { benchmarkFiles, loadBenchmark } from './list.ts'
+import { type Outcome, page, summary } from './results.ts'
+import type { BenchResult } from './runner.ts'
+
+/** Of one benchmark, its preparation included. */
+const MINUTES_MAXIMUM = 5
 
 const { values } = parseArgs({
   args: [...processArguments()],
-  options: { only: { type: 'string' }, seconds: { type: 'string', default: '2' } },
+  options: { only: { type: 'string' }, seconds: { type: 'string', default: '1' } },
 })
-
-const folder = new URL('.', import.meta.url)
-const files = (await readdir(folder))
-  .filter((file) => /^b\d\d-.*\.ts$/.test(file) && (values.only === undefined || file.includes(values.only)))
-  .sort()
-const rows: { bench: Bench; result: BenchResult }[] = []
-for (const file of files) {
-  const { bench } = (await import(new URL(file, folder).href)) as { bench: Bench } // every b*.ts exports its bench
+const { only, seconds } = values
+const outcomes: Outcome[] = []
+for (const file of await benchmarkFiles()) {
+  if (only !== undefined && !file.includes(only)) continue
+  const bench = await loadBenchmark(file)
   printLine(`${bench.name}: ${bench.question}`)
-  try {
-    const result = await measure(bench, Number(values.seconds))
-    rows.push({ bench, result })
-    printLine(`  ${describe(bench, result)}`)
-  } catch (error) {
-    setExitCode(1)
-    printLine(`  could not run: ${error instanceof Error ? error.message : String(error)}`)
-  }
+  const outcome = { bench, ...(await run(file, seconds)) }
+  outcomes.push(outcome)
+  printLine(`  ${summary(outcome)}`)
+  if (outcome.failure !== undefined) setExitCode(1)
 }
-if (values.only === undefined) await writeFile(new URL('RESULTS.md', folder), page(rows))
+if (only === undefined)
+  await writeFile(new URL('RESULTS.md', import.meta.url), page(outcomes, await commit(), systemClock.now()))
 
-function describe(bench: Bench, result: BenchResult): string {
-  const ratio =
-    `${bench.subjectName} / ${bench.peerName} = ${result.ratio.toFixed(3)} (${result.low.toFixed(3)} to ` +
-    `${result.high.toFixed(3)}, ${result.pairs} pairs${result.isNoisy ? ', noisy' : ''})`
-  const facts = Object.entries(result.facts).map(([name, value]) => `${name} ${value}`)
-  return [
-    ratio,
-    `goal ${bench.goal}`,
-    `${figure(result.subjectPerSecond)} against ${figure(result.peerPerSecond)} ${bench.unit}/s`,
-    ...facts,
-  ].join('; ')
+/** What a process says that runs only this benchmark. */
+async function run(file: string, secondsOfSide: string): Promise<Pick<Outcome, 'result' | 'failure'>> {
+  const child = fork(new URL('one.ts', import.meta.url), [file, secondsOfSide], { execArgv: ['--expose-gc'] })
+  const cancel = systemClock.after(MINUTES_MAXIMUM * 60_000, () => child.kill('SIGTERM'))
+  let message: { readonly result?: BenchResult; readonly failure?: string } = {}
+  child.once('message', (sent) => (message = sent as typeof message)) // from one.ts
+  const code = await new Promise((resolve) => child.once('exit', resolve))
+  cancel()
+  const { result, failure } = message
+  return result === undefined ? { failure: failure ?? `its process ended with ${String(code)}` } : { result }
 }
 
-function figure(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3)
-}
-
-function page(results: readonly { bench: Bench; result: BenchResult }[]): string {
-  const lines = results.map(({ bench, result }) => {
-    const range = `${result.low.toFixed(2)}-${result.high.toFixed(2)}${result.isNoisy ? ', noisy' : ''}`
-    const cells = [
-      bench.name,
-      bench.question,
-      bench.peerName,
-      `${result.ratio.toFixed(2)} (${range})`,
-      bench.goal,
-      `${figure(result.subjectPerSecond)} / ${figure(result.peerPerSecond)} ${bench.unit}/s`,
-      Object.entries(result.facts)
-        .map(([name, value]) => `${name}: ${value}`)
-        .join(', '),
-    ]
-    return `| ${cells.join(' | ')} |`
-  })
-  return [
-    '# Benchmarks',
-    '',
-    `Written by \`npm run bench\` on ${systemClock.now().toISOString().slice(0, 10)}, ${cpus().length} cores, ` +
-      `${arch()}. Ratios compare two things measured in the same run; absolute figures are only for orientation.`,
-    '',
-    '| Benchmark | Question | Peer | Ratio | Goal | Subject / peer | Facts |',
-    '|---|---|---|---|---|---|---|',
-    ...lines,
-    '',
-  ].join('\n')
+/** The commit that is measured, with a mark when the tree has other contents. */
+async function commit(): Promise<string> {
+  const git = (...input: string[]) => runProgram('git', input, { workingDirectory: import.meta.dirname })
+  const changes = await git('status', '--porcelain', '--', '..', ':!RESULTS.md')
+  return `${(await git('rev-parse', '--short=12', 'HEAD')).trim()}${changes === '' ? '' : ' with uncommitted changes'}`
 }

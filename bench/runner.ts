@@ -1,14 +1,16 @@
 /** Runs a benchmark as pairs of subject and peer in the same process run, in the order A B B A, and reports the median
- *  of the pair ratios.
- *  Absolute figures say more about the machine than about the code; ratios of neighbours do not. A pair whose machine
- *  floor moved by more
- *  than half is thrown away; with too few pairs left the result is "noisy", never "slow". */
+ *  of the pair ratios. Absolute figures say more about the machine than about the code; ratios of neighbours do not. A
+ *  pair whose machine floor moved by more than half is thrown away; with too few pairs left the result is "noisy",
+ *  never "slow". */
 import { systemClock } from '../kit/sys/clock.ts'
 
 export interface Side {
   /** Does the work for about the given time and says how many units it did. */
   run(seconds: number): Promise<{ readonly units: number; readonly seconds: number }>
 }
+
+/** A short round has few objects and one pair: the tests run it, so that no benchmark rots. */
+export type Round = 'full' | 'short'
 
 export interface Bench {
   readonly name: string
@@ -17,18 +19,33 @@ export interface Bench {
   readonly subjectName: string
   readonly peerName: string
   readonly unit: string
-  /** The ratio of throughputs subject / peer that is wished for. */
+  /** What the units are counted by; `s` when absent, else `seconds` of a side is that. */
+  readonly per?: string
+  /** The ratio of throughputs subject / peer that it shall reach at least. */
   readonly goal: number
-  open(): Promise<{
-    readonly subject: Side
-    readonly peer: Side
-    readonly facts?: () => Readonly<Record<string, string | number>>
-    close(): Promise<void>
-  }>
+  /** Facts that shall be at most this. */
+  readonly limits?: Readonly<Record<string, number>>
+  /** How many pairs, where each takes long. */
+  readonly pairs?: number
+  /** What keeps it from a goal that it has not reached. */
+  readonly heldBy?: string
+  /** Of tests: what the tier needs of a machine, the benchmark needs too. */
+  readonly tier: 'database' | 'qemu' | 'network' | 'e2e' | 'cluster'
+  /** A program that the peer is, which the machine may lack. */
+  readonly program?: string
+  open(round: Round): Promise<World>
+}
+
+export interface World {
+  readonly subject: Side
+  readonly peer: Side
+  /** After the last pair, before the facts. */
+  finish?(): Promise<void>
+  readonly facts?: () => Readonly<Record<string, string | number>>
+  close(): Promise<void>
 }
 
 export interface BenchResult {
-  readonly name: string
   readonly ratio: number
   readonly low: number
   readonly high: number
@@ -40,40 +57,57 @@ export interface BenchResult {
 }
 
 const PAIRS = 7
-const PAIRS_MINIMUM = 5
+/** Of all pairs; with fewer the result is noisy. */
+const PAIRS_SHARE_MINIMUM = 0.7
 const FLOOR_RATIO_MAXIMUM = 1.5
 
-export async function measure(bench: Bench, seconds: number): Promise<BenchResult> {
-  const world = await bench.open()
+/** Runs a benchmark: each side for about `seconds` a pair. */
+export async function measure(bench: Bench, seconds: number, round: Round = 'full'): Promise<BenchResult> {
+  const world = await bench.open(round)
   try {
-    await world.subject.run(seconds / 2)
-    await world.peer.run(seconds / 2)
-    const kept: { ratio: number; subject: number; peer: number }[] = []
-    for (let pair = 0; pair < PAIRS; pair += 1) {
-      const before = spinFloor()
-      const isSubjectFirst = pair % 2 === 0
-      const first = await perSecond(isSubjectFirst ? world.subject : world.peer, seconds)
-      const second = await perSecond(isSubjectFirst ? world.peer : world.subject, seconds)
-      const after = spinFloor()
-      const [subject, peer] = isSubjectFirst ? [first, second] : [second, first]
-      if (Math.max(before, after) / Math.min(before, after) <= FLOOR_RATIO_MAXIMUM)
-        kept.push({ ratio: subject / peer, subject, peer })
+    if (round === 'full') {
+      await world.subject.run(seconds / 2)
+      await world.peer.run(seconds / 2)
     }
-    const ratios = kept.map((pair) => pair.ratio).sort((a, b) => a - b)
+    const kept: Pair[] = []
+    const pairs = round === 'short' ? 1 : (bench.pairs ?? PAIRS)
+    for (let pair = 0; pair < pairs; pair += 1) {
+      const before = spinFloor()
+      const figures = await runPair(world, seconds, pair % 2 === 0)
+      const after = spinFloor()
+      if (round === 'short' || Math.max(before, after) / Math.min(before, after) <= FLOOR_RATIO_MAXIMUM)
+        kept.push(figures)
+    }
+    await world.finish?.()
+    const ratios = kept.map(({ subject, peer }) => subject / peer).sort((a, b) => a - b)
     return {
-      name: bench.name,
       ratio: median(ratios),
       low: ratios[0] ?? Number.NaN,
       high: ratios.at(-1) ?? Number.NaN,
       subjectPerSecond: median(kept.map((pair) => pair.subject)),
       peerPerSecond: median(kept.map((pair) => pair.peer)),
       pairs: kept.length,
-      isNoisy: kept.length < PAIRS_MINIMUM,
+      isNoisy: kept.length < PAIRS_SHARE_MINIMUM * pairs,
       facts: world.facts?.() ?? {},
     }
   } finally {
     await world.close()
   }
+}
+
+/** Whether the ratio and the facts are as they shall be. */
+export const isReached = ({ goal, limits = {} }: Bench, { ratio, facts }: BenchResult): boolean =>
+  ratio >= goal && Object.entries(limits).every(([fact, limit]) => Number(facts[fact]) <= limit)
+
+interface Pair {
+  readonly subject: number
+  readonly peer: number
+}
+
+async function runPair({ subject, peer }: World, seconds: number, isSubjectFirst: boolean): Promise<Pair> {
+  const first = await perSecond(isSubjectFirst ? subject : peer, seconds)
+  const second = await perSecond(isSubjectFirst ? peer : subject, seconds)
+  return isSubjectFirst ? { subject: first, peer: second } : { subject: second, peer: first }
 }
 
 async function perSecond(side: Side, seconds: number): Promise<number> {
@@ -96,7 +130,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2 // inside by length
 }
 
-/** Calls `work` from `clients` loops for the time and counts the calls. */
+/** Calls `work` from `clients` loops for the time, each at least once, and counts the calls. */
 export async function closedLoop(
   clients: number,
   seconds: number,
@@ -107,11 +141,25 @@ export async function closedLoop(
   let units = 0
   await Promise.all(
     Array.from({ length: clients }, async (_, client) => {
-      while (systemClock.monotonicMilliseconds() < until) {
+      do {
         await work(client)
         units += 1
-      }
+      } while (systemClock.monotonicMilliseconds() < until)
     }),
   )
   return { units, seconds: (systemClock.monotonicMilliseconds() - started) / 1000 }
+}
+
+/** The value that the share of the others does not exceed. */
+export const percentile = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN
+
+/** Does the work again and again until the time is over, at least once; each time it does `units`. */
+export async function repeat(
+  units: number,
+  seconds: number,
+  work: () => Promise<void>,
+): Promise<{ readonly units: number; readonly seconds: number }> {
+  const done = await closedLoop(1, seconds, work)
+  return { units: done.units * units, seconds: done.seconds }
 }

@@ -10,10 +10,10 @@ import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
-import { startPostgres } from '../test/database.ts'
-import { closedLoop, type Side } from './runner.ts'
+import { createDatabase } from './postgres.ts'
+import { closedLoop, type Round, type Side } from './runner.ts'
 
-const USERS = 1_000
+const USERS = { full: 1_000, short: 10 }
 const CLIENTS = 2
 
 export interface Member {
@@ -35,12 +35,12 @@ export interface Strangers {
   close(): Promise<void>
 }
 
-export async function openStrangers(): Promise<Strangers> {
-  const postgres = await startPostgres()
-  const { db } = await postgres.createDatabase()
+export async function openStrangers(round: Round): Promise<Strangers> {
+  const database = await createDatabase()
+  const { db } = database
   const identity = await openIdentity({ db, clock, random, log, publicUrl: 'http://127.0.0.1', canSendMail: true })
   const passwordHash = await (await createPasswords(random)).hash('nobody types this password')
-  const members = Array.from({ length: USERS }, (_, number) => ({
+  const members = Array.from({ length: USERS[round] }, (_, number) => ({
     accountId: newUuid(random),
     userId: newUuid(random),
     email: `user-${number}@known.example`,
@@ -94,6 +94,6 @@ export async function openStrangers(): Promise<Strangers> {
           if (response.status !== status) throw new Error(`answered ${response.status}`)
         }),
     }),
-    close: () => postgres.stop(),
+    close: () => database.drop(),
   }
 }

@@ -1,5 +1,6 @@
 /** A command line as values: flags that a table knows, and the rest in order. Everything unknown is refused by name. */
 import { parseArgs } from 'node:util'
+import { closest, didYouMean } from '../domain/suggestion.ts'
 import type { Command, Flag } from './commands.ts'
 import { usage } from './exit.ts'
 import { FORMATS } from './output.ts'
@@ -24,7 +25,7 @@ export const GLOBAL_FLAGS = [
   {
     flag: 'columns',
     value: 'A,B,…',
-    description: 'Fields to show in tables; a dot reads inside, as in active_operation.status.',
+    description: 'Fields to show; a dot reads inside, as in active_operation.status.',
   },
   { flag: 'profile', value: 'NAME', description: 'Another profile than the current one (or SVCCLOUD_PROFILE).' },
   {
@@ -50,9 +51,44 @@ export interface Split {
   readonly words: readonly string[]
 }
 
-interface Known {
+export interface Known {
   readonly flag: string
+  readonly short?: string
   readonly takesValue: boolean
+}
+
+const tokensOf = (line: readonly string[], known: readonly Known[]) =>
+  parseArgs({
+    args: [...line],
+    // the checks of `split` name what is wrong in the words of the other refusals
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+    options: Object.fromEntries([
+      ...GLOBAL_FLAGS.map((flag: GlobalFlag) => [flag.flag, optionOf(flag.value !== undefined, flag.short)] as const),
+      ...known.map(({ flag, short, takesValue }) => [flag, optionOf(takesValue, short)] as const),
+    ]),
+  })
+
+/** The words of a line that are neither flags nor their values, whatever command it is: flags of every command may
+ *  stand  anywhere. */
+export const wordsOf = (line: readonly string[]): readonly string[] => tokensOf(line, []).positionals
+
+/** The line up to its `count` first words and the flags among them, and what follows as it was typed: the command that
+ *  a  guest runs has flags of its own. */
+export function splitAfter(
+  line: readonly string[],
+  count: number,
+  known: readonly Known[],
+): { readonly before: readonly string[]; readonly rest: readonly string[] } {
+  let words = 0
+  for (const token of tokensOf(line, known).tokens) {
+    if (token.kind === 'option-terminator')
+      return { before: line.slice(0, token.index), rest: line.slice(token.index + 1) }
+    if (token.kind === 'positional' && (words += 1) > count)
+      return { before: line.slice(0, token.index), rest: line.slice(token.index) }
+  }
+  return { before: line, rest: [] }
 }
 
 /** Splits a command line. `known` are the command's own flags; a boolean one is also given as `--no-FLAG`. Throws a
@@ -60,17 +96,7 @@ interface Known {
 export function split(line: readonly string[], known: readonly Known[]): Split {
   const globals: Record<string, string> = {}
   const own = new Map<string, (string | undefined)[]>()
-  const { tokens, positionals } = parseArgs({
-    args: [...line],
-    // the checks below name what is wrong in the words of the other refusals
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-    options: Object.fromEntries([
-      ...GLOBAL_FLAGS.map((flag: GlobalFlag) => [flag.flag, optionOf(flag.value !== undefined, flag.short)] as const),
-      ...known.map(({ flag, takesValue }) => [flag, optionOf(takesValue)] as const),
-    ]),
-  })
+  const { tokens, positionals } = tokensOf(line, known)
   for (const token of tokens) {
     if (token.kind !== 'option') continue
     const { name, rawName, inlineValue } = token
@@ -78,7 +104,7 @@ export function split(line: readonly string[], known: readonly Known[]): Split {
     const value = rawName.startsWith('--') ? token.value : token.value?.replace(/^=/, '')
     const mine = known.find(({ flag }) => flag === name || `no-${flag}` === name)
     const global: GlobalFlag | undefined = GLOBAL_FLAGS.find(({ flag }) => flag === name)
-    if (mine === undefined && global === undefined) throw usage(`there is no flag ${rawName}`)
+    if (mine === undefined && global === undefined) throw usage(`there is no flag ${rawName}${meantFlag(name, known)}`)
     const takesValue = mine === undefined ? global?.value !== undefined : mine.takesValue && mine.flag === name
     if (takesValue && value === undefined) throw usage(`${rawName} needs a value`)
     if (mine !== undefined) own.set(mine.flag, [...(own.get(mine.flag) ?? []), mine.flag === name ? value : 'false'])
@@ -88,13 +114,21 @@ export function split(line: readonly string[], known: readonly Known[]): Split {
   return { globals, own, words: positionals }
 }
 
+function meantFlag(name: string, known: readonly Known[]): string {
+  const meant = closest(
+    name,
+    [...known, ...GLOBAL_FLAGS].map(({ flag }) => flag),
+  )
+  return meant === undefined ? '; --help lists them' : `; did you mean --${meant}?`
+}
+
 const optionOf = (takesValue: boolean, short?: string) => ({
   type: takesValue ? ('string' as const) : ('boolean' as const),
   ...(short === undefined ? {} : { short }),
 })
 
 function oneOf({ flag, choices }: GlobalFlag, value: string): string {
-  if (choices !== undefined && !choices.includes(value)) throw usage(`--${flag} is one of ${choices.join(', ')}`)
+  if (choices !== undefined && !choices.includes(value)) throw usage(notAmong(flag, value, choices))
   return value
 }
 
@@ -110,10 +144,14 @@ export function fieldsOf(flags: readonly Flag[], own: Split['own'], place: Flag[
   )
 }
 
-function valueOf({ flag, type, isNullable }: Flag, given: readonly (string | undefined)[]): unknown {
+const notAmong = (flag: string, value: string, choices: readonly string[]): string =>
+  `--${flag} is one of ${choices.join(', ')}${didYouMean(value, choices)}`
+
+function valueOf({ flag, type, isNullable, choices }: Flag, given: readonly (string | undefined)[]): unknown {
   const texts = given.map((text) => text ?? 'true')
   const last = texts.at(-1) ?? ''
   if (isNullable && last === 'null') return null
+  if (type === 'text' && choices.length > 0 && !choices.includes(last)) throw usage(notAmong(flag, last, choices))
   switch (type) {
     case 'text':
       return last

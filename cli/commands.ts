@@ -1,7 +1,7 @@
 /** Routes as commands: `list_servers` is `server list`, `change_server_plan` is `server change-plan`. Nothing is
  *  written per command: path parameters become arguments, query and body become flags. */
 import { z } from 'zod'
-import type { Route } from '../kit/http/route.ts'
+import { exactlyOneIn, type Route } from '../kit/http/route.ts'
 
 export interface Flag {
   /** As it is typed, without its dashes. */
@@ -15,7 +15,11 @@ export interface Flag {
   readonly isNullable: boolean
   readonly description: string
   readonly defaultValue: unknown
+  /** Values of it usually lie in files: `@PATH` reads one. */
+  readonly isFromFile: boolean
 }
+
+const FROM_FILES: readonly string[] = ['public_key', 'ssh_keys', 'content', 'user_data']
 
 export interface Command {
   readonly noun: string
@@ -24,6 +28,8 @@ export interface Command {
   /** Names of path parameters, in order. */
   readonly parameters: readonly string[]
   readonly flags: readonly Flag[]
+  /** Of these the body needs exactly one. */
+  readonly exactlyOne: readonly Flag[]
 }
 
 /** Commands in the order of their names. Throws when two routes come to the same command. */
@@ -47,11 +53,14 @@ const isCommand = (route: Route): boolean =>
 
 function commandOf(route: Route): Command {
   const parameters = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const body = flagsOf(route.body, 'body')
+  const exactlyOne = exactlyOneIn(route.body)
   return {
     ...namesOf(route),
     route,
     parameters,
-    flags: [...flagsOf(route.query, 'query'), ...flagsOf(route.body, 'body')],
+    flags: [...flagsOf(route.query, 'query'), ...body],
+    exactlyOne: body.filter(({ field }) => exactlyOne.includes(field)),
   }
 }
 
@@ -125,6 +134,7 @@ function flagOf(field: string, property: Property, place: Flag['place'], isRequi
       anyOf.some(({ type }) => type === 'null') || (Array.isArray(property.type) && property.type.includes('null')),
     description,
     defaultValue: property.default,
+    isFromFile: FROM_FILES.includes(field),
   }
 }
 

@@ -13,6 +13,8 @@ export interface ConsoleParts {
   readonly random: Random
   /** Leaves the console. */
   readonly signal: AbortSignal
+  /** Shows the console on after the end of the input, until the signal. */
+  readonly staysOpen: boolean
 }
 
 const ESCAPE = 0x1d
@@ -32,11 +34,15 @@ export async function attach(parts: ConsoleParts, serverId: string): Promise<voi
   if (terminal.isInputTerminal) terminal.writeError('Connected. Ctrl-] leaves.\r\n')
   terminal.setRaw(true)
   try {
-    const typing = type(parts, serverId, () => leaving.abort()).catch((error: unknown) => {
-      leaving.abort()
-      if (!parts.signal.aborted) throw error
-    })
-    await Promise.race([follow(parts, serverId, signal), typing.then(() => aborted(signal))])
+    const quiet = silence(parts)
+    const typing = type(parts, serverId, () => leaving.abort())
+      .then(() => (terminal.isInputTerminal || parts.staysOpen ? undefined : quiet.wait(signal)))
+      .then(() => (terminal.isInputTerminal || parts.staysOpen ? undefined : leaving.abort()))
+      .catch((error: unknown) => {
+        leaving.abort()
+        if (!parts.signal.aborted) throw error
+      })
+    await Promise.race([follow(parts, serverId, signal, quiet.broken), typing.then(() => aborted(signal))])
   } finally {
     leaving.abort()
     terminal.setRaw(false)
@@ -48,10 +54,36 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
   )
 
-async function follow({ api, terminal, clock }: ConsoleParts, serverId: string, signal: AbortSignal): Promise<void> {
+/** So long nothing is shown after the end of a pipe before the console is left: what the guest answers is still seen.
+ */
+const QUIET_MILLISECONDS = 1_000
+
+/** Waits until nothing was shown for a while. */
+function silence({ clock }: ConsoleParts): { broken(): void; wait(signal: AbortSignal): Promise<void> } {
+  let brokenAt = clock.monotonicMilliseconds()
+  return {
+    broken: () => void (brokenAt = clock.monotonicMilliseconds()),
+    async wait(signal) {
+      const began = clock.monotonicMilliseconds()
+      for (;;) {
+        const left = Math.max(began, brokenAt) + QUIET_MILLISECONDS - clock.monotonicMilliseconds()
+        if (left <= 0 || signal.aborted) return
+        await clock.sleep(left, signal)
+      }
+    },
+  }
+}
+
+async function follow(
+  { api, terminal, clock }: ConsoleParts,
+  serverId: string,
+  signal: AbortSignal,
+  onShown: () => void,
+): Promise<void> {
   let last = Buffer.alloc(0)
   const show = (bytes: Buffer) => {
     if (bytes.length === 0) return
+    onShown()
     terminal.write(bytes)
     last = Buffer.concat([last, bytes]).subarray(-OVERLAP_BYTES)
   }
@@ -69,6 +101,7 @@ async function follow({ api, terminal, clock }: ConsoleParts, serverId: string, 
       const isPassing =
         !(error instanceof Failure) || error.code === EXIT.unreachable || /^(429|5\d\d)/.test(error.message)
       if (!isPassing || (lost += 1) > RECONNECTS_MAXIMUM) throw error
+      if (lost === 1) terminal.writeError('\r\n[connection lost, connecting again]\r\n')
     }
     await clock.sleep(RECONNECT_MILLISECONDS, signal)
   }

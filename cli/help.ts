@@ -1,5 +1,6 @@
 /** What the commands are, for the screen and for the reference in the documentation; all of it comes from the
  *  routes. */
+import { joined } from '../kit/http/exactly-one.ts'
 import { GLOBAL_FLAGS, type GlobalFlag } from './arguments.ts'
 import { type Command, type Flag, nameOf } from './commands.ts'
 import { EXIT_MEANINGS } from './exit.ts'
@@ -13,7 +14,59 @@ export interface OwnCommand {
 }
 
 /** Commands that no route stands for. */
+const SIGN_IN_FLAGS = [
+  { flag: 'email', value: 'EMAIL', description: 'Who signs in.' },
+  { flag: 'code', value: 'CODE', description: 'Code of the authenticator, or a recovery code.' },
+] as const
+const URL_FLAG = {
+  flag: 'url',
+  value: 'URL',
+  description: 'Address of the service (default http://127.0.0.1:8080, or that of the profile).',
+} as const
+const SSH_FLAGS = [
+  {
+    flag: 'identity',
+    short: 'i',
+    value: 'FILE',
+    description: 'A private key; without it those that ssh itself takes.',
+  },
+  { flag: 'user', short: 'l', value: 'NAME', description: 'Another user than that of the template.' },
+  {
+    flag: 'accept-new-key',
+    description: 'Connect although the guest has not printed its host keys, and remember the one that comes.',
+  },
+] as const
+
 export const OWN_COMMANDS = [
+  {
+    name: 'signup',
+    parameters: '',
+    summary: 'Make an account, and confirm its email address',
+    description:
+      'Asks for what is not given; SVCCLOUD_PASSWORD holds the password. The link is taken from the mail where the ' +
+      'service leaves mails as files in this folder (.svccloud/mail) or in --mails, else it is asked for.',
+    flags: [
+      URL_FLAG,
+      { flag: 'email', value: 'EMAIL', description: 'Your address.' },
+      { flag: 'name', value: 'NAME', description: 'Your name.' },
+      { flag: 'mails', value: 'DIR', description: 'Folder of the mails, as npm start prints it.' },
+    ],
+  },
+  {
+    name: 'confirm-email',
+    parameters: 'LINK',
+    summary: 'Confirm an email address with the link of its mail',
+    description: '',
+    flags: [URL_FLAG],
+  },
+  {
+    name: 'whoami',
+    parameters: '',
+    summary: 'Say who you are, and in which account',
+    description:
+      'With whatever token: account, role and permissions. svccloud whoami -o name prints the id of the account.',
+    flags: [],
+  },
   {
     name: 'login',
     parameters: '',
@@ -23,10 +76,9 @@ export const OWN_COMMANDS = [
       'factor are asked for, or taken from --email, SVCCLOUD_PASSWORD and --code, and a token for this machine ' +
       'is made of them.',
     flags: [
-      { flag: 'url', value: 'URL', description: 'Address of the service (default http://127.0.0.1:8080).' },
+      URL_FLAG,
       { flag: 'token', value: 'TOKEN', description: 'An API token; - reads it from the input.' },
-      { flag: 'email', value: 'EMAIL', description: 'Who signs in.' },
-      { flag: 'code', value: 'CODE', description: 'Code of the authenticator, or a recovery code.' },
+      ...SIGN_IN_FLAGS,
       {
         flag: 'scope',
         value: 'SCOPE',
@@ -39,7 +91,60 @@ export const OWN_COMMANDS = [
     name: 'logout',
     parameters: '',
     summary: 'Forget a profile',
-    description: 'The token itself stays valid until it is revoked in the portal.',
+    description: 'The token that login made is revoked; one that was given to login stays valid.',
+    flags: [],
+  },
+  {
+    name: 'token list',
+    parameters: '',
+    summary: 'List API tokens',
+    description: 'Tokens are managed by people only: it asks for the password, and signs in for this one command.',
+    flags: SIGN_IN_FLAGS,
+  },
+  {
+    name: 'token create',
+    parameters: 'NAME',
+    summary: 'Create an API token, and print it',
+    description: 'It is shown this once. It asks for the password, and signs in for this one command.',
+    flags: [
+      ...SIGN_IN_FLAGS,
+      {
+        flag: 'scope',
+        value: 'SCOPE',
+        description: 'read, read_write, or permissions separated by commas (default read_write).',
+      },
+      { flag: 'expires-at', value: 'INSTANT', description: 'When it ends (default in 90 days; never for none).' },
+    ],
+  },
+  {
+    name: 'token revoke',
+    parameters: 'TOKEN',
+    summary: 'Revoke an API token',
+    description: 'By its name or id. It asks for the password, and signs in for this one command.',
+    flags: SIGN_IN_FLAGS,
+  },
+  {
+    name: 'ssh',
+    parameters: 'SERVER [COMMAND]',
+    summary: 'Sign in to a server, or run a command there',
+    description:
+      "Runs the system's ssh with the address, port and user of the server, and believes only the host keys that the " +
+      'guest has printed on its console; while it boots that is waited for. Flags go before COMMAND. Ends with the ' +
+      'exit code of ssh.',
+    flags: SSH_FLAGS,
+  },
+  {
+    name: 'scp',
+    parameters: 'SOURCE... TARGET',
+    summary: 'Copy files to or from a server',
+    description: "SERVER:PATH is a file of the server. Runs the system's scp as ssh is run.",
+    flags: [...SSH_FLAGS, { flag: 'recursive', short: 'r', description: 'Copy folders with what is in them.' }],
+  },
+  {
+    name: 'operation wait',
+    parameters: 'OPERATION',
+    summary: 'Follow an operation to its end',
+    description: 'Ends with 0 when it succeeds, with 5 when it fails or is cancelled.',
     flags: [],
   },
   {
@@ -57,8 +162,8 @@ export const OWN_COMMANDS = [
     summary: "Attach this terminal to a server's serial console",
     description:
       'Keys go to the guest as they are typed; Ctrl-] leaves. Comes back by itself after a lost connection. ' +
-      'Input that is no terminal is typed, then the console is shown on.',
-    flags: [{ flag: 'for', value: 'SECONDS', description: 'Leave after so long.' }],
+      'Input that is no terminal is typed; at its end the console is left as soon as the guest is quiet for a second.',
+    flags: [{ flag: 'for', value: 'SECONDS', description: 'Leave after so long, and not at the end of the input.' }],
   },
   {
     name: 'audit verify',
@@ -73,6 +178,25 @@ export const OWN_COMMANDS = [
         value: 'HASH',
         description: 'Hash of the entry before the first, for an export that does not begin at 1.',
       },
+    ],
+  },
+  {
+    name: 'backup restore-offline',
+    parameters: 'BACKUP',
+    summary: 'Read a disk out of a backup without the service',
+    description:
+      'Needs nothing but the place of the backups and the key of the account. Every part is checked; the disk is ' +
+      'written as a raw, sparse file. The format is described in docs/backup-format.md.',
+    flags: [
+      {
+        flag: 'from',
+        value: 'PLACE',
+        description:
+          "The account's folder, or its part of a bucket: https://HOST/BUCKET/ACCOUNT, with AWS_ACCESS_KEY_ID, " +
+          'AWS_SECRET_ACCESS_KEY and AWS_REGION (default us-east-1) from the environment.',
+      },
+      { flag: 'key-file', value: 'FILE', description: 'Holds the key: 64 hexadecimal digits.' },
+      { flag: 'to', value: 'FILE', description: 'The file that becomes the disk.' },
     ],
   },
   {
@@ -139,13 +263,13 @@ export const nounHelp = (noun: string, commands: readonly Command[]): string =>
   ].join('\n')
 
 export function commandHelp(command: Command): string {
-  const { route, flags } = command
+  const { route, flags, exactlyOne } = command
   return [
     `Usage: ${usageOf(command)}`,
     '',
     sentence(route.summary),
     ...(route.description === undefined ? [] : [route.description]),
-    ...(flags.length === 0 ? [] : ['', 'Flags:', ...pairs(flags.map(ownPair))]),
+    ...(flags.length === 0 ? [] : ['', 'Flags:', ...pairs(flags.map((flag) => ownPair(flag, exactlyOne)))]),
     '',
     `Operation: ${route.id} (${route.method} ` +
       `${route.path})${route.permission === null ? '' : `, permission ${route.permission}`}`,
@@ -168,7 +292,8 @@ const usageOf = (command: Command): string =>
     'svccloud',
     nameOf(command),
     ...command.parameters.map((name) => (name === 'id' ? command.noun : name).toUpperCase().replaceAll('_', '-')),
-    ...command.flags.filter(({ isRequired }) => isRequired).map((flag) => `--${flag.flag} ${valueName(flag)}`),
+    ...command.flags.filter(({ isRequired }) => isRequired).map(flagName),
+    ...(command.exactlyOne.length === 0 ? [] : [`{${command.exactlyOne.map(flagName).join(' | ')}}`]),
     ...(command.flags.some(({ isRequired }) => !isRequired) ? ['[FLAGS]'] : []),
   ].join(' ')
 
@@ -181,10 +306,12 @@ const VALUE_NAMES = {
   json: 'JSON',
 } as const
 const valueName = ({ type }: Flag): string => VALUE_NAMES[type]
+const flagName = (flag: Flag): string => `--${flag.flag} ${valueName(flag)}`
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
-function ownPair(flag: Flag): readonly [string, string] {
-  const { choices, defaultValue, isRequired, isNullable, description } = flag
+function ownPair(flag: Flag, exactlyOne: readonly Flag[]): readonly [string, string] {
+  const others = exactlyOne.includes(flag) ? exactlyOne.filter((other) => other !== flag) : []
+  const { choices, defaultValue, isRequired, isNullable, isFromFile, description } = flag
   const isSaid =
     defaultValue !== undefined &&
     defaultValue !== '' &&
@@ -192,8 +319,10 @@ function ownPair(flag: Flag): readonly [string, string] {
     JSON.stringify(defaultValue) !== '[]'
   const facts = [
     ...(choices.length === 0 || flag.type === 'boolean' ? [] : [`one of ${choices.join(', ')}`]),
+    ...(isFromFile ? ['@FILE reads it from a file'] : []),
     ...(isNullable ? ['or null'] : []),
     ...(isRequired ? ['required'] : []),
+    ...(others.length === 0 ? [] : [`exactly one of this and ${joined(others.map((other) => `--${other.flag}`))}`]),
     ...(isSaid ? [`default ${typeof defaultValue === 'string' ? defaultValue : JSON.stringify(defaultValue)}`] : []),
   ]
   const name =

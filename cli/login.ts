@@ -1,104 +1,83 @@
-/** Signing in: with a token as it is, or with email, password and second factor, which makes a token for this
+/** Signing in and out: with a token as it is, or with email, password and second factor, which makes a token for this
  *  machine. */
 import { hostname } from 'node:os'
 import type { Clock } from '../kit/sys/clock.ts'
-import type { Terminal } from '../kit/sys/terminal.ts'
 import { createApi, membersOf } from './api.ts'
-import { EXIT, Failure, usage } from './exit.ts'
-import { DEFAULT_PROFILE, DEFAULT_URL, type Environment, readProfiles, writeProfiles } from './profiles.ts'
+import { noSuch } from '../domain/suggestion.ts'
+import { Failure, usage } from './exit.ts'
+import { type SignIn, withSession } from './password-session.ts'
+import { DEFAULT_PROFILE, DEFAULT_URL, type Environment, parseUrl, readProfiles, writeProfiles } from './profiles.ts'
 
-export interface LoginOptions {
-  readonly environment: Environment
-  readonly terminal: Terminal
+export interface LoginOptions extends Omit<SignIn, 'url'> {
   readonly clock: Clock
-  readonly userAgent: string
   readonly profile: string | undefined
   readonly url: string | undefined
   readonly token: string | undefined
-  readonly email: string | undefined
-  readonly code: string | undefined
   readonly scope: string | undefined
 }
 
 /** Answers what to tell the person. */
 export async function logIn(options: LoginOptions): Promise<string> {
-  const { environment, userAgent } = options
+  const { environment, userAgent, terminal } = options
   const known = await readProfiles(environment)
   const name =
     options.profile ??
     environment['SVCCLOUD_PROFILE'] ??
     (known.profiles[known.current] === undefined ? DEFAULT_PROFILE : known.current)
-  const url = (options.url ?? environment['SVCCLOUD_URL'] ?? known.profiles[name]?.url ?? DEFAULT_URL).replace(
-    /\/+$/,
-    '',
-  )
-  const token =
-    options.token === undefined
-      ? await makeToken(options, url)
-      : options.token === '-'
-        ? (await options.terminal.readAll()).trim()
-        : options.token
+  const url = parseUrl(options.url ?? environment['SVCCLOUD_URL'] ?? known.profiles[name]?.url ?? DEFAULT_URL)
+  const isMade = options.token === undefined
+  const token = isMade
+    ? await makeToken(options, url)
+    : options.token === '-'
+      ? (await terminal.readAll()).trim()
+      : (options.token ?? '')
   await checkToken(createApi({ url, token, userAgent }))
-  await writeProfiles(environment, { current: name, profiles: { ...known.profiles, [name]: { url, token } } })
-  return `Logged in to ${url} (profile ${name}).`
+  const profile = { url, token, ...(isMade ? { isTokenOurs: true } : {}) }
+  await writeProfiles(environment, { current: name, profiles: { ...known.profiles, [name]: profile } })
+  const isSwitch = name !== known.current && known.profiles[known.current] !== undefined
+  const change = isSwitch ? ` Commands use it from now on instead of ${known.current}.` : ''
+  return `Logged in to ${url} (profile ${name}).${change}`
+}
+
+/** Forgets the profile, and revokes the token that `login` made for it. Answers what to tell the person. Throws a
+ *  Failure  when there is no such profile, and when the service cannot be reached: then the profile stays. */
+export async function logOut(environment: Environment, name: string | undefined, userAgent: string): Promise<string> {
+  const { current, profiles } = await readProfiles(environment)
+  const wanted = name ?? environment['SVCCLOUD_PROFILE'] ?? current
+  const { [wanted]: gone, ...kept } = profiles
+  if (gone === undefined) throw usage(noSuch('profile', wanted, Object.keys(profiles)))
+  const { url, token } = gone
+  if (gone.isTokenOurs === true)
+    await createApi({ url, token, userAgent })
+      .send({ method: 'DELETE', path: '/v1/account/token' })
+      .catch((error: unknown) => {
+        // revoked or expired already
+        if (!(error instanceof Failure) || !error.message.startsWith('401')) throw error
+      })
+  const next = wanted === current ? (Object.keys(kept)[0] ?? current) : current
+  await writeProfiles(environment, { current: next, profiles: kept })
+  return [
+    `Logged out of ${url} (profile ${wanted}).`,
+    gone.isTokenOurs === true ? 'Its token is revoked.' : 'Its token was not made by login: it stays valid.',
+    ...(next !== current ? [`Commands use the profile ${next} from now on.`] : []),
+  ].join(' ')
 }
 
 const HOST_CHARACTERS_MAXIMUM = 60
 
-/** A token that may do nothing at all is still good. */
-async function checkToken(api: ReturnType<typeof createApi>): Promise<void> {
-  await api.send({ method: 'GET', path: '/v1/regions' }).catch((error: unknown) => {
-    if (!(error instanceof Failure) || !error.message.startsWith('403')) throw error
-  })
-}
+/** Throws the service's refusal of a token that is not good. */
+const checkToken = (api: ReturnType<typeof createApi>): Promise<unknown> =>
+  api.send({ method: 'GET', path: '/v1/account' })
 
-async function makeToken(
-  { environment, terminal, clock, userAgent, email, code, scope }: LoginOptions,
-  url: string,
-): Promise<string> {
-  const canAsk = terminal.isInputTerminal
-  if (!canAsk && (email === undefined || environment['SVCCLOUD_PASSWORD'] === undefined))
-    throw usage('give --token, or --email with the password in SVCCLOUD_PASSWORD')
-  const address = email ?? (await terminal.ask('Email: '))
-  const password = environment['SVCCLOUD_PASSWORD'] ?? (await terminal.ask('Password: ', true))
-  const api = createApi({ url, token: undefined, userAgent })
-  let session = await api.send({ method: 'POST', path: '/v1/auth/login', body: { email: address, password } })
-  const step = membersOf(session.body)
-  if (step['mfa_required'] === true) {
-    if (step['mfa_step'] !== 'verify')
-      throw new Failure(
-        EXIT.notAllowed,
-        'this account wants a second factor of you, and you have none yet: set it up in the portal first',
-      )
-    if (code === undefined && !canAsk) throw usage('this account has a second factor: give --code')
-    const proof = (code ?? (await terminal.ask('Code of your authenticator, or a recovery code: '))).trim()
-    session = await api.send({
-      method: 'POST',
-      path: '/v1/auth/login/mfa',
-      body: { challenge: step['challenge'], ...(/^\d{6}$/.test(proof) ? { code: proof } : { recovery_code: proof }) },
-    })
-  }
-  const headers = {
-    cookie: session.headers
-      .getSetCookie()
-      .map((cookie) => cookie.split(';')[0])
-      .join('; '),
-    'x-csrf-token': String(membersOf(session.body)['csrf_token']),
-  }
-  try {
+const makeToken = (options: LoginOptions, url: string): Promise<string> =>
+  withSession({ ...options, url }, async (api) => {
     // names of tokens are unique
-    const name = `svccloud on ${hostname().slice(0, HOST_CHARACTERS_MAXIMUM)} at ${clock.now().toISOString()}`
-    const made = await api.send({
-      method: 'POST',
-      path: '/v1/account/tokens',
-      headers,
-      body: { name, scope: scopeOf(scope) },
-    })
-    return String(membersOf(made.body)['token'])
-  } finally {
-    await api.send({ method: 'POST', path: '/v1/auth/logout', headers })
-  }
-}
+    const at = options.clock.now().toISOString()
+    const name = `svccloud on ${hostname().slice(0, HOST_CHARACTERS_MAXIMUM)} at ${at}`
+    const body = { name, scope: scopeOf(options.scope) }
+    return String(membersOf((await api.send({ method: 'POST', path: '/v1/account/tokens', body })).body)['token'])
+  })
 
-const scopeOf = (scope = 'read_write'): string | string[] =>
+/** As the API takes it: the name of a scope, or a list of permissions. */
+export const scopeOf = (scope = 'read_write'): string | string[] =>
   scope === 'read' || scope === 'read_write' ? scope : scope.split(',')

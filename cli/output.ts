@@ -1,6 +1,9 @@
 /** Answers for people and for programs: tables, JSON, YAML, or ids alone. */
 import { stringify } from 'yaml'
+import { didYouMean, listed } from '../domain/suggestion.ts'
 import { isMembers, type Members, membersOf } from './api.ts'
+import { chart, pointsOf } from './chart.ts'
+import { usage } from './exit.ts'
 
 export const FORMATS = ['table', 'json', 'yaml', 'name'] as const
 export type Format = (typeof FORMATS)[number]
@@ -28,9 +31,16 @@ const PREFERRED = [
   'cores',
   'memory_mebibytes',
   'storage_gibibytes',
+  'size_gibibytes',
+  'address',
+  'server_id',
+  'target',
+  'price_monthly_cents',
+  'price_hourly_millicents',
   'template',
   'os_family',
   'os_version',
+  'image_status',
   'public_ipv6',
   'fingerprint',
   'limit',
@@ -43,7 +53,8 @@ const PREFERRED = [
 ]
 const COLUMNS_MAXIMUM = 8
 
-/** The text of an answer, with its line end; empty when there is nothing to say. */
+/** The text of an answer, with its line end; empty when there is nothing to say. Throws a Failure for columns that the
+ *  answer does not have. */
 export function render(body: unknown, style: Style): string {
   if (body === undefined) return ''
   if (style.format === 'json') return `${JSON.stringify(body, null, 2)}\n`
@@ -51,6 +62,8 @@ export function render(body: unknown, style: Style): string {
   const { items: listed } = membersOf(body)
   const items: readonly unknown[] | undefined = Array.isArray(listed) ? listed : undefined
   const resource = items === undefined ? resourceOf(body) : undefined
+  const points = isMembers(resource) && style.format === 'table' ? pointsOf(resource) : undefined
+  if (points !== undefined) return lines(chart(points))
   if (style.format === 'name')
     return lines((items ?? [resource]).map((item) => (isMembers(item) ? text(item['id'] ?? item['name']) : text(item))))
   if (items !== undefined) return table(items.filter(isMembers), style)
@@ -73,7 +86,16 @@ const at = (item: Members, path: string): unknown =>
 // nothing that moves the cursor of whoever reads it
 const cell = (value: unknown): string => text(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
 
+function checkColumns(items: readonly Members[], columns: readonly string[] | undefined): void {
+  const known = [...new Set(items.flatMap((item) => Object.keys(item)))]
+  const unknown = columns?.find((path) => !known.includes(path.split('.')[0] ?? ''))
+  if (unknown === undefined || items.length === 0) return
+  throw usage(`there is no column ${unknown}${didYouMean(unknown, known) || `; there are ${listed(known)}`}`)
+}
+
 function table(items: readonly Members[], { columns, hasColor }: Style): string {
+  if (items.length === 0) return ''
+  checkColumns(items, columns)
   const chosen = columns ?? columnsOf(items)
   const rows = [
     chosen.map((name) => name.toUpperCase().replaceAll('_', ' ')),
@@ -98,6 +120,7 @@ function columnsOf(items: readonly Members[]): readonly string[] {
 }
 
 function sheet(resource: Members, { columns, hasColor }: Style): string {
+  checkColumns([resource], columns)
   const names = columns ?? Object.keys(resource)
   const width = Math.max(0, ...names.map((name) => name.length))
   return lines(

@@ -1,20 +1,32 @@
 /** The commands that no route stands for. Their names, flags and texts are in `help.ts`. */
 import { readFile } from 'node:fs/promises'
+import { noSuch } from '../domain/suggestion.ts'
 import { verifyAudit } from '../tools/verify-audit.ts'
+import { type Api, isMembers, membersOf } from './api.ts'
 import type { Globals, Split } from './arguments.ts'
 import { completionScript, SHELLS } from './completion.ts'
 import { attach } from './console.ts'
 import { execCredential } from './exec-credential.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 import type { OWN_COMMANDS } from './help.ts'
-import { logIn } from './login.ts'
+import { logIn, logOut, scopeOf } from './login.ts'
 import { idOf } from './names.ts'
 import { render } from './output.ts'
-import { readProfiles, writeProfiles } from './profiles.ts'
+import { withSession } from './password-session.ts'
+import { chooseProfile, knownHostsFile, parseUrl, readProfiles, writeProfiles } from './profiles.ts'
+import { restoreOffline } from './restore-offline.ts'
 import { COMMANDS, followPages, openApi, print, readFileFlag, type RunParts, styleOf, USER_AGENT } from './session.ts'
+import { confirmEmail, signUp } from './signup.ts'
+import { runScp, runSsh, type SshChoice, type SshParts } from './ssh.ts'
+import { waitFor } from './wait.ts'
 
 /** Answers the exit code. `words` come without the name of the command. */
-export type OwnRun = (given: Split, parts: RunParts) => Promise<number>
+export type OwnRun = (given: OwnSplit, parts: RunParts) => Promise<number>
+
+export interface OwnSplit extends Split {
+  /** What the command hands on as it was typed. */
+  readonly rest: readonly string[]
+}
 
 const flagOf = ({ own }: Split, name: string): string | undefined => own.get(name)?.at(-1)
 
@@ -35,15 +47,159 @@ const login: OwnRun = async (given, { terminal, environment, clock }) => {
   return EXIT.ok
 }
 
-const logout: OwnRun = async ({ globals }, { environment }) => {
-  const { current, profiles } = await readProfiles(environment)
-  const { [globals.profile ?? current]: gone, ...kept } = profiles
-  if (gone === undefined) throw usage(`there is no profile ${globals.profile ?? current}`)
-  await writeProfiles(environment, {
-    current: current in kept ? current : (Object.keys(kept)[0] ?? current),
-    profiles: kept,
-  })
+const logout: OwnRun = async ({ globals }, { environment, terminal }) => {
+  terminal.writeError(`${await logOut(environment, globals.profile, USER_AGENT)}\n`)
   return EXIT.ok
+}
+
+/** Where one signs up: as the flag says, else at the service of the profile. */
+async function urlOf(given: Split, { environment }: RunParts): Promise<string> {
+  const url = flagOf(given, 'url')
+  return parseUrl(url ?? (await chooseProfile(environment, given.globals.profile)).url)
+}
+
+const signup: OwnRun = async (given, parts) => {
+  if (given.words.length > 0) throw usage('signup takes no arguments')
+  const message = await signUp({
+    ...parts,
+    userAgent: USER_AGENT,
+    url: await urlOf(given, parts),
+    name: flagOf(given, 'name'),
+    email: flagOf(given, 'email'),
+    mails: flagOf(given, 'mails'),
+  })
+  parts.terminal.writeError(`${message}\n`)
+  return EXIT.ok
+}
+
+const confirmAddress: OwnRun = async (given, parts) => {
+  const [link] = given.words
+  if (link === undefined || given.words.length > 1) throw usage('confirm-email takes the link of the mail')
+  await confirmEmail({ userAgent: USER_AGENT, url: await urlOf(given, parts) }, link)
+  parts.terminal.writeError('The address is confirmed. Next: svccloud login\n')
+  return EXIT.ok
+}
+
+const whoami: OwnRun = async ({ globals, words }, parts) => {
+  if (words.length > 0) throw usage('whoami takes no arguments')
+  const { body } = await (await openApi(parts, globals)).send({ method: 'GET', path: '/v1/account' })
+  return print(parts.terminal, render(body, styleOf(parts, globals)))
+}
+
+/** The work in a session of the person whose token the profile has, unless another email is given. */
+async function asPerson<Result>(
+  given: Split,
+  parts: RunParts,
+  work: (api: Pick<Api, 'send'>) => Promise<Result>,
+): Promise<Result> {
+  const api = await openApi(parts, given.globals, false)
+  const known = async () => {
+    const { account } = membersOf((await api.send({ method: 'GET', path: '/v1/account' })).body)
+    return String(membersOf(account)['email'])
+  }
+  const flag = flagOf(given, 'email')
+  const email = flag ?? (await known().catch(() => undefined))
+  if (flag === undefined && email !== undefined) parts.terminal.writeError(`Signing in as ${email}.\n`)
+  return withSession({ ...parts, userAgent: USER_AGENT, url: api.url, email, code: flagOf(given, 'code') }, work)
+}
+
+const TOKEN_COLUMNS = ['name', 'scope', 'status', 'created_at', 'expires_at', 'last_used_at', 'user_email', 'id']
+
+const listTokensOf = async (api: Pick<Api, 'send'>) => {
+  const query = new URLSearchParams({ limit: '100' })
+  const ask = (search: string) => api.send({ method: 'GET', path: `/v1/account/tokens?${search}` })
+  return followPages(await ask(String(query)), query, ask)
+}
+
+const listTokens: OwnRun = async (given, parts) => {
+  const { body } = await asPerson(given, parts, listTokensOf)
+  const style = styleOf(parts, given.globals)
+  return print(parts.terminal, render(body, { ...style, columns: style.columns ?? TOKEN_COLUMNS }))
+}
+
+const createToken: OwnRun = async (given, parts) => {
+  const [name] = given.words
+  if (name === undefined || given.words.length > 1) throw usage('token create takes a name')
+  const expiresAt = flagOf(given, 'expires-at')
+  const body = {
+    name,
+    scope: scopeOf(flagOf(given, 'scope')),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt === 'never' ? null : expiresAt }),
+  }
+  const made = await asPerson(given, parts, (api) => api.send({ method: 'POST', path: '/v1/account/tokens', body }))
+  const { format } = styleOf(parts, given.globals)
+  parts.terminal.writeError('This is the token. It is shown this once.\n')
+  return print(
+    parts.terminal,
+    format === 'json' || format === 'yaml'
+      ? render(made.body, styleOf(parts, given.globals))
+      : `${String(membersOf(made.body)['token'])}\n`,
+  )
+}
+
+const revokeToken: OwnRun = async (given, parts) => {
+  const [wanted] = given.words
+  if (wanted === undefined || given.words.length > 1) throw usage('token revoke takes a name or an id')
+  const name = await asPerson(given, parts, async (api) => {
+    const { items } = membersOf((await listTokensOf(api)).body)
+    const tokens = Array.isArray(items) ? items.filter(isMembers).filter(({ status }) => status !== 'revoked') : []
+    const token = tokens.find((each) => each['id'] === wanted || each['name'] === wanted)
+    if (token === undefined)
+      throw usage(
+        noSuch(
+          'token',
+          wanted,
+          tokens.map((each) => String(each['name'])),
+        ),
+      )
+    await api.send({ method: 'DELETE', path: `/v1/account/tokens/${String(token['id'])}` })
+    return String(token['name'])
+  })
+  parts.terminal.writeError(`The token ${name} is revoked.\n`)
+  return EXIT.ok
+}
+
+const choiceOf = (given: Split): SshChoice => ({
+  identity: flagOf(given, 'identity'),
+  user: flagOf(given, 'user'),
+  acceptsNewKey: given.own.has('accept-new-key'),
+})
+
+async function sshParts(given: Split, parts: RunParts): Promise<SshParts> {
+  const { name } = await chooseProfile(parts.environment, given.globals.profile)
+  const api = await openApi(parts, given.globals)
+  return { ...parts, api, knownHostsFile: knownHostsFile(parts.environment, name) }
+}
+
+/** What to say of a program that is not there. */
+const installed =
+  (program: string) =>
+  (error: NodeJS.ErrnoException): never => {
+    throw error.code === 'ENOENT'
+      ? usage(`${program} is not installed: apt-get install openssh-client brings it`)
+      : error
+  }
+
+const ssh: OwnRun = async (given, parts) => {
+  const [server, ...more] = given.words
+  if (server === undefined || more.length > 0) throw usage('ssh takes a server, and the command to run there if any')
+  const connection = await sshParts(given, parts)
+  const id = await idOf(connection.api, COMMANDS, 'server', server)
+  return runSsh(connection, id, given.rest, choiceOf(given)).catch(installed('ssh'))
+}
+
+const scp: OwnRun = async (given, parts) => {
+  const connection = await sshParts(given, parts)
+  const find = (name: string) => idOf(connection.api, COMMANDS, 'server', name)
+  const choice = { ...choiceOf(given), isRecursive: given.own.has('recursive') }
+  return runScp(connection, given.words, find, choice).catch(installed('scp'))
+}
+
+const waitForOperation: OwnRun = async ({ globals, words }, parts) => {
+  const [id] = words
+  if (id === undefined || words.length > 1) throw usage('operation wait takes the id of an operation')
+  const { events: _events, ...operation } = await waitFor({ ...parts, api: await openApi(parts, globals) }, id)
+  return print(parts.terminal, render({ operation }, styleOf(parts, globals)))
 }
 
 const attachConsole: OwnRun = async (given, parts) => {
@@ -56,7 +212,7 @@ const attachConsole: OwnRun = async (given, parts) => {
   if (seconds !== undefined && !/^\d+$/.test(seconds)) throw usage('--for takes a whole number')
   if (seconds !== undefined) parts.clock.after(Number(seconds) * 1000, () => leaving.abort())
   await attach(
-    { ...parts, api, signal: AbortSignal.any([parts.signal, leaving.signal]) },
+    { ...parts, api, staysOpen: seconds !== undefined, signal: AbortSignal.any([parts.signal, leaving.signal]) },
     await idOf(api, COMMANDS, 'server', server),
   )
   return EXIT.ok
@@ -74,6 +230,15 @@ const verify: OwnRun = async (given, parts) => {
   }
   terminal.write(`${verdict.text}\n`)
   return verdict.isWhole ? EXIT.ok : EXIT.refused
+}
+
+const restoreBackup: OwnRun = async (given, parts) => {
+  const [backup, ...more] = given.words
+  const [location, keyFile, output] = ['from', 'key-file', 'to'].map((name) => flagOf(given, name))
+  if (backup === undefined || more.length > 0 || !location || !keyFile || !output)
+    throw usage('backup restore-offline takes a backup, --from PLACE, --key-file FILE and --to FILE')
+  const bytes = await restoreOffline({ backup, location, keyFile, output }, parts)
+  return print(parts.terminal, `${output}: ${bytes} bytes\n`)
 }
 
 const printCredential: OwnRun = async (given, parts) => {
@@ -128,8 +293,10 @@ const profile: OwnRun = async ({ words, globals }, parts) => {
     )
   }
   if (verb !== 'use' || name === undefined || more.length > 0) throw usage('profile takes list, or use and a name')
-  if (!Object.hasOwn(known.profiles, name)) throw usage(`there is no profile ${name}`)
+  const chosen = Object.hasOwn(known.profiles, name) ? known.profiles[name] : undefined
+  if (chosen === undefined) throw usage(noSuch('profile', name, Object.keys(known.profiles)))
   await writeProfiles(parts.environment, { ...known, current: name })
+  parts.terminal.writeError(`Commands use the profile ${name} (${chosen.url}) from now on.\n`)
   return EXIT.ok
 }
 
@@ -148,11 +315,21 @@ async function auditText([file, ...more]: readonly string[], globals: Globals, p
 
 /** Every command but help, which run.ts answers itself. */
 export const OWN_RUNS: Readonly<Record<Exclude<(typeof OWN_COMMANDS)[number]['name'], 'help'>, OwnRun>> = {
+  signup,
+  'confirm-email': confirmAddress,
+  whoami,
   login,
   logout,
+  'token list': listTokens,
+  'token create': createToken,
+  'token revoke': revokeToken,
+  ssh,
+  scp,
+  'operation wait': waitForOperation,
   profile,
   console: attachConsole,
   'audit verify': verify,
+  'backup restore-offline': restoreBackup,
   'exec-credential': printCredential,
   api: sendRequest,
   completion: printCompletion,

@@ -2,9 +2,15 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { noSuch } from '../domain/suggestion.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 
-const Profile = z.object({ url: z.url(), token: z.string() })
+const Profile = z.object({
+  url: z.url(),
+  token: z.string(),
+  /** `login` made the token for this profile, so `logout` revokes it. */
+  isTokenOurs: z.boolean().optional(),
+})
 export type Profile = z.infer<typeof Profile>
 const Profiles = z.object({ current: z.string(), profiles: z.record(z.string(), Profile) })
 export type Profiles = z.infer<typeof Profiles>
@@ -16,8 +22,25 @@ export const DEFAULT_PROFILE = 'default'
 const NOTHING: Profiles = { current: DEFAULT_PROFILE, profiles: {} }
 
 /** `$XDG_CONFIG_HOME/svccloud/config.json`, by default under `~/.config`. */
-const profilesFile = (environment: Environment): string =>
-  join(environment['XDG_CONFIG_HOME'] ?? join(environment['HOME'] ?? '.', '.config'), 'svccloud', 'config.json')
+const folderOf = (environment: Environment): string =>
+  join(environment['XDG_CONFIG_HOME'] ?? join(environment['HOME'] ?? '.', '.config'), 'svccloud')
+const profilesFile = (environment: Environment): string => join(folderOf(environment), 'config.json')
+
+/** Host keys of the servers of the profile, in the form of OpenSSH. */
+export const knownHostsFile = (environment: Environment, profile: string): string =>
+  join(folderOf(environment), 'known_hosts', profile.replaceAll(/[^\w.-]/g, '_'))
+
+/** The address without a slash at its end. Throws a Failure for one that is none. */
+export function parseUrl(text: string): string {
+  const url = text.trim().replace(/\/+$/, '')
+  if (!/^https?:\/\//i.test(url))
+    throw usage(
+      `${text} is no address of a service: it begins with http:// or https://, as in ` +
+        `http://${url.replace(/^\w+:\/\//, '')}`,
+    )
+  if (!URL.canParse(url)) throw usage(`${text} is no address of a service, as http://127.0.0.1:8080 is`)
+  return url
+}
 
 /** None when there is no file. Throws Failure for one that cannot be read. */
 export async function readProfiles(environment: Environment): Promise<Profiles> {
@@ -47,12 +70,13 @@ export async function writeProfiles(environment: Environment, profiles: Profiles
 export async function chooseProfile(
   environment: Environment,
   name: string | undefined,
-): Promise<{ readonly url: string; readonly token: string | undefined }> {
-  const { SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token } = environment
-  if (url !== undefined && token !== undefined) return { url, token }
+): Promise<{ readonly name: string; readonly url: string; readonly token: string | undefined }> {
+  const { SVCCLOUD_URL: given, SVCCLOUD_TOKEN: token } = environment
+  const url = given === undefined ? undefined : parseUrl(given)
+  if (url !== undefined && token !== undefined) return { name: 'environment', url, token }
   const { current, profiles } = await readProfiles(environment)
   const wanted = name ?? environment['SVCCLOUD_PROFILE']
   const profile = profiles[wanted ?? current]
-  if (wanted !== undefined && profile === undefined) throw usage(`there is no profile ${wanted}`)
-  return { url: url ?? profile?.url ?? DEFAULT_URL, token: token ?? profile?.token }
+  if (wanted !== undefined && profile === undefined) throw usage(noSuch('profile', wanted, Object.keys(profiles)))
+  return { name: wanted ?? current, url: url ?? profile?.url ?? DEFAULT_URL, token: token ?? profile?.token }
 }

@@ -1,13 +1,26 @@
 /** One command line from its words to its exit code. Everything that it touches is given to it. */
+import { joined } from '../kit/http/exactly-one.ts'
+import { isGiven } from '../kit/http/route.ts'
+import { closest } from '../domain/suggestion.ts'
 import { VERSION } from '../resources/version.ts'
 import { type Api, isMembers, type Members, membersOf, type Reply } from './api.ts'
-import { fieldsOf, type Globals, knownOf, split, type Split } from './arguments.ts'
+import {
+  fieldsOf,
+  type GlobalFlag,
+  type Globals,
+  knownOf,
+  split,
+  splitAfter,
+  type Split,
+  wordsOf,
+} from './arguments.ts'
 import { type Command, nameOf } from './commands.ts'
 import { candidates } from './completion.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 import { commandHelp, nounHelp, OWN_COMMANDS, overview, type OwnCommand, ownHelp } from './help.ts'
 import { idOf, withIds } from './names.ts'
 import { render } from './output.ts'
+import { withFiles } from './file-values.ts'
 import { OWN_RUNS } from './own-commands.ts'
 import { COMMANDS, followPages, hasNoColor, openApi, print, readFileFlag, type RunParts, styleOf } from './session.ts'
 import { waitFor } from './wait.ts'
@@ -26,8 +39,9 @@ export async function run(line: readonly string[], parts: RunParts): Promise<num
 
 async function dispatch(line: readonly string[], parts: RunParts): Promise<number> {
   const { terminal } = parts
-  const [first = 'help', second = ''] = line.filter((word) => !word.startsWith('-'))
-  if (line[0] === '--version') return print(terminal, `svccloud ${VERSION}\n`)
+  const words = wordsOf(line)
+  const [first = 'help', second = ''] = words
+  if (words.length === 0 && line.includes('--version')) return print(terminal, `svccloud ${VERSION}\n`)
   if (first === 'complete')
     return print(
       terminal,
@@ -35,27 +49,64 @@ async function dispatch(line: readonly string[], parts: RunParts): Promise<numbe
         .map((word) => `${word}\n`)
         .join(''),
     )
-  if (first === 'help') return print(terminal, helpOf(line.filter((word) => word !== 'help' && !word.startsWith('-'))))
+  if (first === 'help') return print(terminal, helpOf(words.slice(1)))
   const own = OWN_COMMANDS.find(({ name }) => name === first || name === `${first} ${second}`)
-  if (own !== undefined && own.name !== 'help') {
-    const given = split(
-      line,
-      own.flags.map(({ flag, value }) => ({ flag, takesValue: value !== undefined })),
-    )
-    if (given.globals.help !== undefined) return print(terminal, ownHelp(own))
-    return OWN_RUNS[own.name]({ ...given, words: given.words.slice(own.name.split(' ').length) }, parts)
-  }
+  if (own !== undefined && own.name !== 'help') return runOwn(own, line, parts)
   const command = COMMANDS.find(({ noun, verb }) => noun === first && verb === second)
   if (command === undefined) {
-    if (!COMMANDS.some(({ noun }) => noun === first))
-      throw usage(`there is no command ${first}; svccloud help lists them`)
-    if (second !== '' && !line.includes('--help') && !line.includes('-h'))
-      throw usage(`there is no command ${first} ${second}; svccloud ${first} --help lists them`)
+    const isHelp = line.includes('--help') || line.includes('-h')
+    if (!NAMES.some((name) => name.startsWith(`${first} `)) || (second !== '' && !isHelp))
+      throw unknownCommand(first, second)
     return print(terminal, nounHelp(first, COMMANDS))
   }
   const given = split(line, knownOf(command))
   if (given.globals.help !== undefined) return print(terminal, commandHelp(command))
   return runCommand(command, { ...given, words: given.words.slice(2) }, parts)
+}
+
+/** What follows the server of `ssh` is another program's. */
+function runOwn(
+  own: Exclude<(typeof OWN_COMMANDS)[number], { name: 'help' }>,
+  line: readonly string[],
+  parts: RunParts,
+) {
+  const flags: readonly GlobalFlag[] = own.flags
+  const known = flags.map(({ flag, short, value }) => ({
+    flag,
+    takesValue: value !== undefined,
+    ...(short === undefined ? {} : { short }),
+  }))
+  const { before, rest } = own.name === 'ssh' ? splitAfter(line, 2, known) : { before: line, rest: [] }
+  const given = split(before, known)
+  if (given.globals.help !== undefined) return print(parts.terminal, ownHelp(own))
+  return OWN_RUNS[own.name]({ ...given, rest, words: given.words.slice(own.name.split(' ').length) }, parts)
+}
+
+const NAMES: readonly string[] = [...OWN_COMMANDS.map(({ name }) => name), ...COMMANDS.map(nameOf)]
+
+/** What was meant: another order of the words, a word that is spelled otherwise, or what there is for the noun. */
+function unknownCommand(first: string, second: string): Failure {
+  const given = `${first} ${second}`.trim()
+  const verbs = NAMES.filter((name) => name.startsWith(`${first} `)).map((name) => name.slice(first.length + 1))
+  const nouns = [...new Set(NAMES.map((name) => name.split(' ')[0] ?? ''))]
+  const noun = closest(first, nouns)
+  const turned = [`${second} ${first}`, `${closest(second, nouns) ?? ''} ${first}`].find((name) => NAMES.includes(name))
+  const meant =
+    turned ?? (verbs.length > 0 ? undefined : noun === undefined ? closest(given, NAMES) : nearNoun(noun, second))
+  if (meant !== undefined) return usage(`there is no command ${given}; did you mean ${meant}?`)
+  const verb = closest(second, verbs)
+  if (verb !== undefined) return usage(`there is no command ${given}; did you mean ${first} ${verb}?`)
+  return usage(
+    verbs.length > 0
+      ? `there is no command ${given}; ${first} has ${verbs.join(', ')}`
+      : `there is no command ${given}; svccloud help lists them`,
+  )
+}
+
+/** The command of the noun whose verb is closest; the noun alone where none is. */
+function nearNoun(noun: string, verb: string): string {
+  const names = NAMES.filter((name) => name === noun || name.startsWith(`${noun} `))
+  return names.find((name) => name === `${noun} ${verb}`) ?? closest(`${noun} ${verb}`, names) ?? noun
 }
 
 function helpOf(words: readonly string[]): string {
@@ -65,13 +116,14 @@ function helpOf(words: readonly string[]): string {
   const command = COMMANDS.find((candidate) => nameOf(candidate) === name)
   if (own !== undefined) return ownHelp(own)
   if (command !== undefined) return commandHelp(command)
-  if (COMMANDS.some(({ noun }) => noun === name)) return nounHelp(name, COMMANDS)
-  throw usage(`there is no command ${name}`)
+  if (NAMES.some((each) => each.startsWith(`${name} `))) return nounHelp(name, COMMANDS)
+  throw unknownCommand(words[0] ?? '', words.slice(1).join(' '))
 }
 
 async function runCommand(command: Command, given: Split, parts: RunParts): Promise<number> {
   const { route, parameters, flags, noun } = command
-  const { globals, own, words } = given
+  const { globals, words } = given
+  const own = await withFiles(flags, given.own)
   if (words.length !== parameters.length)
     throw usage(`${nameOf(command)} takes ${parameters.length === 0 ? 'no arguments' : parameters.join(' and ')}`)
   const api = await openApi(parts, globals)
@@ -82,11 +134,7 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
     route.body === null
       ? undefined
       : { ...(await readFileFlag(parts, globals)), ...(await withIds(api, COMMANDS, fieldsOf(flags, own, 'body'))) }
-  const missing =
-    body === undefined
-      ? undefined
-      : flags.find(({ isRequired, field, place }) => place === 'body' && isRequired && !(field in body))
-  if (missing !== undefined) throw usage(`--${missing.flag} is required`)
+  if (body !== undefined) requireFlags(command, body)
   if (route.isDestructive || route.method === 'DELETE') await confirm(command, words, globals, parts)
   const path = parameters.reduce(
     (text, name, index) => text.replace(`{${name}}`, encodeURIComponent(ids[index] ?? '')),
@@ -112,6 +160,16 @@ function queryOf(fields: Members): URLSearchParams {
       Array.isArray(value) ? value.map((item) => [name, String(item)]) : [[name, String(value)]],
     ),
   )
+}
+
+/** Throws a Failure that names every flag that is missing. */
+function requireFlags({ flags, exactlyOne }: Command, body: Members): void {
+  const missing = flags
+    .filter(({ isRequired, field, place }) => place === 'body' && isRequired && !(field in body))
+    .map(({ flag }) => `--${flag}`)
+  if (exactlyOne.length > 0 && !exactlyOne.some(({ field }) => isGiven(body, field)))
+    missing.push(`one of ${joined(exactlyOne.map(({ flag }) => `--${flag}`))}`)
+  if (missing.length > 0) throw usage(`${joined(missing)} ${missing.length === 1 ? 'is' : 'are'} required`)
 }
 
 async function confirm(
@@ -143,6 +201,7 @@ async function show(command: Command, reply: Reply, { api, parts, globals, ids }
   if (reply.status !== 202 || !isMembers(operation) || globals['no-wait'] !== undefined) {
     const { next_cursor } = membersOf(reply.body)
     terminal.write(render(reply.body, style))
+    if (style.format === 'table' && isEmptyList(reply.body)) terminal.writeError(`There are no ${pluralOf(command)}.\n`)
     if (typeof next_cursor === 'string' && style.format === 'table')
       terminal.writeError('There are more: --all shows them.\n')
     return EXIT.ok
@@ -150,6 +209,17 @@ async function show(command: Command, reply: Reply, { api, parts, globals, ids }
   const { events: _events, ...finished } = await waitFor({ ...parts, api }, String(operation['id']))
   terminal.write(render(await asItIsNow(api, idIn(rest) ?? ids[0], command.noun, finished), style))
   return EXIT.ok
+}
+
+const isEmptyList = (body: unknown): boolean => {
+  const { items } = membersOf(body)
+  return Array.isArray(items) && items.length === 0
+}
+
+/** As the path names them. */
+const pluralOf = ({ route: { path } }: Command): string => {
+  const last = path.split('/').at(-1) ?? ''
+  return last.endsWith('s') ? last.replaceAll('-', ' ') : 'entries'
 }
 
 /** The id of the resource that an asynchronous answer shows beside its operation. */

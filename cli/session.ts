@@ -39,7 +39,10 @@ export const print = (terminal: Terminal, text: string): number => {
 export async function openApi({ environment }: RunParts, globals: Globals, needsToken = true): Promise<Api> {
   const { url, token } = await chooseProfile(environment, globals.profile)
   if (token === undefined && needsToken)
-    throw new Failure(EXIT.notAllowed, 'not logged in: run svccloud login, or set SVCCLOUD_URL and SVCCLOUD_TOKEN')
+    throw new Failure(
+      EXIT.notAllowed,
+      'not logged in: run svccloud login (svccloud signup makes an account), or set SVCCLOUD_URL and SVCCLOUD_TOKEN',
+    )
   return createApi({ url, token, userAgent: USER_AGENT })
 }
 

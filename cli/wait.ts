@@ -1,9 +1,10 @@
-/** Waiting for an operation, with its steps and events as they come: in one isLive line where a person watches, else
- *  line by line. */
+/** Waiting for an operation, with its steps and events as they come: in one line where a person watches, else line by
+ *  line. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import { type Api, membersOf } from './api.ts'
 import { EXIT, Failure } from './exit.ts'
+import { CLEAR_LINE } from './progress.ts'
 
 export interface Operation {
   readonly id: string
@@ -28,7 +29,6 @@ const WAIT_SECONDS = 5
 const PAUSE_MILLISECONDS = 250
 /** Failures to reach the service in a row that are sat out. */
 const LOST_MAXIMUM = 20
-const CLEAR_LINE = '\r\u001b[K'
 
 /** Resolves when the operation has succeeded. Throws a Failure when it failed, was cancelled, or the wait was
  *  interrupted. */
@@ -48,7 +48,10 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
       const isPassing =
         error instanceof Failure &&
         (error.code === EXIT.unreachable || error.message.startsWith('5') || error.message.startsWith('429'))
-      if (!isPassing || (lost += 1) > LOST_MAXIMUM || signal.aborted) throw error
+      if (signal.aborted) throw goesOn(terminal, id)
+      if (!isPassing || (lost += 1) > LOST_MAXIMUM) throw error
+      if (lost === 1 && error.code === EXIT.unreachable)
+        terminal.writeError(`${terminal.isErrorTerminal ? CLEAR_LINE : ''}${error.message}; trying again …\n`)
       await clock.sleep(PAUSE_MILLISECONDS * lost, signal)
       continue
     }
@@ -62,8 +65,16 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
       )
     }
     await clock.sleep(PAUSE_MILLISECONDS, signal)
+    if (signal.aborted) throw goesOn(terminal, id)
   }
 }
+
+const goesOn = ({ isErrorTerminal }: Terminal, id: string): Failure =>
+  new Failure(
+    EXIT.interrupted,
+    `${isErrorTerminal ? CLEAR_LINE : ''}stopped waiting; operation ${id} goes on. Follow it with: ` +
+      `svccloud operation wait ${id}`,
+  )
 
 function reportProgress(terminal: Terminal, operation: Operation, reported: Set<string>): void {
   const { kind, status, step, step_index, step_count, events = [] } = operation

@@ -844,6 +844,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the account that you act in, and as whom
+         * @description Any credential may ask, whatever its scope.
+         */
+        get: operations["get_account"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/account/tokens": {
         parameters: {
             query?: never;
@@ -883,6 +903,26 @@ export interface paths {
          * @description No replica accepts it a second later.
          */
         delete: operations["revoke_api_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke the API token that you send
+         * @description Whoever holds a token may end it, whatever its scope. No replica accepts it a second later.
+         */
+        delete: operations["revoke_own_token"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1324,6 +1364,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/servers/{id}/firewall": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the firewall of a server
+         * @description applied_generation says which firewall the host of the server filters by now: the newest one when it equals generation.
+         */
+        get: operations["get_server_firewall"];
+        /**
+         * Replace the firewall of a server
+         * @description As a whole, on the public interface and every private one. Rules are tried in their order; the first that fits a packet decides. It is stateful, and holds for connections that are open too: what the new rules would not allow ends within seconds. Always allowed: established and related traffic, neighbour discovery, router advertisements, Packet Too Big, the DHCP client, the metadata address.
+         */
+        put: operations["set_server_firewall"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/servers/{id}/interfaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the network interfaces of a server
+         * @description All of them, the public one first.
+         */
+        get: operations["list_server_interfaces"];
+        put?: never;
+        /**
+         * Put a server into a private network
+         * @description Also while the guest runs: it gets a network interface, and its address by DHCP as soon as it asks. Other servers of the network find it by its hostname. A server has at most 8 interfaces; the public one counts.
+         */
+        post: operations["attach_server_network"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/servers/{id}/interfaces/{interface_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Take a server out of a private network
+         * @description Also while the guest runs. Its addresses are free again when the host says that the guest has let go.
+         */
+        delete: operations["detach_server_network"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/servers/{id}/console/input": {
         parameters: {
             query?: never;
@@ -1356,6 +1464,26 @@ export interface paths {
          * @description Server-sent events: `tail` (base64 of the last 64 KiB), `status` (ConsoleStatus), then `output` (base64) for each chunk; a keepalive comment every 15 seconds. Ends after 30 minutes.
          */
         get: operations["stream_server_console"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/servers/{id}/console/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the serial console
+         * @description What the guest has written since a position, at most 16 KiB; without a position the end of the last 64 KiB. Type with send_server_console_input, then read with the position from before and wait_for, such as the prompt.
+         */
+        get: operations["read_server_console"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1399,6 +1527,250 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/usage/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the month's usage
+         * @description What the current calendar month (UTC) costs until now. Resources cost every clock hour that they existed in; the hour under way is counted when it is over.
+         */
+        get: operations["get_usage_summary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/usage/billing-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what each resource cost each day
+         * @description One line a resource and day, newest day first; two when its plan or price changed within the day. The lines of a month add up to its invoice.
+         */
+        get: operations["list_billing_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List invoices
+         * @description One a calendar month (UTC) in which anything was used, newest month first.
+         */
+        get: operations["list_invoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/billing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how the account pays and what it may
+         * @description Read how the account pays and what it may.
+         */
+        get: operations["get_payment_configuration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/billing/payment-methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List payment methods
+         * @description As the payment processor has them now, by their ids.
+         */
+        get: operations["list_payment_methods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/billing/payment-methods/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a payment method
+         * @description When it was the default one, the account has none until another is made the default.
+         */
+        delete: operations["remove_payment_method"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/billing/payment-methods/{id}/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Charge invoices to a payment method
+         * @description Charge invoices to a payment method.
+         */
+        post: operations["set_default_payment_method"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/billing/setup-session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to add a payment method
+         * @description Answers the address of a page of the payment processor that saves a payment method; nothing is charged. It leads back to `/settings/billing`. The first one becomes the default.
+         */
+        post: operations["create_payment_setup_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive an event of the payment processor
+         * @description For the payment processor, which signs the body; a signature is good for five minutes. Also events that came before or are of no use are answered with 200.
+         */
+        post: operations["receive_payment_event"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/private-cloud": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the account has of hosts of its own
+         * @description Servers are placed on them before any others while they have room; nobody else is placed there.
+         */
+        get: operations["get_private_cloud"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/private-cloud/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List requests for hosts of its own
+         * @description Newest first.
+         */
+        get: operations["list_private_cloud_requests"];
+        put?: never;
+        /**
+         * Ask for hosts of its own
+         * @description Staff decide; until then nothing is made and nothing costs. One request at a time.
+         */
+        post: operations["create_private_cloud_request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/private-cloud/requests/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw a request for hosts of its own
+         * @description Withdraw a request for hosts of its own.
+         */
+        delete: operations["cancel_private_cloud_request"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1556,6 +1928,778 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/storages/{id}/backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Back up a storage
+         * @description Its server may run: the backup is the disk as it is at one instant. Only what has changed since the last backup is read; each backup is complete by itself.
+         */
+        post: operations["create_backup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List backups
+         * @description Newest first, also those of storages that are deleted.
+         */
+        get: operations["list_backups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a backup
+         * @description Read a backup.
+         */
+        get: operations["get_backup"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a backup
+         * @description Backups that were made after it stay complete.
+         */
+        delete: operations["delete_backup"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a backup to its storage
+         * @description Replaces the content of the backup's storage, whose server must be stopped. A backup that did not verify is restored with force only.
+         */
+        post: operations["restore_backup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{id}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read all of a backup back
+         * @description verified_at and verification_error say what it found.
+         */
+        post: operations["verify_backup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/custom-images": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List custom images
+         * @description All of them, newest first.
+         */
+        get: operations["list_custom_images"];
+        put?: never;
+        /**
+         * Make a custom image
+         * @description A file is fetched from the public Internet and taken when its checksum is right; a storage, snapshot or backup is copied as it is. The operation succeeds when every node of the zone holds the image.
+         */
+        post: operations["create_custom_image"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/custom-images/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a custom image
+         * @description Read a custom image.
+         */
+        get: operations["get_custom_image"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a custom image
+         * @description Servers that were made from it keep working: their disks are copies.
+         */
+        delete: operations["delete_custom_image"];
+        options?: never;
+        head?: never;
+        /**
+         * Change title or labels of a custom image
+         * @description A JSON merge patch; labels replace all labels. With If-Match the change is made only to that version.
+         */
+        patch: operations["update_custom_image"];
+        trace?: never;
+    };
+    "/v1/custom-images/{id}/copy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Copy a custom image to another zone
+         * @description The copy is an image of its own, with the same title and labels.
+         */
+        post: operations["copy_custom_image"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List storages
+         * @description Newest first, boot storages too. A storage must carry every label that is named.
+         */
+        get: operations["list_storages"];
+        put?: never;
+        /**
+         * Add a storage
+         * @description It is empty, or holds what one source held when it was made. The source may go once it is online.
+         */
+        post: operations["create_storage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storages/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a storage
+         * @description Read a storage.
+         */
+        get: operations["get_storage"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a storage with its data
+         * @description It must be detached. Its data are gone when the operation has succeeded.
+         */
+        delete: operations["delete_storage"];
+        options?: never;
+        head?: never;
+        /**
+         * Change title, labels or protection of a storage
+         * @description labels replaces all labels. With If-Match the change is made only to that version.
+         */
+        patch: operations["update_storage"];
+        trace?: never;
+    };
+    "/v1/storages/{id}/attach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Attach a storage to a server
+         * @description The server may run: the disk appears in the guest, where its serial finds it. A server takes 8 storages besides its boot storage. Data that lie on another host are brought to that of the server first.
+         */
+        post: operations["attach_storage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storages/{id}/detach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Detach a storage from its server
+         * @description The server may run: the operation succeeds when the guest has released the disk, and fails when it does not release it in time. With force the disk is taken from the guest, which finds errors where it reads or writes.
+         */
+        post: operations["detach_storage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storages/{id}/resize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a storage grow
+         * @description Its server may run: the guest sees the larger disk at once. A storage never shrinks.
+         */
+        post: operations["resize_storage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storages/{id}/snapshots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a snapshot of a storage
+         * @description The point that the storage is at, kept in its disk: it takes a moment, and room for what is written from then on. Its server may run. The storage is not deleted while it has snapshots, and one that lies on the disks of a single host stays on that host, with its server. Storages of tier local-nvme have none.
+         */
+        post: operations["create_snapshot"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/snapshots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List snapshots
+         * @description Newest first.
+         */
+        get: operations["list_snapshots"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/snapshots/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a snapshot
+         * @description Read a snapshot.
+         */
+        get: operations["get_snapshot"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a snapshot
+         * @description What it alone kept is free when the operation has succeeded. Storages that were made from it stay.
+         */
+        delete: operations["delete_snapshot"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/networks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List private networks
+         * @description Newest first. A network must carry every label that is named.
+         */
+        get: operations["list_networks"];
+        put?: never;
+        /**
+         * Make a private network
+         * @description Servers that are in it reach each other, by IPv4 and by IPv6, and nobody else does. Networks of other accounts may have the same range. A router joins it with other networks and leads outside.
+         */
+        post: operations["create_network"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/networks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a private network
+         * @description Read a private network.
+         */
+        get: operations["get_network"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a private network
+         * @description Nothing may be in it: no server, no router, nothing that the platform runs there.
+         */
+        delete: operations["delete_network"];
+        options?: never;
+        head?: never;
+        /**
+         * Change name, labels, DNS servers or DHCP of a private network
+         * @description labels replaces all labels. Name and labels change at once (200); what hosts are told of starts an operation (202). Servers learn of it when they ask for their addresses again. With If-Match the change is made only to that version.
+         */
+        patch: operations["update_network"];
+        trace?: never;
+    };
+    "/v1/load-balancers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List load balancers
+         * @description Newest first, without frontends and backends. One must carry every label that is named.
+         */
+        get: operations["list_load_balancers"];
+        put?: never;
+        /**
+         * Make a load balancer
+         * @description Two machines of the plan are made, which share its addresses: when one fails, the other takes over within seconds. They count against the quotas of servers and are billed as servers are.
+         */
+        post: operations["create_load_balancer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/load-balancers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a load balancer
+         * @description Read a load balancer.
+         */
+        get: operations["get_load_balancer"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a load balancer
+         * @description Its machines, addresses and certificates go with it.
+         */
+        delete: operations["delete_load_balancer"];
+        options?: never;
+        head?: never;
+        /**
+         * Change name, labels or protection of a load balancer
+         * @description labels replaces all labels. With If-Match the change is made only to that version.
+         */
+        patch: operations["update_load_balancer"];
+        trace?: never;
+    };
+    "/v1/load-balancers/{id}/configuration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace the configuration of a load balancer
+         * @description Frontends and backends become these, all or none. The machines apply it without breaking connections; is_configuration_applied says when they have.
+         */
+        put: operations["set_load_balancer_configuration"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/load-balancers/{id}/backends/{name}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a member to a backend
+         * @description Add a member to a backend.
+         */
+        post: operations["add_load_balancer_member"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/load-balancers/{id}/backends/{name}/members/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member from a backend
+         * @description It gets nothing new; what it is answering goes on.
+         */
+        delete: operations["remove_load_balancer_member"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a member of a backend
+         * @description Change a member of a backend.
+         */
+        patch: operations["update_load_balancer_member"];
+        trace?: never;
+    };
+    "/v1/load-balancers/{id}/certificates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a certificate to a load balancer
+         * @description The chain is checked, and that the key is its own. The key is sealed and never read back.
+         */
+        post: operations["add_load_balancer_certificate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/load-balancers/{id}/certificates/{certificate_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a certificate from a load balancer
+         * @description No frontend may use it.
+         */
+        delete: operations["remove_load_balancer_certificate"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/routers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List routers
+         * @description Newest first.
+         */
+        get: operations["list_routers"];
+        put?: never;
+        /**
+         * Make a router
+         * @description It joins private networks of a zone: servers of one reach those of another. With NAT they reach the outside from the public address of the router.
+         */
+        post: operations["create_router"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/routers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a router
+         * @description Read a router.
+         */
+        get: operations["get_router"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a router without networks
+         * @description Delete a router without networks.
+         */
+        delete: operations["delete_router"];
+        options?: never;
+        head?: never;
+        /**
+         * Change name, labels, NAT or static routes of a router
+         * @description labels and static_routes replace all of them. Name and labels change at once (200), the rest starts an operation (202). With If-Match the change is made only to that version.
+         */
+        patch: operations["update_router"];
+        trace?: never;
+    };
+    "/v1/routers/{id}/networks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Attach a private network to a router
+         * @description The router has the first address of the network. A network is at one router.
+         */
+        post: operations["attach_router_network"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/routers/{id}/networks/{network_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Detach a private network from a router
+         * @description Its servers reach each other as before. Static routes by way of the network lead nowhere then.
+         */
+        delete: operations["detach_router_network"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/floating-ips": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List floating IPs
+         * @description All of them, newest first.
+         */
+        get: operations["list_floating_ips"];
+        put?: never;
+        /**
+         * Allocate a floating IP
+         * @description With server_id it is assigned in the same step: the target is checked first, so that a refused assignment keeps no address.
+         */
+        post: operations["allocate_floating_ip"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/floating-ips/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a floating IP
+         * @description Read a floating IP.
+         */
+        get: operations["get_floating_ip"];
+        put?: never;
+        post?: never;
+        /**
+         * Release a floating IP
+         * @description It must lead to no server. Its address goes back to its pool.
+         */
+        delete: operations["release_floating_ip"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/floating-ips/{id}/assign": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Assign a floating IP to a server, move it or unassign it
+         * @description One that leads to another server is moved in one step: that server loses it at once. Without server_id, or with null, it leads to no server any more.
+         */
+        post: operations["assign_floating_ip"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/edges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List network edges
+         * @description Newest first, without machines and members.
+         */
+        get: operations["list_edges"];
+        put?: never;
+        /**
+         * Make a network edge
+         * @description The ways into and out of a private network for servers without IPv4: bastion and load_balancer lead in from the IPv4 Internet, nat_gateway leads out. Separate machines are for production; a combined one has all roles. Each costs its plan and a public IPv4 address.
+         */
+        post: operations["create_edge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/edges/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a network edge with its machines and members
+         * @description Read a network edge with its machines and members.
+         */
+        get: operations["get_edge"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a network edge with its machines
+         * @description Its public addresses are free then. One that is still being made can be deleted too.
+         */
+        delete: operations["delete_edge"];
+        options?: never;
+        head?: never;
+        /**
+         * Change name, roles, plan, keys or members of a network edge
+         * @description roles, ssh_key_ids and members replace all of them. The name changes at once (200); the rest starts an operation (202). Machines are replaced one at a time. With If-Match the change is made only to that version.
+         */
+        patch: operations["update_edge"];
+        trace?: never;
+    };
     "/v1/operations": {
         parameters: {
             query?: never;
@@ -1641,23 +2785,49 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         SecondFactorLoginRequest: {
+            /** @description Names the sign-in that waits for its second step. */
             challenge: string;
+            /** @description Code of the authenticator, of six digits. */
             code?: string;
+            /** @description One of the recovery codes, instead of a code. */
             recovery_code?: string;
-        };
+        } & ({
+            /** @description Code of the authenticator, of six digits. */
+            code: string;
+        } | {
+            /** @description One of the recovery codes, instead of a code. */
+            recovery_code: string;
+        });
         SecondFactorProof: {
+            /** @description Code of the authenticator, of six digits. */
             code?: string;
+            /** @description One of the recovery codes, instead of a code. */
             recovery_code?: string;
-        };
+        } & ({
+            /** @description Code of the authenticator, of six digits. */
+            code: string;
+        } | {
+            /** @description One of the recovery codes, instead of a code. */
+            recovery_code: string;
+        });
         CreateServer: {
+            /** @description Name of the zone. */
             zone: string;
             /** @description Unique in the account and zone. */
             hostname: string;
+            /** @description Name of the plan. */
             plan: string;
+            /** @description What the boot storage begins as. */
             template?: string;
-            /** @default  */
+            /**
+             * @description One line of text for people.
+             * @default
+             */
             title?: string;
-            /** @default {} */
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
             labels?: {
                 [key: string]: string;
             };
@@ -1665,6 +2835,7 @@ export interface components {
             ssh_keys?: string[];
             /** @description Keys of the account; all of them when neither ssh_keys nor ssh_key_ids is given. */
             ssh_key_ids?: string[];
+            /** @description User data for cloud-init, at most 64 KiB; not together with init_script_id. */
             user_data?: string;
             /** @description Init script of the account to take as user data, as it is now; not together with user_data. */
             init_script_id?: string | null;
@@ -1673,39 +2844,126 @@ export interface components {
             /** @description Size of the boot storage; at least and by default the plan's. */
             storage_gibibytes?: number;
             /**
+             * @description Whether the server is restarted elsewhere when its host is lost.
              * @default restart
              * @enum {string}
              */
             ha_policy?: "restart" | "none";
             /**
+             * @description How patient a live migration is with a busy guest.
              * @default default
              * @enum {string}
              */
             migration_policy?: "default" | "relaxed" | "strict";
-            /** @default true */
+            /**
+             * @description Whether the guest can ask the metadata service.
+             * @default true
+             */
             metadata_enabled?: boolean;
-            /** @default true */
+            /**
+             * @description Whether the server is started when it is made.
+             * @default true
+             */
             start?: boolean;
-            custom_image_id?: null;
+            /** @description Custom image of the account, in the same zone, instead of a template. */
+            custom_image_id?: string | null;
             /**
              * @description A public IPv4 address, which is paid for beside the plan. Every server of a zone with public IPv6 has a /64 of that.
              * @default false
              */
             public_ipv4?: boolean;
-            networks?: unknown[];
-            firewall?: null;
+            /** @description Private networks that the server is put into, at most 7. */
+            networks?: components["schemas"]["AttachNetwork"][];
+            /** @description What passes between the server and others; everything when left out. */
+            firewall?: components["schemas"]["FirewallInput"] | null;
+            /** @description When backups are made by themselves: five fields as cron has them, in UTC; null for never. */
             backup_schedule?: null;
+        } & ({
+            /** @description What the boot storage begins as. */
+            template: string;
+        } | {
+            /** @description Custom image of the account, in the same zone, instead of a template. */
+            custom_image_id: string;
+        });
+        AttachNetwork: {
+            /** @description Private network of the account, in the zone of the server. */
+            network_id: string;
+            /** @description An IPv4 address of the network that is free; any when left out. */
+            ipv4_address?: string | null;
+            /** @description An address of the network that is free; any when left out. */
+            ipv6_address?: string | null;
+        };
+        FirewallInput: {
+            /** @description Whether it is switched on. */
+            enabled: boolean;
+            /**
+             * @description For packets to the server that no rule fits.
+             * @default drop
+             * @enum {string}
+             */
+            default_inbound?: "accept" | "drop";
+            /**
+             * @description For packets of the server that no rule fits.
+             * @default accept
+             * @enum {string}
+             */
+            default_outbound?: "accept" | "drop";
+            /**
+             * @description At most 100, tried in their order; the first that fits decides.
+             * @default []
+             */
+            rules?: components["schemas"]["FirewallRuleInput"][];
+        };
+        FirewallRuleInput: {
+            /**
+             * @description in: what the server gets, out: what it sends.
+             * @enum {string}
+             */
+            direction: "in" | "out";
+            /**
+             * @description What becomes of a packet that it fits.
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description Which protocol the addresses are of.
+             * @default any
+             * @enum {string}
+             */
+            family?: "ipv4" | "ipv6" | "any";
+            /**
+             * @description What is transported; icmp is that of the family.
+             * @default any
+             * @enum {string}
+             */
+            protocol?: "tcp" | "udp" | "icmp" | "any";
+            /** @description First port; every port when left out. For tcp and udp only. */
+            port_start?: number | null;
+            /** @description Last port; that of port_start when left out. */
+            port_end?: number | null;
+            /**
+             * @description Where packets come from or go to; anywhere when empty. An address is a network of its own.
+             * @default []
+             */
+            remote_cidrs?: string[];
+            /**
+             * @description For people.
+             * @default
+             */
+            comment?: string;
         };
         RebuildServer: {
-            /** @description As before by default. */
+            /** @description What the boot storage begins as; as before when neither this nor custom_image_id is given. */
             template?: string;
-            custom_image_id?: null;
+            /** @description Custom image of the account, in the same zone, instead of a template. */
+            custom_image_id?: string | null;
             /** @description Public keys. */
             ssh_keys?: string[];
             /** @description Keys of the account. The keys stay as they are when neither ssh_keys nor ssh_key_ids is given. */
             ssh_key_ids?: string[];
             /** @description Init script of the account to take as user data, as it is now; not together with user_data. The user data stays as it is when neither is given, and goes when this is null. */
             init_script_id?: string | null;
+            /** @description User data for cloud-init, at most 64 KiB; not together with init_script_id. */
             user_data?: string;
             /**
              * @description Whether a started server is stopped for it; it is started again at the end.
@@ -1714,6 +2972,7 @@ export interface components {
             stop?: boolean;
         };
         ChangePlan: {
+            /** @description Name of the plan. */
             plan: string;
             /**
              * @description Whether the boot storage becomes as large as that of the plan. It never shrinks.
@@ -1724,10 +2983,14 @@ export interface components {
             start?: boolean;
         };
         MigrationPolicyBody: {
-            /** @enum {string} */
+            /**
+             * @description How patient a live migration is with a busy guest.
+             * @enum {string}
+             */
             migration_policy: "default" | "relaxed" | "strict";
         };
         MetadataSetting: {
+            /** @description Whether it is switched on. */
             enabled: boolean;
         };
         CreateServerGroupRequest: {
@@ -1751,13 +3014,450 @@ export interface components {
              */
             policy?: "strict" | "soft";
         };
+        CreateBackup: {
+            /**
+             * @description One line of text for people.
+             * @default
+             */
+            title?: string;
+            /** @description When it is deleted by itself; never when null or absent. */
+            expires_at?: string | null;
+        };
+        CreateCustomImage: {
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description One line of text for people. */
+            title: string;
+            /**
+             * Format: uri
+             * @description A raw or qcow2 disk on the public Internet, by https; it may depend on no other file.
+             */
+            source_url?: string;
+            /** @description SHA-256 of the file at source_url, in hex; needed with that. */
+            checksum_sha256?: string;
+            /** @description Storage of the zone; its server is stopped until the image is made. */
+            source_storage_id?: string | null;
+            /** @description Snapshot of a storage of the zone; its server may run. */
+            source_snapshot_id?: string | null;
+            /** @description Backup in the zone, also of a storage that is gone. */
+            source_backup_id?: string | null;
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+        } & ({
+            /** @description A raw or qcow2 disk on the public Internet, by https; it may depend on no other file. */
+            source_url: string;
+        } | {
+            /** @description Storage of the zone; its server is stopped until the image is made. */
+            source_storage_id: string;
+        } | {
+            /** @description Snapshot of a storage of the zone; its server may run. */
+            source_snapshot_id: string;
+        } | {
+            /** @description Backup in the zone, also of a storage that is gone. */
+            source_backup_id: string;
+        });
+        CreateStorage: {
+            /** @description May be left out with a source: that of the source is taken. */
+            zone?: string;
+            /**
+             * @description One line of text for people.
+             * @default
+             */
+            title?: string;
+            /** @description At least as large as the source, and as large as that when left out; needed without a source. */
+            size_gibibytes?: number;
+            /**
+             * @description standard outlives its host where the zone has shared storage; local-nvme lies on the disks of a host.
+             * @default standard
+             * @enum {string}
+             */
+            tier?: "standard" | "local-nvme";
+            /** @description Backup that it is made from. */
+            source_backup_id?: string | null;
+            /** @description Snapshot that it is made from. */
+            source_snapshot_id?: string | null;
+            /** @description Storage that it is a copy of. */
+            source_storage_id?: string | null;
+            /** @description Server of the zone that it is attached to when it is made. */
+            server_id?: string | null;
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description When backups are made by themselves: five fields as cron has them, in UTC; null for never. */
+            backup_schedule?: string | null;
+            /**
+             * @description For how many days backups are kept.
+             * @default 7
+             */
+            backup_retention_days?: number;
+            /**
+             * @description Whether the server is protected: it cannot be deleted or rebuilt until this is false.
+             * @default false
+             */
+            is_protected?: boolean;
+        };
+        UpdateStorage: {
+            /** @description One line of text for people. */
+            title?: string;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description When backups are made by themselves: five fields as cron has them, in UTC; null for never. */
+            backup_schedule?: string | null;
+            /** @description Another zone of the region; null for no copies. */
+            backup_copy_zone?: string | null;
+            /** @description For how many days backups are kept. */
+            backup_retention_days?: number;
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected?: boolean;
+        };
+        CreateSnapshot: {
+            /**
+             * @description One line of text for people.
+             * @default
+             */
+            title?: string;
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+        };
+        CreateNetwork: {
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Unique among the networks of the account in the zone. */
+            name: string;
+            /** @description Of 16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; a free /24 when left out. */
+            ipv4_cidr?: string;
+            /** @description Addresses of at most 4 servers that servers of the network ask for names. */
+            dns_servers?: string[];
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+        };
+        UpdateNetwork: {
+            /** @description Name. */
+            name?: string;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Addresses of at most 4 servers that servers of the network ask for names. */
+            dns_servers?: string[];
+            /** @description Whether servers of the network are told their addresses by DHCP. */
+            dhcp_enabled?: boolean;
+        };
+        CreateLoadBalancer: {
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Unique among the load balancers of the account in the zone. */
+            name: string;
+            /** @description Private network of its members. */
+            network_id: string;
+            /** @description Plan of each of its two machines; the smallest when left out. */
+            plan?: string;
+            /**
+             * @description Whether it has a public IPv4 address.
+             * @default true
+             */
+            public_ipv4?: boolean;
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Where it listens. Those of https come once it has a certificate. */
+            frontends?: components["schemas"]["LoadBalancerFrontendInput"][];
+            /** @description Who gets the traffic. */
+            backends?: components["schemas"]["LoadBalancerBackendInput"][];
+        };
+        LoadBalancerFrontendInput: {
+            /** @description Unique among the frontends. */
+            name: string;
+            /** @description Where it listens, on IPv4 and on IPv6; unique among the frontends. */
+            port: number;
+            /**
+             * @description What it reads: connections, requests, or requests in TLS.
+             * @enum {string}
+             */
+            mode: "tcp" | "http" | "https";
+            /** @description Name of the backend that gets the traffic. */
+            backend: string;
+            /**
+             * @description Certificates of https, chosen by the name that a client asks for; the first where none fits.
+             * @default []
+             */
+            certificate_ids?: string[];
+            /** @description Who may connect; everybody when empty. Judged by the address that connects, also behind another proxy. */
+            allowed_cidrs?: string[];
+            /**
+             * @description Whether connections begin with a PROXY header, from something before it.
+             * @default false
+             */
+            inbound_proxy_protocol?: boolean;
+            /**
+             * @description After how long without traffic a connection is closed.
+             * @default 60
+             */
+            idle_timeout_seconds?: number;
+        };
+        LoadBalancerBackendInput: {
+            /** @description Unique among the backends. */
+            name: string;
+            /**
+             * @description Who gets the next connection or request.
+             * @default round_robin
+             * @enum {string}
+             */
+            algorithm?: "round_robin" | "least_connections" | "source_address";
+            /** @description How members are checked; by connections when left out. */
+            health_check?: {
+                /**
+                 * @description Whether a member must take connections, or answer requests.
+                 * @default tcp
+                 * @enum {string}
+                 */
+                type?: "tcp" | "http";
+                /**
+                 * @description What http asks for.
+                 * @default /
+                 */
+                path?: string;
+                /**
+                 * @description How often.
+                 * @default 5
+                 */
+                interval_seconds?: number;
+                /**
+                 * @description How long an answer may take.
+                 * @default 3
+                 */
+                timeout_seconds?: number;
+                /**
+                 * @description Successes after which a member is healthy.
+                 * @default 2
+                 */
+                rise?: number;
+                /**
+                 * @description Failures after which a member is not healthy.
+                 * @default 3
+                 */
+                fall?: number;
+                /**
+                 * @description Statuses of http that a healthy member answers, each one or a range.
+                 * @default [
+                 *       "200-399"
+                 *     ]
+                 */
+                expected_statuses?: string[];
+            };
+            /**
+             * @description Which PROXY header members get.
+             * @default none
+             * @enum {string}
+             */
+            proxy_protocol?: "none" | "v1" | "v2";
+            /** @description The cookie that brings a client back to the same member; null without. */
+            sticky_cookie?: {
+                /** @description Of the cookie. */
+                name: string;
+                /** @description How long it holds. */
+                ttl_seconds: number;
+            } | null;
+            /** @description Who gets the traffic. */
+            members?: components["schemas"]["LoadBalancerMemberInput"][];
+        };
+        LoadBalancerMemberInput: {
+            /** @description Unique among the members of the backend. */
+            name: string;
+            /** @description An IPv4 host of the network, or an IPv6 address. */
+            address: string;
+            /** @description Where it answers. */
+            port: number;
+            /**
+             * @description Its share of the traffic. With 0 it gets nothing new, and keeps the clients whose cookie names it.
+             * @default 100
+             */
+            weight?: number;
+            /**
+             * @description Whether it gets traffic, and is checked.
+             * @default true
+             */
+            enabled?: boolean;
+        };
+        UpdateLoadBalancer: {
+            /** @description Name. */
+            name?: string;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Whether it refuses to be deleted. */
+            is_protected?: boolean;
+        };
+        SetLoadBalancerConfiguration: {
+            /** @description All of them. */
+            frontends: components["schemas"]["LoadBalancerFrontendInput"][];
+            /** @description All of them. Members that were there by the same name keep their id. */
+            backends: components["schemas"]["LoadBalancerBackendInput"][];
+            /** @description The generation that this is a change of: another one is 409. */
+            configuration_generation?: number;
+        };
+        UpdateLoadBalancerMember: {
+            /** @description Its share of the traffic. With 0 it gets nothing new, and keeps the clients whose cookie names it. */
+            weight?: number;
+            /** @description Whether it gets traffic, and is checked. */
+            enabled?: boolean;
+            /** @description Where it answers. */
+            port?: number;
+        };
+        AddLoadBalancerCertificate: {
+            /** @description Unique among the certificates of the load balancer. */
+            name: string;
+            /** @description PEM: the certificate of the server first, then those that signed it. */
+            certificate: string;
+            /** @description PEM: its key, not encrypted. It is sealed, and never read back. */
+            private_key: string;
+        };
+        CreateRouter: {
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Unique among the routers of the account in the zone. */
+            name: string;
+            /**
+             * @description Whether servers of its networks reach the outside; it is given a public address for that.
+             * @default false
+             */
+            nat_enabled?: boolean;
+            /**
+             * @description Networks that it joins from the beginning: of its zone, at no other router, not overlapping.
+             * @default []
+             */
+            network_ids?: string[];
+            /** @description Where else it leads; at most 50. */
+            static_routes?: {
+                /** @description The network that it leads to, IPv4 or IPv6. */
+                destination: string;
+                /** @description Who takes what is sent there: an address in one of the router's networks. */
+                next_hop: string;
+                /**
+                 * @description Free text for people.
+                 * @default
+                 */
+                comment?: string;
+            }[];
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+        };
+        UpdateRouter: {
+            /** @description Name. */
+            name?: string;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Whether servers of its networks reach the outside through it. */
+            nat_enabled?: boolean;
+            /** @description Where else it leads; at most 50. */
+            static_routes?: {
+                /** @description The network that it leads to, IPv4 or IPv6. */
+                destination: string;
+                /** @description Who takes what is sent there: an address in one of the router's networks. */
+                next_hop: string;
+                /**
+                 * @description Free text for people.
+                 * @default
+                 */
+                comment?: string;
+            }[];
+        };
+        CreateEdge: {
+            /** @description Id of the private network. */
+            network_id: string;
+            /** @description The name of the network with -edge when left out. */
+            name?: string;
+            /** @description What it does. */
+            roles: ("bastion" | "nat_gateway" | "load_balancer")[];
+            /**
+             * @description A machine for each role, or one for all; separate where the zone offers it when left out.
+             * @enum {string}
+             */
+            placement?: "separate" | "combined";
+            /** @description Plan of its machines; the cheapest that takes them when left out. */
+            plan?: string;
+            /** @description Keys that may sign in to its bastion; all of the account when left out. */
+            ssh_key_ids?: string[];
+            /** @description What its load balancer leads to. */
+            members?: components["schemas"]["EdgeMemberInput"][];
+        };
+        EdgeMemberInput: {
+            /** @description Unique among the members. */
+            name: string;
+            /** @description Where it is reached from outside, over IPv4 and IPv6. */
+            frontend_port: number;
+            /** @description An IPv4 host of the network, or an IPv6 address. */
+            address: string;
+            /** @description Where it listens. */
+            port: number;
+            /**
+             * @description Its share among members with the same frontend port.
+             * @default 100
+             */
+            weight?: number;
+            /**
+             * @description Whether it is given new connections.
+             * @default true
+             */
+            enabled?: boolean;
+        };
+        UpdateEdge: {
+            /** @description Name. */
+            name?: string;
+            /** @description What the host is for. */
+            roles?: ("bastion" | "nat_gateway" | "load_balancer")[];
+            /** @description Name of the plan. */
+            plan?: string;
+            /** @description Keys that may sign in to its bastion, instead of those so far. */
+            ssh_key_ids?: string[];
+            /** @description The members. */
+            members?: components["schemas"]["EdgeMemberInput"][];
+        };
         /** @description One JSON-RPC 2.0 message. */
         MCPMessage: {
-            /** @constant */
+            /**
+             * @description Version of JSON-RPC.
+             * @constant
+             */
             jsonrpc: "2.0";
             /** @description Absent on notifications. */
             id?: string | number;
+            /** @description Method of the message; absent on responses. */
             method?: string;
+            /** @description Parameters of the method. */
             params?: {
                 [key: string]: unknown;
             };
@@ -1766,9 +3466,14 @@ export interface components {
         };
         /** @description Why a request was refused (RFC 9457). */
         Problem: {
-            /** @constant */
+            /**
+             * @description Always about:blank: reason says more.
+             * @constant
+             */
             type: "about:blank";
+            /** @description One line of text for people. */
             title: string;
+            /** @description Status of the response. */
             status: number;
             /** @description Written for people, safe to show. */
             detail: string;
@@ -1776,30 +3481,42 @@ export interface components {
             reason?: string;
             /** @description What is wrong with which field. */
             errors?: ({
+                /** @description Name of the field. */
                 field: string;
+                /** @description More about it, for people. */
                 detail: string;
             } & {
                 [key: string]: unknown;
             })[];
+            /** @description The resource that it is about. */
             resource?: {
+                /** @description Always about:blank: reason says more. */
                 type: string;
+                /** @description Id. */
                 id: string;
             } & {
                 [key: string]: unknown;
             };
             /** @description The operation that keeps the resource busy. */
             active_operation_id?: string;
+            /** @description The limit that stands in the way. */
             quota?: {
+                /** @description Name. */
                 name: string;
+                /** @description The most there may be. */
                 limit: number;
+                /** @description How much is used. */
                 used: number;
+                /** @description How much more was asked for. */
                 requested: number;
             } & {
                 [key: string]: unknown;
             };
             /** @description Where there is room now. */
             alternatives?: ({
+                /** @description Name of the zone. */
                 zone: string;
+                /** @description Name of the plan. */
                 plan: string;
             } & {
                 [key: string]: unknown;
@@ -1808,479 +3525,1002 @@ export interface components {
             [key: string]: unknown;
         };
         MailSent: {
+            /** @description More about it, for people. */
             detail: string;
+            /** @description Email address. */
             email: string;
         };
         IssuedSession: {
+            /** @description The user. */
             user: components["schemas"]["User"];
+            /** @description Value for the header X-CSRF-Token of requests that change something. */
             csrf_token: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
             expires_at: string;
+            /** @description How many other sessions were ended. */
             ended_sessions?: number;
         };
         User: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description Email address. */
             email: string;
+            /** @description Name. */
             name?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id of the account.
+             */
             account_id: string;
-            /** @enum {string} */
+            /**
+             * @description Role in the account.
+             * @enum {string}
+             */
             role: "owner" | "admin" | "member" | "viewer";
         };
         SecondFactorStep: {
-            /** @constant */
+            /**
+             * @description Whether a second factor is needed.
+             * @constant
+             */
             mfa_required: true;
-            /** @enum {string} */
+            /**
+             * @description What to do next: show a second factor, or set one up.
+             * @enum {string}
+             */
             mfa_step: "verify" | "enroll";
+            /** @description Names the sign-in that waits for its second step. */
             challenge: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the sign-in has to begin anew.
+             */
             challenge_expires_at: string;
         };
         CurrentUser: {
+            /** @description Whether the address has been verified. */
             email_verified: boolean;
+            /** @description Whether the address must be verified before resources are made. */
             email_verification_required: boolean;
+            /** @description The user. */
             user: components["schemas"]["User"];
+            /** @description Value for the header X-CSRF-Token of requests that change something. */
             csrf_token: string;
+            /** @description The support session that this is; null for sessions of users. */
             impersonation: components["schemas"]["Impersonation"] | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id of the account.
+             */
             account_id: string;
+            /** @description What the user may do in the account. */
             permissions: ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
+            /** @description Identities of the user at identity providers. */
             identities: components["schemas"]["LinkedIdentity"][];
         };
         Impersonation: {
+            /** @description Email address of the member of the staff. */
             staff_email: string;
+            /** @description Name of the member of the staff. */
             staff_name: string;
+            /** @description Why. */
             reason: string;
-            /** @enum {string} */
+            /**
+             * @description What the session may do.
+             * @enum {string}
+             */
             mode: "read_only" | "elevated";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
             expires_at: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id of the account.
+             */
             account_id: string;
         };
         LinkedIdentity: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description Address (issuer) of the identity provider. */
             provider: string;
+            /** @description Name of the identity provider for people. */
             provider_name: string;
+            /** @description Beginning of the id of the user at the identity provider. */
             subject_hint: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was linked.
+             */
             linked_at: string;
+            /** @description When it was last used to sign in; null before the first time. */
             last_login_at: string | null;
         };
         Session: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last heard of; null before the first time.
+             */
             last_seen_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
             expires_at: string;
+            /** @description Program that was used, as it calls itself. */
             user_agent: string;
+            /** @description Address that it came from. */
             source_ip: string;
+            /** @description Whether it is the one that asks. */
             is_current: boolean;
         };
         SecondFactorSession: {
+            /** @description The user. */
             user: components["schemas"]["User"];
+            /** @description Value for the header X-CSRF-Token of requests that change something. */
             csrf_token: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
             expires_at: string;
+            /** @description How many other sessions were ended. */
             ended_sessions?: number;
+            /** @description Codes for the day when the authenticator is lost; each works once. */
             recovery_codes?: string[];
+            /** @description How many recovery codes have not been used. */
             recovery_codes_remaining?: number;
+            /** @description Where to go after signing in: a path of this service. */
             return_to?: string;
         };
         AuthenticatorSetup: {
+            /** @description Secret for authenticators, in base32. */
             secret: string;
+            /** @description Address for authenticators, as they read it from a QR code. */
             otpauth_uri: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
             expires_at: string;
         };
         SecondFactorStatus: {
+            /** @description Whether an authenticator is set up. */
             totp_enabled: boolean;
+            /** @description Whether setting up an authenticator was begun and not finished. */
             totp_pending: boolean;
+            /** @description When it was switched on; null when it is off. */
             enabled_at: string | null;
+            /** @description How many recovery codes have not been used. */
             recovery_codes_remaining: number;
+            /** @description Whether the account requires it. */
             required_by_account: boolean;
+            /** @description Whether it can be used here. */
             available: boolean;
         };
         RecoveryCodes: {
+            /** @description Codes for the day when the authenticator is lost; each works once. */
             recovery_codes: string[];
         };
         IdentityProviderStatus: {
+            /** @description Whether an identity provider is set up. */
             configured: boolean;
+            /** @description Name for people. */
             display_name?: string;
+            /** @description Which icon stands for it. */
             icon?: string;
+            /** @description Whether signing in can be tried without showing a page. */
             silent_sign_in?: boolean;
+            /** @description Ways to sign in that the identity provider offers. */
             connections: components["schemas"]["IdentityProviderConnection"][];
+            /** @description Identity providers that users can sign in with. */
             providers: components["schemas"]["IdentityProvider"][];
         };
         IdentityProviderConnection: {
+            /** @description Name. */
             name: string;
+            /** @description Name for people. */
             display_name: string;
+            /** @description Which icon stands for it. */
             icon: string;
         };
         IdentityProvider: {
+            /** @description Name. */
             name: string;
+            /** @description Name for people. */
             display_name: string;
+            /** @description Which icon stands for it. */
             icon?: string;
+            /** @description Whether signing in can be tried without showing a page. */
             silent_sign_in: boolean;
+            /** @description Ways to sign in that the identity provider offers. */
             connections: components["schemas"]["IdentityProviderConnection"][];
         };
         Member: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id of the user.
+             */
             user_id: string;
+            /** @description Email address. */
             email: string;
+            /** @description Name. */
             name: string | null;
-            /** @enum {string} */
+            /**
+             * @description Role in the account.
+             * @enum {string}
+             */
             role: "owner" | "admin" | "member" | "viewer";
+            /** @description Whether the member has a second factor. */
             second_factor_enabled: boolean;
+            /** @description Identity providers that the member signs in with. */
             identity_providers: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the user became a member.
+             */
             joined_at: string;
+            /** @description When the member was last active; null before the first time. */
             last_active_at: string | null;
+            /** @description Whether it is the user that asks. */
             is_self: boolean;
         };
         Invitation: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description Email address. */
             email: string;
-            /** @enum {string} */
+            /**
+             * @description Role in the account.
+             * @enum {string}
+             */
             role: "admin" | "member" | "viewer";
-            /** @enum {string} */
+            /**
+             * @description State.
+             * @enum {string}
+             */
             state: "pending" | "accepted" | "revoked" | "expired";
+            /** @description Who invited. */
             invited_by_email: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
             expires_at: string;
         };
         AccountOrganisation: {
+            /** @description The link between account and organisation; null when there is none. */
             link: components["schemas"]["OrganisationLink"] | null;
+            /** @description The members. */
             members: components["schemas"]["OrganisationMember"][];
+            /** @description Organisations that could be linked. */
             candidates: components["schemas"]["OrganisationMembership"][];
+            /** @description Whether it is connected to the identity provider. */
             connected: boolean;
         };
         OrganisationLink: {
+            /** @description The organisation; null without one. */
             organisation: components["schemas"]["PlatformOrganisation"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was linked.
+             */
             linked_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last confirmed at the identity provider.
+             */
             confirmed_at: string;
+            /** @description Whether an owner of the organisation is an owner of the account. */
             has_owner_seat: boolean;
+            /** @description Whether the owner stays although the organisation does not name one. */
             is_owner_retained: boolean;
         };
         PlatformOrganisation: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description Name. */
             name: string;
         };
         OrganisationMember: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id of the user.
+             */
             user_id: string;
+            /** @description Email address. */
             email: string;
+            /** @description Role in the account that the organisation gives. */
             platform_role: string;
-            /** @enum {string} */
+            /**
+             * @description Role in the account.
+             * @enum {string}
+             */
             role: "owner" | "admin" | "member" | "viewer";
+            /** @description Whether the member owns the organisation. */
             is_owner: boolean;
+            /** @description Whether it has not been confirmed at the identity provider for a while. */
             is_stale: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last confirmed at the identity provider.
+             */
             confirmed_at: string;
         };
         OrganisationMembership: {
+            /** @description The organisation; null without one. */
             organisation: components["schemas"]["PlatformOrganisation"];
+            /** @description Role in the account that the organisation gives. */
             platform_role: string;
-            /** @enum {string} */
+            /**
+             * @description Role in the account.
+             * @enum {string}
+             */
             role: "admin" | "member" | "viewer";
+            /** @description Whether it is the one that asks. */
             is_current: boolean;
+            /** @description Whether it has not been confirmed at the identity provider for a while. */
             is_stale: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last confirmed at the identity provider.
+             */
             confirmed_at: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id of the account.
+             */
             account_id?: string;
         };
         AccountSwitcher: {
+            /** @description Accounts that the user may switch to. */
             items: components["schemas"]["SwitchableAccount"][];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Account that the session works in.
+             */
             active_account_id: string;
+            /** @description Organisations of the user at the identity provider. */
             organisations: components["schemas"]["OrganisationMembership"][];
+            /** @description Whether it is connected to the identity provider. */
             connected: boolean;
+            /** @description Where an organisation is made at the identity provider; null when there is no such page. */
             create_organisation_url: string | null;
         };
         SwitchableAccount: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description Name. */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Role in the account.
+             * @enum {string}
+             */
             role: "owner" | "admin" | "member" | "viewer";
+            /** @description Whether the user made the account. */
             is_own_account: boolean;
+            /** @description Whether it is in force. */
             is_active: boolean;
+            /** @description The organisation; null without one. */
             organisation: {
-                /** Format: uuid */
+                /**
+                 * Format: uuid
+                 * @description Id.
+                 */
                 id: string;
+                /** @description Name. */
                 name: string;
+                /** @description Role in the account that the organisation gives. */
                 platform_role: string;
+                /** @description Whether it has not been confirmed at the identity provider for a while. */
                 is_stale: boolean;
+                /** @description Whether the owner stays although the organisation does not name one. */
                 is_owner_retained: boolean;
+                /** @description When it was last confirmed at the identity provider. */
                 confirmed_at: string | null;
             } | null;
         };
         Credit: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description One line of text for people. */
             label: string;
-            /** @enum {string} */
+            /**
+             * @description Where it came from.
+             * @enum {string}
+             */
             source: "sign_up" | "coupon" | "staff";
+            /** @description Amount in cents. */
             amount_cents: number;
+            /** @description What is left of it, in cents. */
             remaining_cents: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
+            /** @description When it ends; null when it does not. */
             expires_at: string | null;
-            /** @enum {string} */
+            /**
+             * @description State.
+             * @enum {string}
+             */
             state: "live" | "spent" | "expired" | "revoked";
         };
         CouponOutcome: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
             at: string;
+            /** @description Beginning of the code that was redeemed. */
             code_hint: string;
-            /** @enum {string} */
+            /**
+             * @description Whether it was done or refused.
+             * @enum {string}
+             */
             outcome: "applied" | "unknown" | "inactive" | "not_yet_valid" | "expired" | "exhausted" | "already_redeemed" | "unavailable";
         };
         SupportConsent: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description What the session may do.
+             * @enum {string}
+             */
             mode: "read_only" | "elevated";
+            /** @description Who gave the consent. */
             granted_by_email: string;
+            /** @description What the consent is about, such as the number of a ticket. */
             reference: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
             expires_at: string;
+            /** @description When it was taken back; null when it was not. */
             revoked_at: string | null;
+            /** @description Support sessions that were opened. */
             sessions: number;
         };
-        ApiToken: {
-            /** Format: uuid */
+        Account: {
+            /**
+             * Format: uuid
+             * @description Id of the account.
+             */
             id: string;
+            /** @description Name of the account. */
             name: string;
-            scope: ("read" | "read_write") | ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
-            token_hint: string;
-            /** Format: uuid */
+            /** @description Namespace of Kubernetes that holds what the account has. */
+            namespace: string;
+            /**
+             * Format: uuid
+             * @description Who calls, or made the token that calls.
+             */
             user_id: string;
+            /** @description Address of that person. */
+            email: string;
+            /**
+             * @description Role of that person in the account.
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "member" | "viewer";
+            /** @description What the credential may do: its role, limited by its scope. */
+            permissions: ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
+            /** @description The API token that calls; null for a session. */
+            token: {
+                /**
+                 * Format: uuid
+                 * @description Id of the token.
+                 */
+                id: string;
+                /** @description Name of the token. */
+                name: string;
+            } | null;
+        };
+        ApiToken: {
+            /**
+             * Format: uuid
+             * @description Id.
+             */
+            id: string;
+            /** @description Name. */
+            name: string;
+            /** @description What it may be used for. */
+            scope: ("read" | "read_write") | ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
+            /** @description End of the token, to tell tokens apart. */
+            token_hint: string;
+            /**
+             * Format: uuid
+             * @description Id of the user.
+             */
+            user_id: string;
+            /** @description Email address of the user that made it. */
             user_email: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
+            /** @description When it ends; null when it does not. */
             expires_at: string | null;
+            /** @description When it was last used, to the minute; null before the first time. */
             last_used_at: string | null;
+            /** @description Address that it was last used from; null before the first time. */
             last_used_ip: string | null;
+            /** @description Networks that the token may be used from; from anywhere when empty. */
             allowed_cidrs: string[];
-            /** @enum {string} */
+            /**
+             * @description Status.
+             * @enum {string}
+             */
             status: "active" | "expired" | "revoked";
         };
         Quota: {
+            /** @description Name. */
             name: string;
+            /** @description The most there may be. */
             limit: number;
+            /** @description How much is used. */
             used: number;
-            /** @enum {string} */
+            /**
+             * @description What the limit is counted in.
+             * @enum {string}
+             */
             scope: "account" | "zone";
         };
         AuditEntry: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description Number of the entry in its chain. */
             sequence: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
             at: string;
+            /** @description Who did it: an email address, or the name of what acted. */
             actor_email: string;
-            /** @enum {string} */
+            /**
+             * @description What kind of actor it was.
+             * @enum {string}
+             */
             actor_kind: "user" | "token" | "staff" | "operator" | "system";
+            /** @description Id of the user. */
             user_id: string | null;
+            /** @description Member of the staff that did it; null otherwise. */
             staff_id: string | null;
+            /** @description API token that was used; null otherwise. */
             token_id: string | null;
+            /** @description Name of the API token that was used; null otherwise. */
             token_name: string | null;
+            /** @description What was done, as in server.create. */
             action: string;
+            /** @description Type of the resource that it was done to. */
             resource_type: string;
+            /** @description Id of the resource that it was done to. */
             resource_id: string;
+            /** @description More about it, for people. */
             detail: {
                 [key: string]: string;
             };
-            /** @enum {string} */
+            /**
+             * @description Whether it was done or refused.
+             * @enum {string}
+             */
             outcome: "success" | "denied" | "failed";
+            /** @description Address that it came from. */
             source_ip: string;
+            /** @description Program that was used, as it calls itself. */
             user_agent: string;
+            /** @description The request that caused it, as its answer named it. */
             request_id: string;
+            /** @description What was changed: fields with their values before and after. */
             changes: {
+                /** @description Name of the field. */
                 field: string;
+                /** @description Value before the change. */
                 before: unknown;
+                /** @description Value after the change. */
                 after: unknown;
             }[];
+            /** @description entry_hash of the entry before. */
             previous_hash: string;
+            /** @description Hash that seals the entry, in hex. */
             entry_hash: string;
         };
         AuditIntegrity: {
-            /** @enum {string} */
+            /**
+             * @description Status.
+             * @enum {string}
+             */
             status: "verified" | "unverified" | "broken";
+            /** @description Sequence number of the newest entry. */
             head_sequence: number;
+            /** @description Sequence number of the newest entry that was verified. */
             verified_through_sequence: number;
+            /** @description When the chain was last verified; null before the first time. */
             verified_at: string | null;
+            /** @description Sequence number of the newest entry that was removed by age; 0 when none was. */
             pruned_through_sequence: number;
+            /** @description Where the chain does not hold; null when it does. */
             break: {
+                /** @description Number of the entry in its chain. */
                 sequence: number;
+                /** @description Id. */
                 id: string | null;
+                /** @description Why. */
                 reason: string;
             } | null;
         };
         Region: {
+            /** @description Name. */
             name: string;
+            /** @description Name for people. */
             display_name: string;
+            /** @description Country of the region, by its two letters (ISO 3166). */
             country: string;
+            /** @description Names of the zones. */
             zones: string[];
         };
         Zone: {
+            /** @description Name. */
             name: string;
+            /** @description Name for people. */
             display_name: string;
+            /** @description Name of the region. */
             region: string;
-            /** @enum {string} */
+            /**
+             * @description Status.
+             * @enum {string}
+             */
             status: "available" | "full" | "maintenance" | "closed";
-            capabilities: ("separate_edges" | "replicated_storage" | "live_migration" | "ha_restart" | "rack_spread" | "object_storage" | "databases" | "kubernetes" | "dev_clusters" | "playgrounds" | "public_ipv4" | "public_ipv6")[];
+            /** @description What the zone offers beyond servers. */
+            capabilities: ("separate_edges" | "replicated_storage" | "live_migration" | "ha_restart" | "rack_spread" | "object_storage" | "databases" | "kubernetes" | "dev_clusters" | "playgrounds" | "public_ipv4" | "public_ipv6" | "backups" | "snapshots" | "private_networks" | "floating_ips" | "load_balancers")[];
+            /** @description Why private_networks and floating_ips are not among the capabilities; null where they are. */
+            network_status_reason: string | null;
+            /** @description What serves object storage in the zone; null when nothing does. */
             object_storage_backend: ("rgw" | "svc-s3-single") | null;
+            /** @description Plans that the zone does not offer. */
             unavailable_plans: string[];
         };
         Plan: {
+            /** @description Name. */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Family of plans that are alike.
+             * @enum {string}
+             */
             family: "starter" | "premium" | "cloud_native";
+            /** @description Virtual processor cores. */
             cores: number;
+            /** @description Memory in MiB. */
             memory_mebibytes: number;
+            /** @description Storage in GiB. */
             storage_gibibytes: number;
+            /** @description Price of a month in cents. */
             price_monthly_cents: number;
+            /** @description Price of an hour in thousandths of a cent. */
             price_hourly_millicents: number;
+            /** @description Name of the hosts with guaranteed cores; null where cores are shared. */
             cpu_pool: string | null;
         };
         Template: {
+            /** @description Id. */
             id: string;
+            /** @description Name. */
             name: string;
+            /** @description One line of text for people. */
             title: string;
+            /** @description Family of the operating system. */
             os_family: string;
+            /** @description Version of the operating system. */
             os_version: string;
-            /** @enum {string} */
+            /**
+             * @description Processor architecture of the image.
+             * @enum {string}
+             */
             architecture: "x86_64";
+            /** @description User to sign in as. */
             default_user: string;
+            /** @description Boot storage in GiB that a server needs for it. */
             min_storage_gibibytes: number;
+            /** @description Memory in MiB that a server needs for it. */
             min_memory_mebibytes: number;
+            /** @description Names of the zones. */
             zones: string[];
+            /**
+             * @description built where every host has the image; else the first server on a host builds it, which takes some minutes. Of the zone that is asked for, else of all that offer it.
+             * @enum {string}
+             */
+            image_status: "built" | "not_built";
+            /** @description When it began to be replaced by a newer one; null when it has not. */
             deprecated_at: string | null;
+            /** @description When it is no longer offered; null when that is not planned. */
             unavailable_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
         };
         Server: {
+            /** @description What manages the server beside its owner; null when nothing does. */
             managed_by: string | null;
+            /** @description Id. */
             id: string;
+            /** @description Name of the zone. */
             zone: string;
+            /** @description Name of the region. */
             region?: string;
+            /** @description Host name. */
             hostname: string;
+            /** @description One line of text for people. */
             title: string;
+            /** @description Name of the plan. */
             plan: string;
+            /** @description Virtual processor cores. */
             cores: number;
+            /** @description Memory in MiB. */
             memory_mebibytes: number;
+            /** @description Storage in GiB. */
             storage_gibibytes: number;
+            /** @description Name of the template to boot from. */
             template: string;
-            /** @enum {string} */
+            /**
+             * @description What the server does now.
+             * @enum {string}
+             */
             state: "creating" | "starting" | "started" | "stopping" | "stopped" | "deleting" | "error";
-            /** @enum {string} */
+            /**
+             * @description Whether the server shall run.
+             * @enum {string}
+             */
             desired_power: "running" | "stopped";
+            /** @description More about the state, for people; may be empty. */
             state_detail: string;
+            /** @description Public IPv4 address; null without one. */
             public_ipv4: string | null;
+            /** @description IPv6 address; null before it is given or where there is none. */
             public_ipv6: string | null;
+            /** @description Prefix that is routed to the server; null without one. */
             public_ipv6_prefix: string | null;
+            /** @description Whether the IPv6 address is reachable from inside the zone only. */
             public_ipv6_is_private: boolean;
+            /** @description Whether the server can be given a new IPv6 prefix. */
             ipv6_renumber_available: boolean;
+            /** @description What to type to sign in; null while nothing leads to the SSH port of the server. */
             ssh_command: string | null;
+            /** @description The same for programs. */
+            ssh: {
+                /** @description Where the SSH port is reached: an address of the server, or of its host, which forwards a port. 127.0.0.1 is reached on that host alone. */
+                host: string;
+                /** @description Port there. */
+                port: number;
+                /** @description Who has the SSH keys of the server. */
+                user: string;
+                /** @description Public host keys, as the guest printed them on its console; empty while they are not known. What connects can check them instead of trusting the first key that it meets. */
+                host_keys: string[];
+                /** @description SOCKS5 proxy that leads there, where nothing routes public addresses; null where they are routed. */
+                proxy: string | null;
+            } | null;
+            /** @description MAC address of the first network interface. */
             mac_address: string;
+            /** @description Keys with values, to find it by; at most 64. */
             labels: {
                 [key: string]: string;
             };
+            /** @description Group whose other members the server is kept apart from; null without one. */
             server_group_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description Whether the server is restarted elsewhere when its host is lost.
+             * @enum {string}
+             */
             ha_policy?: "restart" | "none";
-            /** @enum {string} */
+            /**
+             * @description How patient a live migration is with a busy guest.
+             * @enum {string}
+             */
             migration_policy?: "default" | "relaxed" | "strict";
+            /** @description Name of the hosts with guaranteed cores; null where cores are shared. */
             cpu_pool?: string | null;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
             active_operation: components["schemas"]["Operation"] | null;
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
             is_protected: boolean;
+            /** @description Whether the guest can ask the metadata service. */
             metadata_enabled: boolean;
+            /** @description Init script that the server was made with; null without one. */
             init_script_id: string | null;
+            /** @description Storage that the server boots from; null before it is made. */
             boot_storage_id: string | null;
+            /** @description Storages that are attached, the boot storage first. */
             storage_ids: string[];
+            /** @description How many network interfaces the server has. */
             interface_count: number;
+            /** @description Whether a firewall filters what reaches the server. */
             firewall_enabled: boolean;
-            /** @enum {string} */
+            /**
+             * @description Whether the platform could restart the server elsewhere.
+             * @enum {string}
+             */
             ha_status: "available" | "unavailable";
+            /** @description Why it could not; null when it could. */
             ha_status_reason: string | null;
-            /** @enum {string} */
+            /**
+             * @description Whether the server reaches others and the outside, and they reach it.
+             * @enum {string}
+             */
             network_status: "available" | "limited";
+            /** @description What does not work, and why; null when everything does. */
             network_status_reason: string | null;
+            /** @description Announced work on the host of the server; null when none is. */
             maintenance: {
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When it begins.
+                 */
                 planned_at: string;
+                /** @description Why. */
                 reason: string;
-                /** @enum {string} */
+                /**
+                 * @description How the server leaves its host: live while it runs, cold with a restart.
+                 * @enum {string}
+                 */
                 action: "live" | "cold";
             } | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
+            /** @description When the guest was started; null while it does not run. */
             started_at: string | null;
+            /** @description Price of an hour in thousandths of a cent. */
             hourly_price_millicents: number;
         };
         Operation: {
+            /** @description Id. */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description What is done.
+             * @enum {string}
+             */
             kind: "server.create" | "server.metadata" | "server.start" | "server.stop" | "server.restart" | "server.delete" | "server.force_release" | "server.change_plan" | "server.rebuild" | "server.renumber_ipv6" | "server.attach_network" | "server.detach_network" | "server.firewall" | "server.move" | "server.migrate" | "server.recover" | "server.settle_migration" | "storage.create" | "storage.attach" | "storage.detach" | "storage.resize" | "storage.delete" | "storage.backup" | "storage.move" | "storage.rebalance_policy" | "storage.drain_host" | "backup.restore" | "backup.delete" | "backup.verify" | "template.create" | "template.copy" | "template.delete" | "snapshot.create" | "snapshot.delete" | "router.sync" | "floating_ip.sync" | "network.sync" | "public_pool.sync" | "edge.sync" | "edge.delete" | "node.cordon" | "node.uncordon" | "node.drain" | "node.fence" | "node.maintenance" | "node.agent_upgrade" | "node.provision" | "load_balancer.create" | "load_balancer.delete" | "database.create" | "database.delete" | "database.restore" | "object_storage.migrate" | "kubernetes_cluster.create" | "kubernetes_cluster.delete" | "kubernetes_cluster.upgrade" | "kubernetes_cluster.snapshot" | "kubernetes_cluster.restore" | "kubernetes_cluster.platform_register" | "kubernetes_cluster.platform_deregister" | "node_pool.sync" | "node_pool.delete" | "kubernetes_host.bootstrap" | "control_plane.expand" | "control_plane.shrink";
+            /** @description Server that the operation is about; null otherwise. */
             server_id: string | null;
+            /** @description Storage that the operation is about; null otherwise. */
             storage_id: string | null;
+            /** @description Backup that the operation is about; null otherwise. */
             backup_id: string | null;
+            /** @description Template that the operation is about; null otherwise. */
             template_id: string | null;
+            /** @description Router that the operation is about; null otherwise. */
             router_id: string | null;
+            /** @description Floating IP that the operation is about; null otherwise. */
             floating_ip_id: string | null;
+            /** @description Host that the operation is about. */
             node_id?: string;
+            /** @description Load balancer that the operation is about; null otherwise. */
             load_balancer_id?: string | null;
+            /** @description Database that the operation is about; null otherwise. */
             database_id?: string | null;
+            /** @description Edge that the operation is about; null otherwise. */
             edge_id?: string | null;
+            /** @description Snapshot that the operation is about; null otherwise. */
             snapshot_id?: string | null;
+            /** @description Kubernetes cluster that the operation is about; null otherwise. */
             kubernetes_cluster_id?: string | null;
+            /** @description Node pool that the operation is about; null otherwise. */
             node_pool_id?: string | null;
+            /** @description Kubernetes host that the operation is about. */
             kubernetes_host_id?: string;
-            /** @enum {string} */
+            /**
+             * @description Whether the operation is under way, or how it ended.
+             * @enum {string}
+             */
             status: "pending" | "running" | "succeeded" | "failed" | "cancelled";
+            /** @description The first step that is not done. */
             step: string;
+            /** @description How many steps are done. */
             step_index: number;
+            /** @description How many steps there are. */
             step_count: number;
+            /** @description Why it failed; empty otherwise. */
             error: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the operation has failed unless it has ended before.
+             */
             deadline_at: string;
+            /** @description When it began; null before. */
             started_at: string | null;
+            /** @description When it ended; null while it has not. */
             finished_at: string | null;
+            /** @description Who asked for it: user:<id>, token:<name>, operator or system:<component>. */
             actor: string;
+            /** @description How far a live migration is. */
             progress?: components["schemas"]["MigrationProgress"];
+            /** @description What happened, oldest first. */
             events?: {
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 */
                 at: string;
+                /** @description What is done. */
                 kind: string;
+                /** @description What happened, for people. */
                 message: string;
+                /** @description More about it, for programs. */
                 data: {
                     [key: string]: unknown;
                 };
             }[];
         };
         MigrationProgress: {
-            /** @enum {string} */
+            /**
+             * @description State.
+             * @enum {string}
+             */
             state: "reserved" | "detached" | "preparing" | "sending" | "switched" | "aborting";
+            /** @description Host that the server leaves. */
             source_node_id: string;
+            /** @description Host that the server goes to. */
             target_node_id: string;
             /**
              * @description How far the nodes report the current attempt; empty before.
@@ -2291,29 +4531,138 @@ export interface components {
             attempt: number;
             /** @description Passes over the memory in this attempt. */
             iteration: number;
+            /** @description Bytes that have gone over. */
             transferred_bytes: number;
             /** @description 0 when the hypervisor does not tell. */
             total_bytes: number;
+            /** @description Bytes of memory that the guest changes in a second. */
             dirty_bytes_per_second: number;
             /** @description How long the guest stood still at handover, once completed. */
             downtime_milliseconds: number;
+            /** @description More about it, for people. */
             detail: string;
             /** @description By the reporting node's clock. */
             reported_at: string | null;
         };
         OperationEnvelope: {
+            /** @description The operation. */
             operation: components["schemas"]["Operation"];
         };
         HAPolicyResult: {
-            /** @enum {string} */
+            /**
+             * @description Whether the platform could restart the server elsewhere.
+             * @enum {string}
+             */
             ha_status: "available" | "unavailable";
+            /** @description Why it could not; null when it could. */
             ha_status_reason: string | null;
-            /** @enum {string} */
+            /**
+             * @description Whether the server is restarted elsewhere when its host is lost.
+             * @enum {string}
+             */
             ha_policy: "restart" | "none";
         };
+        Firewall: {
+            /** @description Everything passes while it is false. */
+            enabled: boolean;
+            /**
+             * @description For packets to the server that no rule fits.
+             * @enum {string}
+             */
+            default_inbound: "accept" | "drop";
+            /**
+             * @description For packets of the server that no rule fits.
+             * @enum {string}
+             */
+            default_outbound: "accept" | "drop";
+            /** @description Tried in their order; the first that fits decides. */
+            rules: components["schemas"]["FirewallRule"][];
+            /** @description Rises with every firewall that is another one; 0 until there was one. */
+            generation: number;
+            /** @description The generation that the host of the server filters by. */
+            applied_generation: number;
+            /** @description Since when it does. */
+            applied_at: string | null;
+        };
+        FirewallRule: {
+            /**
+             * @description in: what the server gets, out: what it sends.
+             * @enum {string}
+             */
+            direction: "in" | "out";
+            /**
+             * @description What becomes of a packet that it fits.
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description Which protocol the addresses are of.
+             * @enum {string}
+             */
+            family: "ipv4" | "ipv6" | "any";
+            /**
+             * @description What is transported; icmp is that of the family.
+             * @enum {string}
+             */
+            protocol: "tcp" | "udp" | "icmp" | "any";
+            /** @description First port; every port when null. Of tcp and udp only. */
+            port_start: number | null;
+            /** @description Last port; as port_start for a single one. */
+            port_end: number | null;
+            /** @description Where packets come from or go to; anywhere when empty. */
+            remote_cidrs: string[];
+            /** @description For people. */
+            comment: string;
+        };
+        Interface: {
+            /** @description Id. */
+            id: string;
+            /** @description Id of the server. */
+            server_id: string;
+            /**
+             * @description What kind it is, for programs.
+             * @enum {string}
+             */
+            kind: "public" | "private";
+            /** @description Private network that it is in; null for the public one. */
+            network_id: string | null;
+            /** @description MAC address of the first network interface. */
+            mac_address: string;
+            /** @description Its IPv4 address; null without one. */
+            ipv4_address: string | null;
+            /** @description Its IPv6 address; null without one. */
+            ipv6_address: string | null;
+            /** @description The /64 that its IPv6 address lies in. */
+            ipv6_prefix: string | null;
+            /** @description 0 for the public one; the others keep theirs while they are there. */
+            index: number;
+            /** @description Floating IPs that lead to it. */
+            floating_ip_ids: string[];
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        /**
+         * @description Server-sent events; x-events says what the data of each is. A comment comes every 15 seconds.
+         * @example event: tail
+         *     data: cm9vdEB3ZWI6fiMg
+         *
+         *     event: status
+         *     data: {"connected":true,"server_state":"started","writable":true,"reason":null,"stream_ends_at":"2026-01-01T12:30:00.000Z"}
+         *
+         *     event: output
+         *     data: d2ViDQo=
+         */
+        ConsoleStream: string;
         MetricsSeries: {
-            /** @enum {string} */
+            /**
+             * @description How far back the series goes.
+             * @enum {string}
+             */
             period: "1h" | "24h" | "7d" | "30d";
+            /** @description Seconds from one point to the next. */
             step_seconds: number;
             /** @description One a step, oldest first, zero where nothing was counted; the last step is in progress. */
             points: components["schemas"]["MetricsPoint"][];
@@ -2324,84 +4673,1127 @@ export interface components {
              * @description When the step began.
              */
             at: string;
+            /** @description Bytes received from the network in the step. */
             network_received_bytes: number;
+            /** @description Bytes sent to the network in the step. */
             network_transmitted_bytes: number;
+            /** @description Bytes read from disks in the step. */
             disk_read_bytes: number;
+            /** @description Bytes written to disks in the step. */
             disk_written_bytes: number;
+            /** @description Reads of disks in the step. */
             disk_read_operations: number;
+            /** @description Writes to disks in the step. */
             disk_write_operations: number;
         };
         NetworkTransfer: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the period began.
+             */
             period_start: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the period ends.
+             */
             period_end: string;
+            /** @description Outgoing bytes that are free for each server in the period. */
             allowance_bytes_per_server: number;
+            /** @description Price of a GiB beyond the allowance in thousandths of a cent. */
             price_per_gibibyte_millicents: number;
+            /** @description Bytes received in all. */
             total_received_bytes: number;
+            /** @description Bytes sent in all. */
             total_transmitted_bytes: number;
+            /** @description Bytes beyond the allowance in all. */
             total_billable_bytes: number;
+            /** @description Price of all in cents. */
             total_amount_cents: number;
+            /** @description Transfer by server. */
             items: {
+                /** @description Id of the server. */
                 server_id: string;
+                /** @description Host name of the server. */
                 server_name: string;
+                /** @description Bytes received. */
                 received_bytes: number;
+                /** @description Bytes sent. */
                 transmitted_bytes: number;
+                /** @description Bytes beyond the allowance. */
                 billable_bytes: number;
+                /** @description Amount in cents. */
                 amount_cents: number;
             }[];
+            /** @description The same by day. */
             daily: {
-                /** Format: date */
+                /**
+                 * Format: date
+                 * @description Day, in UTC.
+                 */
                 date: string;
+                /** @description Bytes received. */
                 received_bytes: number;
+                /** @description Bytes sent. */
                 transmitted_bytes: number;
             }[];
         };
-        InitScript: {
-            /** Format: uuid */
-            id: string;
+        UsageSummary: {
+            /** @description ISO 4217 code, in lower case. */
+            currency: string;
+            /**
+             * Format: date-time
+             * @description When the period began.
+             */
+            period_start: string;
+            /**
+             * Format: date-time
+             * @description When the period ends.
+             */
+            period_end: string;
+            /** @description All hours before it are counted; null before the first. */
+            metered_through: string | null;
+            /** @description What the month costs until now: the sum of the resources. */
+            month_to_date_cents: number;
+            /** @description What it will have cost when everything active stays as it is. */
+            estimated_month_cents: number;
+            /** @description One line for each resource, plan and price of the month. */
+            resources: {
+                /** @description What was used: server, storage, public_ipv4, network_transfer and so on. */
+                resource_type: string;
+                /** @description Id of the resource; of traffic that of its server. */
+                resource_id: string;
+                /** @description Its name, the newest that was known. */
+                name: string;
+                /** @description Plan or tier; empty where there is none. */
+                plan: string;
+                /** @description Clock hours (UTC) that were metered. */
+                hours: number;
+                /** @description What it costs until now, in cents. */
+                amount_cents: number;
+                /** @description It costs no more than that in a month; 0 without such a bound. */
+                cap_cents: number;
+                /** @description Price of an hour in thousandths of a cent; 0 for what is not billed by it. */
+                hourly_price_millicents: number;
+                /** @description Whether it goes on costing. */
+                is_active: boolean;
+            }[];
+            /** @description The last 90 days with today, oldest first. */
+            daily: {
+                /**
+                 * Format: date
+                 * @description Day (UTC).
+                 */
+                date: string;
+                /** @description What the day cost, in cents. */
+                amount_cents: number;
+            }[];
+            /** @description What live credits have left, in cents; the next invoice spends it first. */
+            credit_balance_cents: number;
+            /** @description When the first of the live credits expires; null for never. */
+            credit_next_expiry: string | null;
+        };
+        BillingLogEntry: {
+            /**
+             * Format: date
+             * @description Day (UTC).
+             */
+            date: string;
+            /** @description What was used: server, storage, public_ipv4, network_transfer and so on. */
+            resource_type: string;
+            /** @description Id of the resource; of traffic that of its server. */
+            resource_id: string;
+            /** @description Its name, the newest that was known. */
             name: string;
-            content: string;
-            /** Format: date-time */
+            /** @description Plan or tier; empty where there is none. */
+            plan: string;
+            /** @description Clock hours (UTC) that were metered. */
+            hours: number;
+            /** @description Price of an hour in thousandths of a cent; 0 for what is not billed by it. */
+            hourly_price_millicents: number;
+            /** @description What the day added to the month, in cents. */
+            amount_cents: number;
+        };
+        Invoice: {
+            /**
+             * Format: uuid
+             * @description Id.
+             */
+            id: string;
+            /** @description The calendar month (UTC) as YYYY-MM. */
+            period: string;
+            /**
+             * Format: date-time
+             * @description When the period began.
+             */
+            period_start: string;
+            /**
+             * Format: date-time
+             * @description When the period ends.
+             */
+            period_end: string;
+            /** @description ISO 4217 code, in lower case. */
+            currency: string;
+            /** @description What the month cost, before credits. */
+            total_cents: number;
+            /** @description What credits paid of it. */
+            credit_applied_cents: number;
+            /** @description What is left to pay. */
+            amount_due_cents: number;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
-            /** Format: date-time */
+            /** @description What was used, then what credits paid. */
+            lines: components["schemas"]["InvoiceLine"][];
+            /**
+             * @description unbilled while there is nothing to pay, or the payment processor does not have it.
+             * @enum {string}
+             */
+            payment_status: "unbilled" | "open" | "paid" | "overdue";
+            /** @description Page of the payment processor to see and pay it; null without. */
+            hosted_invoice_url: string | null;
+        };
+        InvoiceLine: {
+            /**
+             * @description credit for what a credit paid, with a negative amount.
+             * @enum {string}
+             */
+            kind: "usage" | "credit";
+            /** @description What was used: server, storage, public_ipv4, network_transfer and so on. */
+            resource_type: string;
+            /** @description Id of the resource; of traffic that of its server. */
+            resource_id: string;
+            /** @description Its name, the newest that was known. */
+            name: string;
+            /** @description Plan or tier; empty where there is none. */
+            plan: string;
+            /** @description Clock hours (UTC) that were metered. */
+            hours: number;
+            /** @description In cents; negative for credits. */
+            amount_cents: number;
+            /** @description It costs no more than that in a month; 0 without such a bound. */
+            cap_cents: number;
+        };
+        PaymentConfiguration: {
+            /** @description Whether this cloud has a payment processor; without one, nothing can be paid and invoices stay unbilled. */
+            payments_configured: boolean;
+            /** @description Of the payment processor, for pages that speak to it. */
+            publishable_key: string | null;
+            /** @description Whether the account may make what costs, and why not. */
+            standing: components["schemas"]["AccountStanding"];
+        };
+        AccountStanding: {
+            /** @description Whether saving a payment method is not enough to authorise paid usage. */
+            requires_billing_approval: boolean;
+            /** @description Whether the account may make what costs. */
+            can_create_resources: boolean;
+            /** @description Why it may not. */
+            reason: ("payment_method_required" | "owner_approval_required" | "account_suspended") | null;
+            /** @description Since when an invoice is overdue beyond the grace period; paying lifts this suspension. */
+            suspended_for_payment_at: string | null;
+            /** @description Since when staff suspended the account; paying does not lift this suspension. */
+            suspended_by_staff_at: string | null;
+        };
+        PaymentMethod: {
+            /** @description Id. */
+            id: string;
+            /** @description card, sepa_debit and so on, as the payment processor names them. */
+            type: string;
+            /** @description Of a card; empty for other types. */
+            brand: string;
+            /** @description The last four digits of a card; empty for other types. */
+            last4: string;
+            /** @description Month in which a card expires; 0 for other types. */
+            exp_month: number;
+            /** @description Year in which a card expires; 0 for other types. */
+            exp_year: number;
+            /** @description Whether invoices are charged to it. */
+            is_default: boolean;
+        };
+        PaymentSetupSession: {
+            /**
+             * Format: uri
+             * @description Where to send the customer.
+             */
+            url: string;
+        };
+        PrivateCloudOverview: {
+            /** @description Whether the account has hosts of its own. */
+            has_private_hosts: boolean;
+            /** @description The least that can be asked for. */
+            minimums: components["schemas"]["PrivateCloudAmounts"];
+            /** @description The most that can be asked for. */
+            maximums: components["schemas"]["PrivateCloudAmounts"];
+            /** @description Of all zones together. */
+            totals: components["schemas"]["PrivateCloudCapacity"];
+            /** @description Where the account has hosts of its own. */
+            zones: components["schemas"]["PrivateCloudZone"][];
+            /** @description Servers on these hosts, newest first, 500 of them at most. */
+            servers: components["schemas"]["PrivateCloudServer"][];
+            /** @description There are more servers on them. */
+            servers_truncated: boolean;
+            /** @description The request that staff have not decided; null when there is none. */
+            open_request: components["schemas"]["PrivateCloudRequest"] | null;
+            /** @description The newest five. */
+            recent_requests: components["schemas"]["PrivateCloudRequest"][];
+        };
+        PrivateCloudAmounts: {
+            /** @description How many vCPUs servers can have together. */
+            vcpus: number;
+            /** @description In GiB. */
+            memory_gibibytes: number;
+            /** @description Of 10^9 bytes, before any replication. */
+            disk_gigabytes: number;
+        };
+        PrivateCloudCapacity: {
+            /** @description Hosts that only the account uses. */
+            host_count: number;
+            /** @description Logical processors. */
+            logical_cpus: number;
+            /** @description How many vCPUs servers on them can have together. */
+            vcpus: number;
+            /** @description Virtual cores that servers take. */
+            vcpus_used: number;
+            /** @description What servers can have of it; each host keeps some for itself. */
+            memory_mebibytes: number;
+            /** @description Memory in MiB that servers take. */
+            memory_used_mebibytes: number;
+            /** @description Of 10^9 bytes, before any replication. */
+            disk_gigabytes: number;
+            /** @description What disks of servers hold of it. */
+            local_storage_used_gibibytes: number;
+            /** @description How many servers there are. */
+            server_count: number;
+        };
+        PrivateCloudZone: {
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name of the zone for people. */
+            zone_display_name: string;
+            /** @description Name of the region. */
+            region: string;
+            /** @description Name of the region for people. */
+            region_display_name: string;
+            /** @description Hosts that only the account uses. */
+            host_count: number;
+            /** @description Logical processors. */
+            logical_cpus: number;
+            /** @description How many vCPUs servers on them can have together. */
+            vcpus: number;
+            /** @description Virtual cores that servers take. */
+            vcpus_used: number;
+            /** @description What servers can have of it; each host keeps some for itself. */
+            memory_mebibytes: number;
+            /** @description Memory in MiB that servers take. */
+            memory_used_mebibytes: number;
+            /** @description Of 10^9 bytes, before any replication. */
+            disk_gigabytes: number;
+            /** @description What disks of servers hold of it. */
+            local_storage_used_gibibytes: number;
+            /** @description How many servers there are. */
+            server_count: number;
+        };
+        PrivateCloudServer: {
+            /** @description Id. */
+            id: string;
+            /** @description Host name. */
+            hostname: string;
+            /** @description One line of text for people. */
+            title: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name of the plan. */
+            plan: string;
+            /** @description Virtual processor cores. */
+            cores: number;
+            /** @description Memory in MiB. */
+            memory_mebibytes: number;
+            /** @description State. */
+            state: string;
+        };
+        PrivateCloudRequest: {
+            /**
+             * Format: uuid
+             * @description Id.
+             */
+            id: string;
+            /**
+             * @description open waits for staff, in_review is being worked on; the others are final.
+             * @enum {string}
+             */
+            state: "open" | "in_review" | "fulfilled" | "declined" | "withdrawn";
+            /** @description How many vCPUs servers can have together. */
+            vcpus: number;
+            /** @description In GiB. */
+            memory_gibibytes: number;
+            /** @description Of 10^9 bytes, before any replication. */
+            disk_gigabytes: number;
+            /** @description Where; null for anywhere. */
+            region: string | null;
+            /** @description What staff should know. */
+            notes: string;
+            /** @description Why it was declined; null otherwise. */
+            staff_reason: string | null;
+            /** @description Who asked for it. */
+            requested_by_email: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was changed last.
+             */
+            updated_at: string;
+            /** @description When it was fulfilled, declined or withdrawn. */
+            decided_at: string | null;
+        };
+        InitScript: {
+            /**
+             * Format: uuid
+             * @description Id.
+             */
+            id: string;
+            /** @description Name. */
+            name: string;
+            /** @description Text of the script. */
+            content: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was changed last.
+             */
             updated_at: string;
         };
         ServerGroup: {
+            /** @description Id. */
             id: string;
+            /** @description Name of the zone. */
             zone: string | null;
+            /** @description Name of the region. */
             region: string;
+            /** @description Name. */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description What members must not share: a host, a rack or a zone.
+             * @enum {string}
+             */
             spread: "host" | "rack" | "zone";
+            /** @description Whether servers without room apart are refused instead of being put together. */
             strict: boolean;
-            /** @enum {string} */
+            /**
+             * @description How members are kept apart.
+             * @enum {string}
+             */
             policy: "strict" | "soft";
+            /** @description How many members there are. */
             member_count: number;
+            /** @description Ids of the servers in the group. */
             members?: string[];
+            /** @description Members that could not be kept apart from others. */
             unmet_members?: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
         };
         SSHKey: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Id.
+             */
             id: string;
+            /** @description Name. */
             name: string;
+            /** @description Public key in the format of OpenSSH. */
             public_key: string;
+            /** @description SHA-256 fingerprint of the key, as ssh-keygen prints it. */
             fingerprint: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
             created_at: string;
         };
+        Backup: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name of the region. */
+            region: string;
+            /** @description The storage that it is a point of. */
+            origin_storage_id: string;
+            /** @description The backup of another zone that it is a copy of. */
+            copy_of_backup_id: string | null;
+            /** @description One line of text for people. */
+            title: string;
+            /**
+             * @description Whether somebody asked for it, or a schedule did.
+             * @enum {string}
+             */
+            kind: "manual" | "scheduled";
+            /**
+             * @description Only one that is online can be restored.
+             * @enum {string}
+             */
+            state: "creating" | "online" | "error" | "deleting";
+            /** @description 0 until it is online. */
+            size_gibibytes: number;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /** @description When all of it was in its store. */
+            completed_at: string | null;
+            /** @description When it is deleted by itself; null for never. */
+            expires_at: string | null;
+            /**
+             * @description The zone's replicated storage, the region's vault off all hosts, or the zone's single store.
+             * @enum {string}
+             */
+            target?: "ceph" | "vault" | "zone-object-store";
+            /** @description Whether it is stored on the host of its storage, so that losing that host loses both. */
+            same_host?: boolean;
+            /** @description When all of it was last read back. */
+            verified_at?: string | null;
+            /** @description What that found to be missing or wrong. */
+            verification_error?: string | null;
+        };
+        CustomImage: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description One line of text for people. */
+            title: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "online" | "error" | "deleting";
+            /** @description More about the state, for people; may be empty. */
+            state_detail: string;
+            /** @description Least size of a boot storage that is made from it; 0 until it is online. */
+            size_gibibytes: number;
+            /** @description Where it came from. */
+            source: {
+                /**
+                 * @description What kind it is, for programs.
+                 * @enum {string}
+                 */
+                kind: "url" | "storage" | "snapshot" | "backup" | "image";
+                /** @description Where the disk was fetched; null unless that is what it was made from. */
+                url: string | null;
+                /** @description Storage, snapshot, backup or custom image that it is a copy of. */
+                id: string | null;
+            };
+            /** @description As operations name the image: its id. */
+            template_id: string;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        Storage: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name of the region. */
+            region: string;
+            /** @description One line of text for people. */
+            title: string;
+            /** @description Size in GiB. */
+            size_gibibytes: number;
+            /**
+             * @description standard outlives its host where the zone has shared storage; local-nvme lies on the disks of a host.
+             * @enum {string}
+             */
+            tier: "standard" | "local-nvme";
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "online" | "restoring" | "error" | "deleting";
+            /** @description More about the state, for people; may be empty. */
+            state_detail: string;
+            /** @description Id of the server. */
+            server_id: string | null;
+            /** @description Whether its server boots from it. */
+            is_boot: boolean;
+            /** @description The name that every guest gives it: vda for a boot storage. Guests name others by what they find. */
+            device: string | null;
+            /** @description Finds it in the guest: /dev/disk/by-id/virtio-<serial>. */
+            serial: string;
+            /** @description Where it came from. */
+            source: {
+                /**
+                 * @description What kind it is, for programs.
+                 * @enum {string}
+                 */
+                kind: "template" | "backup" | "snapshot" | "storage";
+                /** @description Id. */
+                id: string;
+            } | null;
+            /** @description When backups are made by themselves: five fields as cron has them, in UTC; null for never. */
+            backup_schedule: string | null;
+            /** @description Zone that copies of its backups go to. */
+            backup_copy_zone: string | null;
+            /** @description For how many days backups are kept. */
+            backup_retention_days: number;
+            /** @description How many snapshots there are of it. */
+            snapshot_count: number;
+            /**
+             * @description replicated outlives the host that it is used on; degraded will once the shared storage has made copies that it lacks; single_copy lies on the disks of one host alone.
+             * @enum {string}
+             */
+            durability: "replicated" | "degraded" | "single_copy";
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected: boolean;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        Snapshot: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name of the region. */
+            region: string;
+            /** @description The storage that it is a point of, which is not deleted before it. */
+            storage_id: string;
+            /** @description One line of text for people. */
+            title: string;
+            /**
+             * @description Storages are made from one that is online.
+             * @enum {string}
+             */
+            state: "creating" | "online" | "error" | "deleting";
+            /** @description Size of the storage at that point; 0 until it is online. */
+            size_gibibytes: number;
+            /** @description Room that it alone takes, as measured now and then; null where the host cannot tell. */
+            used_bytes: number | null;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        Network: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name of the region. */
+            region: string;
+            /** @description Name. */
+            name: string;
+            /** @description The IPv4 range of the network. */
+            ipv4_cidr: string;
+            /** @description The /64 that the network has besides; nobody else has it. */
+            ipv6_prefix: string;
+            /** @description Address of the network's router; null while it has none. */
+            gateway_ipv4: string | null;
+            /** @description Whether servers are told their addresses by DHCP. */
+            dhcp_enabled: boolean;
+            /** @description What servers ask for names. */
+            dns_servers: string[];
+            /** @description Router that the operation is about; null otherwise. */
+            router_id: string | null;
+            /** @description Edge that the operation is about; null otherwise. */
+            edge_id: string | null;
+            /** @description How many servers are in the network. */
+            server_count: number;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        LoadBalancerSummary: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Id of the private network. */
+            network_id: string;
+            /** @description Plan of each of its two machines. */
+            plan: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "error" | "deleting";
+            /** @description Whether both of its machines do all that they shall. */
+            is_healthy: boolean;
+            /** @description What is wrong, for people; empty otherwise. */
+            health_detail: string;
+            /** @description Public IPv4 address; null without one. */
+            public_ipv4: string | null;
+            /** @description Always null: no IPv6 address moves between machines yet. */
+            public_ipv6: string | null;
+            /** @description Its address in the network. */
+            private_ipv4: string | null;
+            /** @description Its IPv6 address in the network. */
+            private_ipv6: string | null;
+            /** @description Its machines. */
+            nodes: {
+                /** @description Id. */
+                id: string;
+                /**
+                 * @description Whether it has the addresses.
+                 * @enum {string}
+                 */
+                role: "active" | "standby";
+                /** @description Whether it does all that it shall. */
+                is_healthy: boolean;
+                /** @description Of the configuration that it runs; 0 before the first. */
+                configuration_generation: number;
+            }[];
+            /** @description Rises with every accepted change of frontends and backends. */
+            configuration_generation: number;
+            /** @description Whether both machines run that configuration. */
+            is_configuration_applied: boolean;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected: boolean;
+            /** @description edge:<id> when it is a part of that; null otherwise. */
+            managed_by: string | null;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        LoadBalancer: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Id of the private network. */
+            network_id: string;
+            /** @description Plan of each of its two machines. */
+            plan: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "error" | "deleting";
+            /** @description Whether both of its machines do all that they shall. */
+            is_healthy: boolean;
+            /** @description What is wrong, for people; empty otherwise. */
+            health_detail: string;
+            /** @description Public IPv4 address; null without one. */
+            public_ipv4: string | null;
+            /** @description Always null: no IPv6 address moves between machines yet. */
+            public_ipv6: string | null;
+            /** @description Its address in the network. */
+            private_ipv4: string | null;
+            /** @description Its IPv6 address in the network. */
+            private_ipv6: string | null;
+            /** @description Its machines. */
+            nodes: {
+                /** @description Id. */
+                id: string;
+                /**
+                 * @description Whether it has the addresses.
+                 * @enum {string}
+                 */
+                role: "active" | "standby";
+                /** @description Whether it does all that it shall. */
+                is_healthy: boolean;
+                /** @description Of the configuration that it runs; 0 before the first. */
+                configuration_generation: number;
+            }[];
+            /** @description Rises with every accepted change of frontends and backends. */
+            configuration_generation: number;
+            /** @description Whether both machines run that configuration. */
+            is_configuration_applied: boolean;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected: boolean;
+            /** @description edge:<id> when it is a part of that; null otherwise. */
+            managed_by: string | null;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /** @description Where it listens. */
+            frontends: components["schemas"]["LoadBalancerFrontend"][];
+            /** @description Who gets the traffic. */
+            backends: components["schemas"]["LoadBalancerBackend"][];
+            /** @description Without their keys. */
+            certificates: components["schemas"]["LoadBalancerCertificate"][];
+        };
+        LoadBalancerFrontend: {
+            /** @description Name. */
+            name: string;
+            /** @description Where it listens, on IPv4 and on IPv6; unique among the frontends. */
+            port: number;
+            /**
+             * @description What it reads: connections, requests, or requests in TLS.
+             * @enum {string}
+             */
+            mode: "tcp" | "http" | "https";
+            /** @description Name of the backend that gets the traffic. */
+            backend: string;
+            /** @description Certificates of https; the first where none fits the name that a client asks for. */
+            certificate_ids: string[];
+            /** @description Networks that the token may be used from; from anywhere when empty. */
+            allowed_cidrs: string[];
+            /** @description Whether connections begin with a PROXY header. */
+            inbound_proxy_protocol: boolean;
+            /** @description After how long without traffic a connection is closed. */
+            idle_timeout_seconds: number;
+        };
+        LoadBalancerBackend: {
+            /** @description Name. */
+            name: string;
+            /**
+             * @description Who gets the next connection or request.
+             * @enum {string}
+             */
+            algorithm: "round_robin" | "least_connections" | "source_address";
+            /** @description How members are checked. */
+            health_check: {
+                /**
+                 * @description Whether a member must take connections, or answer requests.
+                 * @enum {string}
+                 */
+                type: "tcp" | "http";
+                /** @description What http asks for. */
+                path: string;
+                /** @description Seconds between two checks. */
+                interval_seconds: number;
+                /** @description How long an answer may take. */
+                timeout_seconds: number;
+                /** @description Successes after which a member is healthy. */
+                rise: number;
+                /** @description Failures after which a member is not healthy. */
+                fall: number;
+                /** @description Statuses of http that a healthy member answers, each one or a range. */
+                expected_statuses: string[];
+            };
+            /**
+             * @description Which PROXY header members get.
+             * @enum {string}
+             */
+            proxy_protocol: "none" | "v1" | "v2";
+            /** @description The cookie that brings a client back to the same member; null without. */
+            sticky_cookie: {
+                /** @description Name. */
+                name: string;
+                /** @description How long the cookie holds. */
+                ttl_seconds: number;
+            } | null;
+            /** @description The members. */
+            members: components["schemas"]["LoadBalancerMember"][];
+        };
+        LoadBalancerMember: {
+            /** @description Id. */
+            id: string;
+            /** @description Name. */
+            name: string;
+            /** @description Where it is reached. */
+            address: string;
+            /** @description Where it answers. */
+            port: number;
+            /** @description Its share of the traffic. With 0 it gets nothing new, and keeps the clients whose cookie names it. */
+            weight: number;
+            /** @description Whether it gets traffic, and is checked. */
+            enabled: boolean;
+            /** @description null: not checked yet. */
+            is_healthy: boolean | null;
+        };
+        LoadBalancerCertificate: {
+            /** @description Id. */
+            id: string;
+            /** @description Name. */
+            name: string;
+            /** @description Names that it is for. */
+            dns_names: string[];
+            /** @description SHA-256 of the certificate. */
+            fingerprint_sha256: string;
+            /**
+             * Format: date-time
+             * @description When it begins to hold.
+             */
+            not_before: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            not_after: string;
+        };
+        Router: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Whether servers of its networks reach the outside through it. */
+            nat_enabled: boolean;
+            /** @description What others see of servers that reach the outside through it. */
+            public_ipv4: string | null;
+            /** @description The networks that it joins, with its addresses there. */
+            networks: {
+                /** @description Id of the private network. */
+                network_id: string;
+                /** @description Address of the router in the network. */
+                ipv4_address: string;
+                /** @description IPv6 address of the router in the network. */
+                ipv6_address: string;
+            }[];
+            /** @description Where else it leads; at most 50. */
+            static_routes: {
+                /** @description The network that the route leads to. */
+                destination: string;
+                /** @description Who takes what is sent there: an address in one of the router's networks. */
+                next_hop: string;
+                /** @description Free text for people. */
+                comment: string;
+            }[];
+            /** @description Whether it does all that it shall. */
+            is_healthy: boolean;
+            /** @description What it does not do, and why; empty when it is healthy. */
+            health_detail: string;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        FloatingIP: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Where it is reached. */
+            address: string;
+            /** @description Server that it leads to; null while it is unassigned. */
+            server_id: string | null;
+            /** @description public: its public address; private:<network_id>: its interface there; null while unassigned. */
+            target: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        EdgeItem: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Id of the private network. */
+            network_id: string;
+            /** @description What the host is for. */
+            roles: ("bastion" | "nat_gateway" | "load_balancer")[];
+            /**
+             * @description Whether each role has a machine of its own (separate), or all of them share one (combined).
+             * @enum {string}
+             */
+            placement: "separate" | "combined";
+            /** @description Name of the plan. */
+            plan: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "error" | "deleting";
+            /** @description Whether it is fit for production. */
+            production_recommended: boolean;
+            /** @description Why it is not; null when it is. */
+            production_recommendation_reason: string | null;
+            /** @description Address to allow-list, point DNS at and SSH to; null before. */
+            public_ipv4: string | null;
+            /** @description For the option of ssh that jumps; null without that role. */
+            bastion_jump_host: string | null;
+            /** @description Whom servers of the network ask for names; null without gateway. */
+            dns64_address: string | null;
+            /** @description The load balancer that has the role; null while a machine of the edge has it. */
+            load_balancer_id: string | null;
+            /** @description How many keys may sign in to its bastion. */
+            ssh_key_count: number;
+            /** @description Rises with every change that its machines follow. */
+            configuration_generation: number;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        Edge: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Id of the private network. */
+            network_id: string;
+            /** @description What the host is for. */
+            roles: ("bastion" | "nat_gateway" | "load_balancer")[];
+            /**
+             * @description Whether each role has a machine of its own (separate), or all of them share one (combined).
+             * @enum {string}
+             */
+            placement: "separate" | "combined";
+            /** @description Name of the plan. */
+            plan: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "error" | "deleting";
+            /** @description Whether it is fit for production. */
+            production_recommended: boolean;
+            /** @description Why it is not; null when it is. */
+            production_recommendation_reason: string | null;
+            /** @description Address to allow-list, point DNS at and SSH to; null before. */
+            public_ipv4: string | null;
+            /** @description For the option of ssh that jumps; null without that role. */
+            bastion_jump_host: string | null;
+            /** @description Whom servers of the network ask for names; null without gateway. */
+            dns64_address: string | null;
+            /** @description The load balancer that has the role; null while a machine of the edge has it. */
+            load_balancer_id: string | null;
+            /** @description How many keys may sign in to its bastion. */
+            ssh_key_count: number;
+            /** @description Rises with every change that its machines follow. */
+            configuration_generation: number;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /** @description The servers that it runs on. */
+            machines: {
+                /** @description Id. */
+                id: string;
+                /** @description Name. */
+                name: string;
+                /** @description What the host is for. */
+                roles: ("bastion" | "nat_gateway" | "load_balancer")[];
+                /** @description State. */
+                state: string;
+                /** @description Whether it does all that it shall. */
+                is_healthy: boolean;
+                /** @description Why it is not healthy, for people; empty when it is. */
+                health_detail: string;
+                /** @description Public IPv4 address; null without one. */
+                public_ipv4: string | null;
+                /** @description IPv6 address; null before it is given or where there is none. */
+                public_ipv6: string | null;
+                /** @description Prefix that is routed to the server; null without one. */
+                public_ipv6_prefix: string | null;
+                /** @description IPv4 address in the network; null while it has none. */
+                private_ipv4: string | null;
+                /** @description IPv6 address in the network; null while it has none. */
+                private_ipv6: string | null;
+            }[];
+            /** @description What its load balancer leads to. */
+            members: {
+                /** @description Id. */
+                id: string;
+                /** @description Name. */
+                name: string;
+                /** @description Port by which it is reached from outside, over IPv4 and IPv6. */
+                frontend_port: number;
+                /** @description Where it is reached. */
+                address: string;
+                /** @description Port on which the member listens. */
+                port: number;
+                /** @description Share of the traffic. */
+                weight: number;
+                /** @description Whether it is switched on. */
+                enabled: boolean;
+            }[];
+        };
         MCPResponse: {
-            /** @constant */
+            /**
+             * @description Version of JSON-RPC.
+             * @constant
+             */
             jsonrpc: "2.0";
+            /** @description Id of the message that this answers; null where it could not be read. */
             id: string | number | null;
+            /** @description Result of the method. */
             result?: {
                 [key: string]: unknown;
             };
+            /** @description Why there is no result. */
             error?: {
+                /** @description Code of the error, as JSON-RPC and MCP define it. */
                 code: number;
+                /** @description What happened, for people. */
                 message: string;
+                /** @description More about it, for programs. */
                 data?: {
                     [key: string]: unknown;
                 };
@@ -2410,10 +5802,14 @@ export interface components {
             };
         };
         MigrationPolicyBodyOutput: {
-            /** @enum {string} */
+            /**
+             * @description How patient a live migration is with a busy guest.
+             * @enum {string}
+             */
             migration_policy: "default" | "relaxed" | "strict";
         };
         MetadataSettingOutput: {
+            /** @description Whether it is switched on. */
             enabled: boolean;
         };
     };
@@ -2699,11 +6095,34 @@ export interface components {
 export type SecondFactorLoginRequest = components['schemas']['SecondFactorLoginRequest'];
 export type SecondFactorProof = components['schemas']['SecondFactorProof'];
 export type CreateServer = components['schemas']['CreateServer'];
+export type AttachNetwork = components['schemas']['AttachNetwork'];
+export type FirewallInput = components['schemas']['FirewallInput'];
+export type FirewallRuleInput = components['schemas']['FirewallRuleInput'];
 export type RebuildServer = components['schemas']['RebuildServer'];
 export type ChangePlan = components['schemas']['ChangePlan'];
 export type MigrationPolicyBody = components['schemas']['MigrationPolicyBody'];
 export type MetadataSetting = components['schemas']['MetadataSetting'];
 export type CreateServerGroupRequest = components['schemas']['CreateServerGroupRequest'];
+export type CreateBackup = components['schemas']['CreateBackup'];
+export type CreateCustomImage = components['schemas']['CreateCustomImage'];
+export type CreateStorage = components['schemas']['CreateStorage'];
+export type UpdateStorage = components['schemas']['UpdateStorage'];
+export type CreateSnapshot = components['schemas']['CreateSnapshot'];
+export type CreateNetwork = components['schemas']['CreateNetwork'];
+export type UpdateNetwork = components['schemas']['UpdateNetwork'];
+export type CreateLoadBalancer = components['schemas']['CreateLoadBalancer'];
+export type LoadBalancerFrontendInput = components['schemas']['LoadBalancerFrontendInput'];
+export type LoadBalancerBackendInput = components['schemas']['LoadBalancerBackendInput'];
+export type LoadBalancerMemberInput = components['schemas']['LoadBalancerMemberInput'];
+export type UpdateLoadBalancer = components['schemas']['UpdateLoadBalancer'];
+export type SetLoadBalancerConfiguration = components['schemas']['SetLoadBalancerConfiguration'];
+export type UpdateLoadBalancerMember = components['schemas']['UpdateLoadBalancerMember'];
+export type AddLoadBalancerCertificate = components['schemas']['AddLoadBalancerCertificate'];
+export type CreateRouter = components['schemas']['CreateRouter'];
+export type UpdateRouter = components['schemas']['UpdateRouter'];
+export type CreateEdge = components['schemas']['CreateEdge'];
+export type EdgeMemberInput = components['schemas']['EdgeMemberInput'];
+export type UpdateEdge = components['schemas']['UpdateEdge'];
 export type MCPMessage = components['schemas']['MCPMessage'];
 export type Problem = components['schemas']['Problem'];
 export type MailSent = components['schemas']['MailSent'];
@@ -2733,6 +6152,7 @@ export type SwitchableAccount = components['schemas']['SwitchableAccount'];
 export type Credit = components['schemas']['Credit'];
 export type CouponOutcome = components['schemas']['CouponOutcome'];
 export type SupportConsent = components['schemas']['SupportConsent'];
+export type Account = components['schemas']['Account'];
 export type ApiToken = components['schemas']['ApiToken'];
 export type Quota = components['schemas']['Quota'];
 export type AuditEntry = components['schemas']['AuditEntry'];
@@ -2746,12 +6166,45 @@ export type Operation = components['schemas']['Operation'];
 export type MigrationProgress = components['schemas']['MigrationProgress'];
 export type OperationEnvelope = components['schemas']['OperationEnvelope'];
 export type HAPolicyResult = components['schemas']['HAPolicyResult'];
+export type Firewall = components['schemas']['Firewall'];
+export type FirewallRule = components['schemas']['FirewallRule'];
+export type Interface = components['schemas']['Interface'];
+export type ConsoleStream = components['schemas']['ConsoleStream'];
 export type MetricsSeries = components['schemas']['MetricsSeries'];
 export type MetricsPoint = components['schemas']['MetricsPoint'];
 export type NetworkTransfer = components['schemas']['NetworkTransfer'];
+export type UsageSummary = components['schemas']['UsageSummary'];
+export type BillingLogEntry = components['schemas']['BillingLogEntry'];
+export type Invoice = components['schemas']['Invoice'];
+export type InvoiceLine = components['schemas']['InvoiceLine'];
+export type PaymentConfiguration = components['schemas']['PaymentConfiguration'];
+export type AccountStanding = components['schemas']['AccountStanding'];
+export type PaymentMethod = components['schemas']['PaymentMethod'];
+export type PaymentSetupSession = components['schemas']['PaymentSetupSession'];
+export type PrivateCloudOverview = components['schemas']['PrivateCloudOverview'];
+export type PrivateCloudAmounts = components['schemas']['PrivateCloudAmounts'];
+export type PrivateCloudCapacity = components['schemas']['PrivateCloudCapacity'];
+export type PrivateCloudZone = components['schemas']['PrivateCloudZone'];
+export type PrivateCloudServer = components['schemas']['PrivateCloudServer'];
+export type PrivateCloudRequest = components['schemas']['PrivateCloudRequest'];
 export type InitScript = components['schemas']['InitScript'];
 export type ServerGroup = components['schemas']['ServerGroup'];
 export type SSHKey = components['schemas']['SSHKey'];
+export type Backup = components['schemas']['Backup'];
+export type CustomImage = components['schemas']['CustomImage'];
+export type Storage = components['schemas']['Storage'];
+export type Snapshot = components['schemas']['Snapshot'];
+export type Network = components['schemas']['Network'];
+export type LoadBalancerSummary = components['schemas']['LoadBalancerSummary'];
+export type LoadBalancer = components['schemas']['LoadBalancer'];
+export type LoadBalancerFrontend = components['schemas']['LoadBalancerFrontend'];
+export type LoadBalancerBackend = components['schemas']['LoadBalancerBackend'];
+export type LoadBalancerMember = components['schemas']['LoadBalancerMember'];
+export type LoadBalancerCertificate = components['schemas']['LoadBalancerCertificate'];
+export type Router = components['schemas']['Router'];
+export type FloatingIP = components['schemas']['FloatingIP'];
+export type EdgeItem = components['schemas']['EdgeItem'];
+export type Edge = components['schemas']['Edge'];
 export type MCPResponse = components['schemas']['MCPResponse'];
 export type MigrationPolicyBodyOutput = components['schemas']['MigrationPolicyBodyOutput'];
 export type MetadataSettingOutput = components['schemas']['MetadataSettingOutput'];
@@ -2779,11 +6232,24 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Ada",
+                 *       "email": "ada@example.com",
+                 *       "password": "a long walk on the beach",
+                 *       "account_name": "Example"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Name. */
                     name: string;
+                    /** @description Email address. */
                     email: string;
+                    /** @description Password. */
                     password: string;
+                    /** @description Name of the account. */
                     account_name?: string;
+                    /** @description Coupon to redeem with the new account. */
                     coupon_code?: string;
                 };
             };
@@ -2817,10 +6283,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com",
+                 *       "password": "a long walk on the beach"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Email address. */
                     email: string;
+                    /** @description Password. */
                     password: string;
-                    /** @default false */
+                    /**
+                     * @description Ends the other sessions of the user.
+                     * @default false
+                     */
                     end_other_sessions?: boolean;
                 };
             };
@@ -2865,7 +6342,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** Format: uri */
+                        /**
+                         * Format: uri
+                         * @description Where to go to sign out at the identity provider as well; null when nothing is to be done there.
+                         */
                         logout_url: string;
                     };
                 };
@@ -2954,7 +6434,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "token": "the-token-of-the-mail"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Token from the address in the mail. */
                     token: string;
                 };
             };
@@ -2969,6 +6455,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Email address. */
                         email: string;
                     };
                 };
@@ -2991,7 +6478,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Email address. */
                     email: string;
                 };
             };
@@ -3025,8 +6518,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "token": "the-token-of-the-mail",
+                 *       "password": "a long walk on the beach"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Token from the address in the mail. */
                     token: string;
+                    /** @description Password. */
                     password: string;
                 };
             };
@@ -3058,10 +6559,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "current_password": "an old walk in the rain",
+                 *       "password": "a long walk on the beach",
+                 *       "code": "123456"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Password until now. */
                     current_password: string;
+                    /** @description Password. */
                     password: string;
+                    /** @description Code of the authenticator, of six digits. */
                     code?: string;
+                    /** @description One of the recovery codes, instead of a code. */
                     recovery_code?: string;
                 };
             };
@@ -3105,7 +6617,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Session"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -3123,6 +6637,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -3156,6 +6671,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "challenge": "the-challenge-of-the-login",
+                 *       "code": "123456"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecondFactorLoginRequest"];
             };
         };
@@ -3191,7 +6712,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "challenge": "the-challenge-of-the-login"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Names the sign-in that waits for its second step. */
                     challenge: string;
                 };
             };
@@ -3228,6 +6755,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "challenge": "the-challenge-of-the-login",
+                 *       "code": "123456"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecondFactorLoginRequest"];
             };
         };
@@ -3291,7 +6824,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "required": true
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Whether members need a second factor. */
                     required: boolean;
                 };
             };
@@ -3328,6 +6867,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "123456"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecondFactorProof"];
             };
         };
@@ -3393,6 +6937,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "123456"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecondFactorProof"];
             };
         };
@@ -3427,7 +6976,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "123456"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Code of the authenticator, of six digits. */
                     code: string;
                 };
             };
@@ -3484,10 +7039,15 @@ export interface operations {
     start_identity_provider_login: {
         parameters: {
             query?: {
+                /** @description Where to go after signing in: a path of this service. */
                 return_to?: string;
+                /** @description Passed on to the identity provider: none, login or select_account. */
                 prompt?: "none" | "login";
+                /** @description Coupon to redeem with the new account. */
                 coupon?: string;
+                /** @description Address (issuer) of the identity provider. */
                 provider?: string;
+                /** @description Connection of the identity provider to sign in with. */
                 connection?: string;
             };
             header?: never;
@@ -3515,10 +7075,15 @@ export interface operations {
     start_identity_provider_signup: {
         parameters: {
             query?: {
+                /** @description Where to go after signing in: a path of this service. */
                 return_to?: string;
+                /** @description Passed on to the identity provider: none, login or select_account. */
                 prompt?: "none" | "login";
+                /** @description Coupon to redeem with the new account. */
                 coupon?: string;
+                /** @description Address (issuer) of the identity provider. */
                 provider?: string;
+                /** @description Connection of the identity provider to sign in with. */
                 connection?: string;
             };
             header?: never;
@@ -3546,10 +7111,15 @@ export interface operations {
     finish_identity_provider_login: {
         parameters: {
             query?: {
+                /** @description Address (issuer) of the identity provider. */
                 provider?: string;
+                /** @description Names the sign-in that was begun. */
                 state?: string;
+                /** @description Authorization code from the identity provider. */
                 code?: string;
+                /** @description Error of the identity provider. */
                 error?: string;
+                /** @description Error of the identity provider, for people. */
                 error_description?: string;
             };
             header?: never;
@@ -3577,14 +7147,20 @@ export interface operations {
     finish_identity_provider_login_at_provider: {
         parameters: {
             query?: {
+                /** @description Address (issuer) of the identity provider. */
                 provider?: string;
+                /** @description Names the sign-in that was begun. */
                 state?: string;
+                /** @description Authorization code from the identity provider. */
                 code?: string;
+                /** @description Error of the identity provider. */
                 error?: string;
+                /** @description Error of the identity provider, for people. */
                 error_description?: string;
             };
             header?: never;
             path: {
+                /** @description Address (issuer) of the identity provider. */
                 provider: string;
             };
             cookie?: never;
@@ -3612,6 +7188,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -3655,7 +7232,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Member"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -3673,6 +7252,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the user. */
                 user_id: string;
             };
             cookie?: never;
@@ -3702,14 +7282,23 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the user. */
                 user_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "role": "member"
+                 *     }
+                 */
                 "application/json": {
-                    /** @enum {string} */
+                    /**
+                     * @description Role in the account.
+                     * @enum {string}
+                     */
                     role: "admin" | "member" | "viewer";
                 };
             };
@@ -3724,6 +7313,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The member. */
                         member: components["schemas"]["Member"];
                     };
                 };
@@ -3758,7 +7348,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Invitation"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -3780,9 +7372,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "grace@example.com",
+                 *       "role": "member"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Email address. */
                     email: string;
-                    /** @enum {string} */
+                    /**
+                     * @description Role in the account.
+                     * @enum {string}
+                     */
                     role: "admin" | "member" | "viewer";
                 };
             };
@@ -3797,6 +7399,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The invitation. */
                         invitation: components["schemas"]["Invitation"];
                     };
                 };
@@ -3819,6 +7422,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -3834,6 +7438,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The invitation. */
                         invitation: components["schemas"]["Invitation"];
                     };
                 };
@@ -3854,6 +7459,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -3882,6 +7488,7 @@ export interface operations {
     look_up_invitation: {
         parameters: {
             query: {
+                /** @description Token from the address in the mail. */
                 invitation: string;
             };
             header?: never;
@@ -3899,11 +7506,19 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Email address. */
                         email: string;
-                        /** @enum {string} */
+                        /**
+                         * @description Role in the account.
+                         * @enum {string}
+                         */
                         role: "admin" | "member" | "viewer";
+                        /** @description Name of the account. */
                         account_name: string;
-                        /** Format: date-time */
+                        /**
+                         * Format: date-time
+                         * @description When it ends; null when it does not.
+                         */
                         expires_at: string;
                     };
                 };
@@ -3924,8 +7539,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "invitation": "the-token-of-the-mail",
+                 *       "password": "a long walk on the beach"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Token from the address in the mail. */
                     invitation: string;
+                    /** @description Password. */
                     password: string;
                 };
             };
@@ -4000,8 +7623,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "organisation_id": "01a1ff50-8add-720c-b721-970d86569b22"
+                 *     }
+                 */
                 "application/json": {
-                    /** Format: uuid */
+                    /**
+                     * Format: uuid
+                     * @description Id of the organisation at the identity provider.
+                     */
                     organisation_id: string;
                 };
             };
@@ -4016,6 +7647,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The link between account and organisation; null when there is none. */
                         link: components["schemas"]["OrganisationLink"];
                     };
                 };
@@ -4069,10 +7701,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "account_id": "01a1ff50-8add-720c-b721-970d86569b22"
+                 *     }
+                 */
                 "application/json": {
-                    /** Format: uuid */
+                    /**
+                     * Format: uuid
+                     * @description Id of the account.
+                     */
                     account_id?: string;
-                    /** Format: uuid */
+                    /**
+                     * Format: uuid
+                     * @description Id of the organisation at the identity provider.
+                     */
                     organisation_id?: string;
                 };
             };
@@ -4087,6 +7730,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The account. */
                         account: components["schemas"]["SwitchableAccount"];
                     };
                 };
@@ -4116,7 +7760,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "WELCOME"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Code of the coupon. */
                     code: string;
                 };
             };
@@ -4131,6 +7781,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The credit. */
                         credit: components["schemas"]["Credit"];
                     };
                 };
@@ -4149,7 +7800,9 @@ export interface operations {
     list_credits: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
+                /** @description How many items the page has at most. */
                 limit?: number;
             };
             header?: never;
@@ -4167,9 +7820,13 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Credit"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
+                        /** @description Credit that can be used now, in cents. */
                         balance_cents: number;
+                        /** @description What became of coupons that were redeemed. */
                         coupon_outcomes: components["schemas"]["CouponOutcome"][];
                     };
                 };
@@ -4200,7 +7857,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["SupportConsent"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -4222,11 +7881,25 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "mode": "read_only",
+                 *       "expires_in_hours": 24,
+                 *       "reference": "Ticket 1024"
+                 *     }
+                 */
                 "application/json": {
-                    /** @enum {string} */
+                    /**
+                     * @description What the session may do.
+                     * @enum {string}
+                     */
                     mode: "read_only" | "elevated";
-                    /** @default 24 */
+                    /**
+                     * @description Hours until it ends.
+                     * @default 24
+                     */
                     expires_in_hours?: number;
+                    /** @description What the consent is about, such as the number of a ticket. */
                     reference?: string | null;
                 };
             };
@@ -4241,6 +7914,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The consent. */
                         support_consent: components["schemas"]["SupportConsent"];
                     };
                 };
@@ -4261,6 +7935,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -4295,7 +7970,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "the-code-of-the-handoff"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Code from the address of the handoff. */
                     code: string;
                 };
             };
@@ -4310,10 +7991,16 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Where to go next. */
                         redirect: string;
+                        /** @description The user. */
                         user: components["schemas"]["User"];
+                        /** @description The support session that this is; null for sessions of users. */
                         impersonation: components["schemas"]["Impersonation"];
-                        /** Format: date-time */
+                        /**
+                         * Format: date-time
+                         * @description When it ends; null when it does not.
+                         */
                         expires_at: string;
                     };
                 };
@@ -4345,6 +8032,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Where to go next. */
                         redirect: string;
                     };
                 };
@@ -4358,10 +8046,43 @@ export interface operations {
             default: components["responses"]["Refused"];
         };
     };
+    get_account: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The account. */
+                        account: components["schemas"]["Account"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
     list_api_tokens: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
+                /** @description How many items the page has at most. */
                 limit?: number;
             };
             header?: never;
@@ -4379,7 +8100,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["ApiToken"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4401,11 +8124,26 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "laptop",
+                 *       "scope": "read_write",
+                 *       "allowed_cidrs": [
+                 *         "192.0.2.0/24"
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Name. */
                     name: string;
+                    /** @description What it may be used for. */
                     scope: ("read" | "read_write") | ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
+                    /** @description When it ends; null when it does not. */
                     expires_at?: string | null;
-                    /** @default [] */
+                    /**
+                     * @description Networks that the token may be used from; from anywhere when empty.
+                     * @default []
+                     */
                     allowed_cidrs?: (string)[];
                 };
             };
@@ -4420,7 +8158,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The token without its secret. */
                         api_token: components["schemas"]["ApiToken"];
+                        /** @description The token. It is shown only here. */
                         token: string;
                     };
                 };
@@ -4442,6 +8182,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -4466,6 +8207,32 @@ export interface operations {
             default: components["responses"]["Refused"];
         };
     };
+    revoke_own_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body. */
+            204: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
     list_account_quotas: {
         parameters: {
             query?: never;
@@ -4484,7 +8251,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Quota"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -4500,6 +8269,7 @@ export interface operations {
     list_audit_entries: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
             };
             header?: never;
@@ -4517,7 +8287,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["AuditEntry"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4533,7 +8305,9 @@ export interface operations {
     export_audit_entries: {
         parameters: {
             query?: {
+                /** @description Only entries after this sequence number. */
                 after?: number;
+                /** @description How many items the page has at most. */
                 limit?: number;
             };
             header?: never;
@@ -4607,7 +8381,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Region"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -4623,6 +8399,7 @@ export interface operations {
     list_zones: {
         parameters: {
             query?: {
+                /** @description Name of the region. */
                 region?: string;
             };
             header?: never;
@@ -4640,7 +8417,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Zone"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -4671,7 +8450,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Plan"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -4687,8 +8468,11 @@ export interface operations {
     list_templates: {
         parameters: {
             query?: {
+                /** @description Name of the zone. */
                 zone?: string;
+                /** @description Family of the operating system. */
                 os_family?: string;
+                /** @description Also templates that newer ones replace. */
                 include_deprecated?: "true" | "false";
             };
             header?: never;
@@ -4706,7 +8490,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Template"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: null;
                     };
                 };
@@ -4724,6 +8510,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name. */
                 name: string;
             };
             cookie?: never;
@@ -4739,6 +8526,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The template. */
                         template: components["schemas"]["Template"];
                     };
                 };
@@ -4755,10 +8543,13 @@ export interface operations {
     list_servers: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
+                /** @description How many items the page has at most. */
                 limit?: number;
                 /** @description key=value; may be given more than once. */
                 label?: string[];
+                /** @description Host name. */
                 hostname?: string;
             };
             header?: never;
@@ -4776,7 +8567,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Server"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4801,6 +8594,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "hostname": "web",
+                 *       "plan": "tiny",
+                 *       "template": "tiny-linux",
+                 *       "labels": {
+                 *         "tier": "front"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["CreateServer"];
             };
         };
@@ -4814,7 +8618,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The server. */
                         server: components["schemas"]["Server"];
+                        /** @description The operation that was started. */
                         operation: components["schemas"]["Operation"];
                     };
                 };
@@ -4839,6 +8645,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -4854,6 +8661,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The server. */
                         server: components["schemas"]["Server"];
                     };
                 };
@@ -4870,10 +8678,12 @@ export interface operations {
     delete_server: {
         parameters: {
             query?: {
+                /** @description Whether storages go with the server; the boot storage always does. */
                 delete_storages?: "true" | "false";
             };
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -4906,17 +8716,30 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "title": "The first",
+                 *       "labels": {
+                 *         "tier": "front"
+                 *       },
+                 *       "is_protected": true
+                 *     }
+                 */
                 "application/json": {
+                    /** @description One line of text for people. */
                     title?: string;
+                    /** @description Keys with values, to find it by; at most 64. */
                     labels?: {
                         [key: string]: string;
                     };
+                    /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
                     is_protected?: boolean;
                 };
             };
@@ -4931,6 +8754,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The server. */
                         server: components["schemas"]["Server"];
                     };
                 };
@@ -4955,6 +8779,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -4991,12 +8816,20 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "stop_type": "soft",
+                 *       "timeout_seconds": 60,
+                 *       "timeout_action": "hard"
+                 *     }
+                 */
                 "application/json": {
                     /**
                      * @description soft asks the guest to shut down, hard cuts the power.
@@ -5004,7 +8837,10 @@ export interface operations {
                      * @enum {string}
                      */
                     stop_type?: "soft" | "hard";
-                    /** @default 60 */
+                    /**
+                     * @description Seconds that the guest is given to shut down.
+                     * @default 60
+                     */
                     timeout_seconds?: number;
                     /**
                      * @description What happens when the guest has not shut down in time.
@@ -5047,12 +8883,20 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "stop_type": "soft",
+                 *       "timeout_seconds": 60,
+                 *       "timeout_action": "fail"
+                 *     }
+                 */
                 "application/json": {
                     /**
                      * @description soft asks the guest to shut down, hard cuts the power.
@@ -5060,7 +8904,10 @@ export interface operations {
                      * @enum {string}
                      */
                     stop_type?: "soft" | "hard";
-                    /** @default 60 */
+                    /**
+                     * @description Seconds that the guest is given to shut down.
+                     * @default 60
+                     */
                     timeout_seconds?: number;
                     /**
                      * @description What happens when the guest has not shut down in time.
@@ -5103,6 +8950,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5139,12 +8987,19 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "template": "tiny-linux",
+                 *       "stop": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["RebuildServer"];
             };
         };
@@ -5181,12 +9036,20 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "plan": "small",
+                 *       "grow_storage": true,
+                 *       "start": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["ChangePlan"];
             };
         };
@@ -5225,6 +9088,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5267,14 +9131,23 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ha_policy": "restart"
+                 *     }
+                 */
                 "application/json": {
-                    /** @enum {string} */
+                    /**
+                     * @description Whether the server is restarted elsewhere when its host is lost.
+                     * @enum {string}
+                     */
                     ha_policy: "restart" | "none";
                 };
             };
@@ -5308,12 +9181,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "migration_policy": "default"
+                 *     }
+                 */
                 "application/json": components["schemas"]["MigrationPolicyBody"];
             };
         };
@@ -5346,6 +9225,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5377,12 +9257,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "enabled": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["MetadataSetting"];
             };
         };
@@ -5396,7 +9282,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Whether it is switched on. */
                         enabled: boolean;
+                        /** @description The operation that was started. */
                         operation: components["schemas"]["Operation"];
                     };
                 };
@@ -5413,21 +9301,265 @@ export interface operations {
             default: components["responses"]["Refused"];
         };
     };
-    send_server_console_input: {
+    get_server_firewall: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Firewall of the server. */
+                        firewall: components["schemas"]["Firewall"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    set_server_firewall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "enabled": true,
+                 *       "default_inbound": "drop",
+                 *       "rules": [
+                 *         {
+                 *           "direction": "in",
+                 *           "action": "accept",
+                 *           "protocol": "tcp",
+                 *           "port_start": 22,
+                 *           "remote_cidrs": [
+                 *             "192.0.2.0/24"
+                 *           ]
+                 *         },
+                 *         {
+                 *           "direction": "in",
+                 *           "action": "accept",
+                 *           "protocol": "tcp",
+                 *           "port_start": 443,
+                 *           "comment": "the web"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["FirewallInput"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Firewall of the server. */
+                        firewall: components["schemas"]["Firewall"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_server_interfaces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Interface"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    attach_server_network: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "network_id": "01a1ff50-8add-720c-b721-970d86569b22",
+                 *       "ipv4_address": "10.1.0.10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AttachNetwork"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The interface of the server. */
+                        interface: components["schemas"]["Interface"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    detach_server_network: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description A private interface of the server. */
+                interface_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    send_server_console_input: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "session_id": "4c6df6c2-5d0b-4f3e-9a52-0f6f4a3c9d11",
+                 *       "data": "aG9zdG5hbWUK"
+                 *     }
+                 */
                 "application/json": {
-                    /** Format: uuid */
+                    /**
+                     * Format: uuid
+                     * @description Id that the client made for this use of the console.
+                     */
                     session_id: string;
-                    /** Format: base64 */
+                    /**
+                     * Format: base64
+                     * @description Bytes to type, in base64; at most 4096 of them.
+                     */
                     data: string;
                 };
             };
@@ -5460,6 +9592,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5474,7 +9607,68 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["ConsoleStream"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    read_server_console: {
+        parameters: {
+            query?: {
+                /** @description position of an earlier answer: only what came after it. */
+                since?: string;
+                /** @description Wait until this text appears. */
+                wait_for?: string;
+                /** @description Seconds to wait for the text, or for anything new; by default what is there is answered. */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What was read. */
+                        console: {
+                            /** @description What the guest has written. */
+                            text: string;
+                            /** @description Where the text ends: since of the next call. */
+                            position: string;
+                            /** @description Whether the text that was waited for is in it; true when none was. */
+                            is_found: boolean;
+                            /** @description Whether more comes after it already. */
+                            has_more: boolean;
+                            /** @description Whether something before the text is no longer there. */
+                            is_incomplete: boolean;
+                            /** @description Whether the console of a running guest is attached. */
+                            connected: boolean;
+                            /**
+                             * @description State of the server.
+                             * @enum {string}
+                             */
+                            server_state: "creating" | "starting" | "started" | "stopping" | "stopped" | "deleting" | "error";
+                        };
+                    };
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -5495,6 +9689,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5552,10 +9747,40 @@ export interface operations {
             default: components["responses"]["Refused"];
         };
     };
-    list_init_scripts: {
+    get_usage_summary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageSummary"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_billing_log: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
+                /** @description How many items the page has at most. */
                 limit?: number;
             };
             header?: never;
@@ -5573,7 +9798,459 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["BillingLogEntry"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_invoices: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Invoice"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_payment_configuration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentConfiguration"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_payment_methods: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["PaymentMethod"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    remove_payment_method: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of the payment method. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body. */
+            204: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    set_default_payment_method: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Of the payment method. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body. */
+            204: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_payment_setup_session: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentSetupSession"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    receive_payment_event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "evt_1",
+                 *       "type": "invoice.paid"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Id. */
+                    id: string;
+                    /** @description Type of the resource. */
+                    type: string;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_private_cloud: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrivateCloudOverview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_private_cloud_requests: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["PrivateCloudRequest"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_private_cloud_request: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "vcpus": 64,
+                 *       "memory_gibibytes": 256,
+                 *       "disk_gigabytes": 4000,
+                 *       "region": "eu-1",
+                 *       "notes": "By next month."
+                 *     }
+                 */
+                "application/json": {
+                    /** @description At least. */
+                    vcpus: number;
+                    /** @description At least. */
+                    memory_gibibytes: number;
+                    /** @description At least, of 10^9 bytes and before any replication. */
+                    disk_gigabytes: number;
+                    /** @description Where; anywhere without it. */
+                    region?: string | null;
+                    /** @description What staff should know. */
+                    notes?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The request as it is now. */
+                        request: components["schemas"]["PrivateCloudRequest"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    cancel_private_cloud_request: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The request as it is now. */
+                        request: components["schemas"]["PrivateCloudRequest"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_init_scripts: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["InitScript"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -5598,6 +10275,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "first-boot",
+                 *       "content": "#!/bin/sh\necho hello > /etc/motd\n"
+                 *     }
+                 */
                 "application/json": {
                     /** @description Unique in the account. */
                     name: string;
@@ -5616,6 +10299,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The init script. */
                         init_script: components["schemas"]["InitScript"];
                     };
                 };
@@ -5637,6 +10321,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5652,6 +10337,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The init script. */
                         init_script: components["schemas"]["InitScript"];
                     };
                 };
@@ -5670,6 +10356,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5699,6 +10386,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5723,6 +10411,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The init script. */
                         init_script: components["schemas"]["InitScript"];
                     };
                 };
@@ -5742,7 +10431,9 @@ export interface operations {
     list_server_groups: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
+                /** @description How many items the page has at most. */
                 limit?: number;
             };
             header?: never;
@@ -5760,7 +10451,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["ServerGroup"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -5785,6 +10478,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "web",
+                 *       "zone": "eu-1a",
+                 *       "spread": "host",
+                 *       "strict": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["CreateServerGroupRequest"];
             };
         };
@@ -5798,6 +10499,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The server group. */
                         server_group: components["schemas"]["ServerGroup"];
                     };
                 };
@@ -5819,6 +10521,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5834,6 +10537,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The server group. */
                         server_group: components["schemas"]["ServerGroup"];
                     };
                 };
@@ -5852,6 +10556,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -5882,13 +10587,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "front"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Name. */
                     name: string;
                 };
             };
@@ -5903,6 +10615,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The server group. */
                         server_group: components["schemas"]["ServerGroup"];
                     };
                 };
@@ -5922,7 +10635,9 @@ export interface operations {
     list_ssh_keys: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
+                /** @description How many items the page has at most. */
                 limit?: number;
             };
             header?: never;
@@ -5940,7 +10655,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["SSHKey"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -5965,8 +10682,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "laptop",
+                 *       "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Name. */
                     name: string;
+                    /** @description Public key in the format of OpenSSH. */
                     public_key: string;
                 };
             };
@@ -5981,6 +10706,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The SSH key. */
                         ssh_key: components["schemas"]["SSHKey"];
                     };
                 };
@@ -6002,6 +10728,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -6017,6 +10744,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The SSH key. */
                         ssh_key: components["schemas"]["SSHKey"];
                     };
                 };
@@ -6035,6 +10763,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -6059,13 +10788,2574 @@ export interface operations {
             default: components["responses"]["Refused"];
         };
     };
+    create_backup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateBackup"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The backup, which is being made. */
+                        backup: components["schemas"]["Backup"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_backups: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+                /** @description Storage that the operation is about; null otherwise. */
+                storage_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Backup"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The backup. */
+                        backup: components["schemas"]["Backup"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    restore_backup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Restore it although it did not verify.
+                     * @default false
+                     */
+                    force?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    verify_backup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_custom_images: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["CustomImage"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_custom_image: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "title": "Mine",
+                 *       "source_url": "https://images.example.com/disk.qcow2",
+                 *       "checksum_sha256": "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateCustomImage"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The custom image. */
+                        custom_image: components["schemas"]["CustomImage"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_custom_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The custom image. */
+                        custom_image: components["schemas"]["CustomImage"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_custom_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_custom_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description One line of text for people. */
+                    title?: string;
+                    /** @description Keys with values, to find it by; at most 64. */
+                    labels?: {
+                        [key: string]: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The custom image. */
+                        custom_image: components["schemas"]["CustomImage"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    copy_custom_image: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1b"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Another zone than that of the image. */
+                    zone: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The custom image. */
+                        custom_image: components["schemas"]["CustomImage"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_storages: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+                /** @description Name of the zone. */
+                zone?: string;
+                /** @description Id of the server. */
+                server_id?: string;
+                /** @description key=value; may be given more than once. */
+                label?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Storage"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_storage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "size_gibibytes": 10,
+                 *       "title": "Data"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateStorage"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The storage. */
+                        storage: components["schemas"]["Storage"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The storage. */
+                        storage: components["schemas"]["Storage"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["UpdateStorage"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The storage. */
+                        storage: components["schemas"]["Storage"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    attach_storage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "server_id": "01a1ff50-8add-720c-b721-970d86569b22"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Id of the server. */
+                    server_id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    detach_storage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Whether the disk is taken from a guest that does not release it.
+                     * @default false
+                     */
+                    force?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    resize_storage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "size_gibibytes": 20
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Size in GiB. */
+                    size_gibibytes: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_snapshot: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateSnapshot"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The snapshot, which is being taken. */
+                        snapshot: components["schemas"]["Snapshot"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_snapshots: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+                /** @description Storage that the operation is about; null otherwise. */
+                storage_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Snapshot"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_snapshot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The snapshot. */
+                        snapshot: components["schemas"]["Snapshot"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_snapshot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_networks: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+                /** @description Name of the zone. */
+                zone?: string;
+                /** @description key=value; may be given more than once. */
+                label?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Network"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_network: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "name": "back",
+                 *       "ipv4_cidr": "10.1.0.0/24"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateNetwork"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The private network. */
+                        network: components["schemas"]["Network"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_network: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The private network. */
+                        network: components["schemas"]["Network"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_network: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_network: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "dns_servers": [
+                 *         "10.1.0.53"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateNetwork"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The private network. */
+                        network: components["schemas"]["Network"];
+                    };
+                };
+            };
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The private network. */
+                        network: components["schemas"]["Network"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_load_balancers: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+                /** @description Name of the zone. */
+                zone?: string;
+                /** @description key=value; may be given more than once. */
+                label?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["LoadBalancerSummary"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_load_balancer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "name": "web",
+                 *       "network_id": "01a1ff50-8add-720c-b721-970d86569b30",
+                 *       "frontends": [
+                 *         {
+                 *           "name": "web",
+                 *           "port": 80,
+                 *           "mode": "http",
+                 *           "backend": "web"
+                 *         }
+                 *       ],
+                 *       "backends": [
+                 *         {
+                 *           "name": "web",
+                 *           "members": [
+                 *             {
+                 *               "name": "one",
+                 *               "address": "10.1.0.10",
+                 *               "port": 8080
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLoadBalancer"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The load balancer. */
+                        load_balancer: components["schemas"]["LoadBalancer"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_load_balancer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The load balancer. */
+                        load_balancer: components["schemas"]["LoadBalancer"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_load_balancer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_load_balancer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "is_protected": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateLoadBalancer"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The load balancer. */
+                        load_balancer: components["schemas"]["LoadBalancer"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    set_load_balancer_configuration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "frontends": [
+                 *         {
+                 *           "name": "web",
+                 *           "port": 80,
+                 *           "mode": "http",
+                 *           "backend": "web"
+                 *         }
+                 *       ],
+                 *       "backends": [
+                 *         {
+                 *           "name": "web",
+                 *           "members": [
+                 *             {
+                 *               "name": "one",
+                 *               "address": "10.1.0.10",
+                 *               "port": 8080
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SetLoadBalancerConfiguration"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The load balancer. */
+                        load_balancer: components["schemas"]["LoadBalancer"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    add_load_balancer_member: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description Name of the backend. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "two",
+                 *       "address": "10.1.0.11",
+                 *       "port": 8080
+                 *     }
+                 */
+                "application/json": components["schemas"]["LoadBalancerMemberInput"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The member. */
+                        member: components["schemas"]["LoadBalancerMember"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    remove_load_balancer_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description Name of the backend. */
+                name: string;
+                /** @description Id of the member. */
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body. */
+            204: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_load_balancer_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description Name of the backend. */
+                name: string;
+                /** @description Id of the member. */
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "weight": 0
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateLoadBalancerMember"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The member. */
+                        member: components["schemas"]["LoadBalancerMember"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    add_load_balancer_certificate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "www",
+                 *       "certificate": "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----\n",
+                 *       "private_key": "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AddLoadBalancerCertificate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The certificate. */
+                        certificate: components["schemas"]["LoadBalancerCertificate"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    remove_load_balancer_certificate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description Id of the certificate. */
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body. */
+            204: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_routers: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+                /** @description Name of the zone. */
+                zone?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Router"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_router: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "name": "out",
+                 *       "nat_enabled": true,
+                 *       "network_ids": [
+                 *         "01a1ff50-8add-720c-b721-970d86569b22"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateRouter"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The router. */
+                        router: components["schemas"]["Router"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_router: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The router. */
+                        router: components["schemas"]["Router"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_router: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_router: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "static_routes": [
+                 *         {
+                 *           "destination": "10.9.0.0/16",
+                 *           "next_hop": "10.1.0.9",
+                 *           "comment": "office"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateRouter"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The router. */
+                        router: components["schemas"]["Router"];
+                    };
+                };
+            };
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The router. */
+                        router: components["schemas"]["Router"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    attach_router_network: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "network_id": "01a1ff50-8add-720c-b721-970d86569b22"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Id of the private network. */
+                    network_id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The router. */
+                        router: components["schemas"]["Router"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    detach_router_network: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description Id of the private network. */
+                network_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_floating_ips: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["FloatingIP"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    allocate_floating_ip: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "server_id": "01a1ff50-8add-720c-b721-970d86569b22",
+                 *       "target": "public"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name of the zone. */
+                    zone: string;
+                    /** @description Server of the zone that it leads to; to none when left out. */
+                    server_id?: string | null;
+                    /**
+                     * @description public: the public IPv4 address of the server; private:<network_id>: its interface there, where a router with NAT must be.
+                     * @default public
+                     */
+                    target?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The floating IP. */
+                        floating_ip: components["schemas"]["FloatingIP"];
+                        /** @description Present when it is being assigned. */
+                        operation?: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_floating_ip: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The floating IP. */
+                        floating_ip: components["schemas"]["FloatingIP"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    release_floating_ip: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    assign_floating_ip: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "server_id": "01a1ff50-8add-720c-b721-970d86569b22",
+                 *       "target": "public"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Server of the zone that it leads to; to none when null or left out. */
+                    server_id?: string | null;
+                    /**
+                     * @description public: the public IPv4 address of the server; private:<network_id>: its interface there, where a router with NAT must be.
+                     * @default public
+                     */
+                    target?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_edges: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["EdgeItem"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_edge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "network_id": "01a1ff50-8add-720c-b721-970d86569b22",
+                 *       "roles": [
+                 *         "bastion",
+                 *         "nat_gateway"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateEdge"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The edge. */
+                        edge: components["schemas"]["Edge"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_edge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The edge. */
+                        edge: components["schemas"]["Edge"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_edge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_edge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "members": [
+                 *         {
+                 *           "name": "web-1",
+                 *           "frontend_port": 80,
+                 *           "address": "10.1.0.10",
+                 *           "port": 8080
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateEdge"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The edge. */
+                        edge: components["schemas"]["Edge"];
+                    };
+                };
+            };
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The edge. */
+                        edge: components["schemas"]["Edge"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
     list_operations: {
         parameters: {
             query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
                 cursor?: string;
+                /** @description How many items the page has at most. */
                 limit?: number;
                 /** @description Only these; may be given more than once. */
                 id?: string[];
+                /** @description Only operations with this status. */
                 status?: "pending" | "running" | "succeeded" | "failed" | "cancelled";
                 /** @description Only those of one resource: its type and id, as in server:<id>. */
                 resource?: string;
@@ -6085,7 +13375,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The items of the page. */
                         items: components["schemas"]["Operation"][];
+                        /** @description cursor of the next page; null when this is the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -6106,6 +13398,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -6140,6 +13433,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id. */
                 id: string;
             };
             cookie?: never;
@@ -6173,11 +13467,11 @@ export interface operations {
                 /** @description Only the tools of these, separated by commas: the first parts of paths, as in servers,ssh-keys. */
                 toolsets?: string;
                 /** @description Only tools that change nothing and reveal no credential. */
-                readonly?: string;
+                readonly?: "0" | "1" | "" | "true" | "false";
                 /** @description search: three tools, to find operations and to call them. */
-                mode?: string;
+                mode?: "search";
                 /** @description output: with the schemas of answers. */
-                schemas?: string;
+                schemas?: "output";
             };
             header?: never;
             path?: never;
@@ -6185,6 +13479,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "jsonrpc": "2.0",
+                 *       "id": 1,
+                 *       "method": "tools/list"
+                 *     }
+                 */
                 "application/json": components["schemas"]["MCPMessage"];
             };
         };
@@ -6218,6 +13519,21 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MCPResponse"];
+                    /**
+                     * @example {
+                     *       "type": "about:blank",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "detail": "hostname: is required",
+                     *       "errors": [
+                     *         {
+                     *           "field": "hostname",
+                     *           "detail": "is required"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             401: components["responses"]["Unauthorized"];

@@ -5,6 +5,7 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
 import type { NodeSpec, NodeStatus } from '../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server/index.ts'
+import type { BillingProgress } from './billing/index.ts'
 import type { SweepResult } from './change-intent/index.ts'
 import type { OperationObject } from './operation/record.ts'
 import { DOWNTIME_EXCEEDED } from './server/index.ts'
@@ -19,6 +20,7 @@ export interface Watched {
 /** What is told to the alarms, because nothing can be asked for it. */
 export interface Alarms {
   readonly noteSweep: (result: SweepResult) => void
+  readonly noteBilling: (progress: BillingProgress) => void
 }
 
 export function openAlarms({ nodes, servers, operations }: Watched, registry: Registry): Alarms {
@@ -55,8 +57,63 @@ export function openAlarms({ nodes, servers, operations }: Watched, registry: Re
     help: 'Change intents of the last sweep that no noun has registered for',
     registers: [registry],
   })
-  return { noteSweep: ({ unknown }) => unknownIntents.set(unknown) }
+  return {
+    noteSweep: ({ unknown }) => unknownIntents.set(unknown),
+    noteBilling: openBillingGauges(registry),
+  }
 }
+
+/** Each keeps what it was told last. */
+function openBillingGauges(registry: Registry): (progress: BillingProgress) => void {
+  const gauges = BILLING_GAUGES.map(({ of, ...gauge }) => ({
+    of,
+    gauge: new Gauge({ ...gauge, registers: [registry] }),
+  }))
+  return (progress) => {
+    for (const { of, gauge } of gauges) {
+      const value = progress[of]
+      if (value !== undefined) gauge.set(value)
+    }
+  }
+}
+
+const BILLING_GAUGES: readonly { of: keyof BillingProgress; name: string; help: string }[] = [
+  {
+    of: 'meteringLagSeconds',
+    name: 'svccloud_metering_lag_seconds',
+    help: 'Since the end of the last hour that is metered',
+  },
+  {
+    of: 'invoicesWaiting',
+    name: 'svccloud_invoices_waiting',
+    help: 'Accounts that have no invoice yet of a month that is over',
+  },
+  {
+    of: 'invoicesFailed',
+    name: 'svccloud_invoices_failed',
+    help: 'Those of them of which an attempt has failed',
+  },
+  {
+    of: 'invoicesUnsent',
+    name: 'svccloud_invoices_unsent',
+    help: 'Invoices that the payment processor does not charge yet',
+  },
+  {
+    of: 'invoicesUnsentFailed',
+    name: 'svccloud_invoices_unsent_failed',
+    help: 'Those of them of which an attempt has failed',
+  },
+  {
+    of: 'paymentEventsWaiting',
+    name: 'svccloud_payment_events_waiting',
+    help: 'Events of the payment processor that are not used yet',
+  },
+  {
+    of: 'paymentDifferences',
+    name: 'svccloud_payment_differences',
+    help: 'What the last comparison of the ledger with the payment processor found',
+  },
+]
 
 const isOverdue = ({ status }: KubeObject<ServerSpec, ServerStatus>): boolean =>
   status?.state === 'deleting' && status.operation?.status === 'failed'

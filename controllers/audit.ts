@@ -1,5 +1,6 @@
 /** Audit entries of what the platform does by itself, and of edits that came past the API. */
 import type { AuditChange, UnsealedAuditEntry } from '../domain/audit.ts'
+import type { OperationKind } from '../domain/operations.ts'
 import { appendAudits, hasAudit, STAFF_CHAIN } from '../db/audit/index.ts'
 import { openGroupCommit } from '../db/group-commit.ts'
 import { accountExists } from '../db/server/index.ts'
@@ -17,6 +18,11 @@ export interface AuditInput {
   readonly requestId: string
   readonly changes?: readonly AuditChange[]
 }
+
+/** The action of an operation that no request asked for: its kind, and of the templates of customers the name that
+ *  their routes have for it; no log has a `sync`. */
+export const auditedAs = (kind: OperationKind): string =>
+  kind.replace(/^template\./, 'custom_image.').replace(/\.sync$/, '.update')
 
 /** The effect of every noun that writes audit entries. */
 export interface AuditEffects {
@@ -57,7 +63,7 @@ export function auditEffect({
 export const staffAuditEffect =
   (
     { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,
-    resourceType: 'node' | 'public_pool',
+    resourceType: 'node' | 'public_pool' | 'template' | 'zone',
   ): EffectOn<AuditInput, unknown, unknown> =>
   async ({ action, actor, requestId }, { metadata }) => {
     const entry = { ...entryOf(metadata.name, { action, actor, requestId }), resource_type: resourceType }

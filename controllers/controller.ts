@@ -22,7 +22,7 @@ export interface IntentHandler {
   /** Removes what a change that was not applied left in Kubernetes. Safe to repeat. */
   removeObjects?(parts: Parts, intent: ChangeIntent): Promise<void>
   /** Gives back what a change that was not applied has claimed, in the transaction that removes its intent. */
-  release(tx: Transaction<Tables>, intent: ChangeIntent): Promise<void>
+  release(tx: Transaction<Tables>, intent: ChangeIntent, parts: Parts): Promise<void>
 }
 
 /** What a noun reads and does, built from the parts of a process. */
@@ -53,13 +53,22 @@ interface Noun<Spec, Status, Observed, Inputs, Options> {
   /** Absent when the API server writes no intents for changes of the noun. */
   readonly intent?: IntentHandler
   readonly plan: Plan<Spec, Status, Observed, Inputs>
+  /** Kinds besides its own that it reads: what it watches. */
+  readonly reads: readonly ResourceType[]
+  /** Kinds whose objects it makes and removes. */
+  readonly writes: readonly ResourceType[]
+  /** Kinds that others make, and whose objects it changes. */
+  readonly patches?: readonly ResourceType[]
   /** Undefined where the process lacks what the controller needs. */
   open(options: Options): Opened<Spec, Status, Observed, Inputs> | undefined
 }
 
 /** A noun as the list has it. */
 export interface Registration<Options>
-  extends Pick<Noun<unknown, unknown, unknown, unknown, Options>, 'name' | 'sharding' | 'finalizer' | 'intent'> {
+  extends Pick<
+    Noun<unknown, unknown, unknown, unknown, Options>,
+    'name' | 'sharding' | 'finalizer' | 'intent' | 'reads' | 'writes' | 'patches'
+  > {
   readonly resource: ResourceType
   /** Empty when the noun has no operations. */
   readonly operationKinds: readonly OperationKind[]

@@ -1,44 +1,84 @@
 /** THE list of controllers, and how they run. Built from parts only, so that tests and the simulation build the same in
  *  one process. */
-import type { KubeObject } from '../kit/kube/object.ts'
+import type { KubeObject, ResourceType } from '../kit/kube/object.ts'
+import type { PaymentProcessor } from '../kit/payments/processor.ts'
+import { openEventRecorder } from '../kit/reconcile/events.ts'
 import { type Controller, openController } from '../kit/reconcile/loop.ts'
 import type { ControllerMetrics } from '../kit/reconcile/metrics.ts'
-import { type IntentHandlers, runIntentSweeper, type SweepResult } from './change-intent/index.ts'
+import { commitLastChange, type IntentHandlers, runIntentSweeper, type SweepResult } from './change-intent/index.ts'
 import { runClaimSweeper } from './claim/index.ts'
+import { backupController } from './backup/index.ts'
+import type { BackupAccess } from './backup-key.ts'
+import {
+  type BillingProgress,
+  openBillingCaches,
+  recordGone,
+  runInvoicing,
+  runMeter,
+  runPayments,
+} from './billing/index.ts'
 import type { Registration, Sharding } from './controller.ts'
-import { networkController, type Ovsdb } from './network/index.ts'
+import { customImageController } from './custom-image/index.ts'
+import { edgeController } from './edge/index.ts'
+import { floatingIpController } from './floating-ip/index.ts'
+import { loadBalancerController } from './load-balancer/index.ts'
+import { networkController } from './network/index.ts'
 import { type FencingAccess, nodeController } from './node/index.ts'
 import { type OperationTargets, operationController } from './operation/reconciler.ts'
 import { operationRecords } from './operation/record.ts'
-import { orphanInstanceController, orphanVolumeController } from './orphan/index.ts'
+import {
+  orphanBackupJobController,
+  orphanImageController,
+  orphanInstanceController,
+  orphanMachineController,
+  orphanVolumeController,
+} from './orphan/index.ts'
 import type { Parts } from './parts.ts'
+import { publicNetworkController, publicPortController } from './public-network/index.ts'
 import { publicPoolController } from './public-pool/index.ts'
+import { routerController } from './router/index.ts'
 import { inShard, type Shard, WHOLE } from './shard.ts'
 import { serverGroupController } from './server-group/index.ts'
 import { serverController } from './server/index.ts'
+import { snapshotController } from './snapshot/index.ts'
 import { storageController } from './storage/index.ts'
+import { templateController } from './template/index.ts'
 import { runUsageCollector, type UsageSource } from './usage/collector.ts'
 import { zoneController } from './zone/index.ts'
 
-export interface ControllersOptions extends Parts, FencingAccess {
+export interface ControllersOptions extends Parts, FencingAccess, BackupAccess {
   readonly metrics: ControllerMetrics
   /** Whether this process still leads; always, when absent. */
   readonly mayAct?: () => boolean
   /** The whole, when absent. */
   readonly shard?: Shard
-  /** The northbound database of OVN; guests are in no network of the zone when absent. */
-  readonly northbound?: Ovsdb
+  /** Names this process in Events. */
+  readonly identity?: string
 }
+
+/** Of each controller. They spend most of their time waiting for the database and for Kubernetes, and whoever waits at
+ *  the same time is read and committed together. */
+const WORKERS = 32
 
 /** The nouns that customers and operators change. */
 const NOUNS: readonly Registration<ControllersOptions>[] = [
   serverController,
   storageController,
+  snapshotController,
+  customImageController,
+  templateController,
   nodeController,
   publicPoolController,
   zoneController,
+  publicNetworkController,
+  publicPortController,
   networkController,
+  routerController,
+  loadBalancerController,
+  floatingIpController,
+  edgeController,
   serverGroupController,
+  backupController,
 ]
 
 /** Every kind that has operations. */
@@ -52,12 +92,18 @@ export const CONTROLLERS: readonly Registration<ControllersOptions>[] = [
   operationController(OPERATION_TARGETS),
   orphanInstanceController,
   orphanVolumeController,
+  orphanMachineController,
+  orphanBackupJobController,
+  orphanImageController,
 ]
 
 /** How half-way changes are judged and undone, of every noun whose changes the API server accepts by intent. */
 export const INTENT_HANDLERS: IntentHandlers = CONTROLLERS.flatMap(({ intent }) =>
   intent === undefined ? [] : [intent],
 )
+
+/** As what Events name the controllers. */
+const EVENTS_CONTROLLER = 'svccloud.dev/controllers'
 
 /** Which objects a process of the shard looks after; every object when undefined. */
 const SELECTORS: Readonly<Record<Sharding, (shard: Shard) => ((root: KubeObject) => boolean) | undefined>> = {
@@ -72,8 +118,18 @@ const SELECTORS: Readonly<Record<Sharding, (shard: Shard) => ((root: KubeObject)
 /** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are
  *  started. */
 export function openControllers(options: ControllersOptions): readonly Controller[] {
-  const { shard = WHOLE } = options
-  const shared = { ...options, operations: operationRecords(options) }
+  const { shard = WHOLE, identity = shard.name } = options
+  openBillingCaches(options.caches)
+  const shared = {
+    ...options,
+    workers: WORKERS,
+    beforeGone: async (type: ResourceType, root: KubeObject) => {
+      await commitLastChange(options, root)
+      await recordGone(options, type, root)
+    },
+    operations: operationRecords(options),
+    events: openEventRecorder({ ...options, controller: EVENTS_CONTROLLER, instance: identity }),
+  }
   return CONTROLLERS.filter(({ sharding }) => sharding !== 'common' || shard.hasCommonWork).flatMap(
     ({ sharding, open }) => {
       const reconciler = open(options)
@@ -90,6 +146,10 @@ export interface RunOptions extends Parts {
   readonly usageOf?: UsageSource
   /** Called after each sweep of change intents. */
   readonly onSwept?: (result: SweepResult) => void
+  /** Absent where no payment processor is configured. */
+  readonly processor?: PaymentProcessor
+  /** Told how far metering and invoices are. */
+  readonly onBilled?: (progress: BillingProgress) => void
 }
 
 /** Runs the controllers and the shard's work that has no object, until the signal aborts. */
@@ -99,9 +159,19 @@ export async function runControllers(
   signal: AbortSignal,
 ): Promise<void> {
   const common = (options.shard ?? WHOLE).hasCommonWork
-    ? [runIntentSweeper({ ...options, intents: INTENT_HANDLERS }, signal), runClaimSweeper(options, signal)]
+    ? [
+        runIntentSweeper({ ...options, intents: INTENT_HANDLERS }, signal),
+        runMeter(options, signal),
+        runInvoicing(options, signal),
+        runPayments(options, signal),
+      ]
     : []
   const { usageOf } = options
   const collecting = usageOf === undefined ? [] : [runUsageCollector({ ...options, usageOf }, signal)]
-  await Promise.all([...controllers.map((controller) => controller.run(signal)), ...common, ...collecting])
+  await Promise.all([
+    ...controllers.map((controller) => controller.run(signal)),
+    runClaimSweeper(options, signal),
+    ...common,
+    ...collecting,
+  ])
 }

@@ -7,6 +7,9 @@ import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
 import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { openPayments, type Payments } from '../kit/payments/configuration.ts'
+import type { PaymentProcessor } from '../kit/payments/processor.ts'
+import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
 import { type KubeObject, Namespace } from '../kit/kube/object.ts'
@@ -17,20 +20,31 @@ import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry, type Registry } from '../kit/sys/metrics.ts'
+import { startTraceExport } from '../kit/sys/trace-export.ts'
 import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
+import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { Operation } from '../resources/operation/index.ts'
 import { Node } from '../resources/node/index.ts'
 import { Server } from '../resources/server/index.ts'
+import { Storage } from '../resources/storage/index.ts'
+import { VERSION } from '../resources/version.ts'
 import { type Alarms, openAlarms } from './alarms.ts'
 import { installCatalog } from './catalog/index.ts'
 import { openControllers, runControllers } from './index.ts'
-import { openOvsdb } from './network/index.ts'
+import { openOvn } from './ovn/open-ovn.ts'
+import type { Ovn } from './ovn/ovn.ts'
 import { installRoles } from './roles.ts'
 import type { Parts } from './parts.ts'
+import { openStorageMetrics } from './storage-metrics.ts'
 import { inShard, parseShard, type Shard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
+
+const OvsdbRemotes = z
+  .string()
+  .regex(/^(unix:[^,]+|tcp:[^,]+:\d+)(,(unix:[^,]+|tcp:[^,]+:\d+))*$/, 'must be unix:<path> or tcp:<host>:<port>')
+  .optional()
 
 const Environment = z.object({
   DATABASE_URL: z.string().optional(),
@@ -44,14 +58,17 @@ const Environment = z.object({
   SVCCLOUD_ENDED_IDENTITY: z.string().min(1).max(253).optional(),
   /** `zones:a,b` or `others:a,b`; the whole when absent. */
   SVCCLOUD_SHARD: z.string().optional(),
-  /** Northbound database of OVN, as `unix:<path>` or `tcp:<host>:<port>`. */
-  SVCCLOUD_OVN_NORTHBOUND: z
-    .string()
-    .regex(/^(unix:.+|tcp:.+:\d+)$/, 'must be unix:<path> or tcp:<host>:<port>')
-    .optional(),
+  /** Northbound database of OVN: one remote or several that share it, as `unix:<path>` or `tcp:<host>:<port>`. */
+  SVCCLOUD_OVN_NORTHBOUND: OvsdbRemotes,
+  /** Southbound database of OVN: what nodes have installed is known only with it. */
+  SVCCLOUD_OVN_SOUTHBOUND: OvsdbRemotes,
+  SVCCLOUD_SEALING_KEYS: z.string().default(''),
   SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
+  /** The payment processor; invoices stay unbilled without the file with its key. */
+  SVCCLOUD_STRIPE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SVCCLOUD_STRIPE_KEY_FILE: z.string().optional(),
 })
 
 const CRDS_FOLDER = join(import.meta.dirname, '..', 'crds')
@@ -59,32 +76,35 @@ const ROLES_FOLDER = join(import.meta.dirname, '..', 'roles')
 /** Ended by the loss of the lead: the supervisor starts the process anew. */
 const EXIT_LEAD_LOST = 75
 
-async function run(settings: z.infer<typeof Environment>, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
-  const clock = systemClock
-  const random = systemRandom
-  const registry = openRegistry({ isProcessWide: true })
-  const db = openDatabase({
+type Settings = z.infer<typeof Environment>
+
+const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
+  openDatabase({
     url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
     connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
     onConnectionLost: (error) => log.warn('database connection lost', { error }),
   })
+
+async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+  const clock = systemClock
+  const random = systemRandom
+  const registry = openRegistry({ isProcessWide: true, build: { component: 'controllers', version: VERSION } })
+  const db = openConfiguredDatabase(settings, log)
   await migrate(db)
 
-  const access =
-    settings.SVCCLOUD_KUBECONFIG === undefined
-      ? await readServiceAccount(environment(), clock)
-      : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
-  const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
+  const kubernetes = await openKubernetes(settings)
   const store = await openStore(settings, kubernetes.transport)
   const caches = openCaches({ store, clock, random, log, registry })
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
-  const parts = { store, caches, db, clock, random, log, shard }
-  const northbound =
-    settings.SVCCLOUD_OVN_NORTHBOUND === undefined ? undefined : openOvsdb(settings.SVCCLOUD_OVN_NORTHBOUND)
+  const parts = { store, caches, db, clock, random, log, shard, ...processorOf(await openPayments(settings)) }
+  const ovn = ovnOf(settings, log)
+  const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
   const controllers = openControllers({
     ...parts,
-    ...(northbound === undefined ? {} : { northbound }),
+    identity,
+    ...(ovn === undefined ? {} : { ovn }),
+    sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),
   })
@@ -94,6 +114,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     host: settings.SVCCLOUD_METRICS_HOST,
     port: settings.SVCCLOUD_METRICS_PORT,
     metrics: registry,
+    metricsAccess: openMetricsAccess(kubernetes.transport, clock),
     missing: async () => [
       ...((await isReachable(db)) ? [] : ['database']),
       ...(mayAct() && !caches.isReady() ? ['caches'] : []),
@@ -101,7 +122,6 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   })
   sendToParent({ ready: true, metrics_url: `${probes.url}/metrics` })
 
-  const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
   const election = {
     store,
     namespace: SYSTEM_NAMESPACE,
@@ -121,7 +141,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
       caches.start(lead.signal)
       await runControllers(
         controllers,
-        { ...parts, usageOf: usageFromAgents(parts), onSwept: alarms.noteSweep },
+        { ...parts, usageOf: usageFromAgents(parts), onSwept: alarms.noteSweep, onBilled: alarms.noteBilling },
         lead.signal,
       )
     },
@@ -129,14 +149,40 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   )
   if (end === 'lost') return end
   await probes.stop()
-  northbound?.close()
+  ovn?.close()
   await kubernetes.close()
   await db.destroy()
   return end
 }
 
+const processorOf = (payments: Payments | undefined): { processor?: PaymentProcessor } =>
+  payments === undefined ? {} : { processor: payments.processor }
+
+/** Undefined where the zones have no network of their own. What nodes have installed, and so whether a firewall holds,
+ *  only the southbound database says. */
+function ovnOf(
+  { SVCCLOUD_OVN_NORTHBOUND: northbound, SVCCLOUD_OVN_SOUTHBOUND: southbound }: z.infer<typeof Environment>,
+  log: Logger,
+): Ovn | undefined {
+  return northbound === undefined
+    ? undefined
+    : openOvn({
+        northbound,
+        southbound: required('SVCCLOUD_OVN_SOUTHBOUND', southbound),
+        clock: systemClock,
+        log,
+      })
+}
+
+/** The connection to the Kubernetes API: of the kubeconfig, or of the pod's service account. */
+async function openKubernetes({ SVCCLOUD_KUBECONFIG: file }: Settings) {
+  const access =
+    file === undefined ? await readServiceAccount(environment(), systemClock) : await readKubeconfig(file, systemClock)
+  return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
+}
+
 /** The stores' client, once kinds, roles, namespace and catalog are there. */
-async function openStore(settings: z.infer<typeof Environment>, transport: Transport): Promise<Store> {
+async function openStore(settings: Settings, transport: Transport): Promise<Store> {
   const store = openClient({
     transport,
     fieldManager: 'svccloud-controllers',
@@ -156,6 +202,7 @@ async function openStore(settings: z.infer<typeof Environment>, transport: Trans
 /** Over what the shard looks after. */
 function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: Shard }, registry: Registry): Alarms {
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
+  openStorageMetrics(() => ofShard(caches.of(Storage).list()), registry)
   return openAlarms(
     {
       nodes: () => ofShard(caches.of(Node).list()),
@@ -193,4 +240,8 @@ function required<T>(name: string, value: T | undefined): T {
 const settings = Environment.parse(environment())
 const log = openLog('controllers', settings.SVCCLOUD_LOG_LEVEL)
 onFatal((error) => log.error('fatal', { error }))
-exitProcess((await run(settings, log, stopSignal())) === 'lost' ? EXIT_LEAD_LOST : 0)
+const traces = await startTraceExport({ component: 'controllers', version: VERSION, environment: environment(), log })
+const end = await run(settings, log, stopSignal())
+if (end === 'lost') exitProcess(EXIT_LEAD_LOST)
+await traces.stop()
+exitProcess(0)

@@ -5,6 +5,7 @@ import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import type { Random } from '../kit/sys/random.ts'
+import type { Ovn } from './ovn/ovn.ts'
 
 export interface Parts {
   readonly store: Store
@@ -13,4 +14,6 @@ export interface Parts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  /** Absent where the zones have no network of their own. */
+  readonly ovn?: Ovn
 }

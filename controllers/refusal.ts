@@ -16,7 +16,13 @@ export const withRefusalCondition =
       if (!(error instanceof Problem)) throw error
       return {
         conditions: [
-          { type, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message },
+          {
+            type,
+            status: 'False',
+            reason: toReason(error.members.reason ?? 'refused'),
+            message: error.message,
+            isRefusal: true,
+          },
         ],
       }
     }
@@ -27,9 +33,17 @@ export const grantedCondition = (type: string): EffectReport => ({
   conditions: [{ type, status: 'True', reason: type, message: '' }],
 })
 
+interface WithConditions {
+  readonly conditions?: readonly Condition[] | undefined
+}
+
+/** It was granted once. */
+export const isGranted = ({ status }: KubeObject<unknown, WithConditions>, type: string): boolean =>
+  status?.conditions?.some((each) => each.type === type && each.status === 'True') === true
+
 /** The refusal of this very generation of the spec: another one may be granted. */
 export function refusalOf(
-  { metadata, status }: KubeObject<unknown, { readonly conditions?: readonly Condition[] | undefined }>,
+  { metadata, status }: KubeObject<unknown, WithConditions>,
   type: string,
 ): Condition | undefined {
   const condition = status?.conditions?.find((each) => each.type === type)

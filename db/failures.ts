@@ -1,4 +1,4 @@
-/** Which database errors only mean "not now". */
+/** Which database errors are transient. */
 import { Unavailable } from '../domain/problem.ts'
 
 /** SQLSTATE classes and codes: connection, resources, operator intervention, and transactions that were idle for too
@@ -13,7 +13,7 @@ const CONNECTION_ERRORS = [
   'Query read timeout',
 ]
 
-/** Unavailable for an error that passes with time; the error itself otherwise. */
+/** Unavailable for a transient error; the error itself otherwise. */
 export function databaseUnavailable(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -1,23 +1,21 @@
-/** Group commit: changes that would wait for each other's rows are made together. While one transaction of a key runs,
- *  what comes for the key
- *  waits, and then goes in one transaction: the rows are locked once and the log is flushed once, however many wait.
- *  Whoever waits is
- *  answered after the commit, so that nothing is promised that a power cut could take back. */
+/** Group commit: changes that would wait for each other's row locks are committed together. While one transaction of a
+ *  key runs, new items of the key are queued; the queue then becomes one transaction, which locks the rows once and
+ *  flushes the log once. Callers are answered after the commit, so that a power cut takes back nothing that was
+ *  answered. */
 import type { Transaction } from 'kysely'
 import { type PendingItem, inBatches } from '../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
 import type { Database } from './open.ts'
 import type { Tables } from './tables.ts'
 
-/** Answers when the item is committed, with its result; throws what refused it. */
+/** Resolves with the item's result when it is committed; throws what refused it. */
 export type GroupCommit<Item, Result> = (key: string, item: Item) => Promise<Result>
 
-/** In one transaction. More of them save little, and hold their rows for longer. */
+/** Items of one transaction. More save little and hold row locks for longer. */
 const ITEMS_MAXIMUM = 64
 
-/** `work` does the items of one key and answers a result for each, in their order. When it throws, nothing of the
- *  transaction stays; items that
- *  are refused together are tried in halves, so that in the end each has its own answer. */
+/** `work` does the items of one key and returns a result for each, in order. When it throws, the transaction is rolled
+ *  back and the items are tried in halves, so that each gets its own result. */
 export function openGroupCommit<Item, Result>(
   db: Database,
   work: (tx: Transaction<Tables>, items: readonly Item[]) => Promise<readonly Result[]>,

@@ -1,14 +1,13 @@
-/** Group read: requests that come while a statement is under way wait for its end and are then read together by one
- *  statement. Each sees what was committed before it came, as by a statement of its own. */
+/** Group read: requests that arrive while a statement runs are queued and then read by one statement. Each sees what
+ *  was committed before it arrived, as by a statement of its own. */
 import { inBatches } from '../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
 
-/** In one statement. More of them save little. */
+/** Items of one statement. More save little. */
 const ITEMS_MAXIMUM = 64
 
-/** `read` answers a result for each of the items, in their order. When it fails, each is read by itself, so that nobody
- *  hears of another's trouble; an
- *  outage is everybody's. */
+/** `read` returns a result for each item, in order. When it fails, each item is read by itself, so that an error
+ *  reaches the caller that caused it only; an outage reaches all. */
 export function openGroupRead<Item, Result>(
   read: (items: readonly Item[]) => Promise<readonly Result[]>,
 ): (item: Item) => Promise<Result> {

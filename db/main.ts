@@ -1,6 +1,5 @@
-/** Brings the database schema up to date and ends. Every other process does the same when it starts; this one lets a
- *  deployment
- *  know that the migrations work before it replaces anything. Environment: SVCCLOUD_DATABASE_URL or DATABASE_URL,
+/** Brings the database schema up to date and ends. Every process does the same at its start; this one tells a
+ *  deployment that the migrations work before it replaces anything. Environment: SVCCLOUD_DATABASE_URL or DATABASE_URL,
  *  SVCCLOUD_LOG_LEVEL. */
 import { openLog } from '../kit/sys/log.ts'
 import { environment, exitProcess, onFatal } from '../kit/sys/process.ts'

@@ -1,37 +1,24 @@
 /** Opens the database: one pool, bigint as number, migrations forward under an advisory lock. */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
-import * as foundation from './migrations/0001-foundation.ts'
-import * as identity from './migrations/0002-identity.ts'
-import * as initScripts from './migrations/0003-init-scripts.ts'
-import * as moves from './migrations/0004-moves.ts'
-import * as groups from './migrations/0005-groups.ts'
-import * as publicPools from './migrations/0006-public-pools.ts'
-import * as usage from './migrations/0007-usage.ts'
-import * as operators from './migrations/0008-operators.ts'
-import * as targetSizes from './migrations/0009-target-sizes.ts'
-import * as secondFactorPolicy from './migrations/0010-second-factor-policy.ts'
-import * as staffChain from './migrations/0011-staff-chain.ts'
+import { traceQuery } from './trace.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
 /** A transaction, or the database itself for single statements. */
 export type Queries = Kysely<Tables> | Transaction<Tables>
 
-/** Forward only, in this order; never edited once released. */
-const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '0001-foundation': foundation,
-  '0002-identity': identity,
-  '0003-init-scripts': initScripts,
-  '0004-moves': moves,
-  '0005-groups': groups,
-  '0006-public-pools': publicPools,
-  '0007-usage': usage,
-  '0008-operators': operators,
-  '0009-target-sizes': targetSizes,
-  '0010-second-factor-policy': secondFactorPolicy,
-  '0011-staff-chain': staffChain,
+/** Those of the folder, by name: forward only, in the order of their numbers, never edited once released. */
+async function readMigrations(): Promise<Record<string, Migration>> {
+  const migrations: Record<string, Migration> = {}
+  for (const file of await readdir(join(import.meta.dirname, 'migrations'))) {
+    const [name = ''] = file.split('.')
+    migrations[name] = await import(`./migrations/${name}.ts`)
+  }
+  return migrations
 }
 
 const BIGINT_OID = 20
@@ -46,8 +33,7 @@ export interface DatabaseOptions {
   readonly connectionsMaximum: number
   /** How long a query waits for a connection. */
   readonly connectMillisecondsMaximum?: number
-  /** How long a transaction may be idle. One whose process was cut off keeps its rows from everybody else until then.
-   */
+  /** Idle timeout of a transaction: one whose process was disconnected holds its row locks until then. */
   readonly idleTransactionMillisecondsMaximum?: number
   /** Called when a connection breaks, idle or in use; the pool replaces it by itself. */
   readonly onConnectionLost?: (error: unknown) => void
@@ -80,7 +66,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   // process.
   pool.on('connect', (client) => client.on('error', (error) => options.onConnectionLost?.(error)))
   pool.on('error', () => {}) // the client reports it too
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), log: traceQuery })
 }
 
 const MIGRATION_LOCK = 7_238_501
@@ -90,7 +76,7 @@ export async function migrate(db: Database): Promise<void> {
   await db.connection().execute(async (connection) => {
     await connection.executeQuery(CompiledQuery.raw(`select pg_advisory_lock(${MIGRATION_LOCK})`))
     try {
-      const migrator = new Migrator({ db: connection, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
+      const migrator = new Migrator({ db: connection, provider: { getMigrations: readMigrations } })
       const { error } = await migrator.migrateToLatest()
       if (error !== undefined) throw error
     } finally {

@@ -1,14 +1,13 @@
-/** Lists of rows that go on where the last page ended, newest first. */
+/** Keyset pagination, newest first. */
 import { type RawBuilder, sql } from 'kysely'
 
-/** Where a row stands in its list. */
+/** The position of a row in its list. */
 export interface ListPlace {
   readonly createdAt: Date
   readonly id: string
 }
 
-/** Condition of the rows that come after the place; of every row without one. The columns are those that the list is
- *  ordered by. */
+/** Condition for rows after the position; true without one. The columns are those that the list is ordered by. */
 export const comesAfter = (
   place: ListPlace | undefined,
   { createdAt, id }: { readonly createdAt: string; readonly id: string } = { createdAt: 'created_at', id: 'id' },

@@ -2,6 +2,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { AddressFamily } from '../domain/addresses.ts'
 import type { AuditChange } from '../domain/audit.ts'
+import type { PrivateCloudState } from '../domain/private-cloud.ts'
 import type { PoolState, PoolUse } from '../domain/public-pool.ts'
 import type { IdentityTables } from './identity-tables.ts'
 
@@ -10,6 +11,8 @@ type Instant = ColumnType<Date, Date, Date>
 type OptionalInstant = ColumnType<Date | null, Date | null | undefined, Date | null>
 /** bigint: read as number (the pool parses it; every count here stays below 2^53). */
 type Count = ColumnType<number, number | undefined, number>
+/** By PostgreSQL, from other columns of the row. */
+type Computed = ColumnType<number, never, never>
 type Json<T> = ColumnType<T, string, string>
 
 interface CounterColumns {
@@ -30,7 +33,7 @@ export interface Tables extends IdentityTables {
     suspended_by_staff_at: OptionalInstant
     requires_billing_approval: Generated<boolean>
     requires_second_factor: Generated<boolean>
-    /** When it was asked for; null while it is not. */
+    /** When it was requested; null otherwise. */
     second_factor_required_since: OptionalInstant
   }
   app_user: {
@@ -61,7 +64,7 @@ export interface Tables extends IdentityTables {
     expires_at: Instant
     user_agent: Generated<string>
     source_ip: Generated<string>
-    /** A second factor was proven in it. */
+    /** A second factor was verified in it. */
     has_second_factor: Generated<boolean>
   }
   api_token: {
@@ -152,12 +155,18 @@ export interface Tables extends IdentityTables {
     cpu_pool: string | null
     dedicated_account_id: string | null
     is_schedulable: boolean
+    has_backups: Generated<boolean>
     cores: Count
     memory_mebibytes: Count
     storage_gibibytes: Count
     cores_used: Count
     memory_mebibytes_used: Count
     storage_gibibytes_used: Count
+    cores_free: Computed
+    memory_mebibytes_free: Computed
+    storage_gibibytes_free: Computed
+    /** Sum of the free fractions of the three. */
+    free_share: Computed
   }
   placement: {
     account_id: string
@@ -167,8 +176,43 @@ export interface Tables extends IdentityTables {
     cores: Count
     memory_mebibytes: Count
     storage_gibibytes: Count
+    /** Of the storages besides the boot storage that are attached to it. */
+    attached_gibibytes: ColumnType<number, number | undefined, number>
     claimed_at: Instant
     group_id: ColumnType<string | null, string | null | undefined, never>
+    managed_by: ColumnType<string | null, string | null | undefined, never>
+  }
+  shared_address: {
+    account_id: string
+    network_id: string
+    holder: string
+    ipv4_address: string
+    ipv6_address: string
+  }
+  storage_claim: {
+    account_id: string
+    storage_id: string
+    zone: string
+    size_gibibytes: Count
+    phase: 'detached' | 'arriving' | 'attached' | 'leaving'
+    node: string | null
+    server_id: string | null
+    volume: string | null
+    slot: ColumnType<number | null, number | null | undefined, number | null>
+    /** Room on the node is held for it besides that of its server. */
+    has_room: ColumnType<boolean, boolean | undefined, boolean>
+    is_forced: ColumnType<boolean, boolean | undefined, boolean>
+    /** Of a detached one that moves: where room is held for it until its data have come. */
+    target_node: ColumnType<string | null, string | null | undefined, string | null>
+    claimed_at: Instant
+  }
+  storage_hold: {
+    account_id: string
+    holder: string
+    storage_id: string
+    /** Of a boot storage. */
+    server_id: string | null
+    is_shared: boolean
   }
   server_group: {
     account_id: string
@@ -205,6 +249,62 @@ export interface Tables extends IdentityTables {
     reserved_at: Instant
   }
   address_claim: { kind: string; scope: string; value: string; account_id: string; holder: string; claimed_at: Instant }
+  network: {
+    account_id: string
+    id: string
+    zone: string
+    name: string
+    ipv4_cidr: string
+    ipv6_prefix: string
+    is_ending: Generated<boolean>
+  }
+  load_balancer: { account_id: string; id: string; zone: string; name: string; network_id: string }
+  load_balancer_certificate: {
+    account_id: string
+    load_balancer_id: string
+    id: string
+    certificate: string
+    sealed_key: string
+    created_at: Instant
+  }
+  router: {
+    account_id: string
+    id: string
+    zone: string
+    name: string
+    nat_enabled: boolean
+    is_ending: Generated<boolean>
+  }
+  edge: {
+    account_id: string
+    id: string
+    zone: string
+    network_id: string
+    /** Where the network finds its gateway to the IPv4 Internet. */
+    gateway_ipv4: string | null
+    gateway_ipv6: string | null
+  }
+  router_network: { account_id: string; network_id: string; router_id: string; is_ending: Generated<boolean> }
+  network_interface: {
+    id: string
+    account_id: string
+    server_id: string
+    network_id: string
+    network_uid: string
+    slot: number
+    mac_address: string
+    ipv4_address: string
+    ipv6_address: string
+    is_leaving: Generated<boolean>
+    created_at: Instant
+  }
+  floating_ip: {
+    account_id: string
+    id: string
+    zone: string
+    server_id: string | null
+    network_id: string | null
+  }
   change_intent: {
     operation_id: string
     account_id: string
@@ -245,6 +345,11 @@ export interface Tables extends IdentityTables {
     name: string
     public_key: string
     fingerprint: string
+    created_at: Instant
+  }
+  backup_key: {
+    account_id: string
+    sealed_key: string
     created_at: Instant
   }
   init_script: {
@@ -296,5 +401,123 @@ export interface Tables extends IdentityTables {
     is_current: boolean
     released_number: ColumnType<number | null, never, number | null>
   }
+  price: { resource_type: string; plan: string; valid_from: Instant; unit_millicents: Count }
+  billed_resource: {
+    id: Generated<number>
+    account_id: string
+    resource_type: string
+    uid: string
+    resource_id: string
+    name: string
+  }
+  billed_life: {
+    id: Generated<number>
+    resource: Count
+    account_id: string
+    plan: string
+    quantity: Count
+    since: Instant
+    until: OptionalInstant
+    metered_until: Instant
+  }
+  usage_hour: { resource: Count; hour: Instant; life: Count; monthly_cents: Count }
+  usage_day: {
+    account_id: string
+    date: ColumnType<Date, string, string>
+    life: Count
+    monthly_cents: Count
+    resource: Count
+    first_hour: number
+    hours: number
+  }
+  metering: {
+    is_only: Generated<boolean>
+    looked_at: OptionalInstant
+    metered_through: OptionalInstant
+    closed_until: Instant
+  }
+  invoice: {
+    id: string
+    account_id: string
+    period: string
+    period_start: Instant
+    period_end: Instant
+    currency: string
+    total_cents: Count
+    credit_applied_cents: Count
+    payment_status: 'unbilled' | 'open' | 'paid' | 'overdue'
+    hosted_invoice_url: ColumnType<string | null, string | null | undefined, string | null>
+    created_at: Instant
+    /** Of the invoice at the payment processor. */
+    processor_id: ColumnType<string | null, string | null | undefined, string | null>
+    /** Since the first failed charge; null unless the status is overdue. */
+    overdue_since: OptionalInstant
+  }
+  invoice_line: {
+    invoice_id: string
+    position: number
+    kind: 'usage' | 'credit'
+    resource_type: string
+    resource_id: string
+    name: string
+    plan: string
+    hours: number
+    amount_cents: Count
+    cap_cents: Count
+  }
+  credit_application: { invoice_id: string; credit_id: string; amount_cents: Count }
+  invoice_run: { period: string; account_count: number; started_at: Instant; finished_at: OptionalInstant }
+  invoice_task: {
+    period: string
+    account_id: string
+    attempts: Generated<number>
+    next_attempt_at: Instant
+    last_error: string | null
+  }
+  payment_customer: {
+    account_id: string
+    customer_id: string
+    default_method_id: ColumnType<string | null, string | null | undefined, string | null>
+    default_method_expires_at: OptionalInstant
+    created_at: Instant
+  }
+  invoice_push: {
+    invoice_id: string
+    key_generation: Generated<number>
+    key_since: OptionalInstant
+    attempts: Generated<number>
+    next_attempt_at: Instant
+    last_error: ColumnType<string | null, string | null | undefined, string | null>
+  }
+  payment_event: {
+    id: string
+    type: string
+    processor_invoice_id: string | null
+    customer_id: string | null
+    received_at: Instant
+    processed_at: OptionalInstant
+    attempts: Generated<number>
+    next_attempt_at: Instant
+    last_error: ColumnType<string | null, string | null | undefined, string | null>
+  }
+  payment_comparison: { is_only: Generated<boolean>; compared_at: OptionalInstant; due_at: Instant }
+  payment_difference: { subject: string; kind: string; detail: string; found_at: Instant }
+  private_cloud_request: {
+    id: string
+    account_id: string
+    state: PrivateCloudState
+    vcpus: number
+    memory_gibibytes: number
+    disk_gigabytes: number
+    region: string | null
+    notes: string
+    staff_reason: ColumnType<string | null, string | null | undefined, string | null>
+    requested_by_email: string
+    created_at: Instant
+    updated_at: Instant
+    decided_at: OptionalInstant
+  }
+  /** Nodes that were given to an account and whose objects do not say so yet. */
+  node_dedication: { node: string; account_id: string }
   deployment_secret: { name: string; value: Buffer; created_at: Instant }
 }

@@ -82,8 +82,7 @@ const largestPlaceable = (zone: string, group: readonly Candidate[], plans: read
     .find(({ name: _name, ...demand }) => rankNodes({ accountId: '', zone, ...demand }, group).length > 0)?.name ?? null
 
 /** Whether everybody on the largest node would find room on the zone's other nodes. A zone whose nodes hold nobody has
- *  it,
- *  as long as there is a second node. */
+ *  it, as long as there is a second node. */
 function hasHeadroom(
   zone: string,
   group: readonly Candidate[],

@@ -1,6 +1,5 @@
 /** Whether a zone could act on the policy of its servers when it lost a node: somewhere to go, a disk that can be
- *  reached from there, the
- *  proof that the lost node runs nothing, and room. Pure. */
+ *  reached from there, the proof that the lost node runs nothing, and room. Pure. */
 import { type Evacuee, findUnplaceable } from './evacuation.ts'
 import type { Candidate } from './placement.ts'
 

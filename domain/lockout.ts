@@ -1,7 +1,6 @@
 /** Temporary lockouts after repeated failures: each attempt is counted before it is judged, so that attempts made at
- *  the
- *  same moment cannot share one count; a success forgets everything. Never permanent: a stranger must not be able to
- *  lock someone out for good. */
+ *  the same moment cannot share one count; a success forgets everything. Never permanent: a stranger must not be able
+ *  to lock someone out for good. */
 
 export interface LockoutRule {
   /** Attempts in a window; the last of them locks until it proves right. */

@@ -1,6 +1,5 @@
 /** Where guests find the metadata service. In a network of OVN that is a port of their zone's switch which every host
- *  has for itself: what is
- *  sent to it never leaves the host. */
+ *  has for itself: what is sent to it never leaves the host. */
 
 export const METADATA_ADDRESS = '169.254.169.254'
 /** The same on every switch: locally administered, and of the bytes of the address. */

@@ -94,11 +94,21 @@ export function requireUpgradable(
     )
 }
 
-/** A record goes when nothing is left on the node, and nothing new can come. */
-export function requireRemovable(node: NodeFacts): void {
+const NAMED_MAXIMUM = 10
+
+/** A record goes when nothing is left on the node, and nothing new can come. `storages`: those of their own whose data
+ *  lie on it or are on their way there. */
+export function requireRemovable(node: NodeFacts, storages: readonly string[]): void {
   requireNodeIdle(node)
   if (node.serverCount > 0)
     throw conflict('in_use', `${placed(node)} ${remedy(node)} first.`, { resource: referenceOf(node) })
+  if (storages.length > 0) {
+    const names = storages.slice(0, NAMED_MAXIMUM).join(', ')
+    const more = storages.length > NAMED_MAXIMUM ? ` and ${storages.length - NAMED_MAXIMUM} more` : ''
+    throw conflict('in_use', `Storages have their place on the node: ${names}${more}. Move or delete them first.`, {
+      resource: referenceOf(node),
+    })
+  }
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned. Cordon it first.')
 }
 

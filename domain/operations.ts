@@ -1,73 +1,112 @@
-/** Operation kinds, statuses and deadlines, as the contract names them. */
+/** Kinds of operations, each with its steps and its deadline, and the statuses that they can be in, as the contract
+ *  names them. */
 
-export const OPERATION_KINDS = [
-  'server.create',
-  'server.metadata',
-  'server.start',
-  'server.stop',
-  'server.restart',
-  'server.delete',
-  'server.force_release',
-  'server.change_plan',
-  'server.rebuild',
-  'server.renumber_ipv6',
-  'server.attach_network',
-  'server.detach_network',
-  'server.firewall',
-  'server.move',
-  'server.migrate',
-  'server.recover',
-  'server.settle_migration',
-  'storage.create',
-  'storage.attach',
-  'storage.detach',
-  'storage.resize',
-  'storage.delete',
-  'storage.backup',
-  'storage.move',
-  'storage.rebalance_policy',
-  'storage.drain_host',
-  'backup.restore',
-  'backup.delete',
-  'backup.verify',
-  'template.create',
-  'template.copy',
-  'template.delete',
-  'snapshot.create',
-  'snapshot.delete',
-  'router.sync',
-  'floating_ip.sync',
-  'network.sync',
-  'public_pool.sync',
-  'edge.sync',
-  'edge.delete',
-  'node.cordon',
-  'node.uncordon',
-  'node.drain',
-  'node.fence',
-  'node.maintenance',
-  'node.agent_upgrade',
-  'node.provision',
-  'load_balancer.create',
-  'load_balancer.delete',
-  'database.create',
-  'database.delete',
-  'database.restore',
-  'object_storage.migrate',
-  'kubernetes_cluster.create',
-  'kubernetes_cluster.delete',
-  'kubernetes_cluster.upgrade',
-  'kubernetes_cluster.snapshot',
-  'kubernetes_cluster.restore',
-  'kubernetes_cluster.platform_register',
-  'kubernetes_cluster.platform_deregister',
-  'node_pool.sync',
-  'node_pool.delete',
-  'kubernetes_host.bootstrap',
-  'control_plane.expand',
-  'control_plane.shrink',
-] as const
-export type OperationKind = (typeof OPERATION_KINDS)[number]
+interface OperationRule {
+  /** Conditions that must come true, in order. The current step is the first that does not hold. */
+  readonly steps?: readonly string[]
+  /** What it may take. */
+  readonly minutes?: number
+  /** What it may take besides for each GiB that is moved. */
+  readonly minutesPerGibibyte?: number
+  /** Who may cancel it: its requester and operators, or operators alone; nobody when absent. */
+  readonly cancellableBy?: 'customers' | 'operators'
+}
+
+/** Every kind of the contract, also of what is not offered yet. */
+const OPERATIONS = {
+  'server.create': { steps: ['claimed', 'storage', 'instance', 'started'], minutes: 30 },
+  'server.metadata': {},
+  'server.start': { steps: ['started'] },
+  'server.stop': { steps: ['stopped'] },
+  'server.restart': { steps: ['stopped', 'started'] },
+  'server.delete': { steps: ['instance', 'storage', 'released'] },
+  'server.force_release': { steps: ['instance', 'storage', 'released'] },
+  'server.change_plan': { steps: ['claimed', 'storage', 'sized'], minutes: 30, minutesPerGibibyte: 2 },
+  'server.rebuild': { steps: ['stopped', 'storage', 'instance', 'started'], minutes: 30 },
+  'server.renumber_ipv6': { steps: ['routed', 'announced'] },
+  'server.attach_network': { steps: ['claimed', 'attached', 'applied'] },
+  'server.detach_network': { steps: ['claimed', 'detached', 'applied'] },
+  'server.firewall': {},
+  'server.move': {
+    steps: ['reserved', 'prepared', 'moved', 'cleaned'],
+    minutes: 60,
+    minutesPerGibibyte: 2,
+    cancellableBy: 'customers',
+  },
+  'server.migrate': {
+    steps: ['reserved', 'prepared', 'moved', 'cleaned'],
+    minutes: 60,
+    minutesPerGibibyte: 2,
+    cancellableBy: 'customers',
+  },
+  'server.recover': { steps: ['reserved', 'moved', 'released', 'storage', 'started'], minutes: 30 },
+  'server.settle_migration': {},
+  'storage.create': {
+    steps: ['claimed', 'made', 'attached'],
+    minutes: 60,
+    minutesPerGibibyte: 1,
+    cancellableBy: 'customers',
+  },
+  'storage.attach': { steps: ['claimed', 'brought', 'attached'] },
+  'storage.detach': { steps: ['released', 'detached'] },
+  'storage.resize': { steps: ['claimed', 'grown'] },
+  'storage.delete': { steps: ['removed', 'released'] },
+  'storage.backup': { steps: ['claimed', 'placed', 'written', 'copied'], minutes: 720 },
+  'storage.move': { steps: ['reserved', 'brought', 'cleaned'], minutes: 60, minutesPerGibibyte: 2 },
+  'storage.rebalance_policy': { steps: ['applied', 'rebalanced'], minutes: 10_080 },
+  'storage.drain_host': { steps: ['cordoned', 'emptied'], minutes: 1_440, cancellableBy: 'operators' },
+  'backup.restore': { steps: ['placed', 'restored'], minutes: 720 },
+  'backup.delete': { steps: ['removed', 'released'] },
+  'backup.verify': { steps: ['placed', 'verified'], minutes: 720, cancellableBy: 'customers' },
+  'template.create': { steps: ['claimed', 'fetched'], minutes: 360, cancellableBy: 'customers' },
+  'template.copy': { steps: ['claimed', 'fetched'], minutes: 360, cancellableBy: 'customers' },
+  'template.delete': { steps: ['removed'] },
+  'snapshot.create': { steps: ['claimed', 'taken'] },
+  'snapshot.delete': { steps: ['removed', 'released'] },
+  'router.sync': { steps: ['claimed', 'applied', 'installed'] },
+  'floating_ip.sync': { steps: ['claimed', 'applied', 'installed'] },
+  'network.sync': { steps: ['claimed', 'applied', 'installed'] },
+  'public_pool.sync': { steps: ['mirrored', 'announced'] },
+  'edge.sync': { steps: ['claimed', 'machines', 'announced'], minutes: 30 },
+  'edge.delete': { steps: ['withdrawn', 'machines', 'released'], minutes: 30 },
+  'node.cordon': { steps: ['cordoned'] },
+  'node.uncordon': { steps: ['uncordoned'] },
+  'node.drain': { steps: ['cordoned', 'announced', 'emptied'], minutes: 1_440, cancellableBy: 'operators' },
+  'node.fence': { steps: ['proof', 'fenced'], minutes: 15 },
+  'node.maintenance': { steps: ['cordoned', 'announced', 'emptied'], minutes: 1_440, cancellableBy: 'operators' },
+  'node.agent_upgrade': { steps: ['cordoned', 'upgraded'], minutes: 60, cancellableBy: 'operators' },
+  'node.provision': { steps: ['access', 'reported', 'placeable'], minutes: 1_440, cancellableBy: 'operators' },
+  'load_balancer.create': { steps: ['claimed', 'machines', 'applied'], minutes: 30 },
+  'load_balancer.delete': { steps: ['machines', 'released'] },
+  'database.create': {},
+  'database.delete': {},
+  'database.restore': {},
+  'object_storage.migrate': { minutes: 10_080 },
+  'kubernetes_cluster.create': { minutes: 60 },
+  'kubernetes_cluster.delete': {},
+  'kubernetes_cluster.upgrade': { minutes: 60 },
+  'kubernetes_cluster.snapshot': {},
+  'kubernetes_cluster.restore': { minutes: 60 },
+  'kubernetes_cluster.platform_register': {},
+  'kubernetes_cluster.platform_deregister': {},
+  'node_pool.sync': {},
+  'node_pool.delete': {},
+  'kubernetes_host.bootstrap': {},
+  'control_plane.expand': {},
+  'control_plane.shrink': {},
+} as const satisfies Readonly<Record<string, OperationRule>>
+export type OperationKind = keyof typeof OPERATIONS
+
+/** In the order of the table. */
+export const OPERATION_KINDS = Object.keys(OPERATIONS) as readonly OperationKind[] // its keys
+/** Its target is gone when it has succeeded. */
+export const isDeletion = (kind: OperationKind): boolean => kind.endsWith('.delete')
+export const isOperationKind = (action: string): action is OperationKind => Object.hasOwn(OPERATIONS, action)
+
+const MINUTES_DEFAULT = 10
+const STEPS_DEFAULT: readonly string[] = ['done']
+
+const ruleOf = (kind: OperationKind): OperationRule => OPERATIONS[kind]
 
 export const OPERATION_STATUSES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type OperationStatus = (typeof OPERATION_STATUSES)[number]
@@ -108,34 +147,6 @@ export interface FinishedOperation {
 /** The newest events that an operation keeps. */
 export const OPERATION_EVENTS_MAXIMUM = 100
 
-const DEADLINE_MINUTES: Partial<Record<OperationKind, number>> = {
-  'server.create': 30,
-  'server.rebuild': 30,
-  'server.change_plan': 30,
-  'server.move': 60,
-  'server.migrate': 60,
-  'server.recover': 30,
-  'storage.backup': 720,
-  'backup.restore': 720,
-  'template.create': 360,
-  'object_storage.migrate': 10_080,
-  'kubernetes_cluster.create': 60,
-  'kubernetes_cluster.upgrade': 60,
-  'kubernetes_cluster.restore': 60,
-  'node.drain': 1_440,
-  'node.maintenance': 1_440,
-  'node.fence': 15,
-  'node.agent_upgrade': 60,
-  'node.provision': 1_440,
-}
-const DEADLINE_MINUTES_DEFAULT = 10
-/** For each GiB that is moved. */
-const DEADLINE_MINUTES_PER_GIBIBYTE: Partial<Record<OperationKind, number>> = {
-  'server.move': 2,
-  'server.migrate': 2,
-  'server.change_plan': 2,
-}
-
 /** What is left at least when a guest has used all the time that it was given to shut down. */
 const MINUTES_AFTER_GRACE = 5
 
@@ -149,9 +160,9 @@ export interface Extent {
 
 /** When an operation of the kind that starts now must have ended. */
 export function deadlineOf(kind: OperationKind, now: Date, { gibibytes = 0, graceSeconds = 0 }: Extent = {}): Date {
-  const minutes =
-    (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) + (DEADLINE_MINUTES_PER_GIBIBYTE[kind] ?? 0) * gibibytes
-  return new Date(now.getTime() + Math.max(minutes, graceSeconds / 60 + MINUTES_AFTER_GRACE) * 60_000)
+  const { minutes = MINUTES_DEFAULT, minutesPerGibibyte = 0 } = ruleOf(kind)
+  const allowed = minutes + minutesPerGibibyte * gibibytes
+  return new Date(now.getTime() + Math.max(allowed, graceSeconds / 60 + MINUTES_AFTER_GRACE) * 60_000)
 }
 
 /** The argument of an operation that has been requested to be undone. */
@@ -165,41 +176,10 @@ export const isCancelled = ({
   readonly arguments?: Readonly<Record<string, string>> | undefined
 }): boolean => said?.[CANCEL] === 'true'
 
-/** Kinds that their requester may cancel. */
-export const CANCELLABLE_KINDS: readonly OperationKind[] = ['server.move', 'server.migrate']
-/** Kinds that operators may cancel. */
-export const OPERATOR_CANCELLABLE_KINDS: readonly OperationKind[] = [
-  ...CANCELLABLE_KINDS,
-  'node.drain',
-  'node.maintenance',
-  'node.agent_upgrade',
-  'node.provision',
-]
-
-/** The steps of a kind, in order: conditions that must come true. The current step is the first that is not. */
-const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
-  'server.create': ['claimed', 'storage', 'instance', 'started'],
-  'server.start': ['started'],
-  'server.stop': ['stopped'],
-  'server.restart': ['stopped', 'started'],
-  'server.delete': ['instance', 'storage', 'released'],
-  'server.change_plan': ['claimed', 'storage', 'sized'],
-  'server.rebuild': ['stopped', 'storage', 'instance', 'started'],
-  'server.force_release': ['instance', 'storage', 'released'],
-  'server.renumber_ipv6': ['routed', 'told'],
-  'server.move': ['reserved', 'prepared', 'moved', 'cleaned'],
-  'server.migrate': ['reserved', 'prepared', 'moved', 'cleaned'],
-  'public_pool.sync': ['mirrored', 'told'],
-  'node.cordon': ['cordoned'],
-  'node.uncordon': ['uncordoned'],
-  'node.provision': ['access', 'reported', 'placeable'],
-  'node.drain': ['cordoned', 'announced', 'emptied'],
-  'node.maintenance': ['cordoned', 'announced', 'emptied'],
-  'node.agent_upgrade': ['cordoned', 'upgraded'],
-  'node.fence': ['proof', 'fenced'],
-  'server.recover': ['reserved', 'moved', 'released', 'storage', 'started'],
-}
-const STEPS_OTHERWISE: readonly string[] = ['done']
+/** Whether its requester may cancel it. */
+export const isCancellable = (kind: OperationKind): boolean => ruleOf(kind).cancellableBy === 'customers'
+/** Whether operators may cancel it. */
+export const isCancellableByOperators = (kind: OperationKind): boolean => ruleOf(kind).cancellableBy !== undefined
 
 /** The steps of the kind, in order; the last of them is the end. */
-export const stepsOf = (kind: OperationKind): readonly string[] => STEPS[kind] ?? STEPS_OTHERWISE
+export const stepsOf = (kind: OperationKind): readonly string[] => ruleOf(kind).steps ?? STEPS_DEFAULT

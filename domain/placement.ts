@@ -27,6 +27,8 @@ export interface Candidate {
   readonly dedicatedAccountId: string | null
   /** False while the node is cordoned, unreachable, draining or gone. */
   readonly isSchedulable: boolean
+  /** It reaches the store of the zone's backups; not when absent. */
+  readonly hasBackups?: boolean
   readonly total: Room
   readonly used: Room
 }
@@ -95,33 +97,30 @@ const ALONE: Sharing = [0, 0, 0]
 const fits = (demand: Room, node: Candidate): boolean =>
   RESOURCES.every((resource) => node.used[resource] + demand[resource] <= node.total[resource])
 
-/** How much of the node would stay free, as a sum of fractions (0 = full in every respect, 3 = empty). */
-const leftover = (demand: Room, node: Candidate): number =>
-  RESOURCES.reduce(
-    (sum, resource) =>
-      sum + (node.total[resource] === 0 ? 0 : 1 - (node.used[resource] + demand[resource]) / node.total[resource]),
-    0,
-  )
+/** How much of the node is free, as a sum of fractions (0 = full in every respect, 3 = empty). PostgreSQL computes the
+ *  same sum, bit by bit (`free_share` of `node_capacity`). */
+const freeShareOf = ({ total, used }: Candidate): number =>
+  RESOURCES.reduce((sum, resource) => sum + (total[resource] === 0 ? 0 : 1 - used[resource] / total[resource]), 0)
 
 /** The nodes that can hold the demand, best first: the account's own nodes, then those with the fewest members of the
- *  guest's group
- *  in the same failure domain, then the fullest (large guests still find room later), then by name, so that the answer
- *  never depends
- *  on the order of the candidates. */
+ *  guest's group in the same failure domain, then the fullest, of equally full ones the smallest (large guests still
+ *  find room later), then by name, so that the answer never depends on the order of the candidates. */
 export function rankNodes(demand: Demand, candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates
     .filter((node) => canHold(demand, node))
     .map((node) => ({
       node,
       isOwn: node.dedicatedAccountId === demand.accountId,
-      leftover: leftover(demand, node),
+      freeShare: freeShareOf(node),
       shared: demand.apartness === undefined ? ALONE : sharing(demand.apartness, node),
     }))
     .sort(
       (a, b) =>
         Number(b.isOwn) - Number(a.isOwn) ||
         compareSharing(a.shared, b.shared) ||
-        a.leftover - b.leftover ||
+        a.freeShare - b.freeShare ||
+        a.node.total.cores - b.node.total.cores ||
+        a.node.total.memoryMebibytes - b.node.total.memoryMebibytes ||
         (a.node.node < b.node.node ? -1 : 1),
     )
     .map((entry) => entry.node)

@@ -61,6 +61,8 @@ export interface ProblemMembers {
   readonly active_operation_id?: string
   readonly quota?: { readonly name: string; readonly limit: number; readonly used: number; readonly requested: number }
   readonly alternatives?: readonly { readonly zone: string; readonly plan: string }[]
+  /** Of the zone, that it lacks. */
+  readonly capability?: string
   readonly blocking_servers?: readonly string[]
   /** Whole seconds; also sent as Retry-After. */
   readonly retryAfterSeconds?: number
@@ -151,5 +153,7 @@ export const quotaExceeded = (quota: NonNullable<ProblemMembers['quota']>) =>
   )
 export const rateLimited = (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
   new Problem(429, detail, { reason: 'rate_limited', retryAfterSeconds })
+/** Known, and nothing that this installation can do. */
+export const notImplemented = (detail: string) => new Problem(501, detail)
 export const unavailable = (reason: Reason, detail: string, members: ProblemMembers = {}) =>
   new Problem(503, detail, { reason, ...members })

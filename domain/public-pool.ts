@@ -1,6 +1,5 @@
 /** Pools of public addresses: which networks may be pools, and what each address or prefix of one is. Pure; handing
- *  them out is
- *  `db/public-pool/index.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
+ *  them out is `db/public-pool/index.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
 import {
   type AddressFamily,
   canonicalAddress,
@@ -46,6 +45,8 @@ const FAMILIES: Partial<Readonly<Record<PoolUse, AddressFamily>>> = {
   floating_ipv4: 'ipv4',
   server_ipv6_prefix: 'ipv6',
 }
+/** What is given of pools of the use, where they may be of either family. */
+export const givenFamily = (use: PoolUse): AddressFamily => FAMILIES[use] ?? 'ipv4'
 /** Network address, broadcast address and gateway of an IPv4 pool. */
 const IPV4_KEPT_BACK = 3n
 
@@ -104,11 +105,14 @@ const networkOf = (cidr: string): Network => {
 const gatewayOf = ({ family, cidr, gateway }: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway'>): string =>
   gateway ?? (family === 'ipv6' ? IPV6_ROUTER : formatAddress('ipv4', networkOf(cidr).first + 1n))
 
-/** How many addresses, or prefixes, a pool has to hand out. Exact: at most 2^48. */
+/** How many addresses, or prefixes, a pool has to hand out. Exact: at most 2^48. None for what is no network or too
+ *  small for one. */
 export function poolTotal(cidr: string): number {
-  const { family, prefix } = networkOf(cidr)
+  const network = parseNetwork(cidr)
+  if (network === undefined) return 0
+  const { family, prefix } = network
   const size = 1n << BigInt(HANDED_OUT_PREFIX[family] - prefix)
-  return Number(family === 'ipv4' ? size - IPV4_KEPT_BACK : size)
+  return Math.max(0, Number(family === 'ipv4' ? size - IPV4_KEPT_BACK : size))
 }
 
 /** What a pool hands out, as its holder uses it. */
@@ -138,5 +142,8 @@ export function poolAddress(pool: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway
 export const prefixOf = (address: string): string =>
   `${formatAddress('ipv6', ((parseAddress(address)?.value ?? 0n) >> 64n) << 64n)}/64`
 
-/** Both are networks that were judged before. */
-export const poolsOverlap = (one: string, other: string): boolean => overlaps(networkOf(one), networkOf(other))
+/** What is no network overlaps nothing. */
+export function poolsOverlap(one: string, other: string): boolean {
+  const [first, second] = [parseNetwork(one), parseNetwork(other)]
+  return first !== undefined && second !== undefined && overlaps(first, second)
+}

@@ -14,8 +14,11 @@ export const DEFAULT_QUOTAS = {
   networks: 20,
   routers: 10,
   snapshots: 200,
+  backups: 500,
   floating_ips: 10,
   load_balancers: 10,
+  edges: 10,
+  custom_images: 20,
 } as const
 export type QuotaName = keyof typeof DEFAULT_QUOTAS
 export type QuotaAmounts = Partial<Readonly<Record<QuotaName, number>>>

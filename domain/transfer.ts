@@ -35,7 +35,8 @@ export function billTransfer(transfer: ServerTransfer): BilledTransfer {
   }
 }
 
-const roundHalfUp = (numerator: bigint, denominator: bigint): bigint =>
+/** Half is rounded up; both are whole and not negative. */
+export const roundHalfUp = (numerator: bigint, denominator: bigint): bigint =>
   (2n * numerator + denominator) / (2n * denominator)
 
 export interface Month {

@@ -24,16 +24,38 @@ export const planNodes = (zones: readonly NodeCount[]): readonly PlannedNode[] =
 /** What lets the platform into the controllers of the nodes. */
 const BMC_SECRET = 'bmc-simulator'
 
+/** The way outside of a zone, and the pools of its addresses. */
+export interface ZoneNetwork {
+  readonly publicNetwork: object
+  readonly pools: readonly { readonly name: string; readonly spec: object }[]
+}
+
 /** The whole catalog as YAML documents, for SVCCLOUD_CATALOG_FILE. Nodes have a management controller where it is
- *  known. */
-export async function catalogFor(zones: readonly NodeCount[], bmc?: BmcAccess): Promise<string> {
+ *  known, zones a way outside and pools where there is a network. */
+export async function catalogFor(
+  zones: readonly NodeCount[],
+  bmc?: BmcAccess,
+  network?: { readonly zone: (name: string) => ZoneNetwork },
+): Promise<string> {
   const offered = await readFile(join(import.meta.dirname, 'catalog.yaml'), 'utf8')
   const zoneObjects = zones.map(({ zone }) => ({
     apiVersion: API_VERSION,
     kind: 'Zone',
     metadata: { name: zone },
-    spec: { displayName: zone.toUpperCase(), region: REGION },
+    spec: {
+      displayName: zone.toUpperCase(),
+      region: REGION,
+      ...(network === undefined ? {} : { publicNetwork: network.zone(zone).publicNetwork }),
+    },
   }))
+  const poolObjects = zones.flatMap(({ zone }) =>
+    (network?.zone(zone).pools ?? []).map(({ name, spec }) => ({
+      apiVersion: API_VERSION,
+      kind: 'PublicPool',
+      metadata: { name },
+      spec,
+    })),
+  )
   const nodeObjects = planNodes(zones).map(({ name, zone }, index) => ({
     apiVersion: API_VERSION,
     kind: 'Node',
@@ -58,5 +80,8 @@ export async function catalogFor(zones: readonly NodeCount[], bmc?: BmcAccess): 
             stringData: { username: bmc.username, password: bmc.password, 'ca.crt': bmc.authority },
           },
         ]
-  return [offered, ...[...zoneObjects, ...secrets, ...nodeObjects].map((object) => stringify(object))].join('---\n')
+  return [
+    offered,
+    ...[...zoneObjects, ...poolObjects, ...secrets, ...nodeObjects].map((object) => stringify(object)),
+  ].join('---\n')
 }

@@ -3,7 +3,7 @@
  *  The components are the production ones; only who starts them differs. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../kit/sys/clock.ts'
+import { type Clock, TEST_CLOCK_VARIABLE } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
@@ -17,10 +17,13 @@ import {
   StartRefused,
 } from './data-folder.ts'
 import type { BmcSimulator } from './bmc-simulator.ts'
+import { openFakePaymentFiles } from './fake-payments/files.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
 import { EmbeddedMachine, startMachines } from './machines.ts'
 import { waitForNodes } from './node-readiness.ts'
 import type { HypervisorChoice, NodeCount, Options } from './options.ts'
+import type { NetworkDecision } from './ovn/choose.ts'
+import { type CloudNetwork, openNetwork, type Reachable } from './ovn/network.ts'
 import { takePort } from './ports.ts'
 import { Component, type ReadyMessage } from './supervisor.ts'
 
@@ -38,6 +41,10 @@ export interface Endpoints {
   readonly postgres_url: string
   /** File with a bearer token for the operator listener; null when the kubeconfig of one's own holds none. */
   readonly operator_token_file: string | null
+  /** The fake payment processor; null without one. */
+  readonly fake_payments_url: string | null
+  /** What time it is for the cloud when it has a test clock of its own; null otherwise. */
+  readonly test_clock: string | null
   /** Redfish service of the nodes; who may switch their power is in `bmc/access.json` of the data folder. */
   readonly bmc_url: string
 }
@@ -45,6 +52,10 @@ export interface Endpoints {
 export interface CloudOptions {
   readonly options: Options
   readonly hypervisor: HypervisorChoice
+  /** By what Open Virtual Network runs here, which servers are in; or why it does not. */
+  readonly network: NetworkDecision
+  /** The components' clocks are ahead of this process's by so much. */
+  readonly aheadMilliseconds: number
   readonly folder: DataFolder
   readonly version: string
   readonly pid: number
@@ -65,7 +76,14 @@ const PASSED_ON = [
   'SVCCLOUD_MAIL_FROM',
   'SVCCLOUD_TRUSTED_PROXIES',
   'SVCCLOUD_GUEST_NETWORK',
+  'SVCCLOUD_OVN_NORTHBOUND',
+  'SVCCLOUD_OVN_SOUTHBOUND',
+  'SVCCLOUD_GUEST_USERS',
   'SVCCLOUD_MIGRATION_BANDWIDTH',
+  'SVCCLOUD_CEPH_POOL',
+  'SVCCLOUD_CEPH_USER',
+  'SVCCLOUD_CEPH_CONFIGURATION',
+  'SVCCLOUD_CEPH_KEYRING',
   'SVCCLOUD_LOG_LEVEL',
 ] as const
 
@@ -78,6 +96,14 @@ const PASSED_ON_TO_APISERVER = [
   'SVCCLOUD_AUDIT_RETENTION_DAYS',
   'SVCCLOUD_WEBHOOK_TOKEN_FILE',
   'SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE',
+] as const
+
+/** How to reach the payment processor; for those who speak to it. */
+const PAYMENTS = [
+  'SVCCLOUD_STRIPE_URL',
+  'SVCCLOUD_STRIPE_KEY_FILE',
+  'SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE',
+  'SVCCLOUD_STRIPE_PUBLISHABLE_KEY',
 ] as const
 
 type Settings = Readonly<Record<string, string | undefined>>
@@ -129,13 +155,23 @@ const textOf = (message: ReadyMessage, name: string): string => {
   return value
 }
 
+interface FakePayments {
+  readonly url: string
+  /** Of who speaks to it. */
+  readonly settings: Settings
+}
+
 export class Cloud {
   readonly #options: CloudOptions
+  #readSealingKeys: Promise<string> | undefined
   /** In the order of their start. */
   readonly #components: Component[] = []
   #recording: Promise<void> = Promise.resolve()
   readonly #stopping = new AbortController()
   #bmc: BmcSimulator | undefined
+  #network: CloudNetwork | undefined
+  #reachable: Reachable | undefined
+  #fakePayments: FakePayments | undefined
   #starting: Promise<unknown> = Promise.resolve()
 
   constructor(options: CloudOptions) {
@@ -162,8 +198,18 @@ export class Cloud {
     )
     const bmc = await startMachines(machines, this.#options)
     this.#bmc = bmc.simulator
-    await writeDurably(folder.catalogFile, await catalogFor(options.nodes, bmc.access))
+    const { network } = this.#options
+    this.#network =
+      'programs' in network ? await openNetwork({ ...options, folder, programs: network.programs }) : undefined
+    await writeDurably(folder.catalogFile, await catalogFor(options.nodes, bmc.access, this.#network))
 
+    if (this.#network !== undefined) {
+      const ready = await this.#startComponent('network', 'embedded/ovn/main.ts', this.#network.settings)
+      this.#reachable = this.#network.reachable(ready)
+      if (this.#network.additions !== undefined) this.#options.print(this.#network.additions)
+    }
+    if (options.hasFakePayments)
+      this.#fakePayments = await this.#startFakePayments(`http://${reachable(options.host)}:${port}`)
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access =
       options.kubeconfig === undefined
@@ -189,10 +235,20 @@ export class Cloud {
       mail_directory: folder.mail,
       postgres_url: databaseUrl,
       operator_token_file: access.tokenFile,
+      fake_payments_url: this.#fakePayments?.url ?? null,
+      test_clock:
+        this.#options.aheadMilliseconds === 0
+          ? null
+          : new Date(clock.now().getTime() + this.#options.aheadMilliseconds).toISOString(),
       bmc_url: bmc.access.url,
     }
     await writeDurably(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
     return endpoints
+  }
+
+  /** By what servers are reached on this machine, for people; undefined where each has a port of its own. */
+  get serversAt(): string | undefined {
+    return this.#reachable?.text
   }
 
   /** Stops everything, what was started last first. Guests stay, except in an ephemeral cloud. */
@@ -200,7 +256,7 @@ export class Cloud {
     const { folder } = this.#options
     this.#stopping.abort()
     await this.#bmc?.stop()
-    const stores = this.#components.filter(({ name }) => name === 'postgres' || name === 'kubernetes')
+    const stores = this.#components.filter(({ name }) => ['network', 'postgres', 'kubernetes'].includes(name))
     await Promise.all(
       this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()),
     )
@@ -210,13 +266,45 @@ export class Cloud {
     for (const file of [folder.endpointsFile, folder.processesFile]) await rm(file, { force: true })
   }
 
+  /** The same for all components, also when two of them are the first to need it. */
+  #sealingKeys(): Promise<string> {
+    const { folder, random } = this.#options
+    const given = environment()['SVCCLOUD_SEALING_KEYS']
+    return (this.#readSealingKeys ??= given === undefined ? readSealingKeys(folder, random) : Promise.resolve(given))
+  }
+
+  #payments(): Settings {
+    return this.#fakePayments?.settings ?? given(PAYMENTS)
+  }
+
+  async #startFakePayments(apiUrl: string): Promise<FakePayments> {
+    const { folder, random } = this.#options
+    const files = await openFakePaymentFiles(folder.fakePayments, random)
+    const ready = await this.#startComponent('fake-payments', 'embedded/fake-payments/main.ts', {
+      ...files.settings,
+      SVCCLOUD_DATA: folder.fakePayments,
+      SVCCLOUD_PORT: String(files.port),
+      SVCCLOUD_WEBHOOK_URL: `${apiUrl}/v1/webhooks/payments`,
+    })
+    const url = textOf(ready, 'url')
+    return { url, settings: { ...files.settings, SVCCLOUD_STRIPE_URL: url } }
+  }
+
   #startControllers(access: Access, databaseUrl: string): Promise<ReadyMessage> {
     return this.#startComponent('controllers', 'controllers/main.ts', async () => ({
+      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
+      ...this.#payments(),
       ...(await this.#succession()),
       SVCCLOUD_DATABASE_URL: databaseUrl,
       SVCCLOUD_KUBECONFIG: access.controllers,
       SVCCLOUD_INSTALL_CRDS: 'true',
       SVCCLOUD_CATALOG_FILE: this.#options.folder.catalogFile,
+      ...(this.#network === undefined
+        ? {}
+        : {
+            SVCCLOUD_OVN_NORTHBOUND: this.#network.northbound,
+            SVCCLOUD_OVN_SOUTHBOUND: this.#network.southbound,
+          }),
     }))
   }
 
@@ -225,12 +313,14 @@ export class Cloud {
     databaseUrl: string,
     { port, operatorPort }: { readonly port: number; readonly operatorPort: number },
   ): Promise<ReadyMessage> {
-    const { options, folder, random } = this.#options
-    const { SVCCLOUD_SMTP_URL, SVCCLOUD_SEALING_KEYS } = environment()
+    const { options, folder } = this.#options
+    const { SVCCLOUD_SMTP_URL } = environment()
     return this.#startComponent('apiserver', 'apiserver/main.ts', {
       ...(SVCCLOUD_SMTP_URL ? {} : { SVCCLOUD_MAIL_DIRECTORY: folder.mail }),
       ...given(PASSED_ON_TO_APISERVER),
-      SVCCLOUD_SEALING_KEYS: SVCCLOUD_SEALING_KEYS ?? (await readSealingKeys(folder, random)),
+      ...this.#reachable?.settings,
+      ...this.#payments(),
+      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
       SVCCLOUD_HOST: options.host,
       SVCCLOUD_PORT: String(port),
       SVCCLOUD_OPERATOR_HOST: LOOPBACK,
@@ -248,7 +338,12 @@ export class Cloud {
   #startAgent(machine: EmbeddedMachine, access: Access): Promise<ReadyMessage> {
     const { options, folder, hypervisor } = this.#options
     const { name } = machine
-    const { SVCCLOUD_IMAGE_CACHE, SVCCLOUD_SHARED_VOLUMES } = environment()
+    const { SVCCLOUD_IMAGE_CACHE, SVCCLOUD_SHARED_VOLUMES, SVCCLOUD_CEPH_POOL } = environment()
+    const { SVCCLOUD_BACKUP_STORE, SVCCLOUD_BACKUP_SOURCES } = environment()
+    const shared = SVCCLOUD_CEPH_POOL === undefined ? sharedVolumes(name, options.nodes, folder) : 'none'
+    const planned = planNodes(options.nodes)
+    const zone = planned.find((node) => node.name === name)?.zone ?? ''
+    const otherZones = [...new Set(planned.map((node) => node.zone))].filter((other) => other !== zone)
     return this.#startComponent(
       `agent-${name}`,
       'agents/node/main.ts',
@@ -260,10 +355,24 @@ export class Cloud {
         SVCCLOUD_HYPERVISOR: hypervisor,
         SVCCLOUD_IMAGE_CACHE: SVCCLOUD_IMAGE_CACHE ?? folder.images,
         SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
-        SVCCLOUD_SHARED_VOLUMES: SVCCLOUD_SHARED_VOLUMES ?? sharedVolumes(name, options.nodes, folder),
+        ...(access.tokenFile === null ? {} : { SVCCLOUD_METRICS_TOKEN_FILE: access.tokenFile }),
+        SVCCLOUD_BACKUP_STORE: SVCCLOUD_BACKUP_STORE ?? join(folder.backups, zone),
+        // The folders of all zones are on this machine.
+        SVCCLOUD_BACKUP_SOURCES:
+          SVCCLOUD_BACKUP_SOURCES ??
+          (SVCCLOUD_BACKUP_STORE === undefined
+            ? otherZones.map((other) => `${other}=${join(folder.backups, other)}`).join(',')
+            : ''),
+        SVCCLOUD_SHARED_VOLUMES: SVCCLOUD_SHARED_VOLUMES ?? shared,
+        ...(this.#network?.agent(name) ?? this.#networkObstacle()),
       }),
       (component) => machine.run(component),
     )
+  }
+
+  #networkObstacle(): Settings {
+    const { network } = this.#options
+    return 'obstacle' in network ? { SVCCLOUD_GUEST_NETWORK_OBSTACLE: network.obstacle } : {}
   }
 
   async #startPostgres(): Promise<string> {
@@ -317,12 +426,15 @@ export class Cloud {
     made: (component: Component) => void = () => {},
   ): Promise<ReadyMessage> {
     if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
-    const { clock, random, print, folder } = this.#options
+    const { clock, random, print, folder, aheadMilliseconds } = this.#options
     const component = new Component(
       {
         name,
         file: join(PROJECT, file),
-        environment: async () => componentEnvironment(typeof settings === 'function' ? await settings() : settings),
+        environment: async () => ({
+          ...componentEnvironment(typeof settings === 'function' ? await settings() : settings),
+          ...(aheadMilliseconds === 0 ? {} : { [TEST_CLOCK_VARIABLE]: String(aheadMilliseconds) }),
+        }),
         logFile: join(folder.logs, `${name}.log`),
       },
       { clock, random, print, onProcessesChanged: () => this.#recordProcesses() },

@@ -1,11 +1,13 @@
 /** The one folder that holds everything of an embedded cloud: its layout, its lock, and who of an earlier run is still
  *  alive. */
 import { constants } from 'node:fs'
-import { access, chmod, mkdir, readFile, rm } from 'node:fs/promises'
+import { access, chmod, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
+import { freeBytes } from '../kit/sys/disk-space.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { tryLock } from '../kit/sys/file-lock.ts'
+import { makeFolder } from '../kit/sys/make-folder.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
 
@@ -24,6 +26,10 @@ export interface DataFolder {
   readonly nodes: string
   /** Storage that the nodes of a zone share. */
   readonly shared: string
+  /** Backups, by zone. */
+  readonly backups: string
+  /** The network of the servers, where there is one. */
+  readonly network: string
   /** Power of the nodes, and the controller that they are switched by. */
   readonly bmc: string
   readonly endpointsFile: string
@@ -37,6 +43,10 @@ export interface DataFolder {
   /** Keys that seal what the database holds of authenticators; never in the database. */
   readonly sealingKeysFile: string
   readonly authorityFile: string
+  /** By how much the clock of a test cloud is ahead. */
+  readonly testClockFile: string
+  /** Of the fake payment processor. */
+  readonly fakePayments: string
 }
 
 export const layout = (root: string): DataFolder => ({
@@ -49,6 +59,8 @@ export const layout = (root: string): DataFolder => ({
   images: join(root, 'images'),
   nodes: join(root, 'nodes'),
   shared: join(root, 'shared'),
+  backups: join(root, 'backups'),
+  network: join(root, 'network'),
   bmc: join(root, 'bmc'),
   endpointsFile: join(root, 'endpoints.json'),
   processesFile: join(root, 'processes.json'),
@@ -58,16 +70,34 @@ export const layout = (root: string): DataFolder => ({
   webhookTokenFile: join(root, 'access', 'webhook-token'),
   sealingKeysFile: join(root, 'sealing-keys'),
   authorityFile: join(root, 'kubernetes-ca.pem'),
+  testClockFile: join(root, 'test-clock.json'),
+  fakePayments: join(root, 'fake-payments'),
 })
 
 const errorCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
+
+/** What an empty database, the image of tiny-linux and logs take. */
+const NEW_BYTES_MINIMUM = 128 * 1024 ** 2
+const BYTES_MINIMUM = 16 * 1024 ** 2
+/** With less a write of any size may fail. */
+export const FULL_BYTES = 1024 ** 2
+
+const diskFull = (folder: string, bytes: number): string =>
+  `The disk of ${folder} is full: ${Math.floor(bytes / 1024 ** 2)} MiB are free. What is stored is whole; free some ` +
+  'space and start again, or choose a folder on another disk: npm start -- --data DIR'
+
+/** What to tell people when the disk of the folder has less room than that; undefined when it has enough. */
+export async function diskFault(folder: string, bytesNeeded: number): Promise<string | undefined> {
+  const bytes = await freeBytes(folder)
+  return bytes < bytesNeeded ? diskFull(folder, bytes) : undefined
+}
 
 /** Makes the folder and its parts, for its owner only. The database's part must be passable for the account that runs
  *  it. */
 export async function prepareDataFolder(root: string): Promise<DataFolder> {
   const folder = layout(root)
   try {
-    await mkdir(root, { recursive: true, mode: 0o711 })
+    await makeFolder(root, 0o711)
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
     for (const part of [
       folder.logs,
@@ -78,12 +108,16 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
       folder.nodes,
       folder.bmc,
     ]) {
-      await mkdir(part, { recursive: true, mode: 0o700 })
+      await makeFolder(part, 0o700)
       await access(part, constants.W_OK | constants.X_OK)
     }
-    await mkdir(folder.postgres, { recursive: true, mode: 0o711 })
+    const isNew = (await readdir(folder.postgres).catch(() => [])).length === 0
+    await makeFolder(folder.postgres, 0o711)
     await chmod(folder.postgres, 0o711)
+    const fault = await diskFault(root, isNew ? NEW_BYTES_MINIMUM : BYTES_MINIMUM)
+    if (fault !== undefined) throw new StartRefused(fault)
   } catch (error) {
+    if (error instanceof StartRefused) throw error
     const code = errorCode(error)
     if (code === 'EACCES' || code === 'EPERM')
       throw new StartRefused(
@@ -93,7 +127,9 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
       throw new StartRefused(`${root} is not a folder. Choose another: npm start -- --data DIR`)
     if (code === 'EROFS')
       throw new StartRefused(`${root} is on a read-only file system. Choose another folder: npm start -- --data DIR`)
-    if (code === 'ENOSPC') throw new StartRefused(`There is no space left for ${root}.`)
+    if (code === 'ENOSPC') throw new StartRefused(diskFull(root, 0))
+    if (code === 'ENOENT' || code === 'EINVAL' || code === 'ENAMETOOLONG')
+      throw new StartRefused(`The folder ${root} cannot be made there. Choose another: npm start -- --data DIR`)
     throw error
   }
   return folder

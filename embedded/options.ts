@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 
 export type HypervisorChoice = 'auto' | 'qemu' | 'simulated'
+export type NetworkChoice = 'auto' | 'ovn' | 'user'
 
 export interface NodeCount {
   readonly zone: string
@@ -20,6 +21,11 @@ export interface Options {
   readonly kubernetesPort: number
   readonly nodes: readonly NodeCount[]
   readonly hypervisor: HypervisorChoice
+  readonly network: NetworkChoice
+  /** Ports of servers that addresses of the loopback lead to. */
+  readonly loopbackPorts: readonly number[]
+  /** The machine itself gets a route to the servers. */
+  readonly hasPublicRoute: boolean
   readonly mayInstall: boolean
   /** A Kubernetes cluster of one's own, instead of the embedded API. */
   readonly kubeconfig: string | undefined
@@ -28,7 +34,14 @@ export interface Options {
   readonly webhookHost: string | undefined
   /** A PostgreSQL of one's own, instead of the embedded one. */
   readonly databaseUrl: string | undefined
+  /** Invoices go to a fake payment processor, which moves no money. */
+  readonly hasFakePayments: boolean
+  /** What time it is from now on, for everything in the data folder; undefined goes on as before. */
+  readonly testClock: TestClock | undefined
 }
+
+/** An instant, or so much later than it is. */
+export type TestClock = { readonly at: Date } | { readonly laterMilliseconds: number }
 
 /** A command line that makes no sense; the message is one line for people. */
 export class UsageError extends Error {}
@@ -72,6 +85,22 @@ const FLAGS: readonly Flag[] = [
     default: 'auto',
     description: 'What runs the guests; auto takes QEMU when it is there',
   },
+  {
+    name: 'network',
+    value: 'auto|ovn|user',
+    default: 'auto',
+    description: 'What joins the guests: Open Virtual Network, or for each one its own; auto takes OVN where it can',
+  },
+  {
+    name: 'loopback-ports',
+    value: 'PORT,...',
+    default: '22,80,443',
+    description: 'With OVN: ports of servers that 127.18.a.b leads to, for each address 198.18.a.b that is in use',
+  },
+  {
+    name: 'public-route',
+    description: 'With OVN: give this machine a route to the public addresses of servers, while it runs',
+  },
   { name: 'no-install', description: 'Never install missing packages' },
   { name: 'kubeconfig', value: 'FILE', description: 'Use this Kubernetes cluster instead of the embedded API' },
   {
@@ -81,12 +110,32 @@ const FLAGS: readonly Flag[] = [
       'Address of this machine that this cluster reaches: writes by kubectl are then judged before they are stored',
   },
   { name: 'database-url', value: 'URL', description: 'Use this PostgreSQL instead of the embedded one' },
+  {
+    name: 'fake-payments',
+    description: 'Run a FAKE payment processor, which invoices are sent to: no money moves',
+  },
+  {
+    name: 'test-clock',
+    value: 'TIME',
+    description: 'Set the clock of this test cloud forward for good: 2027-01-01T00:30:00Z, +31d, +2h, +5m',
+  },
   { name: 'help', description: 'Show this text' },
 ]
 
 const variableOf = (flag: string): string => `SVCCLOUD_${flag.toUpperCase().replaceAll('-', '_')}`
 
 type Given = ReadonlyMap<string, string>
+
+/** npm keeps flags that come before `--` for itself, and hands them on as settings of its own. */
+function requireSeparator(environment: Readonly<Record<string, string | undefined>>): void {
+  if (environment['npm_lifecycle_event'] !== 'start') return
+  const taken = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined)
+  if (taken === undefined) return
+  const example = `--${taken.name}${taken.value === undefined ? '' : ` ${taken.value}`}`
+  throw new UsageError(
+    `npm took --${taken.name} for itself. Write two dashes before the flags: npm start -- ${example}`,
+  )
+}
 
 const SWITCH_VALUES: ReadonlyMap<string, string> = new Map([
   ...['', 'false', '0', 'no'].map((text) => [text, ''] as const),
@@ -148,6 +197,20 @@ function parsePort(flag: string, text: string): number {
   return port
 }
 
+const LOOPBACK_PORTS_MAXIMUM = 16
+/** Above them there would be no room to go where a port is not free. */
+const LOOPBACK_PORT_MAXIMUM = 55_000
+
+function parseLoopbackPorts(text: string): readonly number[] {
+  const ports = text.split(',').map((part) => (/^\d{1,5}$/.test(part.trim()) ? Number(part) : 0))
+  if (ports.some((port) => port < 1 || port > LOOPBACK_PORT_MAXIMUM) || ports.length > LOOPBACK_PORTS_MAXIMUM)
+    throw new UsageError(
+      `--loopback-ports must be up to ${LOOPBACK_PORTS_MAXIMUM} ports from 1 to ${LOOPBACK_PORT_MAXIMUM}, ` +
+        `not "${text}".`,
+    )
+  return [...new Set(ports)]
+}
+
 /** `eu-1a=2,eu-1b=1`: at least one node, at most NODES_MAXIMUM, no zone twice. */
 export function parseNodes(text: string): readonly NodeCount[] {
   const nodes = text.split(',').map((part) => {
@@ -162,11 +225,28 @@ export function parseNodes(text: string): readonly NodeCount[] {
   return nodes
 }
 
-const HYPERVISORS: readonly HypervisorChoice[] = ['auto', 'qemu', 'simulated']
+const UNIT_MILLISECONDS: ReadonlyMap<string, number> = new Map([
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+])
 
-function parseHypervisor(text: string): HypervisorChoice {
-  const found = HYPERVISORS.find((name) => name === text)
-  if (found === undefined) throw new UsageError(`--hypervisor must be ${HYPERVISORS.join(', ')}, not "${text}".`)
+function parseTestClock(text: string): TestClock {
+  const [, count = '', unit = ''] = /^\+(\d{1,4})([dhm])$/.exec(text) ?? []
+  const unitMilliseconds = UNIT_MILLISECONDS.get(unit)
+  if (unitMilliseconds !== undefined) return { laterMilliseconds: Number(count) * unitMilliseconds }
+  const at = new Date(/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z$/.test(text) ? text : Number.NaN)
+  if (Number.isNaN(at.getTime()))
+    throw new UsageError(`--test-clock must look like 2027-01-01T00:30:00Z or +31d, not "${text}".`)
+  return { at }
+}
+
+const HYPERVISORS: readonly HypervisorChoice[] = ['auto', 'qemu', 'simulated']
+const NETWORKS: readonly NetworkChoice[] = ['auto', 'ovn', 'user']
+
+function parseChoice<Choice extends string>(flag: string, choices: readonly Choice[], text: string): Choice {
+  const found = choices.find((name) => name === text)
+  if (found === undefined) throw new UsageError(`--${flag} must be ${choices.join(', ')}, not "${text}".`)
   return found
 }
 
@@ -176,6 +256,7 @@ export function parseOptions(
   flags: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Options | 'help' {
+  requireSeparator(environment)
   const fromFlags = readFlags(flags)
   if (fromFlags.get('help') === 'true') return 'help'
   const given = new Map([...readVariables(environment), ...fromFlags])
@@ -184,6 +265,14 @@ export function parseOptions(
   const isEphemeral = text('ephemeral') === 'true'
   if (fromFlags.has('webhook-host') && optional('kubeconfig') === undefined)
     throw new UsageError('--webhook-host goes with --kubeconfig: the embedded Kubernetes API has its webhook anyway.')
+  const hasFakePayments = text('fake-payments') === 'true'
+  if (hasFakePayments && environment['SVCCLOUD_STRIPE_KEY_FILE'])
+    throw new UsageError('--fake-payments stands for a payment processor: leave SVCCLOUD_STRIPE_KEY_FILE out.')
+  const testClock = optional('test-clock')
+  if (testClock !== undefined && (optional('kubeconfig') ?? optional('database-url')) !== undefined)
+    throw new UsageError(
+      '--test-clock is for a cloud that is on this machine as a whole: leave --kubeconfig and --database-url out.',
+    )
   if (isEphemeral && fromFlags.has('data'))
     throw new UsageError('--ephemeral uses a temporary folder: leave --data out.')
   return {
@@ -194,11 +283,16 @@ export function parseOptions(
     operatorPort: parsePort('operator-port', text('operator-port')),
     kubernetesPort: parsePort('kubernetes-port', text('kubernetes-port')),
     nodes: parseNodes(text('nodes')),
-    hypervisor: parseHypervisor(text('hypervisor')),
+    hypervisor: parseChoice('hypervisor', HYPERVISORS, text('hypervisor')),
+    network: parseChoice('network', NETWORKS, text('network')),
+    loopbackPorts: parseLoopbackPorts(text('loopback-ports')),
+    hasPublicRoute: text('public-route') === 'true',
     mayInstall: text('no-install') !== 'true',
     kubeconfig: optional('kubeconfig'),
     webhookHost: optional('webhook-host'),
     databaseUrl: optional('database-url'),
+    hasFakePayments,
+    testClock: testClock === undefined ? undefined : parseTestClock(testClock),
   }
 }
 
@@ -233,9 +327,12 @@ export function helpText(): string {
       'SVCCLOUD_MAIL_FROM, SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
     'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share ' +
       'them between data folders),',
-    'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_MIGRATION_BANDWIDTH (MiB per ' +
-      'second for one move),',
+    'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_CEPH_POOL, SVCCLOUD_CEPH_USER, ' +
+      'SVCCLOUD_CEPH_CONFIGURATION, SVCCLOUD_CEPH_KEYRING (they share a pool of a Ceph cluster),',
+    'SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second for one move),',
     'SVCCLOUD_SEALING_KEYS, SVCCLOUD_IDENTITY_PROVIDERS, SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT, ' +
-      'SVCCLOUD_AUDIT_VERIFY_SECONDS, SVCCLOUD_AUDIT_RETENTION_DAYS.',
+      'SVCCLOUD_AUDIT_VERIFY_SECONDS, SVCCLOUD_AUDIT_RETENTION_DAYS,',
+    'SVCCLOUD_STRIPE_URL, SVCCLOUD_STRIPE_KEY_FILE, SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE, ' +
+      'SVCCLOUD_STRIPE_PUBLISHABLE_KEY.',
   ].join('\n')
 }

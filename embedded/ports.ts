@@ -4,6 +4,7 @@
 import { createServer } from 'node:net'
 import { processId } from '../kit/sys/process.ts'
 import { StartRefused } from './data-folder.ts'
+import { ownerOfPort } from './port-owner.ts'
 
 /** Below those that systems give to whoever does not care which (Linux from 32768 on, others higher). */
 const CHOSEN_PORTS = { first: 20_000, count: 10_000 }
@@ -45,11 +46,13 @@ export async function takePort(flag: string, host: string, port: number): Promis
     return await probePort(host, port)
   } catch (error) {
     const code = codeOf(error)
-    if (isInUse(error))
+    if (isInUse(error)) {
+      const owner = await ownerOfPort(port)
       throw new StartRefused(
-        `Port ${port} on ${host} is in use. Stop what uses it, or choose another: npm start -- --${flag} PORT (0 ` +
-          'takes a free one)',
+        `Port ${port} on ${host} is in use${owner === undefined ? '' : ` by ${owner}`}. Stop what uses it, or ` +
+          `choose another: npm start -- --${flag} PORT (0 takes a free one)`,
       )
+    }
     if (code === 'EACCES')
       throw new StartRefused(
         `Port ${port} on ${host} may not be used by this user. Choose another: npm start -- --${flag} PORT`,

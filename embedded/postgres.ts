@@ -115,8 +115,8 @@ const COPIES = '/var/cache/svccloud'
 
 /** PostgreSQL never runs as root. As root, it runs as the account `postgres`, which is made when missing. Where that
  *  account cannot pass the folders above (a clone in /root), it gets a copy of the programs, which ask access(2)
- *  whether
- *  they are there, and for their data the one capability that passes such folders, which access(2) does not look at. */
+ *  whether they are there, and for their data the one capability that passes such folders, which access(2) does not
+ *  look at. */
 async function prepare(packaged: Binaries, folder: string): Promise<{ binaries: Binaries; runner: Runner }> {
   if (!isRoot()) return { binaries: packaged, runner: { prefix: [] } }
   const { uid, gid } = await accountIds()

@@ -3,12 +3,13 @@
  *  supervisor closes, so `kill -9` of the supervisor ends them all; `detached` keeps a terminal's Ctrl-C for the
  *  supervisor alone. */
 import { type ChildProcess, fork } from 'node:child_process'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { backoffMilliseconds, type BackoffLimits } from '../kit/sys/backoff.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
-import { type ProcessRecord, StartRefused, startTicksOf } from './data-folder.ts'
+import { diskFault, FULL_BYTES, type ProcessRecord, StartRefused, startTicksOf } from './data-folder.ts'
 import { boundLogFile, lastLogged, openLogFile } from './log-file.ts'
 
 export interface ComponentOptions {
@@ -72,8 +73,7 @@ export class Component {
   }
 
   /** Starts the component and answers its first ready message. Throws StartRefused, with what it said last, when it
-   *  does
-   *  not get there. */
+   *  does not get there. */
   async start(): Promise<ReadyMessage> {
     const { clock } = this.#supervisor
     const first = Promise.withResolvers<ReadyMessage>()
@@ -83,6 +83,8 @@ export class Component {
       return await first.promise
     } catch (error) {
       await this.stop()
+      const full = await this.#diskFault()
+      if (full !== undefined) throw new StartRefused(full)
       if (error instanceof StartRefused) throw error
       const reason = error instanceof Error ? error.message : String(error)
       const said = await lastLogged(this.logFile)
@@ -142,11 +144,17 @@ export class Component {
       failures = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS ? 0 : failures + 1
       if (!isServing && failures >= FIRST_START_ATTEMPTS_MAXIMUM) return reject(new Error(`it ended with ${ended}`))
       const pause = backoffMilliseconds(failures, RESTART_LIMITS, random)
-      if (isServing) print(`${this.name} ended with ${ended}; starting it again. Log: ${this.logFile}`)
+      const full = await this.#diskFault()
+      if (full !== undefined) print(full)
+      else if (isServing) print(`${this.name} ended with ${ended}; starting it again. Log: ${this.logFile}`)
       await clock.sleep(pause, this.#stopping.signal)
     }
     reject(new Error('it was stopped'))
   }
+
+  /** A full disk is why whatever ends ends, whatever it says itself. */
+  readonly #diskFault = (): Promise<string | undefined> =>
+    diskFault(dirname(this.logFile), FULL_BYTES).catch(() => undefined)
 
   /** One life of the child; answers in words how it ended. */
   async #runOnce(

@@ -1,13 +1,14 @@
 /** `npm start`: a whole cloud on this machine. Reads the command line, prepares the folder and the hypervisor, starts
  *  the components, says where everything is, and stops them when asked. Guests outlive it and are found again at the
  *  next start. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { systemClock } from '../kit/sys/clock.ts'
 import {
   environment,
   exitProcess,
+  isRoot,
   onFatal,
   printErrorLine,
   printLine,
@@ -20,9 +21,13 @@ import { systemRandom } from '../kit/sys/random.ts'
 import { Cloud, type Endpoints } from './cloud.ts'
 import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.ts'
 import { ensureHypervisor } from './hypervisor.ts'
+import { chooseNetwork } from './ovn/choose.ts'
+import { setTestClock } from './test-clock.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
+/** Where the command looks by itself. */
+const DEFAULT_API_URL = 'http://127.0.0.1:8080'
 const USAGE_EXIT_CODE = 2
 const REFUSED_EXIT_CODE = 1
 
@@ -44,25 +49,49 @@ const aborted = (signal: AbortSignal): Promise<'stop'> =>
     signal.aborted ? resolve('stop') : signal.addEventListener('abort', () => resolve('stop'), { once: true }),
   )
 
-function printWelcome(endpoints: Endpoints, root: string, options: Options): void {
+/** What edges and load balancers run on; no zone offers them without it. */
+const MANAGED_IMAGE = 'managed-machine'
+
+const hasManagedImage = async (images: string): Promise<boolean> =>
+  (await readdir(join(environment()['SVCCLOUD_IMAGE_CACHE'] ?? images, MANAGED_IMAGE)).catch(() => [])).length > 0
+
+interface Welcome {
+  readonly endpoints: Endpoints
+  readonly root: string
+  readonly images: string
+  readonly options: Options
+  readonly serversAt: string | undefined
+}
+
+async function printWelcome({ endpoints, root, images, options, serversAt }: Welcome): Promise<void> {
   const kubeconfig = options.kubeconfig === undefined ? 'kubeconfig' : 'kubeconfig (yours)'
   const lines: readonly (readonly [string, string])[] = [
     ['API', endpoints.api_url],
     ['API documentation', `${endpoints.api_url}/docs`],
     ['operator listener', endpoints.operator_url],
     ['mails', environment()['SVCCLOUD_SMTP_URL'] ? 'sent by SVCCLOUD_SMTP_URL' : `${endpoints.mail_directory}/*.eml`],
+    ...(endpoints.fake_payments_url === null
+      ? []
+      : [['FAKE payments', `${endpoints.fake_payments_url} (no money moves)`] as const]),
+    ...(endpoints.test_clock === null ? [] : [['TEST CLOCK', endpoints.test_clock] as const]),
     [kubeconfig, endpoints.kubeconfig],
+    ...(serversAt === undefined ? [] : [['servers', serversAt] as const]),
+    ...((await hasManagedImage(images))
+      ? []
+      : [['edges', `off, as load balancers are, until: sudo npm run image:managed -- --images ${images}`] as const]),
     ['data', options.isEphemeral ? `${root} (removed at the end)` : root],
   ]
   printLine('')
   for (const [name, value] of lines) printLine(`  ${name.padEnd(20)}${value}`)
   printLine('')
   printLine('Next, in another terminal:')
-  printLine(
-    `  curl -sS ${endpoints.api_url}/v1/auth/signup -H 'content-type: application/json' -d '{"name": "Ada", ` +
-      `"email": "ada@example.com", "password": "a long walk on the beach"}'`,
-  )
-  printLine(`  grep -h verify-email ${endpoints.mail_directory}/*.eml`)
+  const url = endpoints.api_url === DEFAULT_API_URL ? '' : ` --url ${endpoints.api_url}`
+  const mails = environment()['SVCCLOUD_SMTP_URL'] ? '' : ` --mails ${endpoints.mail_directory}`
+  printLine(`  npx svccloud signup${url}${mails}`)
+  printLine(`  npx svccloud login${url}`)
+  printLine('  npx svccloud ssh-key create --name mine --public-key @$HOME/.ssh/id_ed25519.pub')
+  printLine('  npx svccloud server create --zone eu-1a --hostname hello --plan tiny --template tiny-linux')
+  printLine('  npx svccloud ssh hello')
   printLine(`  KUBECONFIG=${endpoints.kubeconfig} kubectl get nodes.svccloud.dev`)
   printLine('')
   printLine('Ctrl-C stops it.')
@@ -76,11 +105,14 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
   let cloud: Cloud | undefined
   try {
     const hypervisor = await ensureHypervisor({ hypervisor: options.hypervisor, mayInstall: options.mayInstall, print })
+    const network = await chooseNetwork({ ...options, hypervisor, folder, hasRoot: isRoot(), print })
     print(`Starting svccloud in ${root} ...`)
     for (const warning of warningsOf(options)) print(warning)
     cloud = new Cloud({
       options,
       hypervisor,
+      network,
+      aheadMilliseconds: await setTestClock(folder.testClockFile, options.testClock, systemClock.now()),
       folder,
       version: await versionOf(),
       pid: processId(),
@@ -90,7 +122,8 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
     })
     const outcome = await Promise.race([cloud.start(), aborted(stop)])
     if (outcome !== 'stop') {
-      printWelcome(outcome, root, options)
+      const { serversAt } = cloud
+      await printWelcome({ endpoints: outcome, root, images: folder.images, options, serversAt })
       await aborted(stop)
     }
     print('Stopping ...')

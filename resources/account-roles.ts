@@ -1,12 +1,12 @@
 /** What people with a role in an account may do in its namespace with kubectl: the role table of the API, said in
  *  Kubernetes' words.
  *  An operator binds one of these ClusterRoles to people or GitOps tools by a RoleBinding in the account's namespace;
- *  nothing
- *  is bound by itself. */
+ *  nothing is bound by itself. */
 import { ROLE_PERMISSIONS, ROLES, type Permission, type Role } from '../domain/permissions.ts'
 import { API_GROUP } from './define.ts'
 import { RESOURCES } from './index.ts'
 import { Plan, Region, Template, Zone } from './catalog/index.ts'
+import { Price } from './price/index.ts'
 
 export interface ClusterRole {
   readonly apiVersion: 'rbac.authorization.k8s.io/v1'
@@ -34,7 +34,11 @@ const pluralsOf = (customers: readonly string[]): string[] =>
 
 /** Permissions that say nothing about objects in Kubernetes (members, tokens, billing) are for the API alone. */
 const RULES: Partial<Readonly<Record<Permission, ClusterRole['rules']>>> = {
-  read: [{ apiGroups: [API_GROUP], resources: pluralsOf(['read', 'write']), verbs: READ }],
+  read: [
+    { apiGroups: [API_GROUP], resources: pluralsOf(['read', 'write']), verbs: READ },
+    // `kubectl describe` reads them by the older group, `kubectl events` too.
+    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: READ },
+  ],
   operate: [
     { apiGroups: [API_GROUP], resources: pluralsOf(['write']), verbs: WRITE },
     // User data that servers name. Whoever knows a name may read it, as the API shows credentials to who may operate;
@@ -59,7 +63,11 @@ export const ACCOUNT_ROLES: readonly ClusterRole[] = [
       ROLE_PERMISSIONS[role].flatMap((permission) => RULES[permission] ?? []),
     ),
   ),
-  clusterRole('catalog', 'Looking at regions, zones, plans and templates; bound in the whole cluster.', [
-    { apiGroups: [API_GROUP], resources: [Region, Zone, Plan, Template].map(({ plural }) => plural), verbs: READ },
+  clusterRole('catalog', 'Looking at regions, zones, plans, prices and templates; bound in the whole cluster.', [
+    {
+      apiGroups: [API_GROUP],
+      resources: [Region, Zone, Plan, Price, Template].map(({ plural }) => plural),
+      verbs: READ,
+    },
   ]),
 ]

@@ -3,7 +3,7 @@
  *  What the API offers of a noun is a route (`kit/http/route.ts`). */
 import type { z } from 'zod'
 
-export { route } from '../kit/http/route.ts'
+export { exactlyOneOf, route } from '../kit/http/route.ts'
 
 export const API_GROUP = 'svccloud.dev'
 export const API_VERSION = 'v1alpha1'
@@ -28,8 +28,7 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
   /** One paragraph for `kubectl explain`. */
   readonly description: string
   /** What people with a role in an account may do with the kind in its namespace: by permission `operate` and `read`,
-   *  by `read` alone,
-   *  or nothing. */
+   *  by `read` alone, or nothing. */
   readonly customers: 'write' | 'read' | 'none'
   readonly spec: Spec
   readonly status: Status
@@ -63,6 +62,11 @@ export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
     ...input,
   }
 }
+
+/** Keeps an object of the kind until nothing of it is left outside Kubernetes: its controller takes it away. Objects on
+ *  hosts have `AGENT_FINALIZER`. */
+export const finalizerOf = ({ kind }: Pick<Resource, 'kind'>): string =>
+  `${API_GROUP}/${kind.replace(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()}`
 
 /** A rule for a field that never changes, because servers, claims or prices have been derived from it. */
 export const fixed = (field: string) => ({

@@ -1,47 +1,77 @@
 /** THE lists: every stored kind, and every route; one line per noun. */
 import type { Route } from '../kit/http/route.ts'
+import { ACCOUNT_ROUTES } from './account/index.ts'
 import { API_TOKEN_ROUTES } from './api-token/index.ts'
 import { AUDIT_ROUTES } from './audit/index.ts'
+import { Backup, BACKUP_ROUTES } from './backup/index.ts'
+import { BackupJob } from './backup-job/index.ts'
+import { BILLING_ROUTES } from './billing/index.ts'
 import { CATALOG_ROUTES, Plan, Region, Template, Zone } from './catalog/index.ts'
 import { CONSOLE_ROUTES } from './console/index.ts'
 import { CREDIT_ROUTES } from './credit/index.ts'
+import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
 import type { Resource } from './define.ts'
+import { Edge, EDGE_ROUTES } from './edge/index.ts'
+import { FLOATING_IP_ROUTES, FloatingIp } from './floating-ip/index.ts'
 import { IDENTITY_PROVIDER_ROUTES } from './identity-provider/index.ts'
 import { SIGN_IN_ROUTES } from './identity/index.ts'
 import { INIT_SCRIPT_ROUTES } from './init-script/index.ts'
-import { Instance, NodeReport, Observation, Volume } from './instance/index.ts'
+import { ManagedMachine } from './managed-machine/index.ts'
+import { Image, Instance, NodeReport, Observation, Volume } from './instance/index.ts'
+import { INVOICE_RUN_ROUTES } from './invoice-run/index.ts'
+import { PRIVATE_CLOUD_ROUTES } from './private-cloud/index.ts'
 import { MCP_ROUTES } from './mcp/index.ts'
 import { MEMBER_ROUTES } from './member/index.ts'
+import { LOAD_BALANCER_ROUTES, LoadBalancer } from './load-balancer/index.ts'
+import { Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
 import { Operation, OPERATION_ROUTES } from './operation/index.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
 import { ORGANISATION_ROUTES } from './organisation/index.ts'
+import { PAYMENT_ROUTES } from './payment/index.ts'
+import { Price } from './price/index.ts'
 import { PUBLIC_POOL_ROUTES, PublicPool } from './public-pool/index.ts'
 import { QUOTA_ROUTES } from './quota/index.ts'
 import { REPAIR_ROUTES } from './repair/index.ts'
+import { Router, ROUTER_ROUTES } from './router/index.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor/index.ts'
 import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
 import { Server, SERVER_ROUTES } from './server/index.ts'
 import { SESSION_ROUTES } from './session/index.ts'
+import { Snapshot, SNAPSHOT_ROUTES } from './snapshot/index.ts'
 import { SSH_KEY_ROUTES } from './ssh-key/index.ts'
 import { STAFF_ROUTES } from './staff/index.ts'
-import { Storage } from './storage/index.ts'
+import { Storage, STORAGE_ROUTES } from './storage/index.ts'
+import { STORAGE_PLACEMENT_ROUTES } from './storage-placement/index.ts'
 import { SUPPORT_ROUTES } from './support/index.ts'
+import { TEMPLATE_ROUTES } from './template/index.ts'
 import { USAGE_ROUTES } from './usage/index.ts'
 
 export const RESOURCES: readonly Resource[] = [
   Region,
   Zone,
   Plan,
+  Price,
   Template,
   Node,
   PublicPool,
   Server,
   ServerGroup,
   Storage,
+  Snapshot,
+  Backup,
+  CustomImage,
+  Network,
+  Router,
+  LoadBalancer,
+  FloatingIp,
+  Edge,
   Operation,
   Instance,
+  ManagedMachine,
   Volume,
+  Image,
+  BackupJob,
   NodeReport,
   Observation,
 ]
@@ -56,6 +86,7 @@ export const ROUTES: readonly Route[] = [
   ...CREDIT_ROUTES,
   ...SUPPORT_ROUTES,
   ...STAFF_ROUTES,
+  ...ACCOUNT_ROUTES,
   ...API_TOKEN_ROUTES,
   ...QUOTA_ROUTES,
   ...AUDIT_ROUTES,
@@ -63,14 +94,29 @@ export const ROUTES: readonly Route[] = [
   ...SERVER_ROUTES,
   ...CONSOLE_ROUTES,
   ...USAGE_ROUTES,
+  ...BILLING_ROUTES,
+  ...PAYMENT_ROUTES,
+  ...INVOICE_RUN_ROUTES,
+  ...PRIVATE_CLOUD_ROUTES,
   ...INIT_SCRIPT_ROUTES,
   ...SERVER_GROUP_ROUTES,
   ...SSH_KEY_ROUTES,
+  ...BACKUP_ROUTES,
+  ...CUSTOM_IMAGE_ROUTES,
+  ...STORAGE_ROUTES,
+  ...STORAGE_PLACEMENT_ROUTES,
+  ...SNAPSHOT_ROUTES,
+  ...NETWORK_ROUTES,
+  ...LOAD_BALANCER_ROUTES,
+  ...ROUTER_ROUTES,
+  ...FLOATING_IP_ROUTES,
+  ...EDGE_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,
   ...NODE_ROUTES,
   ...REPAIR_ROUTES,
   ...PUBLIC_POOL_ROUTES,
+  ...TEMPLATE_ROUTES,
   ...OPERATOR_ROUTES,
 ]
 

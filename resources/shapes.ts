@@ -9,6 +9,8 @@ export const Id = z
   .max(253)
   .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'is not an id')
 export const Uuid = z.uuid()
+/** The parameters of a route about one object. */
+export const ById = z.strictObject({ id: Id })
 export const DateTime = z.iso.datetime()
 export const ZoneName = z
   .string()
@@ -53,6 +55,20 @@ export const Labels = z
 /** Labels as a CRD can say them; the exact rule is `Labels`, applied by the facade and by admission. */
 export const StoredLabels = z.record(z.string(), z.string().max(255)).meta({ maxProperties: LABELS_MAXIMUM })
 
+const LABEL_FILTERS_MAXIMUM = 16
+/** `key=value`; everything after the first `=` is the value. */
+const LabelFilter = z
+  .string()
+  .min(1)
+  .max(63 + 1 + 255)
+  .regex(/^[^=]+=/, 'must be key=value')
+/** What lists can be narrowed by: an object must carry every label that is named. */
+export const LabelFilters = z
+  .array(LabelFilter)
+  .max(LABEL_FILTERS_MAXIMUM)
+  .optional()
+  .describe('key=value; may be given more than once.')
+
 export const LIST_LIMIT_DEFAULT = 50
 export const LIST_LIMIT_MAXIMUM = 100
 /** `?limit=`: clamped above the maximum, refused when 0 or negative. */
@@ -70,6 +86,9 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
 /** A list that is never long enough for pages. */
 export const completeListOf = <Item extends z.ZodType>(item: Item) =>
   z.strictObject({ items: z.array(item), next_cursor: z.null() })
+
+/** Public host keys of a guest's SSH server, `type base64` each. */
+export const SshHostKeys = z.array(z.string().max(4096)).max(8)
 
 /** KEP-1623. */
 export const Condition = z.strictObject({
@@ -111,6 +130,11 @@ export const OperationStanza = z.strictObject({
   deadlineAt: z.string().max(64).meta({ format: 'date-time' }).describe('When it has failed unless it is done.'),
   actor: z.string().max(512).describe('Who asked: user:<id>, token:<name>, operator or system:<component>.'),
   requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
+  traceparent: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('Where traces are recorded: the trace of the request, as W3C Trace Context writes it.'),
   arguments: z
     .record(z.string(), z.string().max(1024))
     .meta({ maxProperties: 16 })

@@ -14,3 +14,31 @@ export async function createAccount(db: Database): Promise<string> {
   })
   return id
 }
+
+/** A verified owner and a credit: the account may make what costs. */
+export async function giveStanding(db: Database, accountId: string): Promise<void> {
+  const userId = newUuid(systemRandom)
+  const at = new Date('2026-01-01T00:00:00Z')
+  await db
+    .insertInto('app_user')
+    .values({
+      id: userId,
+      email: `${userId}@example.com`,
+      name: null,
+      password_hash: null,
+      email_verified_at: at,
+      own_account_id: accountId,
+      active_account_id: accountId,
+      created_at: at,
+    })
+    .execute()
+  await db
+    .insertInto('membership')
+    .values({ account_id: accountId, user_id: userId, role: 'owner', joined_at: at })
+    .execute()
+  const credit = { label: 'Welcome', source: 'staff', amount_cents: 1_000, created_at: at } as const
+  await db
+    .insertInto('credit')
+    .values({ id: newUuid(systemRandom), account_id: accountId, ...credit })
+    .execute()
+}

@@ -1,6 +1,6 @@
-/** A real PostgreSQL for tests, of which nothing is durable. The files of the database tier share one server, which the
- *  tier starts; others start
- *  theirs. Every `useDatabase` is a database of its own with the newest schema. */
+/** A real PostgreSQL for tests and benchmarks. Of tests nothing is durable; the files of the database tier share one
+ *  server, which the tier starts; others start theirs. Every `useDatabase` is a database of its own with the newest
+ *  schema. */
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -82,13 +82,13 @@ async function createDatabase(serverUrl: string): Promise<TestDatabase> {
   }
 }
 
-export async function startPostgres(): Promise<TestServer> {
+export async function startPostgres({ isDurable = false } = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-postgres-'))
   const log = await open(join(folder, 'log'), 'a+')
   const server = await startEmbedded({
     folder,
     port: 0,
-    isDurable: false,
+    isDurable,
     output: log.fd,
     clock: systemClock,
     random: systemRandom,
@@ -121,8 +121,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return () => server.stop()
 }
 
-/** A fresh database for the tests of the enclosing `describe` or file; read `db` and `url` inside tests and hooks only.
- */
+/** A fresh database for the tests of the enclosing `describe` or file; read `db` and `url` inside tests and hooks
+ *  only. */
 export function useDatabase(): { readonly db: Database; readonly url: string; breakConnections(): Promise<void> } {
   let database: TestDatabase | undefined
   let own: TestServer | undefined

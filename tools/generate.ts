@@ -1,25 +1,33 @@
 /** Writes the generated files: `npm run generate`. The CRDs, one per kind, the ClusterRoles of accounts and the types
- *  of
- *  the client, from the definitions in `resources/`; what the chart gives the webhook and the API server, from the
- *  nouns
- *  in `apiserver/`. Unit tests compare what is committed with what this makes. */
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+ *  of the client, from the definitions in `resources/`; what the charts give the webhook, the API server, the
+ *  controllers and the agents, from the registrations in `apiserver/` and `controllers/` and the rules of the embedded
+ *  Kubernetes API; the tables of values in the charts' READMEs, from their schemas. Unit tests compare what is
+ *  committed with what this makes. */
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { apiServerRights } from '../apiserver/admission/rights.ts'
 import { webhookRules } from '../apiserver/admission/webhook.ts'
 import { KINDS } from '../apiserver/nouns.ts'
+import { CONTROLLERS } from '../controllers/index.ts'
+import { controllerRights } from '../controllers/rights.ts'
+import { NODE_RULES } from '../embedded/kubernetes/access/default-roles.ts'
 import { openApiDocument } from '../kit/http/openapi.ts'
 import { crdOf } from '../kit/kube/crd.ts'
 import { printLine, workingDirectory } from '../kit/sys/process.ts'
 import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
+import { FIELD_DESCRIPTIONS } from '../resources/descriptions.ts'
 import { RESOURCES, ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
+import { withValueTable } from './chart-values.ts'
 import { clientTypes } from './client-types/client-types.ts'
 
 export const CRD_FOLDER = 'crds'
 export const ROLE_FOLDER = 'roles'
-export const CHART_FOLDER = 'charts/svccloud/files'
+export const CHART_CRD_FOLDER = 'charts/svccloud/files/crds'
+export const CHART_ROLE_FOLDER = 'charts/svccloud/files/roles'
+export const CHART_FOLDER = 'charts'
+export const CHARTS = ['svccloud', 'svccloud-node-agent'] as const
 const CATEGORY = 'svccloud'
 const headerOf = (source: string): string =>
   `# Generated from ${source} by \`npm run generate\`; never edited by hand.\n`
@@ -37,13 +45,33 @@ export const crdFiles = (): Files =>
 export const roleFiles = (): Files =>
   new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
 
-/** Text by file name: for which kinds the Kubernetes API calls the webhook, and what the API server may do with them.
- */
+/** In its own namespace. That namespace is an object of the cluster, and has a rule of its own in the chart. */
+const agentRights = NODE_RULES.flatMap(({ resources = [], ...rule }) => {
+  const namespaced = resources.filter((resource) => resource !== 'namespaces')
+  return namespaced.length === 0 ? [] : [{ ...rule, resources: namespaced }]
+})
+
+/** Text by path: for which kinds the Kubernetes API calls the webhook, and what the API server, the controllers and the
+ *  agents may do with which. */
 export const chartFiles = (): Files =>
   new Map([
-    ['webhook-rules.yaml', textOf(webhookRules(KINDS), 'apiserver/nouns.ts')],
-    ['apiserver-rights.yaml', textOf(apiServerRights(KINDS), 'apiserver/nouns.ts')],
+    ['svccloud/files/webhook-rules.yaml', textOf(webhookRules(KINDS), 'apiserver/nouns.ts')],
+    ['svccloud/files/apiserver-rights.yaml', textOf(apiServerRights(KINDS), 'apiserver/nouns.ts')],
+    ['svccloud/files/controllers-rights.yaml', textOf(controllerRights(CONTROLLERS), 'controllers/index.ts')],
+    ['svccloud-node-agent/files/agent-rights.yaml', textOf(agentRights, 'embedded/kubernetes/access/default-roles.ts')],
   ])
+
+/** Text by path: the charts' READMEs, whose tables of values are generated and whose other text is kept. */
+export async function chartReadmes(): Promise<Files> {
+  const read = (path: string): Promise<string> => readFile(join(import.meta.dirname, '..', CHART_FOLDER, path), 'utf8')
+  const readmes = CHARTS.map(async (chart) => {
+    const [readme, schema, values] = await Promise.all(
+      ['README.md', 'values.schema.json', 'values.yaml'].map((file) => read(`${chart}/${file}`)),
+    )
+    return [`${chart}/README.md`, withValueTable(readme ?? '', schema ?? '', values ?? '')] as const
+  })
+  return new Map(await Promise.all(readmes))
+}
 
 /** The types of the TypeScript client, from the customers' document without its examples. */
 export const clientFiles = async (): Promise<Files> =>
@@ -53,7 +81,13 @@ export const clientFiles = async (): Promise<Files> =>
       await clientTypes(
         openApiDocument(
           ROUTES.filter(({ audience }) => audience === 'customer'),
-          { title: 'svccloud', description: '', version: VERSION, serverUrl: '/' },
+          {
+            title: 'svccloud',
+            description: '',
+            version: VERSION,
+            serverUrl: '/',
+            descriptions: FIELD_DESCRIPTIONS,
+          },
         ),
       ),
     ],
@@ -71,6 +105,10 @@ async function writeFiles(name: string, files: Files): Promise<void> {
 if (import.meta.main) {
   await writeFiles(CRD_FOLDER, crdFiles())
   await writeFiles(ROLE_FOLDER, roleFiles())
-  for (const [file, text] of chartFiles()) await writeFile(join(workingDirectory(), CHART_FOLDER, file), text)
+  // a chart has no links: Helm warns of them, and an archive may lose them
+  await writeFiles(CHART_CRD_FOLDER, crdFiles())
+  await writeFiles(CHART_ROLE_FOLDER, roleFiles())
+  for (const [file, text] of [...chartFiles(), ...(await chartReadmes())])
+    await writeFile(join(workingDirectory(), CHART_FOLDER, file), text)
   for (const [file, text] of await clientFiles()) await writeFile(join(workingDirectory(), 'client', file), text)
 }

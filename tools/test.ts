@@ -1,11 +1,11 @@
-/** Runs the test suite tier by tier and sums up: `npm test`, `npm test -- --only unit`, `npm run test:cluster`.
- *  A tier that cannot run here is skipped, counts as one skipped test and says why; where it is requested by name it
- *  fails, unless `--skip-unavailable` is given. The last line is always `N passed, N failed, N skipped`; the exit code
- *  is 1 when anything failed. */
+/** Runs the test suite tier by tier, the tier of virtual time beside the others, and sums up. A tier that cannot run
+ *  here is skipped, counts as one skipped test and says why; where it is requested by name it fails, unless
+ *  `--skip-unavailable` is given. The last line is always `N passed, N failed, N skipped`; the exit code is 1 when
+ *  anything failed. */
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { setPriority, tmpdir } from 'node:os'
+import { delimiter, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../kit/sys/clock.ts'
 import {
@@ -33,6 +33,8 @@ export interface Report {
   readonly numPendingTests: number
   readonly numTodoTests: number
   readonly testResults: readonly {
+    /** The path of the file. */
+    readonly name: string
     readonly status: string
     readonly assertionResults: readonly { readonly status: string }[]
   }[]
@@ -65,13 +67,29 @@ export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally
   }
 }
 
-/** Runs a program with our output and answers whether it ended well in time. */
-function succeeds(program: string, flags: readonly string[], deadlineMilliseconds: number): Promise<boolean> {
-  return new Promise((resolve) => {
+interface Run {
+  readonly deadlineMilliseconds: number
+  readonly background?: Background | undefined
+}
+
+/** What runs beside the others, with the processor time that they leave. */
+interface Background {
+  /** Where its output goes meanwhile. */
+  readonly outputFile: string
+  readonly stop: AbortSignal
+}
+
+/** Runs a program and answers whether it ended well in time. */
+async function succeeds(program: string, flags: readonly string[], options: Run): Promise<boolean> {
+  const { deadlineMilliseconds, background } = options
+  const output = background && (await open(background.outputFile, 'a'))
+  const stream = output?.fd ?? 'inherit'
+  const isGood = await new Promise<boolean>((resolve) => {
     const given = environment()
     const child = spawn(program, flags, {
       cwd: ROOT,
-      stdio: ['ignore', 'inherit', 'inherit'],
+      stdio: ['ignore', stream, stream],
+      ...(background && { signal: background.stop }),
       env: {
         ...given,
         PATH: [inModules('.bin'), given['PATH'] ?? ''].join(delimiter),
@@ -79,6 +97,8 @@ function succeeds(program: string, flags: readonly string[], deadlineMillisecond
         ...(isTerminal() ? {} : { NO_COLOR: '1' }),
       },
     })
+    // Whatever it starts inherits that.
+    if (background !== undefined && child.pid !== undefined) setPriority(child.pid, BACKGROUND_NICENESS)
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
       child.kill('SIGKILL')
@@ -89,9 +109,12 @@ function succeeds(program: string, flags: readonly string[], deadlineMillisecond
       resolve(code === 0)
     })
   })
+  await output?.close()
+  return isGood
 }
 
 const inModules = (path: string): string => join(ROOT, 'node_modules', path)
+const BACKGROUND_NICENESS = 10
 const CHECK_DEADLINE_MILLISECONDS = 3 * 60_000
 
 /** The commands of `npm run check`, one after the other; each counts as one test, also after one that failed. */
@@ -100,7 +123,7 @@ async function check(): Promise<Tally> {
   let tally = NOTHING
   for (const command of scripts.check.split(' && ')) {
     const [program = '', ...flags] = command.split(' ')
-    const isGood = await succeeds(program, flags, CHECK_DEADLINE_MILLISECONDS)
+    const isGood = await succeeds(program, flags, { deadlineMilliseconds: CHECK_DEADLINE_MILLISECONDS })
     if (!isGood) printLine(`failed: ${command}`)
     tally = add(tally, { ...NOTHING, [isGood ? 'passed' : 'failed']: 1 })
   }
@@ -111,28 +134,66 @@ interface PackageScripts {
   readonly scripts: { readonly check: string }
 }
 
-async function runTier(tier: Tier): Promise<Tally> {
+/** The files to run once more; none when more failed than the tier allows, or when it did not end by itself. */
+export const filesForSecondTry = (tier: Pick<Tier, 'secondTries'>, report: Report | undefined): readonly string[] => {
+  const failed = report?.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name) ?? []
+  return failed.length <= tier.secondTries ? failed : []
+}
+
+/** Runs the files of a tier, or those given, and answers vitest's report; undefined when there is none. */
+async function runFiles(
+  tier: Tier,
+  files: readonly string[],
+  background?: Background,
+): Promise<{ readonly report: Report | undefined; readonly isExitClean: boolean }> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
   const reportFile = join(folder, 'report.json')
   const flags = [
     'run',
     '--project',
     tier.name,
-    `--maxWorkers=${tier.workersMaximum}`,
+    `--maxWorkers=${files.length === 0 ? tier.workersMaximum : 1}`,
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${reportFile}`,
+    ...files,
   ]
   try {
-    const isExitClean = await succeeds(
-      nodeBinary(),
-      [inModules('vitest/vitest.mjs'), ...flags],
-      tier.deadlineMilliseconds,
-    )
+    const isExitClean = await succeeds(nodeBinary(), [inModules('vitest/vitest.mjs'), ...flags], {
+      deadlineMilliseconds: tier.deadlineMilliseconds,
+      background,
+    })
     const text = await readFile(reportFile, 'utf8').catch(() => undefined)
-    return tallyOf(text === undefined ? undefined : (JSON.parse(text) as Report), isExitClean) // of vitest
+    return { report: text === undefined ? undefined : (JSON.parse(text) as Report), isExitClean } // of vitest
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Runs a tier. A file that failed and passed at its second try gets a line in the summary: its cause is to be
+ *  found. */
+async function runTier(tier: Tier, lines: string[], background?: Background): Promise<Tally> {
+  const { report, isExitClean } = await runFiles(tier, [], background)
+  const first = tallyOf(report, isExitClean)
+  const files = filesForSecondTry(tier, report)
+  if (report === undefined || files.length === 0) return first
+  printLine(`\n== ${tier.name}: a second try of ${files.join(', ')}`)
+  const again = await runFiles(tier, files)
+  const second = tallyOf(again.report, again.isExitClean)
+  lines.push(`tier ${tier.name} tried twice: ${files.map((path) => relative(ROOT, path)).join(', ')}`)
+  const others = report.testResults.filter(({ name }) => !files.includes(name))
+  return add(tallyOf(reportOf(others), true), second)
+}
+
+const reportOf = (testResults: Report['testResults']): Report => {
+  const count = (...statuses: readonly string[]) =>
+    testResults.flatMap((file) => file.assertionResults).filter(({ status }) => statuses.includes(status)).length
+  return {
+    numPassedTests: count('passed'),
+    numFailedTests: count('failed'),
+    numPendingTests: count('skipped', 'pending'),
+    numTodoTests: count('todo'),
+    testResults,
   }
 }
 
@@ -144,6 +205,30 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
     `== ${name}: ${summary(tally)} in ${Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)} s`,
   )
   return tally
+}
+
+/** Begins the tier beside the others. What is answered waits for its end, then prints what it printed. */
+function beginTier(tier: Tier, lines: string[], stop: AbortSignal): () => Promise<Tally> {
+  const startedAt = systemClock.monotonicMilliseconds()
+  const ending = (async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
+    try {
+      const outputFile = join(folder, 'output')
+      const tally = await runTier(tier, lines, { outputFile, stop })
+      const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
+      return { tally, seconds, output: await readFile(outputFile, 'utf8') }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })()
+  ending.catch(() => {}) // thrown to whoever waits
+  return async () => {
+    const { tally, seconds, output } = await ending
+    printLine(`\n== ${tier.name}, since the beginning`)
+    printLine(output.trimEnd())
+    printLine(`== ${tier.name}: ${summary(tally)} in ${seconds} s beside the others`)
+    return tally
+  }
 }
 
 const CHECK = 'check'
@@ -186,10 +271,17 @@ export async function chooseTiers(
 /** Runs what is selected. When the signal aborts, what has run is summed up, and being stopped counts as a failure. */
 async function runSuite(selection: Selection, stop: AbortSignal): Promise<Tally> {
   printLine(`Running as ${userDescription()}.`)
-  const { run, lines, tally } = await chooseTiers(TIERS, selection)
+  const { run, lines: notRun, tally } = await chooseTiers(TIERS, selection)
+  const lines = [...notRun]
   let total = tally
+  const hasOthers = run.some(({ isBackground }) => !isBackground)
+  const endings = hasOthers
+    ? run.filter(({ isBackground }) => isBackground).map((tier) => beginTier(tier, lines, stop))
+    : []
   if (selection.only.length === 0 || selection.only.includes(CHECK)) total = add(total, await section(CHECK, check))
-  for (const tier of run) if (!stop.aborted) total = add(total, await section(tier.name, () => runTier(tier)))
+  for (const tier of run.filter(({ isBackground }) => !isBackground || !hasOthers))
+    if (!stop.aborted) total = add(total, await section(tier.name, () => runTier(tier, lines)))
+  for (const ending of endings) if (!stop.aborted) total = add(total, await ending())
   printLine('')
   for (const line of lines) printLine(line)
   if (!stop.aborted) return total

@@ -1,8 +1,6 @@
 /** The rules of the house that a compiler does not know, read off the source text: who may import whom, where time,
- *  randomness
- *  and the process may be touched, how files are named, and which marks never stay. Runs as a test and as `node
- *  tools/tidy.ts`.
- *  Deliberately not a linter: style is a reader's business. */
+ *  randomness and the process may be touched, how files are named, how wide lines are, and which marks never stay. Runs
+ *  as a test and as `node tools/tidy.ts`. Deliberately not a linter: style is a reader's business. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -31,13 +29,22 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
   apiserver: { paths: ['domain/', 'resources/', 'kit/', 'db/'] },
   controllers: { paths: ['domain/', 'resources/', 'kit/', 'db/'], never: ['express'] },
   agents: {
-    paths: ['domain/', 'resources/instance/index.ts', 'resources/define.ts', 'resources/shapes.ts', 'kit/'],
+    paths: [
+      'domain/',
+      'resources/backup-job/index.ts',
+      'resources/instance/index.ts',
+      'resources/managed-machine/index.ts',
+      'resources/define.ts',
+      'resources/shapes.ts',
+      'resources/version.ts',
+      'kit/',
+    ],
     never: ['express', 'pg', 'kysely'],
   },
   embedded: { paths: ['kit/sys/'] },
   client: { paths: [], packages: ['openapi-fetch'] },
   cli: {
-    paths: ['resources/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'],
+    paths: ['domain/', 'resources/', 'kit/chunks/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'],
     never: ['pg', 'kysely', '@kubernetes/client-node'],
   },
 }
@@ -78,7 +85,7 @@ const COMMENT_BANS: readonly Ban[] = [
 ]
 
 const FILE_NAME =
-  /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|network|fencing|e2e|endurance|cluster))?(\.test)?(\.d)?\.ts$/
+  /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|network|fencing|ceph|e2e|endurance|cluster))?(\.test)?(\.d)?\.ts$/
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 
 /** The code without comments and plain strings, every line where it was. Templates stay: they hold code. */
@@ -201,6 +208,26 @@ const nameFindings = (file: string): Finding[] => {
 
 /** Written by a generator, in its own layout. */
 const GENERATED = ['client/schema.ts']
+const GENERATED_DOCUMENT = /^(bench\/RESULTS\.md|docs\/cli-reference\.md|charts\/[^/]+\/README\.md)$/
+
+/** Blocks of code, which end as they began, tables, headings and definitions of links: what cannot be wrapped. */
+const UNWRAPPABLE = /^(\s*\||#|\s*\[[^\]]+\]:)/
+
+/** Checks one Markdown file: its prose keeps to the columns of the code. */
+export function documentFindings(file: string, source: string): Finding[] {
+  if (GENERATED_DOCUMENT.test(file)) return []
+  let fence: string | undefined
+  return source.split('\n').flatMap((text, index) => {
+    const mark = /^\s*(`{3,}|~{3,})/.exec(text)?.[1]
+    const isCode = fence !== undefined || mark !== undefined
+    if (fence === undefined) fence = mark
+    else if (text.trim() === fence) fence = undefined
+    const isWide = [...text].length > LINE_LENGTH_MAXIMUM
+    return isWide && !isCode && !UNWRAPPABLE.test(text)
+      ? [{ file, line: index + 1, rule: `prose has at most ${LINE_LENGTH_MAXIMUM} columns` }]
+      : []
+  })
+}
 
 /** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all there
  *  are. */
@@ -221,7 +248,22 @@ export function findings(file: string, source: string, files: ReadonlySet<string
   ]
 }
 
-/** Checks every TypeScript file under the root folder. */
+/** Paths of the documents, without those of dependencies. */
+async function documentsOf(root: string): Promise<readonly string[]> {
+  const names = (await readdir(root, { withFileTypes: true })).filter(({ name }) => !/^(\.|node_modules$)/.test(name))
+  const within = await Promise.all(
+    names
+      .filter((entry) => entry.isDirectory())
+      .map(async ({ name }) =>
+        (await readdir(join(root, name), { recursive: true })).map((path) => posix.join(name, path)),
+      ),
+  )
+  return [...names.map(({ name }) => name), ...within.flat()]
+    .filter((path) => path.endsWith('.md') && !path.includes('node_modules/'))
+    .sort()
+}
+
+/** Checks every TypeScript file and every document under the root folder. */
 export async function tidy(root: string): Promise<Finding[]> {
   const files: string[] = []
   for (const folder of [...PRODUCT_FOLDERS, ...OTHER_FOLDERS]) {
@@ -232,6 +274,8 @@ export async function tidy(root: string): Promise<Finding[]> {
   const all = new Set(files)
   const found: Finding[] = []
   for (const file of files) found.push(...findings(file, await readFile(join(root, file), 'utf8'), all))
+  for (const file of await documentsOf(root))
+    found.push(...documentFindings(file, await readFile(join(root, file), 'utf8')))
   return found
 }
 

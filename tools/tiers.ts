@@ -1,6 +1,6 @@
-/** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine.
- *  A file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of
- *  endurance where its name says so. */
+/** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine. A
+ *  file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of endurance
+ *  where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { isRoot } from '../kit/sys/process.ts'
@@ -17,8 +17,16 @@ export interface Tier {
   /** Files at the same time. Tiers that measure their patience in real seconds run alone. */
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
+  /** Whether each file has a process of its own. Else a worker loads the product once and runs file after file. */
+  readonly isIsolated: boolean
   /** The whole tier; the runner ends it then and counts it as failed. */
   readonly deadlineMilliseconds: number
+  /** How many files that failed are run once more, alone. Only where programs of others run in real time (guests,
+   *  switches, clusters), which a busy machine can starve; never where we own the time. */
+  readonly secondTries: number
+  /** Its time is virtual, or its tests wait for nothing: it runs beside the others and takes what processor time they
+   *  leave. */
+  readonly isBackground: boolean
   /** Runs only when it is requested by name. */
   readonly isOptIn: boolean
   /** Undefined when the tier can run here, else why it cannot, in words for people. */
@@ -54,10 +62,17 @@ const clusterMissing = async (): Promise<string | undefined> =>
 async function networkMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'network namespaces are made by root only'
   if (!(await answers('ping', '-V'))) return 'ping is not installed (Debian: iputils-ping)'
-  for (const command of ['ovn-northd', 'ovn-controller', 'ovs-vswitchd', 'ovsdb-server', 'ethtool']) {
+  const commands = ['ovn-northd', 'ovn-controller', 'ovs-vswitchd', 'ovsdb-server', 'ethtool', 'nft', 'slirp4netns']
+  for (const command of commands) {
     if (!(await answers(command, '--version')))
-      return `${command} is not installed (Debian: ovn-central, ovn-host, openvswitch-switch and ethtool)`
+      return (
+        `${command} is not installed (Debian: ovn-central, ovn-host, openvswitch-switch, ethtool, nftables and ` +
+        'slirp4netns)'
+      )
   }
+  for (const command of ['haproxy', 'keepalived', 'tayga', 'unbound', 'python3'])
+    if (!(await answers('which', command))) return `${command} is not installed (Debian: ${command})`
+  if (!(await answers('which', 'sshd'))) return 'sshd is not installed (Debian: openssh-server)'
   return qemuMissing()
 }
 
@@ -70,6 +85,19 @@ async function fencingMissing(): Promise<string | undefined> {
   return undefined
 }
 
+/** A cluster to store data in, and guests that have their disks there. */
+async function cephMissing(): Promise<string | undefined> {
+  for (const command of ['ceph', 'rbd', 'ceph-mon', 'ceph-mgr', 'ceph-osd']) {
+    if (!(await answers('which', command)))
+      return `${command} is not installed (Debian: ceph-common, ceph-mon, ceph-mgr and ceph-osd)`
+  }
+  const qemu = await qemuMissing()
+  if (qemu !== undefined) return qemu
+  // It lists formats that it has no driver of. With the driver it looks for the file.
+  const failure = await run('qemu-img', ['info', '-f', 'raw', 'rbd:a/b:conf=/none']).catch((error: unknown) => error)
+  return String(failure).includes('conf file') ? undefined : 'QEMU cannot open disks in Ceph (Debian: qemu-block-extra)'
+}
+
 interface TierInput {
   readonly name: string
   /** Those with the tier in their name, unless it says otherwise. */
@@ -78,6 +106,9 @@ interface TierInput {
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
   readonly deadlineMinutes: number
+  readonly secondTries?: number
+  readonly isIsolated?: boolean
+  readonly isBackground?: boolean
   readonly isOptIn?: boolean
   readonly missing?: () => Promise<string | undefined>
 }
@@ -93,9 +124,15 @@ const named = (input: TierInput): Tier => ({
   workersMaximum: input.workersMaximum,
   testTimeoutMilliseconds: input.testTimeoutMilliseconds,
   deadlineMilliseconds: input.deadlineMinutes * MINUTE_MILLISECONDS,
+  secondTries: input.secondTries ?? 0,
+  isIsolated: input.isIsolated ?? true,
+  isBackground: input.isBackground ?? false,
   isOptIn: input.isOptIn ?? false,
   missing: input.missing ?? nothing,
 })
+
+/** More than so many files do not fail of a busy machine. */
+const SECOND_TRIES = 2
 
 const special: readonly Tier[] = [
   named({
@@ -103,27 +140,31 @@ const special: readonly Tier[] = [
     setup: 'test/database.ts',
     workersMaximum: 2,
     testTimeoutMilliseconds: 60_000,
-    deadlineMinutes: 8,
+    deadlineMinutes: 12,
+    isIsolated: false,
   }),
   named({
     name: 'kubectl',
     workersMaximum: 2,
     testTimeoutMilliseconds: 90_000,
     deadlineMinutes: 6,
+    secondTries: SECOND_TRIES,
     missing: kubectlMissing,
   }),
   named({
     name: 'qemu',
     workersMaximum: 2,
     testTimeoutMilliseconds: 180_000,
-    deadlineMinutes: 8,
+    deadlineMinutes: 10,
+    secondTries: SECOND_TRIES,
     missing: qemuMissing,
   }),
   named({
     name: 'network',
     workersMaximum: 1,
     testTimeoutMilliseconds: 180_000,
-    deadlineMinutes: 6,
+    deadlineMinutes: 10,
+    secondTries: SECOND_TRIES,
     missing: networkMissing,
   }),
   named({
@@ -131,21 +172,34 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 4,
+    secondTries: SECOND_TRIES,
     missing: fencingMissing,
+  }),
+  named({
+    name: 'ceph',
+    setup: 'test/ceph.ts',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 120_000,
+    deadlineMinutes: 8,
+    secondTries: SECOND_TRIES,
+    isOptIn: true,
+    missing: cephMissing,
   }),
   named({
     name: 'simulation',
     files: SIMULATION,
     setup: 'test/database.ts',
     workersMaximum: 2,
-    testTimeoutMilliseconds: 480_000,
-    deadlineMinutes: 14,
+    testTimeoutMilliseconds: 900_000,
+    deadlineMinutes: 20,
+    isBackground: true,
   }),
   named({
     name: 'e2e',
     workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 12,
+    secondTries: SECOND_TRIES,
     missing: qemuMissing,
   }),
   named({
@@ -153,6 +207,7 @@ const special: readonly Tier[] = [
     workersMaximum: 1,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 32,
+    secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: qemuMissing,
   }),
@@ -161,18 +216,19 @@ const special: readonly Tier[] = [
     workersMaximum: 1,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 20,
+    secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: clusterMissing,
   }),
 ]
 
 const unit: Tier = {
-  ...named({ name: 'unit', workersMaximum: 2, testTimeoutMilliseconds: 30_000, deadlineMinutes: 5 }),
+  ...named({ name: 'unit', workersMaximum: 2, testTimeoutMilliseconds: 30_000, deadlineMinutes: 7, isIsolated: false }),
   include: ['test/**/*.test.ts'],
   exclude: special.flatMap((tier) => tier.include),
 }
 
-/** In the order in which they run: what fails fastest comes first. */
+/** In the order in which they run: what fails fastest comes first. Those of the background begin with the first. */
 export const TIERS: readonly Tier[] = [unit, ...special]
 
 /** Not needed by any tier, but worth a line: some tests take another path as an ordinary user. */

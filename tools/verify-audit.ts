@@ -1,6 +1,6 @@
 /** Checks an export of the audit log with nothing but the file: node tools/verify-audit.ts export.ndjson [hash of the
- *  entry before the first]
- *  Stands alone on purpose, so that anyone can read, copy or rewrite it: no import of the product, no dependency. */
+ *  entry before the first] Stands alone on purpose, so that anyone can read, copy or rewrite it: no import of the
+ *  product, no dependency. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 

@@ -30,6 +30,8 @@ export interface Heartbeat {
   isAlive(): boolean
   /** Resolves when the report of this process has come through for the first time. */
   readonly reported: Promise<void>
+  /** The report has news: the next beat writes it. */
+  reportAgain(): void
   run(signal: AbortSignal): Promise<void>
 }
 
@@ -37,6 +39,7 @@ export interface Heartbeat {
 export function newHeartbeat({ store, namespace, nodeName, report, clock, log }: HeartbeatOptions): Heartbeat {
   let isAlive = false
   let hasReported = false
+  let hasNews = false
   const reported = Promise.withResolvers<void>()
 
   async function renew(): Promise<void> {
@@ -58,6 +61,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
 
   /** A node is not alive before it has said what it is; later a report that fails costs nothing but its news. */
   async function publishReport(): Promise<boolean> {
+    hasNews = false
     try {
       await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
     } catch (error) {
@@ -73,11 +77,12 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
   return {
     isAlive: () => isAlive,
     reported: reported.promise,
+    reportAgain: () => void (hasNews = true),
     async run(signal) {
       for (let sinceReport = BEATS_PER_REPORT; !signal.aborted; sinceReport++) {
         const dueAt = clock.monotonicMilliseconds() + INTERVAL_MILLISECONDS
         try {
-          if (sinceReport >= BEATS_PER_REPORT && (await publishReport())) sinceReport = 0
+          if ((hasNews || sinceReport >= BEATS_PER_REPORT) && (await publishReport())) sinceReport = 0
           await renew()
           if (!isAlive) log.info('heartbeat reaches the control plane')
           isAlive = true

@@ -1,11 +1,12 @@
 /** Chooses what this host runs guests on: QEMU where it is there, else a simulation that says so. */
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, realpath } from 'node:fs/promises'
 import { writeFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { letPass, type UserRange } from './drivers/hypervisor/guest-users.ts'
 import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 import { openQemu } from './drivers/hypervisor/qemu.ts'
 import type { PortRange } from './drivers/hypervisor/listening-port.ts'
@@ -15,11 +16,15 @@ import type { SimulatedGuestRecord } from './drivers/hypervisor/simulated-guest.
 import { openTcpTransport } from './drivers/hypervisor/simulated-tcp.ts'
 import { type GuestNetwork, isOvn, mustHaveOvnPrograms } from './drivers/network/ovn.ts'
 import type { UserModeNetwork } from './drivers/network/user-mode.ts'
+import { type CephLogin, type CephPool, CephUnreachable, openCephPool } from './drivers/storage/ceph-pool.ts'
 import { openDiskServer } from './drivers/storage/disk-server.ts'
-import { openPool, type Pool, PoolMissing, type PoolOptions } from './drivers/storage/pool.ts'
+import { joinStores } from './drivers/storage/joined.ts'
+import { openPool, type Pool, PoolMissing } from './drivers/storage/pool.ts'
 import { openQcow2Volumes } from './drivers/storage/qcow2.ts'
+import { openRbdVolumes } from './drivers/storage/rbd.ts'
 import { simulatedVolumes } from './drivers/storage/simulated.ts'
 import type { HeldVolume, VolumeStore } from './drivers/storage/volume-store.ts'
+import { type ImageStore, openImageStore, simulatedImages } from './images/image-store.ts'
 import { simulatedTemplates } from './images/simulated.ts'
 import { openTemplateStore, type TemplateStore } from './images/template-store.ts'
 import { ProgramFailed } from './run-program.ts'
@@ -31,6 +36,12 @@ export interface HostOptions {
   readonly bootId: string
   /** `ovn`: guests are in the network of the zone. Else QEMU gives each one of its own, with or without the outside. */
   readonly guestNetwork: 'ovn' | 'outbound' | 'isolated'
+  /** Namespaces of the guests in the network of the zone, as /proc/1/ns, and where other hosts reach it for guests
+   *  that move;
+   *  the agent's own when absent. */
+  readonly guestNamespace?: { readonly path: string; readonly host: string } | undefined
+  /** Users of guests where the agent is root; none when absent. */
+  readonly guestUsers?: UserRange | undefined
   /** Where other hosts reach this one for guests and disks that move, and by which ports; any when absent. */
   readonly migrationHost: string
   readonly migrationPorts?: PortRange | undefined
@@ -38,6 +49,8 @@ export interface HostOptions {
   readonly migrationMebibytesPerSecond?: number | undefined
   /** Folder of the storage that the host shares with others. */
   readonly sharedFolder?: string | undefined
+  /** A pool of a Ceph cluster that the host shares with others. */
+  readonly ceph?: CephLogin | undefined
   /** Guests reach the metadata service; undefined when they do not. */
   readonly metadata?: UserModeNetwork['metadata']
   readonly clock: Clock
@@ -49,6 +62,7 @@ export interface HostDrivers {
   readonly hypervisor: Hypervisor
   readonly volumes: VolumeStore
   readonly images: TemplateStore
+  readonly customImages: ImageStore
   /** What the host offers, for NodeReport.spec.features. */
   readonly features: readonly string[]
 }
@@ -70,29 +84,43 @@ async function openQemuHost({
   imageFolder,
   bootId,
   guestNetwork,
+  guestNamespace,
+  guestUsers,
   metadata,
   migrationHost,
   migrationPorts,
   migrationMebibytesPerSecond,
   sharedFolder,
+  ceph,
   clock,
   random,
   log,
 }: HostOptions): Promise<HostDrivers> {
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock })
-  const network: GuestNetwork =
-    guestNetwork === 'ovn' ? { kind: 'ovn' } : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
+  const network = networkOf({ guestNetwork, guestNamespace, metadata })
   if (isOvn(network)) await mustHaveOvnPrograms()
   await mkdir(imageFolder, { recursive: true })
-  const pools: Pool[] = []
-  if (sharedFolder !== undefined)
-    await joinPool(pools, { path: sharedFolder, markerFile: join(folder, 'pool'), random, clock, log })
+  const [volumesFolder, backups, cephFolder] = [join(folder, 'volumes'), join(folder, 'backups'), join(folder, 'ceph')]
+  for (const each of [volumesFolder, backups]) {
+    await mkdir(each, { recursive: true, mode: 0o700 })
+    await letPass(each)
+  }
+  const fixedFolders = await Promise.all([volumesFolder, imageFolder, backups].map((each) => realpath(each)))
+  const [pools, cephPools]: [Pool[], CephPool[]] = [[], []]
+  if (sharedFolder !== undefined) {
+    const markerFile = join(folder, 'pool')
+    await joinPool(pools, () => openPool({ path: sharedFolder, markerFile, random }), { clock, log })
+  }
+  if (ceph !== undefined)
+    await joinPool(cephPools, () => openCephPool({ ...ceph, folder: cephFolder, clock, random }), { clock, log })
   const server = await openDiskServer({
     folder: join(folder, 'served'),
     host: migrationHost,
     ports: migrationPorts,
     clock,
   })
+  const local = await openQcow2Volumes({ folder: volumesFolder, server, pools, imageFolder })
+  const openRemote = () => openRbdVolumes({ folder: join(folder, 'rbd'), server, pools: cephPools })
   return {
     hypervisor: await openQemu({
       folder: join(folder, 'guests'),
@@ -100,14 +128,18 @@ async function openQemuHost({
       machine,
       network,
       bootId,
-      migrationHost,
+      userRange: guestUsers,
+      fileFolders: () => [...fixedFolders, ...pools.flatMap((pool) => [pool.folder, pool.templates])],
+      ceph,
+      migrationHost: guestNamespace?.host ?? migrationHost,
       migrationPorts,
       migrationMebibytesPerSecond,
       clock,
       log,
     }),
-    volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
+    volumes: ceph === undefined ? local : joinStores(local, await openRemote()),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
+    customImages: await openImageStore({ folder: join(folder, 'custom-images'), server }),
     features: isOvn(network)
       ? [NETWORK_FEATURES.public, NETWORK_FEATURES.metadata]
       : [
@@ -118,6 +150,15 @@ async function openQemuHost({
   }
 }
 
+const networkOf = ({
+  guestNetwork,
+  guestNamespace,
+  metadata,
+}: Pick<HostOptions, 'guestNetwork' | 'guestNamespace' | 'metadata'>): GuestNetwork =>
+  guestNetwork === 'ovn'
+    ? { kind: 'ovn', namespace: guestNamespace?.path }
+    : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
+
 const POOL_RETRY_MILLISECONDS = 10_000
 /** Storage that refuses the host, or is cut off, may leave whoever asks without an answer. */
 const POOL_WAIT_MILLISECONDS = 10_000
@@ -125,33 +166,29 @@ const POOL_WAIT_MILLISECONDS = 10_000
 /** Adds the pool, at once or as soon as it is there again: a host that its shared storage refuses until it has said
  *  that it booted anew could never
  *  say so if it waited. Throws what keeps a pool from being opened the first time. */
-async function joinPool(
-  pools: Pool[],
-  options: PoolOptions & { readonly clock: Clock; readonly log: Logger },
+async function joinPool<Joined>(
+  pools: Joined[],
+  open: () => Promise<Joined>,
+  { clock, log }: Pick<HostOptions, 'clock' | 'log'>,
 ): Promise<void> {
+  const untilOpened = async (): Promise<Joined> => {
+    for (;;) {
+      try {
+        return await open()
+      } catch (error) {
+        if (!(error instanceof PoolMissing || error instanceof CephUnreachable)) throw error
+        log.warn('shared storage is not there', { error })
+        await clock.sleep(POOL_RETRY_MILLISECONDS)
+      }
+    }
+  }
   const isOver = new AbortController()
-  const joining = untilOpened(options).then((pool) => void pools.push(pool))
-  joining.catch((error: unknown) => options.log.error('shared storage cannot be used', { error }))
+  const joining = untilOpened().then((pool) => void pools.push(pool))
+  joining.catch((error: unknown) => log.error('shared storage cannot be used', { error }))
   try {
-    await Promise.race([joining, options.clock.sleep(POOL_WAIT_MILLISECONDS, isOver.signal)])
+    await Promise.race([joining, clock.sleep(POOL_WAIT_MILLISECONDS, isOver.signal)])
   } finally {
     isOver.abort()
-  }
-}
-
-async function untilOpened({
-  clock,
-  log,
-  ...options
-}: PoolOptions & { readonly clock: Clock; readonly log: Logger }): Promise<Pool> {
-  for (;;) {
-    try {
-      return await openPool(options)
-    } catch (error) {
-      if (!(error instanceof PoolMissing)) throw error
-      log.warn('shared storage is not there', { error })
-      await clock.sleep(POOL_RETRY_MILLISECONDS)
-    }
   }
 }
 
@@ -198,6 +235,7 @@ async function openSimulation({ folder, bootId, migrationHost, clock, random }: 
       release: (name) => disks.release(name).then(save),
     },
     images: simulatedTemplates(),
+    customImages: simulatedImages(),
     features: [],
   }
 }

@@ -1,6 +1,5 @@
 /** Whether another host gives a sign of life: its agent answers as itself; or something else answers there, which shows
- *  that the host is
- *  up; or nothing does. Nothing is said to it and no secret is shown. */
+ *  that the host is up; or nothing does. Nothing is said to it and no secret is shown. */
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import type { Clock } from '../../kit/sys/clock.ts'

@@ -1,5 +1,5 @@
 /** Facts of the host that the agent runs on. Linux shows them as files; elsewhere only simulated guests run. */
-import { readFile, readlink, statfs } from 'node:fs/promises'
+import { readdir, readFile, readlink, stat, statfs } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 
 const MEBIBYTE = 1024 ** 2
@@ -39,6 +39,28 @@ export async function processArgumentsOf(pid: number): Promise<string[] | undefi
 
 export const processFolderOf = (pid: number): Promise<string | undefined> =>
   readlink(`/proc/${pid}/cwd`).catch(() => undefined)
+
+/** Whether a process has the file open, also one that nothing names any more. Rejects when the host does not tell. */
+export async function hasOpen(pid: number, path: string): Promise<boolean> {
+  const wanted = await orUndefined(stat(path, { bigint: true }))
+  for (const file of (await orUndefined(readdir(`/proc/${pid}/fd`))) ?? []) {
+    const descriptor = `/proc/${pid}/fd/${file}`
+    const name = await orUndefined(readlink(descriptor))
+    if (name === path || name === `${path} (deleted)`) return true
+    if (wanted === undefined || name?.startsWith('/') !== true) continue
+    const found = await orUndefined(stat(descriptor, { bigint: true }))
+    if (found?.dev === wanted.dev && found.ino === wanted.ino) return true
+  }
+  return false
+}
+
+/** Files and processes may go at any moment. */
+const orUndefined = <T>(looking: Promise<T>): Promise<T | undefined> =>
+  looking.catch((error: unknown) => {
+    const { code = '' } = error as NodeJS.ErrnoException // other errors have none
+    if (code === 'ENOENT' || code === 'ESRCH') return undefined
+    throw error
+  })
 
 /** Processor time that a process has used, all threads together. */
 export async function processCpuMilliseconds(pid: number): Promise<number | undefined> {

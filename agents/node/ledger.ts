@@ -1,7 +1,6 @@
 /** What this host has already done, kept on its own disk: which generation of an Instance was acted on, which
- *  incarnation was started and
- *  how it ended. It answers where Kubernetes cannot be trusted: an old spec after a restore, a start that was begun
- *  before a crash.
+ *  incarnation was started and how it ended. It answers where Kubernetes cannot be trusted: an old spec after a
+ *  restore, a start that was begun before a crash.
  *  Every write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'

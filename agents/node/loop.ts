@@ -1,4 +1,5 @@
 /** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
+import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openController } from '../../kit/reconcile/loop.ts'
@@ -8,20 +9,28 @@ import type { Logger } from '../../kit/sys/log.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { Instance, nodeNamespace, type NodeReportSpec } from '../../resources/instance/index.ts'
+import { DiskReads } from './disk-reads.ts'
 import type { Guest, GuestConsole, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from './drivers/storage/volume-store.ts'
 import { newHeartbeat } from './heartbeat.ts'
 import type { TemplateStore } from './images/template-store.ts'
+import { imageReconciler } from './image/index.ts'
+import type { ImageStore } from './images/image-store.ts'
+import { backupJobReconciler } from './backup/jobs.ts'
+import type { BackupWork } from './backup/work.ts'
 import { instanceReconciler } from './instance/index.ts'
 import type { Ledger } from './ledger.ts'
 import { observationReconciler } from './observation.ts'
-import { runOrphanSweep } from './orphans.ts'
+import { runOrphanSweep, runTemplateSweep } from './orphans.ts'
 import { type ProbeHost, hostProbe } from './host-probe.ts'
 import { readUserData } from './secrets.ts'
+import { managedMachineReconciler } from './managed-machine/index.ts'
 import { metadataDocument } from './serve/metadata.ts'
 import type { RequestingGuest } from './serve/metadata-service.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
+import { openServerMetrics } from './server-metrics.ts'
 import { openUsage, type Usage } from './usage.ts'
+import { userOf } from './volume/effects.ts'
 import { volumeReconciler } from './volume/index.ts'
 
 export interface AgentOptions {
@@ -30,17 +39,27 @@ export interface AgentOptions {
   readonly hypervisor: Hypervisor
   readonly volumes: VolumeStore
   readonly images: TemplateStore
+  readonly customImages: ImageStore
   /** Guests reach the metadata service. */
   readonly isMetadataServed?: boolean
   readonly ledger: Ledger
   /** What the node says of itself, but for its guests. */
   readonly report: () => Promise<NodeReportSpec>
+  /** What the host does for backups; it has no place for any when absent. */
+  readonly openBackups?: (parts: BackupParts) => BackupWork
   /** Over the network when absent. */
   readonly probeHost?: ProbeHost
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly registry: Registry
+}
+
+/** What work on disks has to share with that on guests. */
+export interface BackupParts {
+  readonly diskLocks: KeyedMutex
+  readonly userOf: (volume: string) => Promise<string | undefined>
+  readonly namespace: string
 }
 
 export interface Agent {
@@ -60,24 +79,41 @@ export interface Agent {
   metadataOf(instance: string): Omit<RequestingGuest, 'tokenKey'> | undefined
 }
 
+const isLive = ({ state }: Guest): boolean => state !== 'off' && state !== 'gone'
+
+async function managedImageOf(images: TemplateStore): Promise<Pick<NodeReportSpec, 'managedImageVersion'>> {
+  const newest = await images.newest(MANAGED_TEMPLATE)
+  return newest.is === 'ready' ? { managedImageVersion: newest.image.version } : {}
+}
+
+/** What the node says of itself, with its guests and images. */
+const reportOf = async ({ report, images, hypervisor }: AgentOptions): Promise<NodeReportSpec> => ({
+  ...(await report()),
+  templates: [...(await images.built())],
+  ...(await managedImageOf(images)),
+  guestCount: (await hypervisor.list()).filter(isLive).length,
+})
+
 /** Nothing happens before it runs. */
 export function openAgent(options: AgentOptions): Agent {
   const { nodeName, store, hypervisor, clock, random, log, registry } = options
   const namespace = nodeNamespace(nodeName)
   const caches = openCaches({ store, clock, random, log, registry, selection: { namespace } })
   const usage = openUsage(options)
-  const parts = { ...options, caches, namespace, usage, diskLocks: new KeyedMutex() }
+  const shared = { ...options, caches, namespace, usage, diskLocks: new KeyedMutex(), diskReads: new DiskReads() }
+  const backups = options.openBackups?.({ ...shared, userOf: (volume) => userOf(shared, volume) })
+  const parts = { ...shared, ...(backups === undefined ? {} : { backups }) }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
   const controllers = [
+    openController(imageReconciler(parts), control),
     openController(volumeReconciler(parts), control),
     openController(instanceReconciler(parts), control),
+    ...(backups === undefined ? [] : [openController(backupJobReconciler({ ...parts, work: backups }), control)]),
+    openController(managedMachineReconciler(parts), control),
     openController(observationReconciler(options.probeHost ?? hostProbe(clock)), control),
   ]
-  const isLive = ({ state }: Guest) => state !== 'off' && state !== 'gone'
-  const heartbeat = newHeartbeat({
-    ...parts,
-    report: async () => ({ ...(await options.report()), guestCount: (await hypervisor.list()).filter(isLive).length }),
-  })
+  const heartbeat = newHeartbeat({ ...parts, report: () => reportOf(options) })
+  options.images.onChange(() => heartbeat.reportAgain())
   new Gauge({
     name: 'svccloud_node_guests',
     help: 'Guests of this host by state',
@@ -89,6 +125,7 @@ export function openAgent(options: AgentOptions): Agent {
       for (const { state } of await hypervisor.list().catch(() => [])) this.inc({ state })
     },
   })
+  openServerMetrics({ registry, hypervisor, specOf: (name) => caches.of(Instance).get({ namespace, name })?.spec })
 
   return {
     async run(signal) {
@@ -96,7 +133,7 @@ export function openAgent(options: AgentOptions): Agent {
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
       const sweep = async () => {
         await Promise.race([caches.ready(), ended])
-        if (!signal.aborted) await runOrphanSweep(parts, signal)
+        if (!signal.aborted) await Promise.all([runOrphanSweep(parts, signal), runTemplateSweep(parts, signal)])
       }
       /** Whoever takes a guest from a host that was lost looks whether the host has reported a new boot: so it always
        *  has before it starts one. */

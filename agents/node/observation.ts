@@ -7,7 +7,7 @@ import type { ProbeHost } from './host-probe.ts'
 
 /** One look for each time that it was asked for. */
 export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, ObservationStatus>): readonly Action[] =>
-  status?.askedAt === spec.askedAt ? [] : [{ do: 'effect', name: 'look', input: {} }]
+  status?.requestedAt === spec.requestedAt ? [] : [{ do: 'effect', name: 'look', input: {} }]
 
 export function observationReconciler(look: ProbeHost): Reconciler<ObservationSpec, ObservationStatus, undefined> {
   return {
@@ -17,7 +17,9 @@ export function observationReconciler(look: ProbeHost): Reconciler<ObservationSp
     observe: () => undefined,
     plan: planObservation,
     effects: {
-      look: async (_input, { spec: { endpoint, askedAt } }) => ({ status: { askedAt, ...(await look(endpoint)) } }),
+      look: async (_input, { spec: { endpoint, requestedAt } }) => ({
+        status: { requestedAt, ...(await look(endpoint)) },
+      }),
     },
   }
 }

@@ -2,6 +2,8 @@
 import { Unavailable } from '../../domain/problem.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
+import { BACKUP_KEY } from '../../resources/backup-job/index.ts'
+import { MACHINE_DOCUMENT_KEY } from '../../resources/managed-machine/index.ts'
 import type { InstanceSpec } from '../../resources/instance/index.ts'
 
 const USER_DATA_KEY = 'userData'
@@ -20,6 +22,14 @@ export const readUserData = async (
   namespace: string,
   { metadata: { userDataSecretName: name } }: InstanceSpec,
 ): Promise<Buffer | undefined> => (name === undefined ? undefined : readSecret(store, namespace, name, USER_DATA_KEY))
+
+/** The key of an account's backups, 32 bytes. */
+export const readBackupKey = async (store: Store, namespace: string, name: string): Promise<Buffer> =>
+  Buffer.from((await readSecret(store, namespace, name, BACKUP_KEY)).toString(), 'hex')
+
+/** What a managed machine shall run, as JSON. */
+export const readMachineDocument = async (store: Store, namespace: string, name: string): Promise<string> =>
+  (await readSecret(store, namespace, name, MACHINE_DOCUMENT_KEY)).toString()
 
 /** What both ends of a move know: 64 hex digits. */
 export const readMoveKey = async (store: Store, namespace: string, name: string): Promise<string> =>

@@ -1,6 +1,5 @@
-/** What the guests of this host have moved. Counters live as long as a guest's process: the last reading of one that
- *  has ended is kept for
- *  a while, so that what it moved at the end is not lost. */
+/** How many bytes the guests of this host have transferred. Counters live as long as a guest's process: the last
+ *  reading of one that has ended is kept for a while, so that what it transferred at the end is not lost. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { GuestUsage } from '../../resources/instance/index.ts'
 import type { Guest, GuestCounters, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
@@ -10,15 +9,15 @@ export interface Usage {
   list(): Promise<readonly GuestUsage[]>
   /** Takes a reading now: of a guest that is about to end. Never throws. */
   takeReading(name: string): Promise<void>
-  /** Takes readings until the signal aborts, for guests that end without a word. */
+  /** Takes readings until the signal aborts, for guests that end unnoticed. */
   run(signal: AbortSignal): Promise<void>
 }
 
 const SAMPLE_MILLISECONDS = 10_000
-/** Thirty times the interval at which somebody asks. */
+/** Thirty times the interval at which the controllers collect readings. */
 const ENDED_KEPT_MILLISECONDS = 600_000
 
-/** What a guest has counted to is kept for a while after its end, so that its last bytes are collected. */
+/** The last reading of a guest is kept for a while after its end, so that its last bytes are collected. */
 export function openUsage({
   hypervisor,
   clock,

@@ -10,8 +10,10 @@ import { accountExists } from '../../db/server/index.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { auditEntry, kubernetesActor } from '../change/audit.ts'
 import { type AdmissionParts, type AdmittedChange, type Kind, writtenByPlatform } from './kind.ts'
+import { requireNoMachine } from './managed-machines.ts'
 import { type AdmissionRequest, allowed, refused } from './review.ts'
 
 export interface AdmissionOptions extends AdmissionParts {
@@ -76,7 +78,11 @@ async function admit(
   if (subResource === 'status') throw forbidden('The status is written by the platform only.')
   const kind = kinds.find(({ resource }) => resource.plural === plural)
   if (kind === undefined) throw writtenByPlatform(plural)
-  if (operation === 'DELETE' && username.startsWith(CLUSTER_CONTROLLERS) && !kind.validatesCleanUp) return []
+  const isCleanUp = operation === 'DELETE' && username.startsWith(CLUSTER_CONTROLLERS)
+  if (isCleanUp && !kind.validatesCleanUp) return []
+  const managedBy = (namespace: string, name: string) =>
+    parts.caches.of(Server).get({ namespace, name })?.spec.managedBy
+  if (!isCleanUp) requireNoMachine(managedBy, request)
   return kind.admit(parts, request)
 }
 
@@ -135,4 +141,4 @@ async function auditRefusal(
 }
 
 /** ServerGroup is server_group, as the actions of the API have it: the name of its noun. */
-export const auditNounOf = (kind: string): string => kind.replace(/(?!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()
+export const auditNounOf = (kind: string): string => kind.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()

@@ -1,5 +1,6 @@
 /** What the API server does with a kind, and what people may do with it past the API. A kind without rules is written
  *  by the platform only: what nobody wrote down is refused, never admitted. */
+import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit.ts'
 import { forbidden } from '../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
@@ -14,6 +15,18 @@ export interface AdmittedChange {
   readonly action: `${string}.${string}`
   readonly changes: readonly AuditChange[]
 }
+
+/** Those of the fields that are edited, as the audit log names them. */
+export const changesOf = <Spec extends object>(
+  fields: readonly (keyof Spec & string)[],
+  after: Spec,
+  before: Spec,
+): readonly AuditChange[] =>
+  fields
+    .filter((field) => !isDeepStrictEqual(after[field], before[field]))
+    .map((field) => ({ field: snakeCase(field), before: before[field], after: after[field] }))
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 type Admitted = readonly AdmittedChange[] | Promise<readonly AdmittedChange[]>
 
@@ -32,6 +45,8 @@ export interface AdmissionRules<Spec, Status> {
   readonly validatesCleanUp?: boolean
 }
 
+export type AdmissionVerb = 'create' | 'update' | 'delete'
+
 export interface Kind {
   readonly resource: ResourceType
   /** What the API server itself does with its objects. */
@@ -40,6 +55,8 @@ export interface Kind {
   readonly target?: OperationSpec['target']['type']
   /** Why the webhook is not called for it; undefined for kinds that it is called for. */
   readonly exemptBecause?: string
+  /** What people may do with it past the API; undefined when rights alone decide. */
+  readonly verbs?: readonly AdmissionVerb[]
   readonly validatesCleanUp: boolean
   readonly reads: readonly ResourceType[]
   /** Throws the Problem that refuses the write. */
@@ -56,6 +73,9 @@ export const kind = <Spec, Status>(
 ): Kind => ({
   ...registration,
   resource,
+  verbs: Object.entries({ create, update, delete: remove }).flatMap(
+    ([verb, rule]) => (rule === undefined ? [] : [verb as AdmissionVerb]), // the keys just above
+  ),
   reads,
   validatesCleanUp,
   admit(parts, { operation, object, oldObject }) {

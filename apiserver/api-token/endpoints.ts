@@ -16,7 +16,7 @@ import {
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
-import { createApiToken, listApiTokens, revokeApiToken } from '../../resources/api-token/index.ts'
+import { createApiToken, listApiTokens, revokeApiToken, revokeOwnToken } from '../../resources/api-token/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { formatToken, TOKEN_SECRET_CHARACTERS } from '../identity/token-format.ts'
@@ -29,7 +29,10 @@ const DAY_MILLISECONDS = 86_400_000
 export const apiTokenEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(listApiTokens, (call) => list(parts, call)),
   customerEndpoint(createApiToken, (call) => create(parts, call)),
-  customerEndpoint(revokeApiToken, (call) => revoke(parts, call)),
+  customerEndpoint(revokeApiToken, (call) => revoke(parts, call, call.params.id, ownOnly(call.caller))),
+  customerEndpoint(revokeOwnToken, (call) =>
+    revoke(parts, call, call.caller.token?.id ?? '', { userId: call.caller.userId }),
+  ),
 ]
 
 const toView = (row: TokenRow, now: Date) => ({
@@ -102,17 +105,18 @@ async function create(parts: IdentityParts, call: Call<typeof createApiToken, Cu
   })
 }
 
-async function revoke(parts: IdentityParts, call: Call<typeof revokeApiToken, Customer>): Promise<Answer> {
-  const { caller, params, now } = call
-  if (!isUuid(params.id)) throw notFound('API token')
+async function revoke(
+  parts: IdentityParts,
+  call: Call<typeof revokeApiToken | typeof revokeOwnToken, Customer>,
+  id: string,
+  whose: { readonly userId?: string },
+): Promise<Answer> {
+  const { caller, now } = call
+  if (!isUuid(id)) throw notFound('API token')
   await parts.db.transaction().execute(async (tx) => {
-    const name = await revokeToken(tx, { accountId: caller.accountId, id: params.id, ...ownOnly(caller), now })
+    const name = await revokeToken(tx, { accountId: caller.accountId, id, ...whose, now })
     if (name === undefined) throw notFound('API token')
-    await appendAudit(
-      tx,
-      auditEntryOf(call, { resourceType: 'api_token', resourceId: params.id, detail: { name } }),
-      parts,
-    )
+    await appendAudit(tx, auditEntryOf(call, { resourceType: 'api_token', resourceId: id, detail: { name } }), parts)
   })
   parts.callers.forget()
   return { status: 204 }

@@ -1,11 +1,13 @@
 /** Regions, zones, plans and templates, from the cache: complete lists, in the order of their names. */
-import { badField, notFound } from '../../domain/problem.ts'
+import { notFound } from '../../domain/problem.ts'
 import { etagOf } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import {
   getTemplate,
   isAvailable,
+  isBuiltHere,
+  isHidden,
   listPlans,
   listRegions,
   listTemplates,
@@ -13,6 +15,8 @@ import {
   Plan,
   Region,
   Template,
+  type TemplateSpec,
+  type TemplateStatus,
   toPlanView,
   toRegionView,
   toTemplateView,
@@ -21,6 +25,7 @@ import {
 } from '../../resources/catalog/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
+import { unknownRegion, unknownZone } from './unknown.ts'
 import { completeList } from '../list/page.ts'
 import { storedOf } from '../list/stored.ts'
 
@@ -29,14 +34,14 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
   const zones = caches.of(Zone)
   const plans = caches.of(Plan)
   const templates = caches.of(Template)
-  const zoneNames = () => zones.list().map((zone) => zone.metadata.name)
+  const storedZones = () => zones.list().map((zone) => storedOf(zone))
   return [
     customerEndpoint(listRegions, async () =>
       completeList(byName(regions).map((region) => toRegionView(region, byName(zones)))),
     ),
     customerEndpoint(listZones, async ({ query }) => {
       if (query.region !== undefined && regions.get({ name: query.region }) === undefined)
-        throw badField('region', 'there is no such region')
+        throw unknownRegion({ caches }, query.region)
       return completeList(
         byName(zones)
           .filter((zone) => query.region === undefined || zone.spec.region === query.region)
@@ -46,10 +51,10 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
     customerEndpoint(listPlans, async () => completeList(byName(plans).map(toPlanView))),
     customerEndpoint(listTemplates, async ({ query, now }) => {
       if (query.zone !== undefined && zones.get({ name: query.zone }) === undefined)
-        throw badField('zone', 'there is no such zone')
+        throw unknownZone({ caches }, query.zone)
       const views = byName(templates)
-        .filter(({ spec }) => !spec.isHidden && isAvailable(spec, now))
-        .map((template) => toTemplateView(template, zoneNames()))
+        .filter(({ spec, status }) => isListed({ spec, status }, now) && isAvailable(spec, now))
+        .map((template) => toTemplateView(template, storedZones(), query.zone))
       return completeList(
         views.filter(
           (view) =>
@@ -61,17 +66,23 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
         ),
       )
     }),
-    customerEndpoint(getTemplate, async ({ params }) => {
+    customerEndpoint(getTemplate, async ({ params, now }) => {
       const template = templates.get({ name: params.name })
-      if (template === undefined || template.spec.isHidden) throw notFound('template')
+      if (template === undefined || !isListed(template, now)) throw notFound('template')
       return {
         status: 200,
-        body: { template: toTemplateView(storedOf(template), zoneNames()) },
+        body: { template: toTemplateView(storedOf(template), storedZones()) },
         headers: { etag: etagOf(template.metadata.generation ?? 0) },
       }
     }),
   ]
 }
+
+/** One that is fetched only once a zone has it. */
+const isListed = (
+  { spec, status }: { readonly spec: TemplateSpec; readonly status?: TemplateStatus | undefined },
+  now: Date,
+): boolean => !isHidden(spec, now) && (isBuiltHere(spec) || status?.state === 'online')
 
 const byName = <Spec, Status>(cache: Cache<Spec, Status>): Stored<Spec, Status>[] =>
   cache

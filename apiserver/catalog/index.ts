@@ -1,12 +1,14 @@
-import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
+import { Plan, Region } from '../../resources/catalog/index.ts'
 import { exemptKind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'
 import { catalogEndpoints } from './endpoints.ts'
 
+export { unknownPlan, unknownRegion, unknownTemplate, unknownZone } from './unknown.ts'
+
 export const catalog = noun<Pick<Parts, 'caches'>>({
   name: 'catalog',
-  kinds: [Region, Zone, Plan, Template].map((resource) =>
+  kinds: [Region, Plan].map((resource) =>
     exemptKind(resource, { access: 'read', because: 'only operators may write it, and its own schema validates it' }),
   ),
   endpoints: catalogEndpoints,

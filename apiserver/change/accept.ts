@@ -11,10 +11,10 @@ import type { Tables } from '../../db/tables.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kit/kube/store.ts'
 import { newUuid } from '../../kit/sys/random.ts'
+import { currentTraceparent } from '../../kit/sys/tracing.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import { Operation, type OperationSpec } from '../../resources/operation/index.ts'
-import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
+import { type Operable, Operation, type OperationSpec } from '../../resources/operation/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 
@@ -58,15 +58,19 @@ export const newStanza = (
     readonly now: Date
     readonly arguments?: Readonly<Record<string, string>>
   },
-): OperationStanza => ({
-  id: newUuid(parts.random),
-  kind,
-  requestedAt: of.now.toISOString(),
-  deadlineAt: deadlineOf(kind, of.now, of).toISOString(),
-  actor: of.actor,
-  requestId: of.requestId,
-  ...(of.arguments === undefined ? {} : { arguments: { ...of.arguments } }),
-})
+): OperationStanza => {
+  const traceparent = currentTraceparent()
+  return {
+    id: newUuid(parts.random),
+    kind,
+    requestedAt: of.now.toISOString(),
+    deadlineAt: deadlineOf(kind, of.now, of).toISOString(),
+    actor: of.actor,
+    requestId: of.requestId,
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(of.arguments === undefined ? {} : { arguments: { ...of.arguments } }),
+  }
+}
 
 /** Answers the written object. Throws a Problem when the change was refused; nothing has changed then. */
 export async function accept<Claims, Spec, Status>(
@@ -207,15 +211,12 @@ async function announce<Claims, Spec, Status>(
  *  would remember it. Throws what the store says when it cannot be made. */
 export async function announceEarlier(
   parts: AcceptParts,
-  { accountId, server }: { readonly accountId: string; readonly server: KubeObject<ServerSpec, ServerStatus> },
+  accountId: string,
+  target: OperationSpec['target'],
+  { spec: { operation }, status }: Operable,
 ): Promise<void> {
-  const {
-    spec: { operation },
-    status,
-    metadata: { name },
-  } = server
   if (operation === undefined || status?.operation?.id === operation.id) return
-  await makeOperation(parts, accountId, { type: 'server', id: name }, operation)
+  await makeOperation(parts, accountId, target, operation)
 }
 
 /** Free when it is made already. */

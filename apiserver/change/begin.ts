@@ -23,10 +23,14 @@ export const patchWithOperation = <Spec extends Operable['spec'], Status>(
   spec: Patch = {},
 ): Promise<KubeObject<Spec, Status>> => {
   const { arguments: earlier = {} } = target.spec.operation ?? {}
-  const { arguments: given } = operation
+  const { arguments: given, traceparent = null } = operation
   return store.patch(resource, keyOf(target), {
     metadata: { resourceVersion: target.metadata.resourceVersion },
-    spec: { ...spec, operation: { ...operation, arguments: given === undefined ? null : replacing(earlier, given) } },
+    spec: {
+      ...spec,
+      // null takes out what the operation before had
+      operation: { ...operation, traceparent, arguments: given === undefined ? null : replacing(earlier, given) },
+    },
   })
 }
 

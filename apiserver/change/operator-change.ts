@@ -1,9 +1,11 @@
-/** Changes by operators: the entry in the operators' log and ONE write to Kubernetes, both or neither. The entry is
- *  written first and committed last. Should this process die between write and commit, the reconciler of the resource
- *  writes the entry of the operation that it finds; the log takes each request once. */
+/** Changes by operators: ONE write to Kubernetes, then the entry in the operators' log. All entries wait for the head
+ *  of that log, so nobody holds it while Kubernetes is waited for. Should this process die between write and entry,
+ *  the reconciler of the resource writes the entry of the operation that it finds; the log takes each request once. A
+ *  change that is no operation has no entry then (docs/security.md, known limits). */
 import { isConflict } from '../../kit/kube/store.ts'
 import { conflict, type ResourceReference } from '../../domain/problem.ts'
-import type { AuditFacts } from './audit.ts'
+import { requireStaffLog } from '../../db/staff/index.ts'
+import { type AuditFacts, throughOutage } from './audit.ts'
 import { auditStaff, type OperatorAct } from './staff-audit.ts'
 import type { Parts } from '../parts.ts'
 
@@ -24,16 +26,23 @@ export async function changeAsOperator<T>(
   call: OperatorAct,
   { resource, audit, accountIds = [], write }: OperatorChange<T>,
 ): Promise<T> {
-  return await parts.db.transaction().execute(async (tx) => {
-    await auditStaff(tx, parts, call, { resourceId: resource.id, resourceType: resource.type, ...audit }, accountIds)
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await write()
-      } catch (error) {
-        if (!isConflict(error)) throw error
-        if (attempt >= WRITE_ATTEMPTS_MAXIMUM)
-          throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', { resource })
-      }
+  await requireStaffLog(parts.db)
+  const written = await writeAgainstOthers(resource, write)
+  const facts = { resourceId: resource.id, resourceType: resource.type, ...audit }
+  await throughOutage(parts, () =>
+    parts.db.transaction().execute((tx) => auditStaff(tx, parts, call, facts, accountIds)),
+  )
+  return written
+}
+
+async function writeAgainstOthers<T>(resource: ResourceReference, write: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await write()
+    } catch (error) {
+      if (!isConflict(error)) throw error
+      if (attempt >= WRITE_ATTEMPTS_MAXIMUM)
+        throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', { resource })
     }
-  })
+  }
 }

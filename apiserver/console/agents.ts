@@ -28,7 +28,16 @@ const INPUT_MILLISECONDS_MAXIMUM = 10_000
 
 /** A line of the agent's protocol, as far as this side reads it. */
 const Line: z.ZodType<ConsoleLine> = z.discriminatedUnion('type', [
-  z.object({ type: z.enum(['tail', 'output']), data: z.base64() }),
+  // hosts of before count nothing
+  z.object({
+    type: z.enum(['tail', 'output']),
+    data: z.base64(),
+    log: z
+      .string()
+      .regex(/^[a-z0-9]{0,64}$/)
+      .default(''),
+    end: z.int().min(0).default(0),
+  }),
   z.object({ type: z.literal('status'), connected: z.boolean(), running: z.boolean() }),
   z.object({ type: z.enum(['ping', 'end']) }),
 ])

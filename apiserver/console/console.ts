@@ -6,9 +6,16 @@ import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 
+/** Where bytes end, counted from the beginning of a log of the host, which the name tells from others; it is empty as
+ *  long as the host does not say. */
+interface ConsolePosition {
+  readonly log: string
+  readonly end: number
+}
+
 /** A line of the host's stream. `data` is base64. */
 export type ConsoleLine =
-  | { readonly type: 'tail' | 'output'; readonly data: string }
+  | ({ readonly type: 'tail' | 'output'; readonly data: string } & ConsolePosition)
   | { readonly type: 'status'; readonly connected: boolean; readonly running: boolean }
   | { readonly type: 'ping' | 'end' }
 
@@ -22,10 +29,15 @@ export interface Whereabouts {
 /** Each stream adds its own end. */
 type Status = Omit<ConsoleStatus, 'stream_ends_at'>
 
-/** What watchers get: tail and output as encoded server-sent events, and the status, to which each stream adds its own
- *  end. */
+/** What watchers get: tail and output, also as encoded server-sent events, and the status, to which each stream adds
+ *  its own end. */
 export type ConsoleEvent =
-  | { readonly event: 'bytes'; readonly text: string }
+  | ({
+      readonly event: 'bytes'
+      readonly type: 'tail' | 'output'
+      readonly data: string
+      readonly text: string
+    } & ConsolePosition)
   | { readonly event: 'status'; readonly status: Status }
   /** The server is gone. */
   | { readonly event: 'end' }
@@ -56,6 +68,7 @@ const RECONNECT = { baseMilliseconds: 500, maximumMilliseconds: 10_000 }
 function openAudience(statusNow: () => Status) {
   const watchers = new Set<(event: ConsoleEvent) => void>()
   let tail: Buffer = Buffer.alloc(0)
+  let at: ConsolePosition = { log: '', end: 0 }
   /** Watchers get their tail only once the host has answered or was unreachable. */
   let hasMet = false
   let shown = ''
@@ -64,7 +77,7 @@ function openAudience(statusNow: () => Status) {
     for (const watcher of watchers) watcher(event)
   }
   const greet = (watcher: (event: ConsoleEvent) => void) => {
-    watcher(bytes('tail', tail.toString('base64')))
+    watcher(bytes('tail', tail.toString('base64'), at))
     watcher({ event: 'status', status: statusNow() })
   }
   const showStatus = () => {
@@ -90,14 +103,16 @@ function openAudience(statusNow: () => Status) {
     refreshStatus() {
       if (hasMet) showStatus()
     },
-    showTail(data: string): void {
+    showTail(data: string, position: ConsolePosition): void {
       tail = Buffer.from(data, 'base64')
+      at = position
       // After a reconnect the new tail contains the missed output.
-      if (hasMet) send(bytes('tail', data))
+      if (hasMet) send(bytes('tail', data, at))
     },
-    showOutput(data: string): void {
+    showOutput(data: string, position: ConsolePosition): void {
+      at = position
       tail = Buffer.concat([tail, Buffer.from(data, 'base64')]).subarray(-CONSOLE_TAIL_BYTES)
-      send(bytes('output', data))
+      send(bytes('output', data, at))
     },
     end: () => send({ event: 'end' }),
   }
@@ -117,14 +132,15 @@ export function openConsole(options: ConsoleOptions): Console {
     if (line.type === 'status') {
       host = line
       audience.showStatus()
-    } else if (line.type === 'tail') audience.showTail(line.data)
-    else if (line.type === 'output') audience.showOutput(line.data)
+    } else if (line.type === 'tail') audience.showTail(line.data, line)
+    else if (line.type === 'output') audience.showOutput(line.data, line)
   }
 
   async function follow(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures++) {
       const node = now?.node
-      if (node !== undefined && (await relay(() => options.follow(node, signal), take))) failures = 0
+      const untilMoved = AbortSignal.any([signal, nudge.signal])
+      if (node !== undefined && (await relay(() => options.follow(node, untilMoved), take))) failures = 0
       if (signal.aborted) return
       host = undefined
       lost = node === undefined || now?.node === node ? 'host_unreachable' : 'moved'
@@ -133,16 +149,17 @@ export function openConsole(options: ConsoleOptions): Console {
         backoffMilliseconds(failures, RECONNECT, options.random),
         AbortSignal.any([signal, nudge.signal]),
       )
-      nudge = new AbortController()
+      if (nudge.signal.aborted) nudge = new AbortController()
     }
   }
 
   function start(): void {
     running = new AbortController()
     stopWatching = options.watch((changed) => {
-      const hasMoved = now?.node !== changed?.node
+      const hasMoved = now !== undefined && now.node !== changed?.node
       now = changed
       if (changed === undefined) return audience.end()
+      // A host that the server has left may go on answering, and say nothing any more.
       if (hasMoved) nudge.abort()
       audience.refreshStatus()
     })
@@ -185,9 +202,13 @@ interface HostStatus {
   readonly running: boolean
 }
 
-const bytes = (event: 'tail' | 'output', data: string): ConsoleEvent => ({
+const bytes = (type: 'tail' | 'output', data: string, { log, end }: ConsolePosition): ConsoleEvent => ({
   event: 'bytes',
-  text: `event: ${event}\ndata: ${data}\n\n`,
+  type,
+  data,
+  log,
+  end,
+  text: `event: ${type}\ndata: ${data}\n\n`,
 })
 
 function statusOf(

@@ -1,4 +1,4 @@
-/** The consoles of all servers that somebody watches, and the way of input to their hosts. */
+/** The consoles of all servers that have viewers, and how their input reaches the hosts. */
 import { conflict, rateLimited, unavailable } from '../../domain/problem.ts'
 import { keyText } from '../../kit/kube/object.ts'
 import type { Parts } from '../parts.ts'
@@ -14,14 +14,14 @@ export interface AgentConnections {
   write(node: string, instance: string, bytes: Uint8Array): Promise<'written' | 'stopped' | 'unreachable'>
 }
 
-/** Of one console, in one process. */
+/** Viewers of one console in one process. */
 const WATCHERS_MAXIMUM = 100
 const RETRY_SECONDS = 10
 
 export interface Consoles {
-  /** The console of the server; everyone who watches it gets the same. */
+  /** The console of the server; all viewers share it. */
   of(server: ServerObject): Console
-  /** Throws 429 when too many watch it already. */
+  /** Throws 429 when it has too many viewers. */
   requireRoom(server: ServerObject): void
   /** Throws 409 `server_stopped` for a server that is known not to run. */
   requireWritable(server: ServerObject): void
@@ -29,7 +29,7 @@ export interface Consoles {
   write(server: ServerObject, bytes: Uint8Array): Promise<void>
 }
 
-/** One console for each server, shared by all who watch it. */
+/** One console for each server, shared by all its viewers. */
 export function openConsoles(
   { clock, random }: Pick<Parts, 'clock' | 'random'>,
   { cache }: Servers,

@@ -6,13 +6,21 @@ import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { createChannel } from '../../kit/http/channel.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type Budget, createBuckets } from '../../kit/http/rates.ts'
-import { type ConsoleStatus, sendServerConsoleInput, streamServerConsole } from '../../resources/console/index.ts'
+import {
+  type ConsoleStatus,
+  readServerConsole,
+  sendServerConsoleInput,
+  streamServerConsole,
+} from '../../resources/console/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { Consoles } from './consoles.ts'
+import { readConsole } from './read.ts'
 import type { Parts } from '../parts.ts'
 import type { Servers } from '../server/index.ts'
 
 const STREAM_MINUTES_MAXIMUM = 30
+/** For the host to answer, when a reader does not wait. */
+const MEETING_MILLISECONDS = 2_000
 const KEEPALIVE_MILLISECONDS = 15_000
 /** Characters that wait for a watcher; one with more unread is cut off and comes back for a new tail. */
 const UNREAD_MAXIMUM = 1_500_000
@@ -43,6 +51,23 @@ export function consoleEndpoints(parts: Parts, servers: Servers, consoles: Conso
           appendAudit(tx, auditEntryOf(call, { resourceId: call.params.id, detail: { access: 'output' } }), parts),
         )
       return stream(parts, call, consoles.of(server))
+    }),
+    customerEndpoint(readServerConsole, async (call) => {
+      const { caller, params, query, request } = call
+      const server = await servers.read(caller.accountId, params.id)
+      consoles.requireRoom(server)
+      await parts.db
+        .transaction()
+        .execute((tx) =>
+          appendAudit(tx, auditEntryOf(call, { resourceId: params.id, detail: { access: 'output' } }), parts),
+        )
+      const read = await readConsole(consoles.of(server), parts.clock, {
+        since: query.since,
+        waitFor: query.wait_for,
+        waitMilliseconds: (query.wait ?? 0) * 1_000 || MEETING_MILLISECONDS,
+        signal: request.signal,
+      })
+      return { status: 200, body: { console: read } }
     }),
   ]
 }

@@ -17,6 +17,8 @@ export const SESSION_COOKIE = 'svccloud_session'
 export const CSRF_COOKIE = 'svccloud_csrf'
 /** The secrets of support sessions start so. */
 export const SUPPORT_SECRET_PREFIX = 'support_'
+const WITHOUT_SCHEME =
+  'The Authorization header must be the word Bearer, a space and an API token: Authorization: Bearer svccloud_…'
 const KEPT_MILLISECONDS = 500
 const KEPT_MAXIMUM = 10_000
 /** Longer cookies were never ours. */
@@ -89,6 +91,7 @@ export function createCallers(parts: CallerParts): Callers {
       const authorization = request.header('authorization')
       if (authorization !== undefined) {
         const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
+        if (token === undefined && !/^bearer( |$)/i.test(authorization)) throw unauthenticated(WITHOUT_SCHEME)
         if (token === undefined || !isToken(token)) throw unauthenticated('The API token is not valid.')
         const known = await tokens.find(token)
         if (known === undefined) throw unauthenticated('The API token is invalid, revoked or expired.')

@@ -22,7 +22,7 @@ import { createPasswords } from './passwords.ts'
 import type { ProviderConfiguration } from './providers/configuration.ts'
 import { createProvider } from './providers/protocol.ts'
 import { createAccessReview, createStaffAuthentication } from './staff.ts'
-import { createSealing, type SealingKey } from './sealing.ts'
+import { createSealing, type SealingKey } from '../../kit/sys/sealing.ts'
 import { createTickets } from './tickets.ts'
 
 const KEY_BYTES = 32

@@ -15,14 +15,14 @@ export function openIdentityMetrics(db: Database, registry: Registry): void {
         this.set(await read().catch(() => Number.NaN))
       },
     })
-  gauge('svc_email_outbox_pending', 'Mails that wait to be sent', () => countWaitingMails(db))
+  gauge('svccloud_email_outbox_pending', 'Mails that wait to be sent', () => countWaitingMails(db))
   gauge(
-    'svc_audit_unverified_entries',
+    'svccloud_audit_unverified_entries',
     'Audit entries that no verification has reached yet',
     async () => (await countUnverified(db)).entries,
   )
   gauge(
-    'svc_audit_broken_accounts',
+    'svccloud_audit_broken_accounts',
     'Accounts whose audit chain is broken',
     async () => (await countUnverified(db)).brokenAccounts,
   )

@@ -7,7 +7,7 @@ import type { Random } from '../../kit/sys/random.ts'
 import type { Callers } from './callers.ts'
 import type { Passwords } from './passwords.ts'
 import type { Provider } from './providers/protocol.ts'
-import type { Sealing } from './sealing.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Tickets } from './tickets.ts'
 
 export interface IdentityParts {

@@ -27,7 +27,7 @@ import type { Queries } from '../../db/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { secondFactorLockedMail } from '../mail/templates.ts'
+import { secondFactorLockedMail } from '../../domain/mails.ts'
 import type { IdentityParts } from './parts.ts'
 
 const SECRET_BYTES = 20

@@ -1,6 +1,6 @@
 /** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC
- *  governs together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer listener.
- */
+ *  governs together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer
+ *  listener. */
 import { STAFF_ROLES, type StaffRole } from '../../domain/permissions.ts'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import type { Database } from '../../db/open.ts'
@@ -8,6 +8,7 @@ import { hashSecret } from '../../db/identity/index.ts'
 import { findStaffSession } from '../../db/staff/index.ts'
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'
 import type { OperatorAccess } from '../../kit/http/route.ts'
+import { reviewAccess, reviewToken } from '../../kit/kube/reviews.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { API_GROUP } from '../../resources/define.ts'
@@ -42,7 +43,7 @@ export function createStaffAuthentication(
       const found = kept.get(key)
       if (found === undefined || found.until <= now) {
         if (kept.size >= KEPT_MAXIMUM) kept.clear()
-        const operator = reviewToken(kubernetes, token)
+        const operator = findOperator(kubernetes, token)
         operator.catch(() => kept.delete(key))
         kept.set(key, { until: now + KEPT_MILLISECONDS, operator })
       }
@@ -67,27 +68,13 @@ export function createStaffAuthentication(
 }
 
 /** TokenReview says who it is, one SubjectAccessReview per staff role says what they may do. */
-async function reviewToken(kubernetes: Transport, token: string): Promise<Operator | undefined> {
-  const review = await create(kubernetes, '/apis/authentication.k8s.io/v1/tokenreviews', {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenReview',
-    spec: { token },
-  })
-  const user = review.status?.authenticated === true ? review.status.user : undefined
-  if (user?.username === undefined) return undefined
-  const { username: name } = user
+async function findOperator(kubernetes: Transport, token: string): Promise<Operator | undefined> {
+  const user = await reviewToken(kubernetes, token)
+  if (user === undefined) return undefined
   const roles: StaffRole[] = []
-  for (const role of STAFF_ROLES) {
-    if (
-      await isAllowed(
-        kubernetes,
-        { name, groups: user.groups ?? [] },
-        { resource: 'staffroles', name: role, verb: 'use' },
-      )
-    )
-      roles.push(role)
-  }
-  return { kind: 'operator', name, actor: 'operator', roles, groups: user.groups ?? [] }
+  for (const role of STAFF_ROLES)
+    if (await isAllowed(kubernetes, user, { resource: 'staffroles', name: role, verb: 'use' })) roles.push(role)
+  return { kind: 'operator', ...user, actor: 'operator', roles }
 }
 
 /** Throws 403, which names what is missing, unless the management cluster lets the operator do it with kubectl; staff
@@ -110,35 +97,9 @@ export function createAccessReview(
   }
 }
 
-async function isAllowed(
+const isAllowed = (
   kubernetes: Transport,
   { name, groups }: Pick<Operator, 'name' | 'groups'>,
   attributes: { readonly verb: string; readonly resource: string; readonly name?: string; readonly namespace?: string },
-): Promise<boolean> {
-  const review = await create(kubernetes, '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SubjectAccessReview',
-    spec: { user: name, groups, resourceAttributes: { group: API_GROUP, ...attributes } },
-  })
-  return review.status?.allowed === true
-}
-
-interface Review {
-  readonly status?: {
-    readonly authenticated?: boolean
-    readonly allowed?: boolean
-    readonly user?: { readonly username?: string; readonly groups?: readonly string[] }
-  }
-}
-
-async function create(kubernetes: Transport, path: string, object: object): Promise<Review> {
-  const response = await kubernetes({
-    method: 'POST',
-    path,
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify(object),
-  })
-  const text = await response.text()
-  if (response.status >= 300) throw new Error(`the cluster answered ${response.status} to a review`)
-  return JSON.parse(text) as Review // every member is read as optional
-}
+): Promise<boolean> =>
+  reviewAccess(kubernetes, { name, groups }, { resourceAttributes: { group: API_GROUP, ...attributes } })

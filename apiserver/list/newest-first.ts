@@ -30,8 +30,11 @@ export interface NewestFirst<Spec, Status> {
   page(namespace: string, after: Position | undefined, count: number): readonly KubeObject<Spec, Status>[]
 }
 
-/** Kept in order as the cache changes, so that a page costs no sorting. */
-export function newestFirst<Spec, Status>(cache: Cache<Spec, Status>): NewestFirst<Spec, Status> {
+/** Kept in order as the cache changes, so that a page costs no sorting. `isListed` says which objects are in it. */
+export function newestFirst<Spec, Status>(
+  cache: Cache<Spec, Status>,
+  isListed: (object: KubeObject<Spec, Status>) => boolean = () => true,
+): NewestFirst<Spec, Status> {
   // Oldest first inside, so that a new object goes to the end.
   const lists = new Map<string, KubeObject<Spec, Status>[]>()
   const change = (object: KubeObject<Spec, Status>, isThere: boolean) => {
@@ -45,6 +48,7 @@ export function newestFirst<Spec, Status>(cache: Cache<Spec, Status>): NewestFir
     else lists.set(namespace, list)
   }
   cache.subscribe((news) => {
+    if (!isListed(news.object)) return
     // Another object of the same name, made later, may come before the end of the first is known.
     if (
       news.is === 'set' &&

@@ -3,6 +3,8 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import { createMcp, type McpView } from '../../kit/http/mcp/endpoint.ts'
 import type { RequestFacts } from '../../kit/http/call.ts'
+import { PROMPTS } from './prompts.ts'
+import { FIELD_DESCRIPTIONS } from '../../resources/descriptions.ts'
 import { ROUTES } from '../../resources/index.ts'
 import { sendMcpMessage } from '../../resources/mcp/index.ts'
 
@@ -17,6 +19,8 @@ and wait (up to 30 seconds) until status is succeeded, failed or cancelled; fail
 - Lists answer {items, next_cursor}. Pass next_cursor as cursor for the next page; null means that was the last.
 - A refused call is an error result with HTTP status, detail and often a reason. 403: the token or its user may not. \
 422 quota_exceeded: ask for more or delete something. 429: wait.
+- To run a command in a server: send_server_console_input types (base64, with a newline), read_server_console reads \
+since a position and waits for a text. whoami says who you act for.
 - Deleting cannot be undone. Ask the person before you call a tool that is marked as destructive.
 - Amounts ending in _cents are 1/100 EUR, in _millicents 1/100000 EUR. Times are UTC.`
 
@@ -30,9 +34,12 @@ export function mcpEndpoint({ service, version }: McpParts): Endpoint {
   const send = createMcp({
     service,
     routes: ROUTES,
+    descriptions: FIELD_DESCRIPTIONS,
     serverInfo: { name: 'svccloud', title: 'svccloud', version },
     instructions: INSTRUCTIONS,
     metaPrefix: 'svccloud.dev/',
+    names: { get_account: 'whoami' },
+    prompts: PROMPTS,
   })
   return customerEndpoint(sendMcpMessage, ({ caller, request, query, body }) =>
     // the route reads bytes
@@ -53,7 +60,7 @@ function viewOf({ toolsets, readonly, mode, schemas }: Query, request: RequestFa
   const header = request.header('x-mcp-readonly')
   return {
     toolsets: chosen?.split(',').map((name) => name.trim()),
-    isReadOnly: readonly ?? (header !== undefined && !['', '0', 'false'].includes(header)),
+    isReadOnly: readonly ?? (header !== undefined && !['', '0', 'false'].includes(header)), // any other value is on
     isSearch: mode === 'search',
     hasOutputSchemas: schemas === 'output',
   }

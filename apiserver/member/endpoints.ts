@@ -42,7 +42,7 @@ import { auditEntry, auditEntryOf, userActor } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { emailSubject } from '../identity/subjects.ts'
-import { invitationMail } from '../mail/templates.ts'
+import { invitationMail } from '../../domain/mails.ts'
 import { completeList } from '../list/page.ts'
 
 const SECRET_BYTES = 32

@@ -6,21 +6,21 @@ import {
   requireDrainable,
   requireEmptyToDedicate,
   requireNodeIdle,
-  requireRemovable,
   requireUncordonable,
   requireUpgradable,
 } from '../../domain/node-rules.ts'
 import { badField, badRequest } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server/index.ts'
-import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { HOSTNAME_LENGTH_MAXIMUM, Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { Plan, Zone } from '../../resources/catalog/index.ts'
-import { Labels } from '../../resources/shapes.ts'
-import { factsOf, type NodeObject, othersOf, requireRoomElsewhere } from './nodes.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { unknownZone } from '../catalog/index.ts'
+import { factsOf, type NodeObject, othersOf, requireNothingLeft, requireRoomElsewhere } from './nodes.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
+import { requireLabels } from '../admission/readable-fields.ts'
 
-const PLATFORM: PlatformFields = { noun: 'node', finalizer: NODE_FINALIZER, goesWhen: 'nothing is left on the node' }
+const PLATFORM: PlatformFields = { noun: 'node', finalizer: finalizerOf(Node), goesWhen: 'nothing is left on the node' }
 
 /** Throws the Problem that the API would answer. */
 async function validateCreation(parts: AdmissionParts, node: NodeObject): Promise<readonly AdmittedChange[]> {
@@ -29,7 +29,7 @@ async function validateCreation(parts: AdmissionParts, node: NodeObject): Promis
   if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM)
     throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
   if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined)
-    throw badField('spec.zone', 'there is no such zone')
+    throw unknownZone(parts, node.spec.zone, 'spec.zone')
   await requireAccount(parts, node.spec)
   return []
 }
@@ -67,15 +67,14 @@ async function validateChange(
 
 /** Throws the Problem that the API would answer. */
 async function validateDeletion(parts: AdmissionParts, node: NodeObject): Promise<readonly AdmittedChange[]> {
-  if (node.metadata.deletionTimestamp === undefined) requireRemovable(await factsOf(parts, node))
+  if (node.metadata.deletionTimestamp === undefined) await requireNothingLeft(parts, node)
   return []
 }
 
 const starts = (action: AdmittedChange['action']): readonly AdmittedChange[] => [{ action, changes: [] }]
 
 function requireReadable({ spec }: NodeObject): void {
-  const fault = Labels.safeParse(spec.labels ?? {}).error?.issues[0]
-  if (fault !== undefined) throw badField(['spec.labels', ...fault.path].join('.'), fault.message)
+  requireLabels(spec)
 }
 
 async function requireAccount({ db }: AdmissionParts, { dedicatedAccountId }: NodeSpec): Promise<void> {

@@ -6,7 +6,6 @@ import {
   requireDrainable,
   requireEmptyToDedicate,
   requireNodeIdle,
-  requireRemovable,
   requireUncordonable,
   requireUpgradable,
 } from '../../domain/node-rules.ts'
@@ -22,9 +21,10 @@ import * as routes from '../../resources/node/routes.ts'
 import type { OperationView } from '../../resources/operation/index.ts'
 import { Node, type NodeSpec } from '../../resources/node/index.ts'
 import { Plan, Zone } from '../../resources/catalog/index.ts'
+import { unknownZone } from '../catalog/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { newStanza } from '../change/accept.ts'
-import { factsOf, type NodeObject, type Nodes, othersOf, requireRoomElsewhere } from './nodes.ts'
+import { factsOf, type NodeObject, type Nodes, othersOf, requireNothingLeft, requireRoomElsewhere } from './nodes.ts'
 import { begunView } from '../change/begun.ts'
 import { beginAsOperator } from '../change/begin.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
@@ -110,7 +110,7 @@ async function provision(
   call: Call<typeof routes.provisionNode, Operator>,
 ): Promise<Answer> {
   const { body, caller, request, now } = call
-  if (parts.caches.of(Zone).get({ name: body.zone }) === undefined) throw badField('zone', 'there is no such zone')
+  if (parts.caches.of(Zone).get({ name: body.zone }) === undefined) throw unknownZone(parts, body.zone)
   await requireAccount(parts, body.dedicated_account_id)
   const operation = newStanza(parts, 'node.provision', { actor: caller.actor, requestId: request.requestId, now })
   const resource = { type: 'node', id: body.hostname }
@@ -267,7 +267,7 @@ async function remove(parts: Parts, nodes: Nodes, call: Call<typeof routes.remov
     audit: { action: 'node.remove' },
     async write() {
       const node = await nodes.read(id)
-      requireRemovable(await factsOf(parts, node))
+      await requireNothingLeft(parts, node)
       const { uid, resourceVersion } = node.metadata
       await parts.store.delete(
         Node,

@@ -4,13 +4,14 @@ import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'
 import { nodeAdmission } from './admission.ts'
 import { nodeEndpoints } from './endpoints.ts'
-import type { Nodes } from './nodes.ts'
+import { type Nodes, openNodes } from './nodes.ts'
 
 export { beginOnNode } from './endpoints.ts'
-export { listEvacuees, type Nodes, openNodes, othersOf } from './nodes.ts'
+export { listEvacuees, type Nodes, othersOf, requireRoomElsewhere } from './nodes.ts'
 
-export const node = noun<Parts & { readonly nodes: Nodes }>({
+export const node = noun<Parts & { readonly nodes: Nodes }, { readonly nodes: Nodes }>({
   name: 'node',
   kinds: [kind(Node, { access: 'write', target: 'node', admission: nodeAdmission })],
+  open: (parts) => ({ nodes: openNodes(parts) }),
   endpoints: (parts) => nodeEndpoints(parts, parts.nodes),
 })

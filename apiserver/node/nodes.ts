@@ -1,10 +1,11 @@
 /** Nodes as requests find them: one read through to the store, pages from the cache, and what PostgreSQL knows of their
  *  use. */
 import { type Evacuee, evacueeKey, findUnplaceable } from '../../domain/evacuation.ts'
-import type { NodeFacts } from '../../domain/node-rules.ts'
+import { type NodeFacts, requireRemovable } from '../../domain/node-rules.ts'
 import { notFound, unavailable } from '../../domain/problem.ts'
 import { countTenants, listAllCandidates, listCandidates, listTenants } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
+import { listStoragesOn } from '../../db/storage/index.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import { type KubeObject, Lease } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -69,6 +70,15 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
 /** What rules validate of a node. */
 export async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
   return nodeFactsOf(storedOf(node), (await listTenants(db, node.metadata.name)).length)
+}
+
+/** Throws 409 while anything is on the node, or may come. */
+export async function requireNothingLeft(parts: Pick<Parts, 'db'>, node: NodeObject): Promise<void> {
+  const storages = await listStoragesOn(parts.db, node.metadata.name)
+  requireRemovable(
+    await factsOf(parts, node),
+    storages.map(({ storageId }) => storageId),
+  )
 }
 
 /** The other nodes of its zone, as a canary is looked for among them. */

@@ -1,6 +1,7 @@
 /** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
-import { CANCELLABLE_KINDS, cancelling, isFinal } from '../../domain/operations.ts'
-import { conflict, notFound } from '../../domain/problem.ts'
+import { isMachineId } from '../../domain/managed-machine.ts'
+import { isFinal } from '../../domain/operations.ts'
+import { notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { findOperation, listOperationRows } from '../../db/operation/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
@@ -22,12 +23,11 @@ import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withPr
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'
-import { changeObject } from '../plain/change-object.ts'
-import { requireBeforeCutover, type Servers } from '../server/index.ts'
+import { type Cancellables, markCancelled } from './cancel.ts'
 
 type OperationCache = Cache<OperationSpec, OperationState>
 
-type Needs = Parts & { readonly servers: Servers; readonly targets: Targets }
+type Needs = Parts & Cancellables & { readonly targets: Targets }
 
 export function operationEndpoints(parts: Needs): readonly Endpoint[] {
   const cache = parts.caches.of(Operation)
@@ -53,36 +53,14 @@ export function operationEndpoints(parts: Needs): readonly Endpoint[] {
   ]
 }
 
-/** Only what a caller requested can be cancelled. What the platform began for reasons of its own goes on. */
-const isRequested = (actor: string): boolean => /^(user|token):/.test(actor)
-
-/** The mark is written beside the operation; its reconciler undoes it, unless it has passed the point of no return. */
 async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
   const {
-    caller,
+    caller: { accountId },
     params: { id },
   } = call
-  const { view } = await readOperation(parts, caller.accountId, id)
-  if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.')
-  if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isRequested(view.actor))
-    throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
-  await changeObject(
-    parts,
-    parts.servers,
-    call,
-    {
-      resourceId: id,
-      changes: () => [],
-      patch: ({ spec, status }) => {
-        if (spec.operation?.id !== id || (status?.operation?.id === id && isFinal(status.operation.status)))
-          throw conflict('state_not_allowed', 'The operation has ended.')
-        requireBeforeCutover(status, id)
-        return { operation: { arguments: cancelling } }
-      },
-    },
-    view.server_id,
-  )
-  return { status: 202, body: { operation: (await readOperation(parts, caller.accountId, id)).view } }
+  const { view } = await readOperation(parts, accountId, id)
+  await markCancelled(parts, call, view)
+  return { status: 202, body: { operation: (await readOperation(parts, accountId, id)).view } }
 }
 
 interface Found {
@@ -94,6 +72,7 @@ interface Found {
 async function readOperation({ store, db, servers, targets }: Needs, accountId: string, id: string): Promise<Found> {
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
+  if (isMachineId(object?.spec.target.id ?? '')) throw notFound('operation')
   if (object !== undefined) {
     const view = ofObject(object)
     return {
@@ -102,10 +81,16 @@ async function readOperation({ store, db, servers, targets }: Needs, accountId: 
     }
   }
   const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
+  if (isMachineId(finished?.target.id ?? '')) throw notFound('operation')
   if (finished !== undefined) return { view: ofHistory(finished), version: '' }
   const target = targets.find(id)
   const active = target && activeOperationOf(target.object)
-  if (target?.object.metadata.namespace !== namespace || active === undefined) throw notFound('operation')
+  if (
+    target?.object.metadata.namespace !== namespace ||
+    active === undefined ||
+    isMachineId(target.object.metadata.name)
+  )
+    throw notFound('operation')
   const { name } = target.object.metadata
   return { view: { ...toOperationView(active, { type: target.type, id: name }), events: [] }, version: '' }
 }
@@ -160,6 +145,7 @@ async function list(
   const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
   const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
   const isWanted = (operation: OperationObject) =>
+    !isMachineId(operation.spec.target.id) &&
     (ids === undefined || ids.includes(operation.metadata.name)) &&
     (status === undefined || status === (operation.status?.status ?? 'pending')) &&
     (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))

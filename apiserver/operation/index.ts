@@ -4,11 +4,11 @@ import type { Targets } from '../change/targets.ts'
 import type { Nodes } from '../node/index.ts'
 import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'
-import type { Servers } from '../server/index.ts'
+import type { Cancellables } from './cancel.ts'
 import { operationEndpoints } from './endpoints.ts'
 import { operatorOperationEndpoints } from './operator-endpoints.ts'
 
-export const operation = noun<Parts & { readonly servers: Servers; readonly nodes: Nodes; readonly targets: Targets }>({
+export const operation = noun<Parts & Cancellables & { readonly nodes: Nodes; readonly targets: Targets }>({
   name: 'operation',
   kinds: [kind(Operation, { access: 'write' })],
   endpoints: (parts) => [...operationEndpoints(parts), ...operatorOperationEndpoints(parts)],

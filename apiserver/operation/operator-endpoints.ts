@@ -1,5 +1,5 @@
 /** Operations of all accounts and of the platform, for operators. */
-import { cancelling, isFinal, OPERATOR_CANCELLABLE_KINDS } from '../../domain/operations.ts'
+import { cancelling, isCancellableByOperators, isFinal } from '../../domain/operations.ts'
 import { type NodeFacts, requireDrainable, requireNodeIdle, requireUpgradable } from '../../domain/node-rules.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -47,7 +47,7 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
       const view = await read(id)
       const resource = { type: 'operation', id }
       if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.', { resource })
-      if (!OPERATOR_CANCELLABLE_KINDS.includes(view.kind))
+      if (!isCancellableByOperators(view.kind))
         throw conflict('state_not_allowed', `An operation ${view.kind} cannot be cancelled.`, { resource })
       await cancel(parts, call, id)
       return { status: 202, body: { operation: await read(id) } }

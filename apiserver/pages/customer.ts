@@ -27,9 +27,21 @@ const DOCUMENTATION = `<!doctype html>
 <body><div id="documentation"></div>
 <script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script></body></html>
 `
-const START =
-  `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#documentation', deepLinking: true, supportedSubmitMethods: [],` +
-  ` validatorUrl: null })\n`
+/** Requests can be sent with a token, or with the session of this browser, whose CSRF token is in a cookie. */
+const START = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#documentation',
+  deepLinking: true,
+  validatorUrl: null,
+  tryItOutEnabled: true,
+  requestInterceptor(request) {
+    const csrf = /(?:^|; )svccloud_csrf=([^;]+)/.exec(document.cookie)
+    if (csrf !== null && request.headers.Authorization === undefined)
+      request.headers['X-CSRF-Token'] = decodeURIComponent(csrf[1])
+    return request
+  },
+})
+`
 
 /** Answers requests for pages and says with true that it did. */
 export function createPages({

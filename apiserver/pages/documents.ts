@@ -1,7 +1,8 @@
 /** The two OpenAPI documents that this service publishes: one for customers, one for operators. */
 import { openApiDocument, type OpenApiDocument } from '../../kit/http/openapi.ts'
 import type { Route } from '../../kit/http/route.ts'
-import { EXAMPLES, EXAMPLE_VALUES } from '../../resources/examples.ts'
+import { FIELD_DESCRIPTIONS } from '../../resources/descriptions.ts'
+import { EXAMPLE_VALUES } from '../../resources/examples.ts'
 import { ROUTES } from '../../resources/index.ts'
 import { VERSION } from '../../resources/version.ts'
 
@@ -22,5 +23,11 @@ const ABOUT = {
 export const documentFor = (audience: Route['audience']): OpenApiDocument =>
   openApiDocument(
     ROUTES.filter((route) => route.audience === audience),
-    { ...ABOUT[audience], version: VERSION, serverUrl: '/', examples: EXAMPLES, exampleValues: EXAMPLE_VALUES },
+    {
+      ...ABOUT[audience],
+      version: VERSION,
+      serverUrl: '/',
+      exampleValues: EXAMPLE_VALUES,
+      descriptions: FIELD_DESCRIPTIONS,
+    },
   )

@@ -1,5 +1,7 @@
 /** Changes of stored objects that start no operation. */
+import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit.ts'
+import type { Tables } from '../../db/tables.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
 import type { Route } from '../../kit/http/route.ts'
@@ -19,6 +21,9 @@ export interface Edit<Spec, Status> {
   readonly changes: (object: KubeObject<Spec, Status>) => readonly AuditChange[]
   /** Merge patch of the spec; throws a Problem to refuse. */
   readonly patch: (object: KubeObject<Spec, Status>) => Readonly<Record<string, unknown>>
+  /** Takes what the change needs, and gives it back when it was not made. */
+  readonly claim?: (tx: Transaction<Tables>) => Promise<void>
+  readonly release?: (tx: Transaction<Tables>, before: KubeObject<Spec, Status>) => Promise<void>
 }
 
 /** One conditional write, tried again after conflicts. Answers the object as it is then. Throws 404, and 409 for
@@ -44,6 +49,8 @@ export async function changeObject<R extends Route, Spec, Status, View>(
     accountId,
     resource: { type, id: objectId },
     audit: auditEntryOf(call, { resourceId: edit.resourceId ?? objectId, changes: edit.changes(before) }),
+    ...(edit.claim === undefined ? {} : { claim: edit.claim }),
+    ...(edit.release === undefined ? {} : { release: (tx) => edit.release?.(tx, before) ?? Promise.resolve() }),
     write: async () => {
       const object = await read()
       requireMatch(request, etagOfObject(object))

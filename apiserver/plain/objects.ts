@@ -19,7 +19,7 @@ import { readPage } from '../list/page.ts'
 import { storedOf } from '../list/stored.ts'
 import type { Parts } from '../parts.ts'
 
-type ObjectParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers'>
+export type ObjectParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers' | 'loopbackTwins'>
 
 /** What the plain verbs need to know of a noun whose objects stand in Kubernetes. */
 export interface ObjectNoun<Spec, Status, Surroundings extends object, View> {
@@ -32,6 +32,8 @@ export interface ObjectNoun<Spec, Status, Surroundings extends object, View> {
   readonly surroundingsOf: (object: KubeObject<Spec, Status>) => Surroundings
   readonly toView: (stored: Stored<Spec, Status>, surroundings: Surroundings) => View
   readonly labelsOf?: (spec: Spec) => Readonly<Record<string, string>>
+  /** Which names customers never see; none when absent. */
+  readonly isHidden?: (name: string) => boolean
   /** What lists can be filtered by, each with an index: `zone`, `hostname`. */
   readonly fields?: Readonly<Record<string, (spec: Spec) => string>>
 }
@@ -74,7 +76,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
   { store, caches, db, clock, hasPeers = false }: ObjectParts,
   noun: ObjectNoun<Spec, Status, Surroundings, View>,
 ): Objects<Spec, Status, View> {
-  const { name, title, resource, surroundingsOf, toView } = noun
+  const { name, title, resource, surroundingsOf, toView, isHidden = () => false } = noun
   const cache = caches.of(resource)
   const select = openSelection(cache, noun)
   return {
@@ -82,12 +84,14 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
     resource,
     cache,
     async read(accountId, id) {
+      if (isHidden(id)) throw notFound(title)
       const object = await store.get(resource, { namespace: accountNamespace(accountId), name: id })
       if (object === undefined) throw notFound(title)
       cache.apply(object)
       return object
     },
-    find: (accountId, id) => cache.get({ namespace: accountNamespace(accountId), name: id }),
+    find: (accountId, id) =>
+      isHidden(id) ? undefined : cache.get({ namespace: accountNamespace(accountId), name: id }),
     async catchUp(accountId) {
       if (!hasPeers) return
       const namespace = accountNamespace(accountId)
@@ -110,14 +114,15 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
 /** Pages of a namespace: an index finds the candidates of a filter; without one, they are in order already. */
 function openSelection<Spec, Status, Surroundings extends object, View>(
   cache: Cache<Spec, Status>,
-  { labelsOf = () => ({}), fields = {} }: ObjectNoun<Spec, Status, Surroundings, View>,
+  { labelsOf = () => ({}), fields = {}, isHidden = () => false }: ObjectNoun<Spec, Status, Surroundings, View>,
 ) {
   cache.addIndex(LABEL_INDEX, ({ metadata, spec }) =>
     Object.entries(labelsOf(spec)).map(([key, value]) => within(metadata.namespace, `${key}=${value}`)),
   )
   for (const [field, valueOf] of Object.entries(fields))
     cache.addIndex(field, ({ metadata, spec }) => [within(metadata.namespace, valueOf(spec))])
-  const ordered = newestFirst(cache)
+  const isShown = ({ metadata }: KubeObject): boolean => !isHidden(metadata.name)
+  const ordered = newestFirst(cache, isShown)
   return (
     namespace: string,
     { labels = [], fields: wanted = {} }: Filter,
@@ -138,7 +143,7 @@ function openSelection<Spec, Status, Surroundings extends object, View>(
         labels.every(({ key, value }) => Object.hasOwn(own, key) && own[key] === value)
       )
     }
-    const candidates = cache.by(first.index, within(namespace, first.key))
+    const candidates = cache.by(first.index, within(namespace, first.key)).filter(isShown)
     return sortNewestFirst(candidates.filter(matches), after).slice(0, count)
   }
 }

@@ -1,7 +1,7 @@
 /** Pools of public addresses that operators make, change and remove with kubectl must satisfy the rules of the operator
  *  API. */
-import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
@@ -9,7 +9,7 @@ import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admissio
 
 const PLATFORM: PlatformFields = {
   noun: 'pool',
-  finalizer: PUBLIC_POOL_FINALIZER,
+  finalizer: finalizerOf(PublicPool),
   goesWhen: 'nobody has an address of the pool',
 }
 

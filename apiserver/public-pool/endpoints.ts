@@ -8,9 +8,9 @@ import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
-import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { activeOperationOf, type OperationView } from '../../resources/operation/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import * as routes from '../../resources/public-pool/index.ts'
 import {
   PublicPool,
@@ -115,7 +115,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
     audit: { action: 'public_pool.create', detail: { zone, cidr, use } },
     async write() {
       requireApart({ id, cidr }, (await parts.store.list(PublicPool)).items)
-      return parts.store.create(PublicPool, { metadata: { name: id, finalizers: [PUBLIC_POOL_FINALIZER] }, spec })
+      return parts.store.create(PublicPool, { metadata: { name: id, finalizers: [finalizerOf(PublicPool)] }, spec })
     },
   })
   return accepted(parts, made)

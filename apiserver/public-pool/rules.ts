@@ -6,6 +6,7 @@ import { countAllocated, poolOverlap } from '../../db/public-pool/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { isRefusedPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
+import { unknownZone } from '../catalog/index.ts'
 import type { Parts } from '../parts.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
@@ -20,7 +21,7 @@ export function requireSound(
   spec: PublicPoolSpec,
   fieldOf: (field: string) => string,
 ): void {
-  if (caches.of(Zone).get({ name: spec.zone }) === undefined) throw badField(fieldOf('zone'), 'there is no such zone')
+  if (caches.of(Zone).get({ name: spec.zone }) === undefined) throw unknownZone({ caches }, spec.zone, fieldOf('zone'))
   const fault = poolFault({ ...spec, isPrivate: isPrivateOf(spec) })
   if (fault !== undefined) throw badField(fieldOf(fault.field), fault.detail)
 }

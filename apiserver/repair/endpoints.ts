@@ -137,7 +137,7 @@ async function begin(parts: Parts, call: OnServer, { accountId }: Found, { valid
     },
     async validate(server) {
       validate(factsOf(storedOf(server)))
-      await announceEarlier(parts, { accountId, server })
+      await announceEarlier(parts, accountId, { type: 'server', id }, server)
     },
   })
   return { status: 202, body: { operation } }

@@ -1,22 +1,22 @@
 /** Server groups that people make, rename and delete past the API must satisfy its rules: everything is checked,
  *  nothing is claimed. */
-import { badField, badRequest } from '../../domain/problem.ts'
-import { accountExists } from '../../db/server/index.ts'
+import { badField } from '../../domain/problem.ts'
 import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/server-group/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
 import { Region, Zone } from '../../resources/catalog/index.ts'
-import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { ServerGroup, type ServerGroupSpec, type ServerGroupStatus } from '../../resources/server-group/index.ts'
 import { PrintableName } from '../../resources/shapes.ts'
 import { chooseDomain } from './endpoints.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
+import { requireAccount } from '../admission/account-objects.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { rehearse } from '../admission/rehearse.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'group',
-  finalizer: SERVER_GROUP_FINALIZER,
+  finalizer: finalizerOf(ServerGroup),
   goesWhen: 'the group has no servers',
 }
 
@@ -25,12 +25,10 @@ type ServerGroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
 /** Throws the Problem that the API would answer. */
 async function validateCreation(parts: AdmissionParts, group: ServerGroupObject): Promise<readonly AdmittedChange[]> {
   const {
-    metadata: { name: id, namespace = '' },
+    metadata: { name: id },
     spec,
   } = group
-  const accountId = accountOfNamespace(namespace)
-  if (accountId === undefined || !(await accountExists(parts.db, accountId)))
-    throw badRequest('The namespace belongs to no account: server groups live in acct-<id of the account>.')
+  const accountId = await requireAccount(parts, group, 'server groups')
   denyPlatformFields(group, undefined, PLATFORM)
   requireReadable(spec)
   const domain = chooseDomain(parts, {

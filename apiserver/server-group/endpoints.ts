@@ -16,8 +16,8 @@ import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { etagOf } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
-import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
 import { Region, Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import {
   type CreateServerGroup,
   createServerGroup,
@@ -33,6 +33,7 @@ import {
 import { pageOfRows } from '../list/page.ts'
 import { type ClaimedNoun, createClaimed, deleteClaimed, findClaimed, renameClaimed } from '../plain/claimed-objects.ts'
 import type { Parts } from '../parts.ts'
+import { unknownRegion, unknownZone } from '../catalog/index.ts'
 
 const FIRST_GENERATION = 1
 
@@ -40,7 +41,7 @@ const SERVER_GROUP: ClaimedNoun<Group, ServerGroupSpec, ServerGroupStatus> = {
   name: 'server_group',
   title: 'server group',
   resource: ServerGroup,
-  finalizer: SERVER_GROUP_FINALIZER,
+  finalizer: finalizerOf(ServerGroup),
   specOf: ({ name, spread, zone, region, isStrict: strict }) => ({
     name,
     spread,
@@ -142,7 +143,7 @@ export function chooseDomain(
   { spread, zone: zoneName, region }: Pick<CreateServerGroup, 'spread' | 'zone' | 'region'>,
 ): Pick<Group, 'spread' | 'zone' | 'region'> {
   const zone = zoneName === undefined ? undefined : caches.of(Zone).get({ name: zoneName })
-  if (zoneName !== undefined && zone === undefined) throw badField('zone', 'there is no such zone')
+  if (zoneName !== undefined && zone === undefined) throw unknownZone({ caches }, zoneName)
   if (spread !== 'zone') {
     if (zoneName === undefined || zone === undefined) throw badField('zone', `is required for the spread ${spread}`)
     if (region !== undefined && region !== zone.spec.region) throw badField('region', 'is not that of the zone')
@@ -150,7 +151,7 @@ export function chooseDomain(
   }
   const named = region ?? zone?.spec.region
   if (named === undefined) throw badField('region', 'is required for the spread zone')
-  if (caches.of(Region).get({ name: named }) === undefined) throw badField('region', 'there is no such region')
+  if (caches.of(Region).get({ name: named }) === undefined) throw unknownRegion({ caches }, named)
   if (zone !== undefined && zone.spec.region !== named) throw badField('zone', 'is not of the region')
   return { spread, zone: null, region: named }
 }

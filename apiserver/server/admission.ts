@@ -1,57 +1,72 @@
 /** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
-import { badField, badRequest, emailUnverified, forbidden } from '../../domain/problem.ts'
-import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
+import { firewallFaults, NO_FIREWALL } from '../../domain/firewall.ts'
+import { badField, forbidden } from '../../domain/problem.ts'
+import {
+  requireDeletable,
+  requireIdle,
+  requireStartable,
+  requireStoppable,
+  requireStopped,
+} from '../../domain/server-rules.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
-import { checkStanding, standingOf } from '../../domain/standing.ts'
-import { EDIT_ACTIONS, type EditAction } from '../../db/request/index.ts'
-import { hasVerifiedOwner, readStanding } from '../../db/account/index.ts'
-import { accountExists, claimServer, type ServerDemand } from '../../db/server/index.ts'
+import { attachInterface, type InterfaceDemand, leaveNetwork } from '../../db/network-interface/index.ts'
+import { acceptSizeChange, claimServer, type ServerDemand } from '../../db/server/index.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'
+import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { SERVER_FINALIZER } from '../../resources/labels.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
-import { factsOf, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
-import { Labels, Printable } from '../../resources/shapes.ts'
+import { CustomImage } from '../../resources/custom-image/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { Network } from '../../resources/network/index.ts'
+import { Server, factsOf, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { choosePlan } from './change-plan.ts'
 import { chooseSize } from './create.ts'
+import { requireFilter } from './firewall.ts'
+import { chooseSystem } from './system.ts'
 import type { ServerObject } from './servers.ts'
 import { storedOf } from '../list/stored.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
-import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
+import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
+import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
+import { requireLabels, requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'server',
-  finalizer: SERVER_FINALIZER,
+  finalizer: finalizerOf(Server),
   goesWhen: 'the host side of the server is gone',
 }
 
 /** Throws the Problem that the API would answer. */
 async function validateCreation(parts: AdmissionParts, server: ServerObject): Promise<readonly AdmittedChange[]> {
-  const { db, caches, clock } = parts
   const {
     metadata: { name, namespace = '' },
     spec,
   } = server
-  const accountId = accountOfNamespace(namespace)
-  if (accountId === undefined || !(await accountExists(db, accountId)))
-    throw badRequest('The namespace belongs to no account: servers live in acct-<id of the account>.')
+  const accountId = await requireAccount(parts, server, 'servers')
   denyPlatformFields(server, undefined, PLATFORM)
   requireReadable(spec)
   requireOffered(spec)
-  const now = clock.now()
-  if (!(await hasVerifiedOwner(db, accountId))) throw emailUnverified()
-  checkStanding(standingOf(await readStanding(db, accountId, now)))
+  requireFirewall(parts, spec)
+  await requireStanding(parts, accountId)
+  const system = await chooseSystem(parts, {
+    namespace,
+    zone: spec.zone,
+    template: spec.template,
+    custom_image_id: spec.customImageId,
+    now: parts.clock.now(),
+  })
   const { plan, region, storageGibibytes } = chooseSize(
-    { caches },
+    parts,
     {
       zone: spec.zone,
       plan: spec.plan,
-      template: spec.template,
       ...(spec.storageGibibytes === undefined ? {} : { storage_gibibytes: spec.storageGibibytes }),
     },
-    now,
+    system,
   )
   const { cores, memoryMebibytes, cpuPool } = plan
   await rehearseClaims(parts, {
@@ -62,6 +77,7 @@ async function validateCreation(parts: AdmissionParts, server: ServerObject): Pr
     region,
     serverGroupId: spec.serverGroupId,
     publicIpv4: spec.publicIpv4,
+    networks: networkDemands(parts, namespace, spec.networks ?? []),
     cores,
     memoryMebibytes,
     storageGibibytes,
@@ -91,24 +107,30 @@ const FIXED = [
   'bootStorageId',
   'hostname',
   'zone',
-  'plan',
   'template',
   'customImageId',
-  'storageGibibytes',
   'userDataSecretName',
   'initScriptId',
   'serverGroupId',
   'publicIpv4',
+  'managedBy',
+  'sharedAddresses',
 ] as const satisfies readonly (keyof ServerSpec)[]
 /** What may be changed at any time, by the action that the API has for it. */
-const FREE: Readonly<Record<EditAction, readonly (keyof ServerSpec)[]>> = {
+const FREE = {
   'server.update': ['title', 'labels', 'isProtected', 'sshKeys'],
   'server.ha_policy': ['haPolicy'],
   'server.migration_policy': ['migrationPolicy'],
-}
+} as const satisfies Record<AdmittedChange['action'], readonly (keyof ServerSpec)[]>
+// the object has these keys
+const FREE_ACTIONS = Object.keys(FREE) as (keyof typeof FREE)[]
 
 /** Throws the Problem that the API would answer. */
-function validateChange(server: ServerObject, before: ServerObject): readonly AdmittedChange[] {
+async function validateChange(
+  parts: AdmissionParts,
+  server: ServerObject,
+  before: ServerObject,
+): Promise<readonly AdmittedChange[]> {
   denyPlatformFields(server, before, PLATFORM)
   const isChanged = (field: keyof ServerSpec): boolean => !isDeepStrictEqual(server.spec[field], before.spec[field])
   const moved = FIXED.find(isChanged)
@@ -116,7 +138,11 @@ function validateChange(server: ServerObject, before: ServerObject): readonly Ad
   if (isChanged('title') || isChanged('labels') || isChanged('sshKeys')) requireReadable(server.spec)
   const facts = factsOf(storedOf(before))
   const admitted: AdmittedChange[] = []
-  if (isChanged('desiredPower')) {
+  if (isChanged('plan') || isChanged('storageGibibytes')) {
+    await validateSize(parts, server, before)
+    const changes = changesOf(['plan', 'storageGibibytes'], server.spec, before.spec)
+    admitted.push({ action: 'server.change_plan', changes })
+  } else if (isChanged('desiredPower')) {
     const isStart = server.spec.desiredPower === 'running'
     if (isStart) requireStartable(facts)
     else requireStoppable(facts)
@@ -126,26 +152,105 @@ function validateChange(server: ServerObject, before: ServerObject): readonly Ad
     requireIdle(facts)
     admitted.push({ action: 'server.metadata', changes: [] })
   }
-  const edits = EDIT_ACTIONS.map((action) => ({
+  if (isChanged('firewall')) {
+    requireIdle(facts)
+    requireFirewall(parts, server.spec)
+    admitted.push({ action: 'server.firewall', changes: [] })
+  }
+  if (isChanged('networks')) admitted.push(...(await validateNetworks(parts, server, before)))
+  const edits = FREE_ACTIONS.map((action) => ({
     action,
-    changes: FREE[action]
-      .filter(isChanged)
-      .map((field) => ({ field: snakeCase(field), before: before.spec[field], after: server.spec[field] })),
+    changes: changesOf(FREE[action], server.spec, before.spec),
   }))
   return [...admitted, ...edits.filter(({ changes }) => changes.length > 0)]
 }
 
-/** Throws the Problem that the API would answer. Asking again for what happens already is no fault. */
-function validateDeletion(server: ServerObject): readonly AdmittedChange[] {
-  if (server.metadata.deletionTimestamp !== undefined) return []
-  requireDeletable(factsOf(storedOf(server)))
-  return [{ action: 'server.delete', changes: [] }]
+/** Another plan or more boot storage: the room and the quota of both sizes are there. A start may come with it. Throws
+ *  the Problem that the API would answer. */
+async function validateSize(parts: AdmissionParts, server: ServerObject, before: ServerObject): Promise<void> {
+  const {
+    metadata: { name: serverId, namespace = '' },
+    spec,
+  } = server
+  requireStopped(factsOf(storedOf(before)))
+  const held = before.status?.storageGibibytes ?? before.spec.storageGibibytes ?? 0
+  if (spec.storageGibibytes !== undefined && spec.storageGibibytes < held)
+    throw badField('spec.storageGibibytes', `the boot storage has ${held} GiB and never shrinks`)
+  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, before, spec.plan)
+  const accountId = accountOfNamespace(namespace) ?? ''
+  await requireStanding(parts, accountId)
+  await rehearse(parts, (tx) =>
+    acceptSizeChange(
+      tx,
+      {
+        accountId,
+        serverId,
+        operationId: newUuid(parts.random),
+        cores,
+        memoryMebibytes,
+        storageGibibytes: spec.storageGibibytes ?? storageGibibytes,
+        cpuPool,
+      },
+      parts.clock.now(),
+    ),
+  )
 }
 
-function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerSpec): void {
-  if (!Printable.safeParse(title).success) throw badField('spec.title', 'must be printable')
-  const fault = Labels.safeParse(labels).error?.issues[0]
-  if (fault !== undefined) throw badField(['spec.labels', ...fault.path].join('.'), fault.message)
+/** Throws the Problem that the API would answer. Networks of the same manifest may come later: they are waited for. */
+async function validateNetworks(
+  parts: AdmissionParts,
+  server: ServerObject,
+  before: ServerObject,
+): Promise<readonly AdmittedChange[]> {
+  const {
+    metadata: { name: serverId, namespace = '' },
+    spec: { networks = [] },
+  } = server
+  requireIdle(factsOf(storedOf(before)))
+  const accountId = accountOfNamespace(namespace) ?? ''
+  const { networks: had = [] } = before.spec
+  const known = (networkId: string) => had.find((entry) => entry.networkId === networkId)
+  const changed = networks.findIndex((entry) => {
+    const earlier = known(entry.networkId)
+    return earlier !== undefined && !isDeepStrictEqual(earlier, entry)
+  })
+  if (changed !== -1) throw badField(`spec.networks.${changed}`, 'cannot be changed: take the server out first')
+  const added = networks.filter(({ networkId }) => known(networkId) === undefined)
+  const removed = had.filter(({ networkId }) => !networks.some((entry) => entry.networkId === networkId))
+  const demands = networkDemands(parts, namespace, added)
+  await rehearse(parts, async (tx) => {
+    for (const { networkId } of removed) await leaveNetwork(tx, { accountId, serverId, networkId })
+    for (const demand of demands)
+      await attachInterface(tx, { accountId, serverId, ...demand }, { now: parts.clock.now(), random: parts.random })
+  })
+  return [
+    ...(added.length > 0 ? [{ action: 'server.attach_network' as const, changes: [] }] : []),
+    ...(removed.length > 0 ? [{ action: 'server.detach_network' as const, changes: [] }] : []),
+  ]
+}
+
+/** Those that are there. */
+const networkDemands = (
+  { caches }: Pick<AdmissionParts, 'caches'>,
+  namespace: string,
+  networks: NonNullable<ServerSpec['networks']>,
+): readonly InterfaceDemand[] =>
+  networks.flatMap((entry) => {
+    const network = caches.of(Network).get({ namespace, name: entry.networkId })
+    const networkUid = network?.status?.ipv6Prefix === undefined ? undefined : network.metadata.uid
+    return networkUid === undefined ? [] : [{ ...entry, networkUid }]
+  })
+
+function requireFirewall(parts: AdmissionParts, { zone, firewall }: ServerSpec): void {
+  const [fault] = firewallFaults(firewall ?? NO_FIREWALL)
+  if (fault !== undefined) throw badField(`spec.firewall.${fault.field}`, fault.detail)
+  requireFilter(parts, zone, firewall)
+}
+
+function requireReadable(spec: ServerSpec): void {
+  const { sshKeys, userDataSecretName } = spec
+  requirePrintableTitle(spec)
+  requireLabels(spec)
   for (const [index, text] of sshKeys.entries()) {
     const key = parsePublicKey(text)
     if (typeof key === 'string') throw badField(`spec.sshKeys.${index}`, key)
@@ -154,9 +259,10 @@ function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerS
     throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
 }
 
-function requireOffered({ bootStorageId, customImageId, initScriptId }: ServerSpec): void {
+function requireOffered({ bootStorageId, initScriptId, managedBy, sharedAddresses }: ServerSpec): void {
+  if (managedBy !== undefined || sharedAddresses !== undefined)
+    throw forbidden('spec.managedBy and spec.sharedAddresses are written by the platform only.')
   if (bootStorageId !== undefined) throw forbidden('spec.bootStorageId is written by the platform only.')
-  if (customImageId !== undefined) throw badField('spec.customImageId', 'custom images are not offered here')
   if (initScriptId !== undefined)
     throw badField(
       'spec.initScriptId',
@@ -164,13 +270,16 @@ function requireOffered({ bootStorageId, customImageId, initScriptId }: ServerSp
     )
 }
 
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-
 export const serverAdmission: AdmissionRules<ServerSpec, ServerStatus> = {
   create: validateCreation,
-  update: (_parts, server, before) => validateChange(server, before),
-  delete: (_parts, before) => validateDeletion(before),
-  reads: [Plan, Template, Zone],
+  update: validateChange,
+  delete: admitDeletion('server.delete', async (before, parts) => {
+    requireDeletable(factsOf(storedOf(before)))
+    const { namespace = '', name: serverId } = before.metadata
+    const accountId = accountOfNamespace(namespace)
+    if (accountId !== undefined) await rehearse(parts, (tx) => requireNoBootHolds(tx, { accountId, serverId }))
+  }),
+  reads: [Plan, Template, Zone, CustomImage, Network],
   // A protected server stays, whoever cleans up around it.
   validatesCleanUp: true,
 }

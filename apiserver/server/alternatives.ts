@@ -1,7 +1,7 @@
 /** Where there is room when a zone has none for a plan. It follows from the last reports of the zones: a hint and no
  *  promise. */
 import { Problem } from '../../domain/problem.ts'
-import { isOffered, Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import { isOffered, leastStorageOf, Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import type { CreateServer } from '../../resources/server/index.ts'
 import type { Parts } from '../parts.ts'
 
@@ -25,7 +25,7 @@ export const namingAlternatives =
 function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now: Date): readonly Alternative[] {
   const [zones, plans] = [caches.of(Zone), caches.of(Plan)]
   const [own, wanted] = [zones.get({ name: demand.zone }), plans.get({ name: demand.plan })?.spec]
-  const template = caches.of(Template).get({ name: demand.template ?? '' })?.spec
+  const template = caches.of(Template).get({ name: demand.template ?? '' })
   if (own === undefined || wanted === undefined || template === undefined) return []
   const hasRoom = ({ spec, status }: typeof own, plan: string): boolean =>
     !spec.isClosed && status?.unavailablePlans?.includes(plan) === false
@@ -45,9 +45,9 @@ function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now
     .filter(
       ({ metadata: { name }, spec }) =>
         spec.memoryMebibytes < wanted.memoryMebibytes &&
-        spec.memoryMebibytes >= template.minMemoryMebibytes &&
+        spec.memoryMebibytes >= template.spec.minMemoryMebibytes &&
         (demand.storage_gibibytes ?? spec.storageGibibytes) >=
-          Math.max(spec.storageGibibytes, template.minStorageGibibytes) &&
+          Math.max(spec.storageGibibytes, leastStorageOf(template)) &&
         hasRoom(own, name),
     )
     .sort(

@@ -2,12 +2,14 @@
  *  be had on another node. */
 import { badField } from '../../domain/problem.ts'
 import { requireStopped } from '../../domain/server-rules.ts'
-import { acceptSizeChange, endSizeChange, type SizeChange } from '../../db/server/index.ts'
+import { acceptSizeChange, endSizeChange } from '../../db/server/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { Plan, type PlanSpec, Template } from '../../resources/catalog/index.ts'
+import { CustomImage } from '../../resources/custom-image/index.ts'
 import { changeServerPlan } from '../../resources/server/index.ts'
-import { operate } from './begin.ts'
+import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
+import { unknownPlan } from '../catalog/index.ts'
 import type { ServerObject, Servers } from './servers.ts'
 
 export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
@@ -19,9 +21,12 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
       now,
     } = call
     const server = await servers.read(accountId, serverId)
-    const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, server, body)
+    const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, server, body.plan)
+    const held = server.status?.storageGibibytes ?? server.spec.storageGibibytes ?? 0
+    if (body.plan === server.spec.plan && !(body.grow_storage && storageGibibytes > held))
+      throw badField('plan', 'is the plan of the server')
     const start: Readonly<Record<string, string>> = body.start === true ? { start: 'true' } : {}
-    return operate<typeof changeServerPlan, SizeChange>(parts, servers, call, {
+    return operate(parts, servers, call, {
       kind: 'server.change_plan',
       validate: requireStopped,
       gibibytes: server.status?.storageGibibytes ?? 0,
@@ -46,8 +51,8 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
         storageGibibytes: claims.after.storageGibibytes,
         ...(body.start === true ? { desiredPower: 'running' } : {}),
       }),
-      arguments: ({ server, claims }) => ({
-        previous_plan: server.spec.plan,
+      arguments: ({ target, claims }) => ({
+        previous_plan: target.spec.plan,
         previous_storage_gibibytes: String(claims.before.storageGibibytes),
         ...start,
       }),
@@ -55,13 +60,13 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
   })
 
 /** Throws 400 for a plan that the server cannot have. */
-function choosePlan(
+export function choosePlan(
   { caches }: Pick<Parts, 'caches'>,
-  { spec, status }: ServerObject,
-  wanted: { readonly plan: string; readonly grow_storage: boolean },
+  { metadata: { namespace = '' }, spec, status }: Pick<ServerObject, 'metadata' | 'spec' | 'status'>,
+  name: string,
 ): PlanSpec {
-  const plan = caches.of(Plan).get({ name: wanted.plan })?.spec
-  if (plan === undefined) throw badField('plan', 'there is no such plan')
+  const plan = caches.of(Plan).get({ name })?.spec
+  if (plan === undefined) throw unknownPlan({ caches }, name)
   const held = status?.storageGibibytes ?? spec.storageGibibytes ?? 0
   if (plan.storageGibibytes < held)
     throw badField(
@@ -69,10 +74,13 @@ function choosePlan(
       `its storage of ${plan.storageGibibytes} GiB is smaller than the boot storage of ${held} GiB, which never ` +
         'shrinks',
     )
-  if (wanted.plan === spec.plan && !(wanted.grow_storage && plan.storageGibibytes > held))
-    throw badField('plan', 'is the plan of the server')
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })?.spec
   if (template !== undefined && plan.memoryMebibytes < template.minMemoryMebibytes)
     throw badField('plan', `the template needs ${template.minMemoryMebibytes} MiB of memory`)
+  const image =
+    spec.customImageId === undefined ? undefined : caches.of(CustomImage).get({ namespace, name: spec.customImageId })
+  const { minMemoryMebibytes = 0 } = image?.status ?? {}
+  if (plan.memoryMebibytes < minMemoryMebibytes)
+    throw badField('plan', `the custom image needs ${minMemoryMebibytes} MiB of memory`)
   return plan
 }

@@ -1,10 +1,12 @@
 /** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
+import type { Firewall } from '../../domain/firewall.ts'
 import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { findInitScript } from '../../db/init-script/index.ts'
 import { type ChangeIntent, recordIntents } from '../../db/change/index.ts'
 import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
+import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import { batchKeyOf, claimServers, releaseServer, type ServerClaims, type ServerDemand } from '../../db/server/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -12,8 +14,9 @@ import { type KubeObject, Namespace, Secret } from '../../kit/kube/object.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL, SERVER_FINALIZER, SERVER_LABEL } from '../../resources/labels.ts'
-import { isOffered, Plan, type PlanSpec, Template, Zone } from '../../resources/catalog/index.ts'
+import { ACCOUNT_LABEL, SERVER_LABEL } from '../../resources/labels.ts'
+import { Plan, type PlanSpec, Template, Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import {
   type CreateServer,
   createServer,
@@ -21,14 +24,20 @@ import {
   type ServerSpec,
   type ServerStatus,
   SSH_KEYS_PER_SERVER_MAXIMUM,
+  storedFirewall,
+  toFirewall,
 } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { toOperationView } from '../../resources/operation/index.ts'
 import { accept, newStanza, OutcomeUnknown } from '../change/accept.ts'
 import { namingAlternatives } from './alternatives.ts'
+import { unknownPlan, unknownZone } from '../catalog/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { ensureNamespace } from '../change/namespaces.ts'
 import type { Parts } from '../parts.ts'
+import { requireFilter } from './firewall.ts'
+import { chooseNetworks, entryOf } from './interfaces.ts'
+import { chooseSystem, type System } from './system.ts'
 import type { Servers } from './servers.ts'
 
 export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
@@ -80,7 +89,11 @@ async function create(
   call: CreateCall,
 ): Promise<Answer> {
   const { caller, body, request, now } = call
-  const choice = chooseSize(parts, body, now)
+  const system = await chooseSystem(parts, { namespace: accountNamespace(caller.accountId), ...body, now })
+  const choice = chooseSize(parts, body, system)
+  const networks = await chooseNetworks(parts, caller.accountId, body.networks)
+  const firewall = body.firewall == null ? undefined : toFirewall(body.firewall)
+  requireFilter(parts, body.zone, firewall)
   const sshKeys = await chooseKeys(parts, caller.accountId, body)
   const userData = await chooseUserData(parts, caller.accountId, body)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
@@ -89,15 +102,16 @@ async function create(
   const secretName = userData === undefined ? undefined : `${id}-user-data`
   const namespace = accountNamespace(caller.accountId)
   const draft = (claims: ServerClaims) => ({
-    metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [SERVER_FINALIZER] },
+    metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [finalizerOf(Server)] },
     spec: specOf(body, {
       ...choice,
+      firewall,
       sshKeys,
       secretName,
       operation: { ...operation, arguments: claimedArguments(claims) },
     }),
   })
-  const demand = demandOf(call, id, choice)
+  const demand = demandOf(call, id, choice, networks)
   const server = await accept(parts, {
     id: operation.id,
     accountId: caller.accountId,
@@ -139,6 +153,7 @@ const demandOf = (
   { caller, body }: CreateCall,
   serverId: string,
   { plan, region, storageGibibytes }: Size,
+  networks: readonly InterfaceDemand[],
 ): ServerDemand => ({
   accountId: caller.accountId,
   serverId,
@@ -147,6 +162,7 @@ const demandOf = (
   region,
   serverGroupId: body.server_group_id ?? undefined,
   publicIpv4: body.public_ipv4,
+  ...(networks.length === 0 ? {} : { networks }),
   cpuPool: plan.cpuPool,
   cores: plan.cores,
   memoryMebibytes: plan.memoryMebibytes,
@@ -171,28 +187,24 @@ export interface Size {
   readonly storageGibibytes: number
 }
 
-/** What zone, plan and template come to. Throws 400 for names that do not exist or do not go together, 503 for a closed
- *  zone. */
+/** What zone, plan and operating system come to. Throws 400 for names that do not exist or do not go together, 503 for
+ *  a closed zone. */
 export function chooseSize(
   { caches }: Pick<Parts, 'caches'>,
-  body: Pick<CreateServer, 'zone' | 'plan' | 'template' | 'storage_gibibytes'>,
-  now: Date,
+  body: Pick<CreateServer, 'zone' | 'plan' | 'storage_gibibytes'>,
+  system: System,
 ): Size {
   const zone = caches.of(Zone).get({ name: body.zone })
   const plan = caches.of(Plan).get({ name: body.plan })
-  if (zone === undefined) throw badField('zone', 'there is no such zone')
-  if (plan === undefined) throw badField('plan', 'there is no such plan')
-  if (body.template === undefined) throw badField('template', 'is required')
-  const template = caches.of(Template).get({ name: body.template })
-  if (template === undefined || !isOffered(template.spec, body.zone, now))
-    throw badField('template', 'there is no such template in the zone')
+  if (zone === undefined) throw unknownZone({ caches }, body.zone)
+  if (plan === undefined) throw unknownPlan({ caches }, body.plan)
   const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes
   if (storageGibibytes < plan.spec.storageGibibytes)
     throw badField('storage_gibibytes', `must be at least the plan's ${plan.spec.storageGibibytes}`)
-  if (storageGibibytes < template.spec.minStorageGibibytes)
-    throw badField('storage_gibibytes', `the template needs ${template.spec.minStorageGibibytes}`)
-  if (plan.spec.memoryMebibytes < template.spec.minMemoryMebibytes)
-    throw badField('plan', `the template needs ${template.spec.minMemoryMebibytes} MiB of memory`)
+  if (storageGibibytes < system.minStorageGibibytes)
+    throw badField('storage_gibibytes', `the ${system.noun} needs ${system.minStorageGibibytes}`)
+  if (plan.spec.memoryMebibytes < system.minMemoryMebibytes)
+    throw badField('plan', `the ${system.noun} needs ${system.minMemoryMebibytes} MiB of memory`)
   if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
   return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
 }
@@ -251,15 +263,20 @@ export async function chooseUserData(
 interface Chosen extends Size {
   readonly sshKeys: readonly string[]
   readonly secretName: string | undefined
+  readonly firewall: Firewall | undefined
   readonly operation: OperationStanza
 }
 
-const specOf = (body: CreateServer, { storageGibibytes, sshKeys, secretName, operation }: Chosen): ServerSpec => ({
+const specOf = (
+  body: CreateServer,
+  { storageGibibytes, sshKeys, secretName, firewall, operation }: Chosen,
+): ServerSpec => ({
   hostname: body.hostname,
   title: body.title,
   zone: body.zone,
   plan: body.plan,
   ...(body.template === undefined ? {} : { template: body.template }),
+  ...(typeof body.custom_image_id === 'string' ? { customImageId: body.custom_image_id } : {}),
   labels: body.labels,
   desiredPower: body.start ? 'running' : 'stopped',
   sshKeys: [...sshKeys],
@@ -269,6 +286,8 @@ const specOf = (body: CreateServer, { storageGibibytes, sshKeys, secretName, ope
   haPolicy: body.ha_policy,
   migrationPolicy: body.migration_policy,
   publicIpv4: body.public_ipv4,
+  ...(body.networks.length === 0 ? {} : { networks: body.networks.map(entryOf) }),
+  ...(firewall === undefined ? {} : { firewall: storedFirewall(firewall) }),
   metadataEnabled: body.metadata_enabled,
   storageGibibytes,
   isProtected: false,

@@ -6,12 +6,11 @@ import { requireTarget, type TargetRequest } from '../../db/server/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Plan } from '../../resources/catalog/index.ts'
 import { factsOf, stateOf } from '../../resources/server/index.ts'
-import type { Verb } from './begin.ts'
 import type { Parts } from '../parts.ts'
-import type { ServerObject } from './servers.ts'
+import type { ServerObject, ServerVerb } from './servers.ts'
 import { storedOf } from '../list/stored.ts'
 
-export interface Move extends Required<Pick<Verb, 'kind' | 'validate' | 'gibibytes'>> {
+export interface Move extends Required<Pick<ServerVerb, 'kind' | 'validate' | 'gibibytes'>> {
   /** What the server is now; the move is off when it is something else. */
   readonly power: 'started' | 'stopped'
 }

@@ -2,6 +2,7 @@
  *  `create-server.ts`. */
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { appendAudit } from '../../db/audit/index.ts'
+import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
@@ -20,7 +21,7 @@ import {
   updateServer,
 } from '../../resources/server/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
-import { begin, operate } from './begin.ts'
+import { begin, operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, getObject, labelsOfQuery, listObjects } from '../plain/objects.ts'
@@ -41,7 +42,13 @@ function plainEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
     })),
     customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
     customerEndpoint(deleteServer, (call) =>
-      operate(parts, servers, call, { kind: 'server.delete', validate: requireDeletable, spec: {} }),
+      operate(parts, servers, call, {
+        kind: 'server.delete',
+        validate: requireDeletable,
+        spec: {},
+        claim: (tx) => requireNoBootHolds(tx, { accountId: call.caller.accountId, serverId: call.params.id }),
+        ...(call.query.delete_storages === 'true' ? { arguments: { delete_storages: 'true' } } : {}),
+      }),
     ),
   ]
 }

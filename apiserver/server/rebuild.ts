@@ -1,17 +1,18 @@
 /** Making the boot storage of a server anew. */
+import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
 import { badField } from '../../domain/problem.ts'
 import { requireRebuildable } from '../../domain/server-rules.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { isOffered, Template } from '../../resources/catalog/index.ts'
 import { type RebuildServer, rebuildServer } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { OutcomeUnknown } from '../change/accept.ts'
-import { operate } from './begin.ts'
+import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from './servers.ts'
 import { chooseKeys, chooseUserData, writeUserData } from './create.ts'
+import { chooseSystem } from './system.ts'
 
 export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint =>
   customerEndpoint(rebuildServer, async (call) => {
@@ -22,7 +23,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
       now,
     } = call
     const namespace = accountNamespace(accountId)
-    const template = chooseTemplate(parts, await servers.read(accountId, serverId), body, now)
+    const system = await chooseBoot(parts, await servers.read(accountId, serverId), body, now)
     const sshKeys =
       body.ssh_keys === undefined && body.ssh_key_ids === undefined
         ? undefined
@@ -34,16 +35,17 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     return operate(parts, servers, call, {
       kind: 'server.rebuild',
       validate: (server) => requireRebuildable(server, body.stop),
+      claim: (tx) => requireNoBootHolds(tx, { accountId, serverId }),
       ...(userData === undefined
         ? {}
         : {
-            prepare: async ({ server, operation }) => {
+            prepare: async ({ target, operation }) => {
               made = secretNameOf(operation)
-              await writeUserData(parts, { namespace, name: made, serverId, owner: server, text: userData })
+              await writeUserData(parts, { namespace, name: made, serverId, owner: target, text: userData })
             },
           }),
       spec: ({ operation }) => ({
-        template,
+        ...system,
         ...(sshKeys === undefined ? {} : { sshKeys }),
         ...(isUserDataKept
           ? {}
@@ -52,9 +54,10 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
               initScriptId: body.init_script_id ?? null,
             }),
       }),
-      arguments: ({ server: { spec, metadata } }) => ({
+      arguments: ({ target: { spec, metadata } }) => ({
         previous_boot_storage: spec.bootStorageId ?? metadata.name,
         ...(spec.template === undefined ? {} : { previous_template: spec.template }),
+        ...(spec.customImageId === undefined ? {} : { previous_custom_image: spec.customImageId }),
         ...(spec.userDataSecretName === undefined ? {} : { previous_user_data_secret: spec.userDataSecretName }),
         ...(spec.initScriptId === undefined ? {} : { previous_init_script: spec.initScriptId }),
       }),
@@ -65,20 +68,30 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     })
   })
 
-/** Throws 400 for a template that is not offered, or not for a server of this size. */
-function chooseTemplate(
-  { caches }: Pick<Parts, 'caches'>,
-  { spec, status }: ServerObject,
+/** A merge patch: what the server was made from until now goes. */
+type Boot =
+  | { readonly template: string; readonly customImageId: null }
+  | { readonly template: null; readonly customImageId: string }
+
+/** Throws what `chooseSystem` does, and 400 for a system that the server is too small for. */
+async function chooseBoot(
+  parts: Pick<Parts, 'caches' | 'store'>,
+  { metadata: { namespace = '' }, spec, status }: ServerObject,
   body: RebuildServer,
   now: Date,
-): string {
-  const name = body.template ?? spec.template
-  const template = name === undefined ? undefined : caches.of(Template).get({ name })?.spec
-  if (name === undefined || template === undefined || !isOffered(template, spec.zone, now))
-    throw badField('template', 'there is no such template in the zone')
-  if ((status?.storageGibibytes ?? 0) < template.minStorageGibibytes)
-    throw badField('template', `it needs a boot storage of ${template.minStorageGibibytes} GiB`)
-  if ((status?.memoryMebibytes ?? 0) < template.minMemoryMebibytes)
-    throw badField('template', `it needs ${template.minMemoryMebibytes} MiB of memory`)
-  return name
+): Promise<Boot> {
+  const isGiven = body.template !== undefined || typeof body.custom_image_id === 'string'
+  const { template, custom_image_id: imageId } = isGiven
+    ? body
+    : { template: spec.template, custom_image_id: spec.customImageId }
+  const { zone } = spec
+  const system = await chooseSystem(parts, { namespace, zone, template, custom_image_id: imageId, now })
+  const field = typeof imageId === 'string' ? 'custom_image_id' : 'template'
+  if ((status?.storageGibibytes ?? 0) < system.minStorageGibibytes)
+    throw badField(field, `it needs a boot storage of ${system.minStorageGibibytes} GiB`)
+  if ((status?.memoryMebibytes ?? 0) < system.minMemoryMebibytes)
+    throw badField(field, `it needs ${system.minMemoryMebibytes} MiB of memory`)
+  return typeof imageId === 'string'
+    ? { template: null, customImageId: imageId }
+    : { template: template ?? '', customImageId: null }
 }

@@ -41,7 +41,7 @@ import { addressSubject, emailSubject } from '../identity/subjects.ts'
 import { mailTo, mailVerification } from '../identity/verification.ts'
 import { closeSupportSession, impersonationView } from '../support/index.ts'
 import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from '../identity-provider/index.ts'
-import { signUpAttemptMail } from '../mail/templates.ts'
+import { signUpAttemptMail } from '../../domain/mails.ts'
 
 /** Notices of sign-up attempts that one address gets, however often somebody tries. */
 const NOTICES = { requestsMaximum: 3, windowSeconds: 3600 }

@@ -22,7 +22,7 @@ import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { emailSubject } from '../identity/subjects.ts'
 import { MAILED_SECRET_BYTES, mailTo } from '../identity/verification.ts'
-import { passwordChangedMail, resetPasswordMail } from '../mail/templates.ts'
+import { passwordChangedMail, resetPasswordMail } from '../../domain/mails.ts'
 import { requireProof } from '../second-factor/index.ts'
 
 const PASSWORD_RESET_SECONDS = 30 * 60

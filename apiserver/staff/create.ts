@@ -7,7 +7,7 @@ import { createStaff } from '../../db/staff/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid, type Random } from '../../kit/sys/random.ts'
 import { createPasswords } from '../identity/passwords.ts'
-import type { Sealing } from '../identity/sealing.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
 
 const PASSWORD_CHARACTERS = 24
 const SECRET_BYTES = 20

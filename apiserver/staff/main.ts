@@ -1,51 +1,79 @@
-/** `npm run staff -- create EMAIL --role support|finance|operations [--name NAME]`: makes a member of the staff, with
- *  the database and the sealing keys of the environment. */
+/** What staff do on the machine, with the database and the sealing keys of the environment:
+ *  `npm run staff -- create EMAIL --role support|finance|operations [--name NAME]` makes a member of the staff;
+ *  `npm run staff -- export-backup-key ACCOUNT --by EMAIL --reason TEXT` prints the key of the account's backups. */
 import { parseArgs } from 'node:util'
 import { STAFF_ROLES } from '../../domain/permissions.ts'
-import { migrate, openDatabase } from '../../db/open.ts'
-import { systemClock } from '../../kit/sys/clock.ts'
+import { type Database, migrate, openDatabase } from '../../db/open.ts'
+import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
-import { systemRandom } from '../../kit/sys/random.ts'
-import { createSealing, parseSealingKeys } from '../identity/sealing.ts'
+import { type Random, systemRandom } from '../../kit/sys/random.ts'
+import { createSealing, parseSealingKeys, type Sealing } from '../../kit/sys/sealing.ts'
+import { exportBackupKey } from './backup-key.ts'
 import { makeStaff } from './create.ts'
 
-const USAGE =
-  'Usage: npm run staff -- create EMAIL --role support|finance|operations [--name NAME]\nNeeds DATABASE_URL and ' +
-  'SVCCLOUD_SEALING_KEYS.'
+const USAGE = `Usage: npm run staff -- create EMAIL --role support|finance|operations [--name NAME]
+       npm run staff -- export-backup-key ACCOUNT --by EMAIL --reason TEXT
+Needs DATABASE_URL and SVCCLOUD_SEALING_KEYS.`
+
+interface StaffParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly sealing: Sealing
+}
+interface Command {
+  readonly verb: string | undefined
+  readonly subject: string | undefined
+  readonly values: { readonly [option in 'role' | 'name' | 'by' | 'reason']?: string | undefined }
+}
+/** Answers why it was not done, or nothing. */
+type Work = (parts: StaffParts) => Promise<string | undefined>
+
+/** Undefined for what is no command. */
+function workOf({ verb, subject, values }: Command): Work | undefined {
+  const { by, reason } = values
+  const role = STAFF_ROLES.find((known) => known === values.role)
+  if (verb === 'create' && subject?.includes('@') === true && role !== undefined)
+    return async (parts) => {
+      const made = await makeStaff(parts, { email: subject, name: values.name ?? subject, role })
+      if (made === undefined) return `${subject} is one of the staff already.`
+      printLine(
+        `${subject} (${role})\n  password       ${made.password}\n  authenticator  ${made.otpauthUri}\nBoth are ` +
+          'shown once.',
+      )
+      return undefined
+    }
+  if (verb === 'export-backup-key' && subject !== undefined && by?.includes('@') === true && reason?.trim())
+    return async (parts) => {
+      const key = await exportBackupKey(parts, { accountId: subject, by, reason: reason.trim() })
+      if (key === undefined) return `Account ${subject} has no key: nothing of it was ever backed up.`
+      printLine(key)
+      return undefined
+    }
+  return undefined
+}
 
 async function main(): Promise<string | undefined> {
   const { positionals, values } = parseArgs({
     args: [...processArguments()],
     allowPositionals: true,
-    options: { role: { type: 'string' }, name: { type: 'string' } },
+    options: {
+      role: { type: 'string' },
+      name: { type: 'string' },
+      by: { type: 'string' },
+      reason: { type: 'string' },
+    },
   })
-  const [verb, email] = positionals
-  const role = STAFF_ROLES.find((known) => known === values.role)
+  const [verb, subject] = positionals
   const settings = environment()
   const url = settings['DATABASE_URL'] ?? settings['SVCCLOUD_DATABASE_URL']
   const sealing = createSealing(parseSealingKeys(settings['SVCCLOUD_SEALING_KEYS'] ?? ''), systemRandom)
-  if (
-    verb !== 'create' ||
-    email === undefined ||
-    !email.includes('@') ||
-    role === undefined ||
-    url === undefined ||
-    !sealing.isAvailable
-  )
-    return USAGE
+  const work = workOf({ verb, subject, values })
+  if (work === undefined || url === undefined || !sealing.isAvailable) return USAGE
   const db = openDatabase({ url, connectionsMaximum: 2 })
   try {
     await migrate(db)
-    const made = await makeStaff(
-      { db, clock: systemClock, random: systemRandom, sealing },
-      { email, name: values.name ?? email, role },
-    )
-    if (made === undefined) return `${email} is one of the staff already.`
-    printLine(
-      `${email} (${role})\n  password       ${made.password}\n  authenticator  ${made.otpauthUri}\nBoth are ` +
-        'shown once.',
-    )
-    return undefined
+    return await work({ db, clock: systemClock, random: systemRandom, sealing })
   } finally {
     await db.destroy()
   }

@@ -1,5 +1,5 @@
-/** The catalog that a deployment starts with: documents of Region, Zone, PublicPool, Plan, Template and Node. What is
- *  missing is made; what is there is the operator's and stays. A Secret among them goes into the platform's own
+/** The catalog that a deployment starts with: documents of Region, Zone, PublicPool, Plan, Price, Template and Node.
+ *  What is missing is made; what is there is the operator's and stays. A Secret among them goes into the platform's own
  *  namespace, where nodes name it. */
 import { readFile } from 'node:fs/promises'
 import { parseAllDocuments } from 'yaml'
@@ -10,11 +10,13 @@ import type { Resource } from '../../resources/define.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
+import { Price } from '../../resources/price/index.ts'
 import { PublicPool } from '../../resources/public-pool/index.ts'
 
-const KINDS: readonly Resource[] = [Region, Zone, PublicPool, Plan, Template, Node]
+/** What it may hold besides Secrets. */
+export const CATALOG_KINDS: readonly Resource[] = [Region, Zone, PublicPool, Plan, Price, Template, Node]
 const CatalogObject = z.looseObject({
-  kind: z.enum(['Region', 'Zone', 'PublicPool', 'Plan', 'Template', 'Node']),
+  kind: z.enum(['Region', 'Zone', 'PublicPool', 'Plan', 'Price', 'Template', 'Node']),
   metadata: z.looseObject({ name: z.string() }),
   spec: z.looseObject({}),
 })
@@ -35,7 +37,7 @@ export async function installCatalog(store: Store, file: string): Promise<void> 
       continue
     }
     const { kind, metadata, spec } = document
-    const type = KINDS.find((known) => known.kind === kind)
+    const type = CATALOG_KINDS.find((known) => known.kind === kind)
     if (type === undefined || (await store.get(type, metadata)) !== undefined) continue
     try {
       await store.create(type, { metadata, spec: type.spec.parse(spec) })

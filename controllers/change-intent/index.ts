@@ -1,18 +1,21 @@
 /** Resolves changes whose maker died between the acceptance and the audit entry: finds out whether the write to
  *  Kubernetes happened, then writes the entry and, for what did not happen, gives the claims back. How a change shows
  *  and what it claimed is what its noun has registered; an intent of a noun that has registered nothing is a bug, and
- *  is left as it is: its claims stay, its entry is not written, and an alarm says so. */
+ *  is left as it is: its claims stay, its entry is not written, and an alarm reports it. */
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import { Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { type ChangeIntent, listIntents, closeIntent } from '../../db/change/index.ts'
 import type { IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 
+export { commitLastChange } from './last-change.ts'
+
 /** The API server never writes for an intent that is older than a third of this. */
 export const INTENT_AGE_MILLISECONDS = 60_000
 const SWEEP_MILLISECONDS = 15_000
-const INTENTS_MAXIMUM = 100
+const PAGE_INTENTS = 100
 
 export type IntentHandlers = readonly IntentHandler[]
 
@@ -38,25 +41,44 @@ export async function runIntentSweeper(options: IntentSweeperOptions, signal: Ab
   }
 }
 
-/** Resolves every intent that is old enough. */
+/** Resolves every intent that is old enough, page by page. One that cannot be resolved is passed over, so that it never
+ *  holds up those behind it. Throws Unavailable when a store is: nothing behind could be resolved either. */
 export async function sweepIntents(options: IntentSweeperOptions): Promise<SweepResult> {
-  const { db, clock, log, intents } = options
-  const before = new Date(clock.now().getTime() - INTENT_AGE_MILLISECONDS)
-  let [resolved, unknown] = [0, 0]
-  for (const intent of await orUnavailable(listIntents(db, before, INTENTS_MAXIMUM))) {
-    const handler = intents.find(({ resourceType }) => resourceType === intent.resource.type)
-    if (handler === undefined) {
-      unknown++
-      log.error('no noun has registered for the change intent', {
-        operation_id: intent.operationId,
-        resource_type: intent.resource.type,
-      })
-      continue
-    }
-    await resolveIntent(options, intent, handler)
-    resolved++
+  const { log, intents } = options
+  const unknown = new Map<string, number>()
+  let resolved = 0
+  for await (const intent of oldIntents(options)) {
+    const { type } = intent.resource
+    const handler = intents.find(({ resourceType }) => resourceType === type)
+    if (handler === undefined) unknown.set(type, (unknown.get(type) ?? 0) + 1)
+    else if (await tryToResolve(options, intent, handler)) resolved++
   }
-  return { resolved, unknown }
+  for (const [type, count] of unknown)
+    log.error('no noun has registered for change intents', { resource_type: type, count })
+  return { resolved, unknown: [...unknown.values()].reduce((sum, count) => sum + count, 0) }
+}
+
+async function* oldIntents({ db, clock }: Parts): AsyncGenerator<ChangeIntent> {
+  const before = new Date(clock.now().getTime() - INTENT_AGE_MILLISECONDS)
+  let after: ChangeIntent | undefined
+  for (;;) {
+    const page = await orUnavailable(listIntents(db, before, { limit: PAGE_INTENTS, after }))
+    yield* page
+    after = page.at(-1)
+    if (page.length < PAGE_INTENTS) return
+  }
+}
+
+/** False when it failed; the next sweep tries again. */
+async function tryToResolve(parts: Parts, intent: ChangeIntent, handler: IntentHandler): Promise<boolean> {
+  try {
+    await resolveIntent(parts, intent, handler)
+    return true
+  } catch (error) {
+    if (error instanceof Unavailable) throw error
+    parts.log.warn('change intent not resolved', { operation_id: intent.operationId, error })
+    return false
+  }
 }
 
 async function resolveIntent(parts: Parts, intent: ChangeIntent, handler: IntentHandler): Promise<void> {
@@ -67,7 +89,7 @@ async function resolveIntent(parts: Parts, intent: ChangeIntent, handler: Intent
   await orUnavailable(
     db.transaction().execute(async (tx) => {
       if (!(await closeIntent(tx, intent.operationId))) return
-      if (!wasApplied) await handler.release(tx, intent)
+      if (!wasApplied) await handler.release(tx, intent, parts)
       await appendAudit(tx, audit, parts)
     }),
   )

@@ -1,13 +1,11 @@
 /** Access to the storage of a Ceph cluster, through the program `ceph`: a host is served no more while its addresses
  *  are on the cluster's blocklist. The monitors agree on that list; every daemon that stores data refuses a blocked
  *  client from the first request on by which it learns of the list, and whoever reads or writes afterwards brings it
- *  along. So nobody who begins after the answer can be overtaken by the blocked host. The key goes by the environment,
- *  because arguments are for everybody on the machine to read. */
-import { execFile } from 'node:child_process'
+ *  along. So nobody who begins after the answer can be overtaken by the blocked host. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { environment } from '../../kit/sys/process.ts'
+import { openCephProgram } from '../ceph/program.ts'
 import { type StorageAccess, StorageAccessFailed, type StorageLogin } from './storage-access.ts'
 
 export interface CephOptions extends StorageLogin {
@@ -22,43 +20,17 @@ export interface CephOptions extends StorageLogin {
 const EXPIRY_SECONDS = 315_360_000
 /** An entry that ends sooner is none of ours. */
 const EXPIRY_LEFT_SECONDS_MINIMUM = EXPIRY_SECONDS / 2
-/** Together shorter than the silence after which a node counts as unreachable: a program that outlives its controller
- *  gives nothing back to a host that is fenced meanwhile. */
-const CONNECT_SECONDS = 5
-const ANSWER_SECONDS = 8
-const PROGRAM_MILLISECONDS_MAXIMUM = 14_000
-const OUTPUT_BYTES_MAXIMUM = 16 * 1024 * 1024
-const WORDS_LENGTH_MAXIMUM = 200
-
-const MONITORS = /^[[\]a-z0-9][[\]a-z0-9.,:-]*$/i
-const USERNAME = /^[a-z0-9][-a-z0-9._]*$/i
-const KEY = /^[a-z0-9+/]+={0,2}$/i
 const RANGE = /^(?:cidr:)?(?:\[([0-9a-f:.]+)\]|([0-9.]+)):0\/(\d+)$/i
 
 /** Of `osd blocklist ls`: clients and ranges. */
 const Entries = z.array(z.looseObject({ range: z.string().optional(), until: z.string() }))
 
 /** Throws StorageAccessFailed when what it is given cannot be used. */
-export function openCeph({ monitors, username, key, addresses, clock, program = 'ceph' }: CephOptions): StorageAccess {
-  if (!MONITORS.test(monitors) || !USERNAME.test(username) || !KEY.test(key))
-    throw new StorageAccessFailed(
-      'The addresses of the monitors, the name of the client or its key are not what Ceph takes.',
-    )
+export function openCeph({ addresses, clock, program, ...login }: CephOptions): StorageAccess {
+  const run = openCephProgram(login, program)
   const wanted = addresses.map(rangeOf)
   if (wanted.length === 0) throw new StorageAccessFailed('The node names no address from which it reaches the storage.')
-  const words = [
-    '--conf',
-    '/dev/null',
-    '--mon-host',
-    monitors,
-    '--name',
-    `client.${username}`,
-    '--connect-timeout',
-    String(CONNECT_SECONDS),
-    '--rados-mon-op-timeout',
-    String(ANSWER_SECONDS),
-  ]
-  const blocklist = (...command: readonly string[]) => run(program, [...words, 'osd', 'blocklist', ...command], key)
+  const blocklist = (...command: readonly string[]) => run('osd', 'blocklist', ...command)
 
   /** Of what is wanted, the ranges that are listed, and whether for long enough. */
   async function listed(): Promise<ReadonlyMap<string, boolean>> {
@@ -114,36 +86,4 @@ function parse(text: string): z.infer<typeof Entries> {
   } catch (error) {
     throw new StorageAccessFailed('The storage answers with something that is no blocklist.', { cause: error })
   }
-}
-
-function run(program: string, words: readonly string[], key: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const env = { PATH: environment()['PATH'], LC_ALL: 'C', CEPH_ARGS: `--key=${key}` }
-    execFile(
-      program,
-      [...words],
-      { env, timeout: PROGRAM_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM },
-      (error, stdout, stderr) => {
-        if (error === null) return resolve(stdout)
-        // a missing program has the system's code, an exit has a number
-        const isMissing = error.code === ('ENOENT' as unknown)
-        reject(
-          new StorageAccessFailed(
-            isMissing ? `${program} is not installed.` : error.killed === true ? SILENT : wordsOf(stderr),
-            { cause: error },
-          ),
-        )
-      },
-    )
-  })
-}
-
-const SILENT =
-  'The monitors of the storage gave no answer in time: they are not there, have no quorum, or do not let the client in.'
-
-function wordsOf(stderr: string): string {
-  const words = stderr.trim().split('\n').at(-1) ?? ''
-  if (/permission denied \(error connecting/i.test(words))
-    return 'The monitors of the storage do not let the client in.'
-  return /timed ?out|ETIMEDOUT/i.test(words) ? SILENT : `The storage refuses: ${words.slice(0, WORDS_LENGTH_MAXIMUM)}`
 }

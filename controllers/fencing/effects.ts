@@ -50,7 +50,8 @@ async function readTexts(store: Store, secretName: string): Promise<(key: string
   return (key) => (data?.[key] === undefined ? undefined : Buffer.from(data[key], 'base64').toString('utf8').trim())
 }
 
-async function readStorageLogin(store: Store, secretName: string): Promise<StorageLogin> {
+/** Throws StorageAccessFailed when the Secret lacks one of the three. */
+export async function readStorageLogin(store: Store, secretName: string): Promise<StorageLogin> {
   const text = await readTexts(store, secretName)
   const [monitors, username, key] = [text('monitors'), text('username'), text('key')]
   if (monitors === undefined || username === undefined || key === undefined)

@@ -1,156 +1,188 @@
-/** The network controller: the public network of each zone in OVN follows the instances that run there. It has a root,
- *  the Zone, and no status of its own: what guests are told of their addresses is not said by whether the network was
- *  brought there yet. */
-import { createHash } from 'node:crypto'
-import { canonicalAddress, canonicalCidr, formatNetwork, parseAddress } from '../../domain/addresses.ts'
-import { watch } from '../../kit/reconcile/reconciler.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
+/** The network controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import {
-  Instance,
-  type InstanceSpec,
-  type InstanceStatus,
-  nodeOf,
-  nodeOfNamespace,
-} from '../../resources/instance/index.ts'
-import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
+  claimNetwork,
+  endNetwork,
+  findNetwork,
+  releaseNetwork,
+  renameNetwork,
+  withdrawNetworkEnd,
+  withdrawNetworkName,
+} from '../../db/network/index.ts'
+import { findEdgeOf } from '../../db/edge/index.ts'
+import { findRouterOf } from '../../db/router/index.ts'
+import type { Queries } from '../../db/open.ts'
+import { countServersIn } from '../../db/network-interface/index.ts'
+import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { Edge } from '../../resources/edge/index.ts'
+import { Network, type NetworkSpec, type NetworkStatus } from '../../resources/network/index.ts'
+import { isBeingDeleted } from '../../resources/operation/index.ts'
+import { Router, type RouterSpec } from '../../resources/router/index.ts'
+import { Server } from '../../resources/server/index.ts'
+import { findAccountOf } from '../account.ts'
+import { auditEffect } from '../audit.ts'
 import { controller } from '../controller.ts'
-import type { ActionWith } from '../effects.ts'
+import { orUnavailable } from '../database.ts'
+import type { EffectsOn } from '../effects.ts'
+import { requireNewest } from '../newest.ts'
+import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { networkOwner } from '../ovn/difference.ts'
+import { networkRows, type NetworkFacts } from '../ovn/private-network.ts'
 import type { Parts } from '../parts.ts'
-import { converge, heldAddresses } from './converge.ts'
-import { withLinkLocals } from './link-local.ts'
-import type { Ovsdb } from './ovsdb.ts'
-import { type Outside, type PublicNetwork, type PublicPort, rowsOf } from './topology.ts'
-
-type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
-
-export { openOvsdb, type Ovsdb } from './ovsdb.ts'
-
-export interface Observed {
-  readonly network: PublicNetwork
-  /** The network as it was brought about last by this process; undefined before. */
-  readonly appliedDigest: string | undefined
-}
-
-/** The database is looked at again however little has changed: somebody else may have changed it. */
-const LOOK_SECONDS = 300
-
-/** The effects of the network of a zone. */
-interface NetworkEffects {
-  readonly converge: { readonly network: PublicNetwork; readonly digest: string; readonly at: string }
-}
-type NetworkAction = ActionWith<NetworkEffects>
-
-const ZONE_INDEX = 'zone'
-
-export function plan(
-  _zone: KubeObject<ZoneSpec, ZoneStatus>,
-  { network, appliedDigest }: Observed,
-  now: Date,
-): readonly NetworkAction[] {
-  const digest = createHash('sha256').update(JSON.stringify(network)).digest('hex')
-  const wait: NetworkAction = { do: 'wait', seconds: LOOK_SECONDS, for: 'the network to change' }
-  return digest === appliedDigest
-    ? [wait]
-    : [{ do: 'effect', name: 'converge', input: { network, digest, at: now.toISOString() } }, wait]
-}
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { type Bundles, digestOf, editsOf, newRequests, openBundles } from '../synced.ts'
+import { type At, networkFactsOf } from './facts.ts'
+import { CLAIMED, ENDED, type NetworkEffects, type NetworkObject, type Observed } from './observed.ts'
+import { detectEdit, plan } from './plan.ts'
 
 export const networkController = controller<NetworkEffects>()({
   name: 'network',
-  resource: Zone,
-  sharding: 'zones',
+  resource: Network,
+  sharding: 'by-zone',
+  finalizer: finalizerOf(Network),
+  intent: {
+    resourceType: 'network',
+    wasApplied: wasOperationApplied(Network),
+    async release(tx, { accountId, resource, audit: { action } }, { store }) {
+      const id = { accountId, networkId: resource.id }
+      const read = () => store.get(Network, { namespace: accountNamespace(accountId), name: resource.id })
+      if (action === 'network.create') await releaseNetwork(tx, id)
+      if (action === 'network.update') await withdrawNetworkName(tx, id, async () => (await read())?.spec.name)
+      if (action === 'network.delete')
+        await withdrawNetworkEnd(tx, id, async () => {
+          const network = await read()
+          return network === undefined || isBeingDeleted(network)
+        })
+    },
+  },
   plan,
-  /** Undefined without the northbound database of OVN: guests are in no network of the zone then. */
-  open({ caches, northbound }: Parts & { readonly northbound?: Ovsdb }) {
-    if (northbound === undefined) return undefined
-    const instances = caches.of(Instance)
-    instances.addIndex(ZONE_INDEX, ({ spec }) => [spec.metadata.zone])
-    const applied = new Map<string, { readonly digest: string; readonly until: number }>()
+  reads: [Edge, Router, Zone, Server],
+  // One whose operation is its deletion is deleted here.
+  writes: [Network],
+  open(parts: Parts) {
+    const bundles = openBundles(parts.ovn)
+    const { caches } = parts
     return {
       watches: [
-        watch(Instance, ({ spec }) => [{ name: spec.metadata.zone }]),
-        watch(Node, ({ spec }) => [{ name: spec.zone }]),
+        watch(Router, ({ metadata: { namespace = '' }, spec, status }) =>
+          [...new Set([...spec.networkIds, ...(status?.networks ?? []).map(({ networkId }) => networkId)])].map(
+            (name) => ({ namespace, name }),
+          ),
+        ),
+        watch(Edge, ({ metadata: { namespace = '' }, spec: { networkId } }) => [{ namespace, name: networkId }]),
+        watch(Server, ({ metadata: { namespace = '' }, spec, status }) =>
+          [...new Set([...(spec.networks ?? []), ...(status?.interfaces ?? [])].map(({ networkId }) => networkId))].map(
+            (name) => ({ namespace, name }),
+          ),
+        ),
+        watch(Zone, ({ metadata: { name } }) =>
+          caches
+            .of(Network)
+            .list()
+            .filter(({ spec, status }) => spec.zone === name && status?.operation?.status === 'running')
+            .map(keyOf),
+        ),
       ],
-      observe({ metadata: { name }, spec }, now) {
-        const last = applied.get(name)
-        const nodes = caches
-          .of(Node)
-          .list()
-          .filter((node) => node.spec.zone === name)
-        return {
-          network: networkOf(name, spec, instances.by(ZONE_INDEX, name), nodes),
-          appliedDigest: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
-        }
-      },
-      effects: {
-        async converge({ network, digest, at }) {
-          await applyNetwork(northbound, network)
-          applied.set(network.zone, { digest, until: Date.parse(at) + LOOK_SECONDS * 1_000 })
-          return undefined
-        },
-      },
+      observe: (network) => observe(parts, bundles, network),
+      effects: networkEffects(parts, bundles),
     }
   },
 })
 
-/** Brings the network about; answers how many operations it took. */
-export async function applyNetwork(northbound: Ovsdb, network: PublicNetwork): Promise<number> {
-  return converge(
-    northbound,
-    network.zone,
-    rowsOf(withLinkLocals(network, await heldAddresses(northbound, network.zone))),
-  )
+/** What OVN shall have of the network now; undefined while nothing is claimed. */
+async function readNetworkFacts(
+  { db, caches }: { readonly db: Queries; readonly caches: Parts['caches'] },
+  network: NetworkObject,
+  accountId: string,
+  newest?: Pick<RouterSpec, 'staticRoutes'>,
+): Promise<NetworkFacts | undefined> {
+  const { namespace = '', name } = network.metadata
+  const id = { accountId, networkId: name }
+  const claim = await orUnavailable(findNetwork(db, id))
+  if (claim === undefined) return undefined
+  const router = await orUnavailable(findRouterOf(db, id))
+  const isStaying = router?.networks.some(({ networkId, isLeaving }) => networkId === name && !isLeaving) === true
+  const known = newest ?? caches.of(Router).get({ namespace, name: router?.routerId ?? '' })?.spec
+  const spec = known ?? { staticRoutes: [] }
+  const at: At | undefined = router !== undefined && isStaying ? { claim: router, spec } : undefined
+  const edge = await orUnavailable(findEdgeOf(db, id))
+  return networkFactsOf(network, claim, { at, gateway: edge?.gateway })
 }
 
-/** A guest that moves has an instance on two nodes. */
-export function networkOf(
-  zone: string,
-  { publicNetwork }: ZoneSpec,
-  instances: readonly InstanceObject[],
-  nodes: readonly KubeObject<NodeSpec, NodeStatus>[],
-): PublicNetwork {
-  const byName = Map.groupBy(
-    instances.filter(({ metadata }) => nodeOfNamespace(metadata.namespace ?? '') !== undefined),
-    ({ metadata }) => metadata.name,
-  )
-  const gateways = nodes.filter(({ status }) => status?.state === 'ready' || status?.state === 'cordoned')
-  const ofNetwork = gateways.filter(({ spec }) => spec.roles.includes('network'))
+/** Brings the network's rows to what they shall be now, for the router or the edge that changes them. */
+export async function applyNetwork(
+  parts: Parts,
+  key: { readonly namespace: string; readonly name: string },
+  router?: Pick<KubeObject<RouterSpec>, 'spec'>,
+): Promise<void> {
+  const network = parts.caches.of(Network).get(key)
+  const accountId = accountOfNamespace(key.namespace)
+  if (network?.metadata.uid === undefined || accountId === undefined) return
+  const facts = await readNetworkFacts(parts, network, accountId, router?.spec)
+  if (facts !== undefined)
+    await parts.ovn?.apply({ zone: facts.zone, owner: networkOwner(facts.id), rows: networkRows(facts) })
+}
+
+async function observe(parts: Parts, bundles: Bundles, network: NetworkObject): Promise<Observed> {
+  const { db, caches, store, ovn } = parts
+  const {
+    metadata: { namespace = '', name, uid = '' },
+    spec: { zone },
+    status,
+  } = network
+  const accountId = await findAccountOf(db, namespace)
+  const claim =
+    accountId === undefined ? undefined : await orUnavailable(findNetwork(db, { accountId, networkId: name }))
+  const facts = accountId === undefined ? undefined : await readNetworkFacts(parts, network, accountId)
+  const zoneObject = caches.of(Zone).get({ name: zone })
+  const requests = await newRequests(db, network)
+  const isWaiting = activeOperation(network) !== undefined && status?.appliedSequence !== undefined
   return {
-    zone,
-    ports: [...byName.values()].flatMap(portOf).sort((one, other) => (one.name < other.name ? -1 : 1)),
-    ...(publicNetwork === undefined ? {} : { outside: canonicalOutside(publicNetwork) }),
-    gatewayNodes: (ofNetwork.length > 0 ? ofNetwork : gateways).map(({ metadata }) => metadata.name).sort(),
+    accountId,
+    claim,
+    hasNetworks: zoneObject?.status?.hasPrivateNetworks === true,
+    region: zoneObject?.spec.region,
+    facts,
+    isApplied: facts !== undefined && bundles.digestOf(networkOwner(uid)) === digestOf(facts),
+    installed: isWaiting ? await ovn?.installed([]) : undefined,
+    serverCount: accountId === undefined ? 0 : await orUnavailable(countServersIn(db, { accountId, networkId: name })),
+    edits: editsOf(requests, 'network'),
+    editor:
+      detectEdit(network) === undefined
+        ? ''
+        : (requesterOf(requests, 'network.sync') ?? (await findEditor(store, Network, network, ''))),
   }
 }
 
-/** OVN compares texts: another form of the same address would be another row. */
-const canonicalOutside = ({ physicalNetwork, addresses, gateways }: Outside): Outside => ({
-  physicalNetwork,
-  addresses: [...new Set(addresses.map(canonicalCidr))],
-  gateways: [...new Set(gateways.map(canonicalAddress))],
+/** What is claimed for a network that has gone meanwhile would stay for ever. */
+const networkEffects = (parts: Parts, bundles: Bundles): EffectsOn<NetworkEffects, NetworkSpec, NetworkStatus> => ({
+  claim: withRefusalCondition(CLAIMED, async (demand, network) => {
+    await requireNewest(parts.store, Network, network)
+    await orUnavailable(parts.db.transaction().execute((tx) => claimNetwork(tx, demand, parts.random)))
+    return grantedCondition(CLAIMED)
+  }),
+  rename: withRefusalCondition(CLAIMED, async ({ name, ...id }, network) => {
+    await requireNewest(parts.store, Network, network)
+    await orUnavailable(parts.db.transaction().execute((tx) => renameNetwork(tx, id, name)))
+    return grantedCondition(CLAIMED)
+  }),
+  end: withRefusalCondition(ENDED, async (id) => {
+    await orUnavailable(parts.db.transaction().execute((tx) => endNetwork(tx, id)))
+    return grantedCondition(ENDED)
+  }),
+  async apply({ facts }) {
+    const sequence = await bundles.apply(networkOwner(facts.id), facts.zone, facts, networkRows(facts))
+    return { status: { appliedSequence: sequence } }
+  },
+  async release({ zone, id }, { metadata: { uid = '' } }) {
+    await bundles.clear(networkOwner(uid), zone)
+    if (id !== undefined) await orUnavailable(parts.db.transaction().execute((tx) => releaseNetwork(tx, id)))
+    return undefined
+  },
+  audit: auditEffect(parts),
 })
-
-/** Where the guest is comes first, where it goes to second. */
-function portOf(instances: readonly InstanceObject[]): readonly PublicPort[] {
-  const [first, ...others] = instances.toSorted(
-    (one, other) => Number(one.spec.receive !== undefined) - Number(other.spec.receive !== undefined),
-  )
-  const own = first?.spec.interfaces.find(({ kind }) => kind === 'public')
-  if (first === undefined || own === undefined) return []
-  return [
-    {
-      name: first.metadata.name,
-      macAddress: own.macAddress,
-      ipv6Prefixes: own.routedPrefixes ?? [],
-      ...(own.ipv4 === undefined ? {} : { ipv4: { ...own.ipv4, cidr: cidrOf(own.ipv4.address, own.ipv4.prefix) } }),
-      nodes: [first, ...others].map(nodeOf),
-    },
-  ]
-}
-
-const IPV4_BITS = 32n
-
-function cidrOf(address: string, prefix: number): string {
-  const hosts = IPV4_BITS - BigInt(prefix)
-  return formatNetwork({ family: 'ipv4', first: ((parseAddress(address)?.value ?? 0n) >> hosts) << hosts, prefix })
-}

@@ -1,32 +1,20 @@
 /** What the node's plan may decide: the effects of nodes by name, each with its input. They are carried out by
  *  `effects.ts`. */
-import type { OperationKind } from '../../domain/operations.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { PlatformOperation, ServerOperationEffects } from '../platform-operation.ts'
 import type { BlockedDeletion } from './observed.ts'
 
-/** What is done to a server of the node. */
-export interface ServerOperation {
-  readonly namespace: string
-  readonly serverId: string
-  readonly kind: OperationKind
-  /** `system:<component>`. */
-  readonly actor: string
-  readonly arguments: Readonly<Record<string, string>>
-  /** Fields of the server's spec that change with it. */
-  readonly spec?: Readonly<Record<string, unknown>>
-}
-
-export interface NodeEffects extends AuditEffects {
+export interface NodeEffects extends AuditEffects, ServerOperationEffects {
   /** The node becomes so in PostgreSQL, where placement reads. */
   readonly mirror: Omit<Candidate, 'used'>
   /** Placement forgets the node. */
   readonly forget: { readonly node: string }
   /** Makes what the API server says to the agent to be let in. */
   readonly grant: { readonly namespace: string }
-  /** Starts an operation on a server. */
-  readonly order: ServerOperation
+  /** Starts an operation on a storage. */
+  readonly orderStorage: PlatformOperation
   /** Reads the power of the host, or cuts it. */
   readonly power: { readonly ask: 'state' | 'off' }
   /** Takes the host's access to shared storage, or gives it back. */

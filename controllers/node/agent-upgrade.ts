@@ -1,6 +1,6 @@
-/** Another version of a node's agent. Who runs the agents replaces it (a DaemonSet's image, a package, the supervisor
- *  of an embedded cloud); the operation keeps new servers away meanwhile and is done when the new agent reports. Guests
- *  go on all the time. */
+/** Upgrades of a node's agent. Whatever runs the agents replaces it (a DaemonSet's image, a package, the supervisor of
+ *  an embedded cloud); the operation keeps new servers away meanwhile and is done when the new agent reports. Guests go
+ *  on all the time. */
 import { isCancelled } from '../../domain/operations.ts'
 import { isPastDeadline } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
@@ -8,7 +8,7 @@ import type { Decision } from './decision.ts'
 import { HEARTBEAT_AGE_SECONDS_MAXIMUM } from './state.ts'
 import type { OperationInput } from './observed.ts'
 
-/** Also one that failed or was cancelled is not begun again by itself. */
+/** An upgrade that failed or was cancelled is not started again automatically. */
 export function upgradeAgent(input: OperationInput): Decision {
   const decision = upgrade(input)
   const isLate = isPastDeadline(input.operation, input.now)
@@ -22,7 +22,7 @@ const clearDesiredVersion = { do: 'change', patch: { spec: { desiredAgentVersion
 const versionOf = ({ node, operation }: OperationInput): string =>
   operation.arguments?.['version'] ?? node.spec.desiredAgentVersion ?? ''
 
-/** Steps in order: cordoned, upgraded. What was cancelled is not wanted any more. */
+/** Steps in order: cordoned, upgraded. A cancelled upgrade is not continued. */
 function upgrade(input: OperationInput): Decision {
   const { node, observed, operation } = input
   const version = versionOf(input)

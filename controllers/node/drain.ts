@@ -6,7 +6,7 @@ import { findUnplaceable } from '../../domain/evacuation.ts'
 import { activeOperation, hasBegun, isPastDeadline } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
-import { startServerOperation } from './server-operation.ts'
+import { startServerOperation } from '../platform-operation.ts'
 import type { TenantServer, OperationInput } from './observed.ts'
 
 const DRAIN_MODES = ['live_only', 'live_then_cold'] as const
@@ -85,16 +85,18 @@ function decide(input: OperationInput): Decision {
     })
   if (observed.guests.length === 0 && observed.instanceCount === 0)
     return finish(input, { step: 'emptied', outcome: 'succeeded' }, true)
-  return { status, ...moveServers(input, request, leaving) }
+  const moving = moveServers(input, request, leaving)
+  return moving.outcome === undefined ? { status, ...moving } : finish(input, moving)
 }
 
 /** Servers may have left already, so the drain is no longer refused for lack of room. */
 const hasStartedMoves = ({ node, operation }: OperationInput): boolean =>
   hasBegun(node, operation) && node.status?.operation?.step === 'emptied'
 
-function moveServers(
+/** Begins the moves of those servers that can leave; fails when none can and none is on its way. */
+export function moveServers(
   input: OperationInput,
-  { mode, parallelMaximum }: DrainRequest,
+  { mode, parallelMaximum }: Pick<DrainRequest, 'mode' | 'parallelMaximum'>,
   leaving: readonly TenantServer[],
 ): Decision {
   const { node, operation } = input
@@ -102,17 +104,17 @@ function moveServers(
   const ready = leaving.filter((guest) => canStartMove(guest, operation.id))
   const stuck = leaving.filter((guest) => isIdle(guest) && !canStartMove(guest, operation.id))
   if (migrating === 0 && ready.length === 0 && stuck.length > 0 && stuck.length === leaving.length) {
-    return finish(input, {
+    return {
       step: 'emptied',
       outcome: 'failed',
       error: `These servers could not leave: ${joinNames(stuck.map(withReason))}.`,
-    })
+    }
   }
   const starting = ready.slice(0, Math.max(0, parallelMaximum - migrating))
   const starts = starting.map((guest) =>
     startServerOperation({
       namespace: guest.namespace,
-      serverId: guest.serverId,
+      id: guest.serverId,
       kind: isRunning(guest) ? 'server.migrate' : 'server.move',
       actor: ACTOR,
       arguments: {
@@ -128,8 +130,8 @@ function moveServers(
     waitFor: `${leaving.length} ${leaving.length === 1 ? 'server' : 'servers'} to leave ${node.metadata.name}`,
     waitSeconds: RECHECK_SECONDS,
     events: starting.map(({ serverId }) => ({
-      kind: 'server_asked',
-      message: `Server ${serverId} is asked to leave.`,
+      kind: 'server_move_requested',
+      message: `Server ${serverId} shall leave.`,
       data: { server_id: serverId },
     })),
   }
@@ -168,7 +170,7 @@ const finish = ({ node, observed }: OperationInput, decision: Decision, isEmpty 
   },
 })
 
-const joinNames = (names: readonly string[]): string =>
+export const joinNames = (names: readonly string[]): string =>
   names.length <= NAMED_MAXIMUM
     ? names.join(', ')
     : `${names.slice(0, NAMED_MAXIMUM).join(', ')} and ${names.length - NAMED_MAXIMUM} more`

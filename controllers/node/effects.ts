@@ -19,8 +19,8 @@ import {
 } from '../fencing/effects.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
+import { serverOperationEffect, storageOperationEffect } from '../platform-operation.ts'
 import type { NodeEffects } from './actions.ts'
-import { serverOperationEffect } from './server-operation.ts'
 
 /** How the management controllers of hosts and their shared storage are reached; over the network, as their Secrets let
  *  in, when absent. */
@@ -39,6 +39,7 @@ export const nodeEffects = (parts: Parts & FencingAccess): EffectsOn<NodeEffects
   grant: grantEffect(parts),
   audit: staffAuditEffect(parts, 'node'),
   order: serverOperationEffect(parts),
+  orderStorage: storageOperationEffect(parts),
   power: powerEffect(parts.openPowerControl ?? powerControlWith(parts), parts.clock),
   storage: storageEffect(parts.openStorageAccess ?? storageAccessWith(parts), parts),
   vacate: vacateEffect(parts),

@@ -1,10 +1,10 @@
 /** The node controller: what wakes it, and what it registers. It reads by `observe.ts`, decides by `plan.ts` and acts
  *  by `effects.ts`. */
-import { Lease, Namespace } from '../../kit/kube/object.ts'
+import { Lease, Namespace, Secret } from '../../kit/kube/object.ts'
 import { type Watch, watch } from '../../kit/reconcile/reconciler.ts'
 import { Plan } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import { Instance, nodeOf, nodeOfNamespace, NodeReport, Observation, Volume } from '../../resources/instance/index.ts'
-import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
@@ -23,8 +23,12 @@ export const nodeController = controller<NodeEffects>()({
   name: 'node',
   resource: Node,
   sharding: 'by-zone',
-  finalizer: NODE_FINALIZER,
+  finalizer: finalizerOf(Node),
   plan,
+  reads: [NodeReport, Lease, Plan],
+  writes: [Namespace, Secret, Observation],
+  // Servers and storages get operations; what a lost node held is taken from its agent.
+  patches: [Server, Storage, Instance, Volume],
   open(parts: Parts & FencingAccess) {
     const listen = heartbeats(parts.clock)
     return {
@@ -53,6 +57,6 @@ function watches({ caches }: Parts): readonly Watch[] {
     watch(Instance, (instance) => whenServersMatter(nodeOf(instance))),
     watch(Volume, (volume) => whenServersMatter(nodeOf(volume))),
     watch(Observation, ({ metadata }) => [{ name: metadata.name }]),
-    ...[watch(Plan, () => []), watch(Storage, () => [])],
+    ...[watch(Plan, () => []), watch(Storage, ({ status }) => whenServersMatter(status?.nodeName))],
   ]
 }

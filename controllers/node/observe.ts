@@ -1,6 +1,7 @@
-/** What the node controller reads of the world before it decides. */
-import { findCandidate, listCandidates, listTenants } from '../../db/placement/index.ts'
+/** What the node controller reads before it decides. */
+import { findCandidate, findDedication, listCandidates, listTenants } from '../../db/placement/index.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
+import { listStoragesOn } from '../../db/storage/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
 import { evacueeKey } from '../../domain/evacuation.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
@@ -28,7 +29,14 @@ import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, isDeleting } from '../server/index.ts'
 import { detectEdit } from './direct-edit.ts'
-import { type Heartbeat, needsServers, type NodeObject, type Observed, type TenantServer } from './observed.ts'
+import {
+  type Heartbeat,
+  needsServers,
+  type NodeObject,
+  type Observed,
+  type TenantServer,
+  type TenantStorage,
+} from './observed.ts'
 import { OBSERVERS_MAXIMUM } from './unreachable.ts'
 
 export type Listen = (node: string, lease: KubeObject<LeaseSpec> | undefined) => Heartbeat | undefined
@@ -58,6 +66,7 @@ export async function observe(parts: Parts, listen: Listen, node: NodeObject): P
     report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
     heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
     mirror: await orUnavailable(findCandidate(db, name)),
+    dedication: await orUnavailable(findDedication(db, name)),
     blockedDeletions:
       node.status?.fence === undefined
         ? []
@@ -69,6 +78,8 @@ export async function observe(parts: Parts, listen: Listen, node: NodeObject): P
       .filter((observation) => observation.metadata.name === name),
     editor: await editorOf(parts, node),
     guests: isBusy ? await readGuests(parts, name) : [],
+    storages: isBusy ? await readStorages(parts, name) : [],
+    volumeCount: caches.of(Volume).inNamespace(namespace).length,
     instanceCount: caches.of(Instance).inNamespace(namespace).length,
     zoneNodes: isBusy ? await orUnavailable(listCandidates(db, node.spec.zone)) : [],
   }
@@ -76,7 +87,7 @@ export async function observe(parts: Parts, listen: Listen, node: NodeObject): P
 
 const isStateUnreachable = ({ status }: NodeObject): boolean => status?.state === 'unreachable'
 
-/** Nodes of the same zone that are heard, always the same ones while they are. */
+/** Reachable nodes of the same zone; the same ones as long as they are reachable. */
 const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonly string[] =>
   caches
     .of(Node)
@@ -89,9 +100,10 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
     .sort()
     .slice(0, OBSERVERS_MAXIMUM)
 
-/** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it, or
- *  for the Volume of a node that does so instead. Guests that only lost their shared storage may go on elsewhere; but
- *  they may answer at their addresses and write to disks of the host, which nobody else is given. */
+/** Data on shared storage is removed with the Volume that is not retained: that one waits for an agent that can remove
+ *  it, or for the Volume of another node that removes it instead. Guests that only lost their shared storage may be
+ *  started elsewhere; but they may still use their addresses and write to disks of the host, so neither is given to
+ *  anybody else. */
 const blockedDeletionsOn = (
   { caches }: Parts,
   namespace: string,
@@ -176,6 +188,13 @@ async function readGuests({ caches, db }: Parts, node: string): Promise<readonly
   })
 }
 
-/** A disk that was never finished has nothing to go on with elsewhere. */
+async function readStorages({ caches, db }: Parts, node: string): Promise<readonly TenantStorage[]> {
+  return (await orUnavailable(listStoragesOn(db, node))).map(({ accountId, ...claim }) => {
+    const namespace = accountNamespace(accountId)
+    return { namespace, ...claim, storage: caches.of(Storage).get({ namespace, name: claim.storageId }) }
+  })
+}
+
+/** A disk that was never finished has no data to continue with elsewhere. */
 const isOnPool = (storage: KubeObject<StorageSpec, StorageStatus> | undefined): boolean =>
   storage?.status?.pool !== undefined && storage.status.state === 'online'

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../resources/instance/index.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 import type { During } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 
@@ -18,6 +19,8 @@ export interface Observed {
   readonly heartbeat: Heartbeat | undefined
   /** The node as PostgreSQL has it; undefined when it has not. */
   readonly mirror: Candidate | undefined
+  /** The account that it was given to, until its object says so and PostgreSQL has heard of that. */
+  readonly dedication?: string | undefined
   /** Nodes that can be asked whether they hear this one; read only while it is silent. */
   readonly observers: readonly string[]
   /** What they were asked, and what they said. */
@@ -30,6 +33,11 @@ export interface Observed {
   readonly guests: readonly TenantServer[]
   /** How many guests its agent is told of, also those that have no room on it any more. */
   readonly instanceCount: number
+  /** The storages without a server whose data lie on the node, or are on their way there; read only while the node is
+   *  at work. */
+  readonly storages: readonly TenantStorage[]
+  /** Disks that its agent is told of. */
+  readonly volumeCount: number
   /** The nodes of the zone as placement sees them; read only while the node is at work. */
   readonly zoneNodes: readonly Candidate[]
 }
@@ -62,6 +70,17 @@ export interface TenantServer {
   readonly isArriving: boolean
   /** Its disk is on storage that other nodes reach too. */
   readonly isOnPool: boolean
+}
+
+/** A storage that no server has. */
+export interface TenantStorage {
+  readonly namespace: string
+  readonly storageId: string
+  readonly sizeGibibytes: number
+  /** Undefined while it is only claimed, or gone. */
+  readonly storage: KubeObject<StorageSpec, StorageStatus> | undefined
+  /** Held for it, while its data lie on another node. */
+  readonly isArriving: boolean
 }
 
 /** What every rule looks at. */

@@ -10,6 +10,7 @@ import { cordon, uncordon } from './cordon.ts'
 import type { Decision } from './decision.ts'
 import { detectEdit } from './direct-edit.ts'
 import { drain } from './drain.ts'
+import { drainStorage } from './drain-storage.ts'
 import { fence } from './fence.ts'
 import type { NodeObject, Observed, ReconcileInput } from './observed.ts'
 import { provision } from './provision.ts'
@@ -25,6 +26,7 @@ export const plan = planOperations<NodeObject, Observed, ReconcileInput, Decisio
     'node.provision': provision,
     'node.drain': drain,
     'node.maintenance': drain,
+    'storage.drain_host': drainStorage,
     'node.agent_upgrade': upgradeAgent,
     'node.fence': fence,
   },

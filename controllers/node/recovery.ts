@@ -8,7 +8,7 @@ import { activeOperation } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
 import { restoreStorageAccess } from './fence.ts'
 import { hasReturned, mayRejoin } from './state.ts'
-import { startServerOperation } from './server-operation.ts'
+import { startServerOperation } from '../platform-operation.ts'
 import type { TenantServer, NodeObject, ReconcileInput } from './observed.ts'
 import { FENCING_ACTOR, removeObservation } from './unreachable.ts'
 
@@ -67,7 +67,7 @@ const releaseDeleted = (
 const recover = ({ namespace, serverId }: TenantServer, lostNode: string, fenceOperationId: string): NodeAction =>
   startServerOperation({
     namespace,
-    serverId,
+    id: serverId,
     kind: 'server.recover',
     actor: FENCING_ACTOR,
     arguments: { lost_node_id: lostNode, fence_operation_id: fenceOperationId },

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { NodeAction } from './actions.ts'
+import { BACKUPS_FEATURE } from '../../resources/backup-job/index.ts'
 import type { NodeFence, NodeStatus } from '../../resources/node/index.ts'
 import { present } from '../operation/decision.ts'
 import { activeOperation } from '../operation/stanza.ts'
@@ -92,6 +93,8 @@ function reachableState(node: NodeObject): NodeStateReport {
   const kind = activeOperation(node)?.kind
   if (kind === 'node.drain' || kind === 'node.maintenance')
     return { state: 'draining', reason: 'Draining', detail: 'Its servers are being moved away.' }
+  if (kind === 'storage.drain_host')
+    return { state: 'draining', reason: 'Draining', detail: 'Its storages are being moved away.' }
   if (spec.isInMaintenance === true && status?.isInMaintenance === true)
     return { state: 'maintenance', reason: 'Empty', detail: 'Empty, and takes no servers until it is uncordoned.' }
   if (kind === 'node.agent_upgrade')
@@ -117,6 +120,7 @@ export function reportedStatus(
           storageGibibytes: report.storageGibibytes,
           agentVersion: report.agentVersion,
           hypervisor: report.hypervisor,
+          pools: report.pools,
           bootId: report.bootId,
           endpoint: report.endpoint,
         }),
@@ -125,12 +129,15 @@ export function reportedStatus(
 }
 
 /** The mirror is made when the agent is first heard, so that a node takes servers as soon as placement knows it, and
- *  follows from then on; a node that is not for servers any more keeps those it has. */
+ *  follows from then on; a node that is not for servers any more keeps those it has. One that was given to an account
+ *  says so in its object first. */
 export function mirrorActions(
   node: NodeObject,
-  { report, heartbeat, mirror }: Observed,
+  { report, heartbeat, mirror, dedication }: Observed,
   isReady: boolean,
 ): readonly NodeAction[] {
+  if (dedication !== undefined && node.spec.dedicatedAccountId !== dedication)
+    return [{ do: 'change', patch: { spec: { dedicatedAccountId: dedication } } }]
   if (mirror === undefined && (report === undefined || heartbeat === undefined || !isCompute(node))) return []
   const { spec, metadata } = node
   const total =
@@ -142,6 +149,7 @@ export function mirrorActions(
           reservedMemoryMebibytes: spec.reservedMemoryMebibytes,
         })
   if (total === undefined) return []
+  const hasBackups = report === undefined ? mirror?.hasBackups === true : report.features.includes(BACKUPS_FEATURE)
   const wanted = {
     node: metadata.name,
     zone: spec.zone,
@@ -149,10 +157,13 @@ export function mirrorActions(
     cpuPool: spec.cpuPool ?? null,
     dedicatedAccountId: spec.dedicatedAccountId ?? null,
     isSchedulable: isReady && isCompute(node),
+    ...(hasBackups ? { hasBackups } : {}),
     total,
   }
   const { used: _used, ...current } = mirror ?? { used: undefined }
-  return isDeepStrictEqual(current, wanted) ? [] : [{ do: 'effect', name: 'mirror', input: wanted }]
+  return isDeepStrictEqual(current, wanted) && dedication === undefined
+    ? []
+    : [{ do: 'effect', name: 'mirror', input: wanted }]
 }
 
 /** When the node must be looked at again to hear its heartbeat, or that there is none. */

@@ -89,10 +89,10 @@ function isUnreachableForAll({ observed, now }: ReconcileInput): boolean {
   )
 }
 
-const isAnswered = ({ spec, status }: ObservationObject): boolean => status?.askedAt === spec.askedAt
+const isAnswered = ({ spec, status }: ObservationObject): boolean => status?.requestedAt === spec.requestedAt
 const isRecent = (observation: ObservationObject, now: Date): boolean =>
   isAnswered(observation) &&
-  now.getTime() - Date.parse(observation.spec.askedAt) < 2 * OBSERVATION_INTERVAL_SECONDS * 1_000
+  now.getTime() - Date.parse(observation.spec.requestedAt) < 2 * OBSERVATION_INTERVAL_SECONDS * 1_000
 
 function requestObservations({ node, observed, now }: ReconcileInput): readonly NodeAction[] {
   const endpoint = node.status?.endpoint
@@ -106,13 +106,19 @@ function requestObservations({ node, observed, now }: ReconcileInput): readonly 
     ...observed.observers.flatMap((observer): readonly NodeAction[] => {
       const namespace = nodeNamespace(observer)
       const known = observed.observations.find(({ metadata }) => metadata.namespace === namespace)
-      if (known !== undefined && now.getTime() - Date.parse(known.spec.askedAt) < OBSERVATION_INTERVAL_SECONDS * 1_000)
+      if (
+        known !== undefined &&
+        now.getTime() - Date.parse(known.spec.requestedAt) < OBSERVATION_INTERVAL_SECONDS * 1_000
+      )
         return []
       return [
         {
           do: 'ensure',
           type: Observation,
-          draft: { metadata: { namespace, name: node.metadata.name }, spec: { endpoint, askedAt: now.toISOString() } },
+          draft: {
+            metadata: { namespace, name: node.metadata.name },
+            spec: { endpoint, requestedAt: now.toISOString() },
+          },
         },
       ]
     }),

@@ -15,6 +15,8 @@ export interface OperationDecision<A = Action> {
   /** For people; with `failed`. */
   readonly error?: string
   readonly events?: readonly OperationEvent[]
+  /** RFC 3339: when the operation began, where that was before this decision. */
+  readonly startedAt?: string
   /** What is waited for, as words that complete "waiting for". */
   readonly waitFor?: string
   readonly waitSeconds?: number
@@ -47,7 +49,7 @@ export const truncated = (text: string): string =>
 /** What the decision says of the operation under way; nothing when there is none. */
 export function operationActions(
   root: Operable,
-  { step = 'done', outcome, error, events }: OperationDecision<unknown>,
+  { step = 'done', outcome, error, events, startedAt }: OperationDecision<unknown>,
 ): readonly PlainAction[] {
   const operation = activeOperation(root)
   if (operation === undefined) return []
@@ -59,6 +61,7 @@ export function operationActions(
       ...(outcome === undefined ? {} : { outcome }),
       ...(error === undefined ? {} : { error: truncated(error) }),
       ...(events === undefined ? {} : { events }),
+      ...(startedAt === undefined ? {} : { startedAt }),
     },
   ]
 }

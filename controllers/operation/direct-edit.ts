@@ -4,9 +4,11 @@ import type { OperationKind } from '../../domain/operations.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import { keyOf, type KubeObject, type ObjectMeta, type ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
 import { type AuditAction, auditAction } from '../audit.ts'
 import type { PlainAction } from '../effects.ts'
-import { derivedId, derivedStanza } from './stanza.ts'
+import { derivedId } from '../../domain/uuid.ts'
+import { derivedStanza, hasNoRequest } from './stanza.ts'
 
 /** The platform itself, when one of its rules starts an operation. */
 export const SYSTEM_ACTOR = 'system:controllers'
@@ -53,8 +55,14 @@ export const auditRequests = (
     }),
   )
 
+const USER = 'user:'
+
+/** Whether a person began the operation with an edit, and no request did. */
+export const isEditOfPerson = (operation: OperationStanza): boolean =>
+  hasNoRequest(operation) && operation.actor.startsWith(USER)
+
 /** The actor of what a user of Kubernetes began. */
-export const userActor = (username: string): string => `user:${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
+export const userActor = (username: string): string => `${USER}${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
 
 /** Who requested the operation, as admission recorded it; undefined when it did not. */
 export function requesterOf(requests: readonly KubernetesRequest[], kind: OperationKind): string | undefined {
@@ -72,7 +80,7 @@ export function lastWriterOf(metadata: ObjectMeta, field: string): string {
     (entry) => entry.subresource === undefined && (field === '' || owns(entry.fieldsV1, field)),
   )
   const latest = writers.toSorted((a, b) => ((a.time ?? '') < (b.time ?? '') ? -1 : 1)).at(-1)
-  return field === '' || latest?.manager === undefined ? 'user:kubernetes' : `user:${latest.manager}`
+  return field === '' || latest?.manager === undefined ? `${USER}kubernetes` : `${USER}${latest.manager}`
 }
 
 const owns = (fields: unknown, field: string): boolean => {

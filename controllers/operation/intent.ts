@@ -6,6 +6,7 @@ import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Operation, type Operable } from '../../resources/operation/index.ts'
 import type { IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
+import type { Parts } from '../parts.ts'
 
 /** For kinds in the namespace of an account. A write that happened shows on its object, or in the operation that it
  *  began: the object may have gone since, and another operation may have followed. */
@@ -19,9 +20,13 @@ export const wasOperationApplied =
       object?.status?.operation?.id,
       object?.metadata.annotations?.[LAST_CHANGE_ANNOTATION],
     ]
-    return (
-      changes.includes(operationId) ||
-      (await store.get(Operation, { namespace, name: operationId })) !== undefined ||
-      (await orUnavailable(findOperation(db, accountId, operationId))) !== undefined
-    )
+    return changes.includes(operationId) || (await wasBegun({ db, store }, { accountId, operationId }))
   }
+
+/** Also when its target is gone by now. */
+export const wasBegun = async (
+  { db, store }: Pick<Parts, 'db' | 'store'>,
+  { accountId, operationId }: { readonly accountId: string; readonly operationId: string },
+): Promise<boolean> =>
+  (await store.get(Operation, { namespace: accountNamespace(accountId), name: operationId })) !== undefined ||
+  (await orUnavailable(findOperation(db, accountId, operationId))) !== undefined

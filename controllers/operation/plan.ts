@@ -4,7 +4,7 @@
 import { type OperationKind, stepsOf } from '../../domain/operations.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { type AuditAction, auditAction } from '../audit.ts'
+import { type AuditAction, auditAction, auditedAs } from '../audit.ts'
 import type { PlainAction } from '../effects.ts'
 import type { OperationDecision } from './decision.ts'
 import { type DirectEdit, startFor } from './direct-edit.ts'
@@ -39,8 +39,9 @@ export interface OperatedNoun<Root, Observed, Input, Decision, Action> {
   insteadOfFlow?(input: During<Input>): Decision | undefined
   /** The operation has passed its deadline with this decision, which is not its end. It fails when this is absent. */
   overdue?(input: During<Input>, decision: Decision, error: string): Decision
-  /** The action that the audit log names when the operation begins; undefined when whoever requested it has written the
-   *  entry. Operations without a request are audited by their kind when this is absent. */
+  /** The action that the audit log names when the operation begins; undefined for one that is not audited here. When
+   *  this is absent those without a request are audited by their kind, and whoever requested another has written the
+   *  entry. */
   readonly auditedAs?: (operation: OperationStanza) => string | undefined
   toActions(input: Input, decision: Decision): readonly Action[]
 }
@@ -124,12 +125,13 @@ const cancelUnbegun = <Input, Decision extends OperationDecision<A>, A>(
 
 /** Writes the audit entry of an operation, once, before it begins. */
 function auditStart(
-  { auditedAs }: Pick<OperatedNoun<never, never, never, never, never>, 'auditedAs'>,
+  noun: Pick<OperatedNoun<never, never, never, never, never>, 'auditedAs'>,
   root: Operable,
   operation: OperationStanza,
 ): readonly AuditAction[] {
   if (hasBegun(root, operation)) return []
   const { actor, requestId, kind } = operation
-  const action = auditedAs === undefined ? (hasNoRequest(operation) ? kind : undefined) : auditedAs(operation)
+  const ofKind = hasNoRequest(operation) ? auditedAs(kind) : undefined
+  const action = noun.auditedAs === undefined ? ofKind : noun.auditedAs(operation)
   return action === undefined ? [] : [auditAction({ action, actor, requestId })]
 }

@@ -22,7 +22,7 @@ export const pendingProgress = (stanza: OperationStanza): OperationProgress => (
 export function advance(before: OperationProgress, action: OperationAction, now: Date): OperationProgress {
   if (isFinal(before.status)) return before
   const at = now.toISOString()
-  const begun = { ...before, startedAt: before.startedAt ?? at }
+  const begun = { ...before, startedAt: before.startedAt ?? action.startedAt ?? at }
   const index = stepsOf(before.kind).indexOf(action.step)
   const moved = index > before.stepIndex ? { ...begun, step: action.step, stepIndex: index } : begun
   if (action.outcome === undefined) return { ...moved, status: 'running' }
@@ -45,7 +45,7 @@ export function advance(before: OperationProgress, action: OperationAction, now:
 /** The events of the record after the progress: what is there already is not added again; the newest stay. `target`
  *  goes with the first. */
 export function eventsAfter(
-  record: Pick<OperationState, 'status' | 'step' | 'events'> | undefined,
+  record: Pick<OperationState, 'status' | 'step' | 'stepIndex' | 'events'> | undefined,
   progress: OperationProgress,
   added: OperationAction['events'],
   now: Date,
@@ -56,16 +56,15 @@ export function eventsAfter(
   const news = [
     ...(hasBegun
       ? []
-      : [{ kind: 'started', message: 'The operation began.', ...(target === undefined ? {} : { data: target }) }]),
-    ...(hasBegun && record.step === progress.step
-      ? []
       : [
           {
-            kind: 'step',
-            message: `Step ${progress.step}.`,
-            data: { step: progress.step, step_index: progress.stepIndex },
+            ...(progress.startedAt === undefined ? {} : { at: progress.startedAt }),
+            kind: 'started',
+            message: 'The operation began.',
+            ...(target === undefined ? {} : { data: target }),
           },
         ]),
+    ...(hasBegun && record.step === progress.step ? [] : stepEvents(hasBegun ? record : undefined, progress)),
     ...(added ?? []),
     ...(isFinal(progress.status) ? [{ kind: progress.status, message: endOf(progress) }] : []),
   ].filter(
@@ -73,6 +72,22 @@ export function eventsAfter(
       event.kind === 'step' || !known.some((before) => before.kind === event.kind && before.message === event.message),
   )
   return [...known, ...news.map((event) => ({ at: now.toISOString(), ...event }))].slice(-OPERATION_EVENTS_MAXIMUM)
+}
+
+/** One for the step that the operation is at now, and for each that it has passed since the record was written. */
+function stepEvents(
+  record: Pick<OperationState, 'stepIndex'> | undefined,
+  { kind, step, stepIndex }: OperationProgress,
+) {
+  const steps = stepsOf(kind)
+  const known = steps.indexOf(step)
+  const index = known === -1 ? stepIndex : known
+  const passed = steps.slice(record === undefined ? 0 : record.stepIndex + 1, index)
+  return [...passed, step].map((name, offset) => ({
+    kind: 'step',
+    message: `Step ${name}.`,
+    data: { step: name, step_index: index - passed.length + offset },
+  }))
 }
 
 /** Oldest first; none before there is a record. */

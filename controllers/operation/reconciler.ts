@@ -2,11 +2,19 @@
  *  records that are old. Running operations are written by the reconciler of their target. */
 import { type FinishedOperation, isFinal } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
+import type { EventDraft } from '../../kit/reconcile/events.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Operation, type OperationSpec, type OperationState, type Operable } from '../../resources/operation/index.ts'
+import {
+  type Operable,
+  Operation,
+  operationNamespace,
+  type OperationSpec,
+  type OperationState,
+} from '../../resources/operation/index.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import { auditedAs, auditEffect } from '../audit.ts'
 import { controller, type Registration } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { ActionWith, EffectOn } from '../effects.ts'
@@ -49,6 +57,8 @@ export const operationController = (targets: OperationTargets): Registration<Par
     resource: Operation,
     sharding: 'common',
     plan,
+    reads: targets,
+    writes: [Operation],
     open: (parts: Parts) => ({
       watches: targets.map((type) => watch(type, operationsOf)),
       observe: (operation: OperationObject, now: Date) => observe(parts, targets, operation, now),
@@ -110,7 +120,11 @@ async function targetOf(
   targets: OperationTargets,
   { metadata: { namespace = '', name }, spec }: OperationObject,
 ): Promise<Observed['target']> {
-  const type = targets.find(({ kind }) => targetTypeOf(kind) === spec.target.type)
+  // Templates of operators and those of accounts are targets of one name: only the former are in no namespace.
+  const isOfCluster = namespace === operationNamespace(spec.target)
+  const type = targets.find(
+    ({ kind, scope }) => targetTypeOf(kind) === spec.target.type && (scope === 'Cluster') === isOfCluster,
+  )
   if (type === undefined) return 'gone'
   const key = type.scope === 'Cluster' ? { name: spec.target.id } : { namespace, name: spec.target.id }
   const stand = standOf(caches.of(type).get(key), name)
@@ -124,17 +138,34 @@ function standOf(target: KubeObject<Operable['spec'], Operable['status']> | unde
   return target?.spec.operation?.id === id ? 'busy' : 'gone'
 }
 
-/** Its target went, or was given another operation, before this one could begin: cancelled. */
-const abandonEffect =
-  ({ db, clock }: Parts): OperationEffect =>
-  async (_input, operation) => {
+/** Its target went, or was given another operation, before this one could begin: cancelled. What no request wrote has
+ *  its audit entry all the same: its target would have written it with the beginning. */
+function abandonEffect({ db, clock, random }: Parts): OperationEffect {
+  const audit = auditEffect({ db, clock, random })
+  return async (_input, operation) => {
     const now = clock.now()
+    const { metadata, spec } = operation
+    if (spec.requestId === metadata.name)
+      await audit(
+        { action: auditedAs(spec.kind), actor: spec.actor, requestId: spec.requestId },
+        { ...operation, metadata: { ...metadata, name: spec.target.id } },
+      )
     const before = progressOf(operation)
     const progress = advance(before, { do: 'operation', id: before.id, step: before.step, outcome: 'cancelled' }, now)
     const ended = finished(operation, progress, eventsAfter(operation.status, progress, [], now), now)
     await orUnavailable(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
-    return { status: { ...endedState(ended) } }
+    return { status: { ...endedState(ended) }, events: [abandonedEvent(ended)] }
   }
+}
+
+/** Its target, of which people would look for events, may be gone: they are on the Operation. */
+const abandonedEvent = ({ id, kind, target }: FinishedOperation): EventDraft => ({
+  type: 'Warning',
+  reason: 'OperationCancelled',
+  action: kind,
+  note: `${kind} was cancelled before it began: ${target.type} ${target.id} is gone, or has another operation.`,
+  id,
+})
 
 /** Puts an ended operation into history that is not there. */
 const keepEffect =

@@ -116,10 +116,14 @@ const isTerminating = (error: unknown): boolean =>
   (error.causes.some(({ reason }) => reason === 'NamespaceTerminating') ||
     error.message.includes('is being terminated'))
 
+/** Kinds whose targets operations call by another word: custom images are templates of an account. */
+const OTHER_TARGETS: Readonly<Record<string, OperationSpec['target']['type']>> = { CustomImage: 'template' }
+
 /** What operations call a kind: `PublicPool` is `public_pool`. */
 export const targetTypeOf = (kind: string): OperationSpec['target']['type'] =>
-  // kinds with operations are named as their targets
-  kind.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase() as OperationSpec['target']['type']
+  OTHER_TARGETS[kind] ??
+  // the other kinds with operations are named as their targets
+  (kind.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase() as OperationSpec['target']['type'])
 
 const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['target'] => ({
   type: targetTypeOf(kind),

@@ -1,7 +1,7 @@
 /** The stanza of an operation on whatever carries one: which is under way, and how the platform starts one by itself.
  *  Pure. */
-import { createHash } from 'node:crypto'
 import { deadlineOf, isFinal, type OperationKind } from '../../domain/operations.ts'
+import { derivedId } from '../../domain/uuid.ts'
 import type { Operable } from '../../resources/operation/index.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
 
@@ -51,11 +51,3 @@ export function derivedStanza(kind: OperationKind, { seed, actor, now, gibibytes
 
 /** An operation that no request started carries its own id as request id. */
 export const hasNoRequest = (operation: OperationStanza): boolean => operation.requestId === operation.id
-
-/** A version 8 UUID (RFC 9562) made from a text. */
-export function derivedId(text: string): string {
-  const hex = createHash('sha256').update(text).digest('hex')
-  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
-  const groups = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `${variant}${hex.slice(17, 20)}`]
-  return [...groups, hex.slice(20, 32)].join('-')
-}

@@ -2,14 +2,14 @@
 import { Unavailable } from '../../domain/problem.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool } from '../../db/public-pool/index.ts'
-import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectOn } from '../effects.ts'
 import { findEditor } from '../operation/direct-edit.ts'
-import { derivedId } from '../operation/stanza.ts'
+import { derivedId } from '../../domain/uuid.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
@@ -21,8 +21,11 @@ export const publicPoolController = controller<PublicPoolEffects>()({
   name: 'publicpool',
   resource: PublicPool,
   sharding: 'by-zone',
-  finalizer: PUBLIC_POOL_FINALIZER,
+  finalizer: finalizerOf(PublicPool),
   plan,
+  reads: [],
+  // A pool whose operation is its deletion is deleted here.
+  writes: [PublicPool],
   open: (parts: Parts) => ({
     watches: [],
     observe: (pool) => observe(parts, pool),

@@ -112,10 +112,10 @@ const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
 function remove({ pool, observed: { mirror, allocated } }: ReconcileInput): Decision {
   const { name, deletionTimestamp } = pool.metadata
   if (deletionTimestamp === undefined)
-    return { step: 'told', actions: [{ do: 'remove', type: PublicPool, key: { name } }] }
+    return { step: 'announced', actions: [{ do: 'remove', type: PublicPool, key: { name } }] }
   if (allocated === 0)
     return {
-      step: 'told',
+      step: 'announced',
       outcome: 'succeeded',
       actions: [{ do: 'effect', name: 'forget', input: { id: name } }],
       status: statusOf('retired', 'Retired', ''),
@@ -123,7 +123,7 @@ function remove({ pool, observed: { mirror, allocated } }: ReconcileInput): Deci
     }
   const detail = `${allocated} of its addresses are in use; it goes when they are not.`
   return {
-    step: 'told',
+    step: 'announced',
     actions:
       mirror?.state === 'active' ? [{ do: 'effect', name: 'mirror', input: { ...mirror, state: 'draining' } }] : [],
     status: statusOf('draining', 'InUse', detail),
@@ -147,7 +147,7 @@ function synchronize({ pool, observed, operation }: During<ReconcileInput>): Dec
     }
   const isDrained = spec.state === 'draining' && status?.state !== 'draining' && spec.use === 'server_ipv6_prefix'
   return {
-    step: 'told',
+    step: 'announced',
     outcome: 'succeeded',
     actions: isDrained
       ? [{ do: 'effect', name: 'notify', input: { id: metadata.name, operationId: operation.id } }]

@@ -2,7 +2,6 @@
  *  group goes when it has no servers. Placing itself is part of a server's claims. */
 import { unmetMembers } from '../../domain/placement.ts'
 import { listKubernetesRequests, type KubernetesRequest } from '../../db/request/index.ts'
-import { accountExists } from '../../db/server/index.ts'
 import {
   addServerGroup,
   findServerGroup,
@@ -14,9 +13,10 @@ import {
 } from '../../db/server-group/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
-import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION, SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import { Server } from '../../resources/server/index.ts'
 import {
   ServerGroup,
@@ -24,6 +24,7 @@ import {
   type ServerGroupStatus,
   shownUnmet,
 } from '../../resources/server-group/index.ts'
+import { findAccountOf } from '../account.ts'
 import { type AuditEffects, auditEffect } from '../audit.ts'
 import { controller, type IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
@@ -62,8 +63,7 @@ type ServerGroupAction = ActionWith<ServerGroupEffects>
 
 async function observe({ caches, db }: Parts, { metadata, spec, status }: GroupObject): Promise<Observed> {
   const { namespace = '', name: groupId, uid = '', generation = 0 } = metadata
-  const account = accountOfNamespace(namespace)
-  const accountId = account !== undefined && (await orUnavailable(accountExists(db, account))) ? account : undefined
+  const accountId = await findAccountOf(db, namespace)
   const after = status?.observedGeneration ?? 0
   return {
     accountId,
@@ -164,9 +164,11 @@ export const serverGroupController = controller<ServerGroupEffects>()({
   name: 'server-group',
   resource: ServerGroup,
   sharding: 'common',
-  finalizer: SERVER_GROUP_FINALIZER,
+  finalizer: finalizerOf(ServerGroup),
   intent: serverGroupIntents,
   plan,
+  reads: [Server, Zone],
+  writes: [],
   open: (parts: Parts) => ({
     watches: [
       watch(Server, ({ metadata: { namespace = '' }, spec }) =>

@@ -8,9 +8,12 @@ import type {
   ServerId,
   TargetRequest,
 } from '../../db/server/index.ts'
+import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import type { Key } from '../../kit/kube/object.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith, JoinedInputs } from '../effects.ts'
+import type { FirewallFacts } from '../ovn/firewall.ts'
+import type { InterfaceFacts } from '../ovn/interface.ts'
 
 /** A migration, by the operation that began it. */
 export interface MigrationRef extends ServerId {
@@ -47,6 +50,25 @@ export type SizeDemand = Omit<Parameters<typeof beginSizeChange>[1], 'excludedNo
   readonly pool?: string
 }
 
+/** Everything that the rows of a server in the zone's network follow from. */
+export interface NetworkPorts {
+  readonly zone: string
+  readonly uid: string
+  /** Where the server is, and where it is on its way to. */
+  readonly nodes: readonly string[]
+  readonly interfaces: readonly InterfaceFacts[]
+  readonly firewall: FirewallFacts & { readonly generation: number }
+  /** Its hosts only simulate guests, and have no network that could follow. */
+  readonly isSimulated: boolean
+}
+
+/** Networks that a server is put into and taken out of. */
+export interface Joining extends ServerId {
+  readonly joining: readonly Omit<InterfaceDemand, 'networkUid'>[]
+  /** Ids of networks. */
+  readonly leaving: readonly string[]
+}
+
 interface OwnEffects extends AuditEffects {
   readonly claim: ServerDemand
   readonly give_back: ServerId
@@ -54,6 +76,11 @@ interface OwnEffects extends AuditEffects {
   readonly resize: SizeDemand
   readonly sized: Parameters<typeof endSizeChange>[1]
   readonly forceRelease: LostNode
+  /** The zone's network follows the server. */
+  readonly program: NetworkPorts
+  readonly join: Joining
+  /** Interfaces that the guest has let go of give their addresses back. */
+  readonly leave: { readonly accountId: string; readonly ids: readonly string[] }
 }
 
 export type ServerEffects = JoinedInputs<OwnEffects, MigrationEffects>

@@ -18,6 +18,10 @@ import { bootStorageName } from './drafts.ts'
 import type { ServerAction } from './actions.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { isDeleting, type Observed, type ServerObject } from './observed.ts'
+import { interfacesStatus, releasedInterfaces } from './networks.ts'
+import { isProgrammed, program, untilInstalled } from './network-ports.ts'
+
+const SSH_PORT = 22
 
 /** What every rule looks at. */
 export interface ReconcileInput {
@@ -36,6 +40,8 @@ export interface Decision extends OperationDecision<ServerAction> {
   readonly status?: Partial<ServerStatus>
   /** Nothing of the server is left anywhere. */
   readonly isGone?: boolean
+  /** The status is not written now: the next reconciliation decides again. */
+  readonly isStatusDeferred?: boolean
 }
 
 /** Nothing is known that would change the state. */
@@ -50,21 +56,39 @@ export type Rule<Input extends OperationInput = OperationInput> = OperationRule<
 /** In the order in which they are done: the work, the operation, the status, and how long to wait. */
 export const toActions = (input: ReconcileInput, decision: Decision): readonly ServerAction[] => [
   ...(decision.actions ?? []),
+  ...program(input).actions,
+  ...releasedInterfaces(input.observed, isProgrammed(input)),
+  ...(decision.isStatusDeferred === true && decision.outcome === undefined ? [] : statusActions(input, decision)),
+  ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
+  ...waitActions(decision.isGone === true ? decision : untilInstalled(input, decision)),
+]
+
+const statusActions = (input: ReconcileInput, decision: Decision): readonly ServerAction[] => [
   ...operationActions(input.server, decision),
   {
     do: 'status',
     status: statusOf(input, decision),
     conditions: conditionsOf(input, decision, activeOperation(input.server)),
   },
-  ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
-  ...waitActions(decision),
 ]
 
+/** The plan that the server has: that of the spec, once the operation that changes it has succeeded. */
+function planOf(
+  { spec, status }: ServerObject,
+  active: OperationStanza | undefined,
+  outcome: Decision['outcome'],
+): string {
+  const isChanging = active?.kind === 'server.change_plan' && outcome !== 'succeeded'
+  if (status?.plan === undefined) return (isChanging ? active.arguments?.['previous_plan'] : undefined) ?? spec.plan
+  return active?.kind === 'server.change_plan' && !isChanging ? spec.plan : status.plan
+}
+
 function statusOf(
-  { server, observed }: ReconcileInput,
-  { state, detail, status }: Decision,
+  input: ReconcileInput,
+  { state, detail, status, outcome }: Decision,
 ): Partial<Record<keyof ServerStatus, unknown>> {
-  const { claims, instance, targetInstance, zone } = observed
+  const { server, observed } = input
+  const { claims, instance, targetInstance, zone, sshUser } = observed
   const incarnations = [instance, targetInstance].flatMap((one) => (one === undefined ? [] : [one.spec.incarnation]))
   return {
     state,
@@ -73,17 +97,39 @@ function statusOf(
     ...(claims === undefined
       ? {}
       : {
+          plan: planOf(server, activeOperation(server), outcome),
           cores: claims.placement.cores,
           memoryMebibytes: claims.placement.memoryMebibytes,
           storageGibibytes: claims.placement.storageGibibytes,
           nodeName: claims.placement.node,
           macAddress: claims.macAddress,
           bootStorageId: bootStorageName(server),
+          storageIds: claims.disks.map(({ storageId }) => storageId),
           ...addressStatus(claims),
+          ...interfacesStatus(server, claims),
         }),
+    ...(sshUser === undefined ? {} : { sshUser: sshUser.name }),
+    ...sshStatus(server, instance),
     ...(incarnations.length === 0 ? {} : { incarnation: Math.max(...incarnations, server.status?.incarnation ?? 0) }),
     ...(state === 'stopped' ? { startedAt: undefined } : {}),
+    ...program(input).status,
     ...status,
+  }
+}
+
+/** Where the SSH port of the guest is forwarded from, and its host keys. Those that were reported last stay while the
+ *  guest is off or on its way: they belong to the disk. A rebuilt server has another. */
+function sshStatus(
+  server: ServerObject,
+  instance: Observed['instance'],
+): Partial<Record<'sshForward' | 'sshHostKeys', unknown>> {
+  const { forwards = [], sshHostKeys } = instance?.status ?? {}
+  const forward = forwards.find(({ guestPort }) => guestPort === SSH_PORT)
+  const operation = activeOperation(server)
+  const isRebuilt = operation?.kind === 'server.rebuild' && bootStorageName(server) === operation.id
+  return {
+    sshForward: forward && { host: forward.host, port: forward.hostPort },
+    ...(isRebuilt || sshHostKeys !== undefined ? { sshHostKeys } : {}),
   }
 }
 
@@ -152,6 +198,7 @@ const blockedCondition = (isBlocked: boolean): ConditionDraft =>
         type: 'DeletionBlocked',
         status: 'True',
         ...PROTECTED,
+        isRefusal: true,
       }
     : { type: 'DeletionBlocked', status: 'False', reason: 'NotProtected', message: '' }
 

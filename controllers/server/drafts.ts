@@ -3,11 +3,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ServerClaims } from '../../db/server/index.ts'
 import { apiVersionOf, type Key, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import type { ServerAction } from './actions.ts'
-import { Instance, type InstanceSpec, nodeNamespace } from '../../resources/instance/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { AGENT_FINALIZER, Instance, type InstanceSpec, nodeNamespace } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { Storage, type StorageSpec } from '../../resources/storage/index.ts'
+import { serialOf, Storage, type StorageSpec } from '../../resources/storage/index.ts'
 import { ACCOUNT_LABEL, OPERATION_ANNOTATION, SERVER_LABEL } from '../../resources/labels.ts'
 import { publicInterface } from './addresses.ts'
+import { privateInterfaces } from './networks.ts'
 import type { InstanceObject, Observed, ServerObject, StorageObject } from './observed.ts'
 
 /** What only the flow of operations decides about an instance. */
@@ -80,7 +82,7 @@ export function ensureStorage(
     serverId: server.metadata.name,
     labels: {},
     isProtected: false,
-    ...(server.spec.template === undefined ? {} : { source: { kind: 'template', id: server.spec.template } }),
+    ...sourceOf(server),
   }
   // Should the server ever go without its controller, the cluster's garbage collector takes the storage.
   const ownerReferences = [
@@ -95,9 +97,25 @@ export function ensureStorage(
   return {
     do: 'ensure',
     type: Storage,
-    draft: { metadata: { ...storageKey(server), name, labels: childLabels(server, observed), ownerReferences }, spec },
+    draft: {
+      metadata: {
+        ...storageKey(server),
+        name,
+        labels: childLabels(server, observed),
+        ownerReferences,
+        finalizers: [finalizerOf(Storage)],
+      },
+      spec,
+    },
   }
 }
+
+const sourceOf = ({ spec: { template, customImageId } }: ServerObject): Pick<StorageSpec, 'source'> =>
+  customImageId !== undefined
+    ? { source: { kind: 'image', id: customImageId } }
+    : template !== undefined
+      ? { source: { kind: 'template', id: template } }
+      : {}
 
 /** `seen.userData` must have been read. */
 export function ensureUserData(server: ServerObject, observed: Observed, node: string): ServerAction {
@@ -126,6 +144,7 @@ export function ensureInstance(
     ...instanceKey(server, place.node),
     labels: childLabels(server, observed),
     annotations: { [OPERATION_ANNOTATION]: power.operationId },
+    finalizers: [AGENT_FINALIZER],
   }
   return { do: 'ensure', type: Instance, draft: { metadata, spec } }
 }
@@ -142,8 +161,6 @@ export const powerOf = (instance: InstanceObject): Power => ({
   send: instance.spec.send,
   operationId: madeFor(instance),
 })
-
-const SERIAL_LENGTH = 20
 
 function instanceSpec(
   server: ServerObject,
@@ -162,8 +179,16 @@ function instanceSpec(
     ...(power.stop === undefined ? {} : { stop: power.stop }),
     cores: claims.placement.cores,
     memoryMebibytes: claims.placement.memoryMebibytes,
-    disks: [{ volume, serial: volume.replaceAll('-', '').slice(0, SERIAL_LENGTH) }],
-    interfaces: [publicInterface(claims)],
+    disks: [
+      { volume, serial: serialOf(storage.metadata.name) },
+      ...claims.disks.map(({ storageId, volume: data, slot }) => ({
+        volume: data,
+        serial: serialOf(storageId),
+        slot,
+      })),
+    ],
+    ...(claims.forcedVolumes.length === 0 ? {} : { forcedVolumes: [...claims.forcedVolumes] }),
+    interfaces: [publicInterface(claims), ...privateInterfaces(server, claims)],
     template: spec.template ?? '',
     ...(power.receive === undefined ? {} : { receive: power.receive }),
     ...(power.send === undefined ? {} : { send: power.send }),

@@ -1,7 +1,7 @@
 /** What the server controller does in PostgreSQL, by name. Each effect is free when it has happened already. */
-import { appendAudit } from '../../db/audit/index.ts'
-import { hasIntent, takeIntent } from '../../db/change/index.ts'
+import { notFound } from '../../domain/problem.ts'
 import { openGroupCommit } from '../../db/group-commit.ts'
+import { attachInterface, leaveNetwork, releaseInterface } from '../../db/network-interface/index.ts'
 import {
   beginSizeChange,
   claimServers,
@@ -12,23 +12,28 @@ import {
   renumberServer,
   type ServerDemand,
 } from '../../db/server/index.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { Network } from '../../resources/network/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
 import { auditEffect } from '../audit.ts'
 import { orUnavailable } from '../database.ts'
 import { type EffectOn, type EffectsOn, joinEffects } from '../effects.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { CLAIMED, RENUMBERED, RESIZED } from './conditions.ts'
+import { CLAIMED, JOINED, RENUMBERED, RESIZED } from './conditions.ts'
 import type { ServerEffects } from './actions.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { nodesWithoutPool } from '../shared-pools.ts'
+import { requireStandingOfEdit } from '../standing.ts'
 import { migrationEffects } from './migration/effects.ts'
 import { forceReleaseEffect } from './recovery/force-release.ts'
+import { unforward, unprogram, programEffect, type ProgrammedServers } from './network-effect.ts'
 
 type Effect<Name extends keyof ServerEffects> = EffectOn<ServerEffects[Name], ServerSpec, ServerStatus>
 
-export const serverEffects = (parts: Parts): EffectsOn<ServerEffects, ServerSpec, ServerStatus> =>
+export const serverEffects = (
+  parts: Parts,
+  programmed: ProgrammedServers,
+): EffectsOn<ServerEffects, ServerSpec, ServerStatus> =>
   joinEffects(
     {
       claim: claimEffect(parts),
@@ -38,18 +43,24 @@ export const serverEffects = (parts: Parts): EffectsOn<ServerEffects, ServerSpec
       sized: sizedEffect(parts),
       audit: auditEffect(parts),
       forceRelease: forceReleaseEffect(parts),
+      program: programEffect(parts, programmed),
+      join: joinEffect(parts),
+      leave: leaveEffect(parts),
     },
     migrationEffects(parts),
   )
 
 /** What was claimed becomes visible by itself. Servers of an account wait for its quotas anyway: those that are alike
  *  are claimed together. */
-function claimEffect({ store, db, clock, random }: Parts): Effect<'claim'> {
+function claimEffect(parts: Parts): Effect<'claim'> {
+  const { store, db, clock, random } = parts
   const claim = openGroupCommit(db, (tx, demands: readonly ServerDemand[]) =>
     claimServers(tx, demands, { now: clock.now(), random }),
   )
   return withRefusalCondition(CLAIMED, async (demand, server) => {
     await requireNewest(store, Server, server)
+    // A managed machine belongs to a noun whose making was judged, and is exchanged whatever the account owes.
+    if (server.spec.managedBy === undefined) await requireStandingOfEdit(parts, server, demand.accountId)
     await orUnavailable(claim(batchKeyOf(demand), demand))
     return grantedCondition(CLAIMED)
   })
@@ -62,10 +73,45 @@ const renumberEffect = ({ db }: Parts): Effect<'renumber'> =>
     return grantedCondition(RENUMBERED)
   })
 
-/** What was claimed becomes visible by itself. */
-const resizeEffect = ({ store, caches, db, clock }: Parts): Effect<'resize'> =>
-  withRefusalCondition(RESIZED, async ({ pool, ...change }, server) => {
+/** Free when everything is so already. */
+const joinEffect = ({ store, db, clock, random }: Parts): Effect<'join'> =>
+  withRefusalCondition(JOINED, async ({ accountId, serverId, joining, leaving }, server) => {
     await requireNewest(store, Server, server)
+    const { namespace = '' } = server.metadata
+    const demands = await Promise.all(
+      joining.map(async (entry) => {
+        const network = await store.get(Network, { namespace, name: entry.networkId })
+        if (network?.metadata.uid === undefined) throw notFound('network')
+        return { ...entry, networkUid: network.metadata.uid }
+      }),
+    )
+    await orUnavailable(
+      db.transaction().execute(async (tx) => {
+        for (const networkId of leaving) await leaveNetwork(tx, { accountId, serverId, networkId })
+        for (const demand of demands)
+          await attachInterface(tx, { accountId, serverId, ...demand }, { now: clock.now(), random })
+      }),
+    )
+    return grantedCondition(JOINED)
+  })
+
+const leaveEffect =
+  ({ db }: Parts): Effect<'leave'> =>
+  async ({ accountId, ids }) => {
+    await orUnavailable(
+      db.transaction().execute(async (tx) => {
+        for (const id of ids) await releaseInterface(tx, { accountId, id })
+      }),
+    )
+    return undefined
+  }
+
+/** What was claimed becomes visible by itself. */
+const resizeEffect = (parts: Parts): Effect<'resize'> =>
+  withRefusalCondition(RESIZED, async ({ pool, ...change }, server) => {
+    const { store, caches, db, clock } = parts
+    await requireNewest(store, Server, server)
+    await requireStandingOfEdit(parts, server, change.accountId)
     const excludedNodes = nodesWithoutPool(caches, pool)
     await orUnavailable(
       db.transaction().execute((tx) => beginSizeChange(tx, { ...change, excludedNodes }, clock.now())),
@@ -80,21 +126,17 @@ const sizedEffect =
     return undefined
   }
 
-/** With the server goes the only sign that its last change was made: an intent that waits for that sign is resolved
- *  here. Free when nothing is claimed and no entry is owed, so that later reconciles come to the end. */
+/** Free when nothing is claimed, so that later reconciles come to the end. The network forgets the server first: its
+ *  addresses are others' to have then. */
 const giveBackEffect =
-  ({ store, db, clock, random }: Parts): Effect<'give_back'> =>
+  (parts: Parts): Effect<'give_back'> =>
   async (id, server) => {
+    const { store, db } = parts
     await requireNewest(store, Server, server)
-    const change = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
-    const isOwed = change !== undefined && (await orUnavailable(hasIntent(db, change)))
-    if (!isOwed && (await orUnavailable(findServerClaims(db, id))) === undefined) return undefined
-    await orUnavailable(
-      db.transaction().execute(async (tx) => {
-        await releaseServer(tx, id)
-        const entry = change === undefined ? undefined : await takeIntent(tx, change)
-        if (entry !== undefined) await appendAudit(tx, entry, { clock, random })
-      }),
-    )
+    const claims = await orUnavailable(findServerClaims(db, id))
+    await unprogram(parts, server, claims?.placement.zone)
+    await unforward(parts, server, id.accountId)
+    if (claims === undefined) return undefined
+    await orUnavailable(db.transaction().execute((tx) => releaseServer(tx, id)))
     return undefined
   }

@@ -17,7 +17,7 @@ const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
 const CRASH_RESTARTS_MAXIMUM = 3
 const CRASHES_KEPT_MAXIMUM = 10
 
-/** What a server that was made whole always has. */
+/** What a server has once its creation succeeded. */
 interface ProvisionedInput extends ReconcileInput {
   readonly claims: ServerClaims
   readonly storage: StorageObject
@@ -25,7 +25,7 @@ interface ProvisionedInput extends ReconcileInput {
 }
 
 /** Guards in order: left in the middle of a move, never made whole, instance leaving or lost, spec ahead of the
- *  instance, host silent, guest. */
+ *  instance, host unreachable, guest. */
 export function idle(input: ReconcileInput): Decision {
   const { claims, storage, instance } = input.observed
   if (claims?.target !== undefined) return unresolvedMigration(input)
@@ -51,7 +51,7 @@ export function idle(input: ReconcileInput): Decision {
   return { ...decision, actions: [...interruptedCleanUp(input), ...(decision.actions ?? [])] }
 }
 
-/** An operation ended before it was known where the guest is. It is settled as soon as both nodes can be asked. */
+/** An operation ended before it was known where the guest is. It is resolved as soon as both nodes report. */
 function unresolvedMigration(input: ReconcileInput): Decision {
   if (canResolve(input)) return { ...unchanged(input), actions: [startBySystem(input, 'server.settle_migration')] }
   const { target, placement } = input.observed.claims ?? {}
@@ -113,7 +113,7 @@ const startOf = ({ server, instance }: ProvisionedInput, startedAt: string | und
     ? {}
     : { status: { startedAt } }
 
-/** The owner ended the guest from inside: it stays off, and the audit log says so. */
+/** The owner ended the guest from inside: it stays off, and the audit log records it. */
 function shutDown(whole: ProvisionedInput): Decision {
   const requestId = `${uidOf(whole.server)}/${whole.instance.spec.incarnation}`
   const audit: ServerAction = {
@@ -129,8 +129,8 @@ const keepStopped = ({ server, observed, claims, storage, instance }: Provisione
   ...present(ensureInstance(server, observed, claims, storage, { ...powerOf(instance), power: 'stopped' })),
 ]
 
-/** A crash is written down first, by the instant at which the guest ended; the restart follows in the next reconcile,
- *  so that no crash is counted twice or forgotten. */
+/** A crash is recorded first, by the instant at which the guest ended; the restart follows in the next reconcile, so
+ *  that no crash is counted twice or forgotten. */
 function crashed(whole: ProvisionedInput, endedAt: string): Decision {
   const { server, now } = whole
   if (server.spec.haPolicy === 'none')

@@ -1,6 +1,7 @@
 /** How a change of a server that was left half-way shows, and what of it is given back. */
 import { endSizeChange, releaseServer } from '../../db/server/index.ts'
 import type { ChangeIntent } from '../../db/change/index.ts'
+import { withdrawInterface } from '../../db/network-interface/index.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -22,9 +23,19 @@ export const serverIntents: IntentHandler = {
     const name = userDataSecretOf(intent)
     if (name !== undefined) await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name })
   },
-  async release(tx, intent) {
+  async release(tx, intent, { store }) {
     const { action } = intent.audit
     if (action === 'server.create') await releaseServer(tx, idOf(intent))
+    if (action === 'server.attach_network') {
+      const [change] = intent.audit.changes
+      const networkId = change?.after
+      if (typeof networkId === 'string')
+        await withdrawInterface(tx, { ...idOf(intent), networkId }, async () => {
+          const { accountId, resource } = intent
+          const server = await store.get(Server, { namespace: accountNamespace(accountId), name: resource.id })
+          return server?.spec.networks?.some((entry) => entry.networkId === networkId) === true
+        })
+    }
     if (action === 'server.change_plan')
       await endSizeChange(tx, { ...idOf(intent), operationId: intent.operationId, isDone: false })
   },

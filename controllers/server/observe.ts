@@ -1,5 +1,6 @@
-/** What the server controller reads of the world before it decides. */
+/** What the server controller reads before it decides. */
 import { isDeepStrictEqual } from 'node:util'
+import { canonicalRoute } from '../../domain/private-network.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'
@@ -14,24 +15,42 @@ import {
   NodeReport,
   Volume,
 } from '../../resources/instance/index.ts'
-import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import { isInZone, Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import { CustomImage, isUsableImage } from '../../resources/custom-image/index.ts'
+import { Network } from '../../resources/network/index.ts'
 import { Node } from '../../resources/node/index.ts'
+import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { orUnavailable } from '../database.ts'
-import { findEditor, requesterOf } from '../operation/direct-edit.ts'
-import { activeOperation } from '../operation/stanza.ts'
+import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
+import { activeOperation, hasNoRequest } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import { detectEdit } from './direct-edit.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
-import type { InstanceObject, Observed, ServerObject } from './observed.ts'
+import {
+  areOnPools,
+  type DiskVolumes,
+  type InstanceObject,
+  type NetworkRoute,
+  type Observed,
+  type ServerObject,
+} from './observed.ts'
 import { obsoleteUserData } from './rebuild/index.ts'
+import type { ProgrammedServers } from './network-effect.ts'
+
+/** Routers by the networks that they shall have, as `<namespace>/<network>`. */
+export const NETWORKS_OF_ROUTER = 'networks of a router'
 
 export interface Readings extends Parts {
   readonly claimsOf: ClaimsReading
+  readonly programmed: ProgrammedServers
 }
 
-export async function observe({ caches, store, db, claimsOf }: Readings, server: ServerObject): Promise<Observed> {
+export async function observe(
+  { caches, store, db, claimsOf, programmed }: Readings,
+  server: ServerObject,
+): Promise<Observed> {
   const {
     metadata: { namespace = '', name },
     spec,
@@ -42,10 +61,10 @@ export async function observe({ caches, store, db, claimsOf }: Readings, server:
     claims,
   )
   const instance = cached ?? (await findInstance(store, server, claims))
-  const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const storage = caches.of(Storage).get(storageKey(server))
-  const nodes = nodesOf(caches, claims, otherInstances.strayInstances, storage?.status?.pool !== undefined)
-  const edit = detectEdit(server, instance)
+  const dataDisks = dataDisksOf(caches, claims)
+  const nodes = nodesOf(caches, claims, otherInstances.strayInstances, areOnPools({ storage, dataDisks }))
+  const edit = detectEdit(server, { instance, claims })
   const requests = await readRequests(db, server)
   return {
     accountId,
@@ -54,8 +73,9 @@ export async function observe({ caches, store, db, claimsOf }: Readings, server:
     ...otherInstances,
     plan: caches.of(Plan).get({ name: spec.plan })?.spec,
     zone: caches.of(Zone).get({ name: spec.zone })?.spec,
-    isTemplateKnown:
-      template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
+    isSystemKnown: await isSystemKnown({ caches, store }, server),
+    sshUser: sshUserOf(caches, server),
+    ...(await networksOf({ caches, store }, server, claims)),
     isGroupMissing: await isGroupMissing(db, accountId, { spec, claims }),
     storage,
     ...otherStorages(caches, server),
@@ -64,6 +84,7 @@ export async function observe({ caches, store, db, claimsOf }: Readings, server:
       claims?.target === undefined || storage === undefined
         ? undefined
         : caches.of(Volume).get({ namespace: nodeNamespace(claims.target.node), name: uidOf(storage) }),
+    dataDisks,
     hostFeatures:
       claims === undefined
         ? undefined
@@ -74,18 +95,80 @@ export async function observe({ caches, store, db, claimsOf }: Readings, server:
       ? await readUserData(store, server, claims?.placement.node)
       : { userData: undefined, hasUserDataCopy: true }),
     requests,
+    routes: routesOf(caches, namespace, claims),
+    programmedAs: programmed.get(uidOf(server)),
     ...(activeOperation(server)?.kind === 'server.rebuild'
       ? { obsoleteSecrets: await existing(store, obsoleteUserData(server, claims?.placement.node)) }
       : {}),
     editor:
       edit === undefined
         ? ''
-        : (requesterOf(requests, edit.kind) ?? (await findEditor(store, Server, server, edit.field))),
+        : server.spec.managedBy !== undefined
+          ? SYSTEM_ACTOR
+          : (requesterOf(requests, edit.kind) ?? (await findEditor(store, Server, server, edit.field))),
   }
 }
 
-/** That there is none must be true: disks and addresses are given up for it. Another shard may have made one that has
- *  not been heard of here. */
+const routesOf = (caches: Parts['caches'], namespace: string, claims: Observed['claims']): readonly NetworkRoute[] =>
+  (claims?.interfaces ?? []).flatMap(({ networkId }) =>
+    caches
+      .of(Router)
+      .by(NETWORKS_OF_ROUTER, `${namespace}/${networkId}`)
+      .flatMap(({ spec }) => spec.staticRoutes.map((route) => ({ ...canonicalRoute(route), networkId }))),
+  )
+
+function sshUserOf(
+  caches: Parts['caches'],
+  { metadata: { namespace = '' }, spec: { template, customImageId } }: ServerObject,
+): Observed['sshUser'] {
+  const image = customImageId === undefined ? undefined : caches.of(CustomImage).get({ namespace, name: customImageId })
+  const name = template ?? image?.status?.origin?.name
+  if (name === undefined) return image && { name: undefined }
+  const known = caches.of(Template).get({ name })
+  return known && { name: known.spec.defaultUser }
+}
+
+/** What a server that has nothing yet is to be put into. A network that this cache does not have yet may be there all
+ *  the same. */
+async function networksOf(
+  { caches, store }: Pick<Parts, 'caches' | 'store'>,
+  { metadata: { namespace = '' }, spec: { networks = [] } }: ServerObject,
+  claims: Observed['claims'],
+): Promise<Pick<Observed, 'networks'>> {
+  if (claims !== undefined || networks.length === 0) return {}
+  const found = await Promise.all(
+    networks.map(async (entry) => {
+      const key = { namespace, name: entry.networkId }
+      const network = caches.of(Network).get(key) ?? (await store.get(Network, key))
+      // what it has of PostgreSQL is there once it says so
+      const networkUid = network?.status?.ipv6Prefix === undefined ? undefined : network.metadata.uid
+      return { ...entry, networkUid }
+    }),
+  )
+  return {
+    networks: {
+      known: found.flatMap(({ networkUid, ...entry }) => (networkUid === undefined ? [] : [{ ...entry, networkUid }])),
+      missing: found.flatMap(({ networkId, networkUid }) => (networkUid === undefined ? [networkId] : [])),
+    },
+  }
+}
+
+/** A custom image that this cache does not have yet may be there all the same. */
+async function isSystemKnown(
+  { caches, store }: Pick<Parts, 'caches' | 'store'>,
+  { metadata: { namespace = '' }, spec: { zone, template: name, customImageId } }: ServerObject,
+): Promise<boolean> {
+  if (customImageId === undefined) {
+    const template = name === undefined ? undefined : caches.of(Template).get({ name })
+    return template !== undefined && isInZone(template, zone)
+  }
+  const key = { namespace, name: customImageId }
+  const image = caches.of(CustomImage).get(key) ?? (await store.get(CustomImage, key))
+  return image?.spec.zone === zone && isUsableImage(image)
+}
+
+/** Disks and addresses are released when there is no Instance, so the answer is read from the API server: another
+ *  shard may have made one that this cache does not have yet. */
 const findInstance = async (
   store: Parts['store'],
   server: ServerObject,
@@ -95,7 +178,8 @@ const findInstance = async (
     ? undefined
     : store.get(Instance, { namespace: nodeNamespace(claims.placement.node), name: uidOf(server) })
 
-/** Of a server that is rebuilt: the new boot storage has the name of the operation, and the old one is named by it. */
+/** Boot storages of a server that is rebuilt: the new one has the operation's id as its name, and the operation's
+ *  arguments name the old one. */
 function otherStorages(caches: Parts['caches'], server: ServerObject): Pick<Observed, 'newStorage' | 'oldStorage'> {
   const operation = activeOperation(server)
   if (operation?.kind !== 'server.rebuild') return {}
@@ -122,10 +206,22 @@ function instancesByRole(
   }
 }
 
+function dataDisksOf(caches: Parts['caches'], claims: Observed['claims']): readonly DiskVolumes[] {
+  if (claims === undefined) return []
+  const on = (node: string | undefined, name: string) =>
+    node === undefined ? undefined : caches.of(Volume).get({ namespace: nodeNamespace(node), name })
+  return claims.disks.map(({ volume }) => ({
+    volume,
+    own: on(claims.placement.node, volume),
+    target: on(claims.target?.node, volume),
+  }))
+}
+
 const UNREACHABLE_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
 
-/** How the nodes are that have something of the server. One that is unknown does not answer. One that only its shared
- *  storage refuses is fenced for those alone whose disk lies there: a guest on a disk of the host may write on. */
+/** States of the nodes that hold something of the server. An unknown node counts as unreachable. A node that only its
+ *  shared storage has fenced is fenced only for servers with their disk on that storage: a guest with a disk of the
+ *  host may go on writing. */
 function nodesOf(
   caches: Parts['caches'],
   claims: Observed['claims'],
@@ -151,13 +247,17 @@ function nodesOf(
   }
 }
 
-/** Only a new generation can have been asked for. */
+/** Requests through kubectl are recorded by generation: only a new one can have some, and never the first of a server
+ *  that a request made. */
 async function readRequests(db: Parts['db'], server: ServerObject): Promise<Observed['requests']> {
-  const [after, upTo] = [server.status?.observedGeneration ?? 0, server.metadata.generation ?? 0]
+  const { operation } = server.spec
+  const isMadeByRequest = operation?.kind === 'server.create' && !hasNoRequest(operation)
+  const after = server.status?.observedGeneration ?? (isMadeByRequest ? 1 : 0)
+  const upTo = server.metadata.generation ?? 0
   return upTo > after ? orUnavailable(listKubernetesRequests(db, uidOf(server), { after, upTo })) : []
 }
 
-/** Who has claims is a member. */
+/** A server with claims is a member of its group. */
 const isGroupMissing = async (
   db: Parts['db'],
   accountId: string | undefined,
@@ -168,7 +268,7 @@ const isGroupMissing = async (
   claims === undefined &&
   (await orUnavailable(findServerGroup(db, { accountId, groupId }))) === undefined
 
-/** Who has claims has an account. */
+/** A server with claims has an account. */
 async function readClaims(
   { db, claimsOf }: Pick<Readings, 'db' | 'claimsOf'>,
   namespace: string,
@@ -186,7 +286,7 @@ async function readClaims(
 const existing = async (store: Parts['store'], keys: readonly Key[]): Promise<readonly Key[]> =>
   (await Promise.all(keys.map(async (key) => ((await store.get(Secret, key)) === undefined ? [] : [key])))).flat()
 
-/** The first boot needs the user data on the node; later nobody looks. */
+/** User data are needed on the node for the first boot only. */
 async function readUserData(
   store: Parts['store'],
   server: ServerObject,

@@ -9,6 +9,7 @@ import { changePlan, changePlanFailed } from './change-plan.ts'
 import { type Decision, type OperationInput, type ReconcileInput, toActions, unchanged } from './decision.ts'
 import { detectEdit } from './direct-edit.ts'
 import { idle } from './idle.ts'
+import { changeInterfaces } from './interfaces.ts'
 import { updateMetadata } from './metadata.ts'
 import { migrateCold } from './migration/cold.ts'
 import { migrateLive } from './migration/live.ts'
@@ -21,6 +22,7 @@ import { forceRelease } from './recovery/force-release.ts'
 import { endedByLoss, recover, recoverFailed } from './recovery/index.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
+import { updateFirewall } from './firewall.ts'
 
 const FLOWS: Flows<ReconcileInput, Decision> = {
   'server.create': create,
@@ -29,6 +31,9 @@ const FLOWS: Flows<ReconcileInput, Decision> = {
   'server.restart': restart,
   'server.delete': removal,
   'server.metadata': updateMetadata,
+  'server.firewall': updateFirewall,
+  'server.attach_network': changeInterfaces,
+  'server.detach_network': changeInterfaces,
   'server.renumber_ipv6': renumberIpv6,
   'server.change_plan': changePlan,
   'server.rebuild': rebuild,
@@ -51,6 +56,9 @@ const GOES_ON: readonly OperationKind[] = [
   'server.delete',
   'server.force_release',
   'server.metadata',
+  'server.firewall',
+  'server.attach_network',
+  'server.detach_network',
   'server.renumber_ipv6',
   'server.migrate',
   'server.move',
@@ -66,7 +74,7 @@ export const plan = planOperations<ServerObject, Observed, ReconcileInput, Decis
   always: ({ server, observed }) => auditRequests(server, observed.requests.filter(isEdit)),
   guard,
   detectEdit(input) {
-    const edit = detectEdit(input.server, input.observed.instance)
+    const edit = detectEdit(input.server, input.observed)
     return edit && { ...edit, actor: isFollowUp(input, edit) ? SYSTEM_ACTOR : input.observed.editor }
   },
   idle: (input) => (isDeleting(input.server) ? removal(input) : idle(input)),

@@ -37,7 +37,7 @@ export function renumberIpv6(input: OperationInput): Decision {
       waitSeconds: LOOK_SECONDS,
     }
   }
-  const announced: Decision = { ...decision, step: 'told' }
+  const announced: Decision = { ...decision, step: 'announced' }
   if (storage === undefined || instance === undefined) return { ...announced, outcome: 'succeeded' }
   if (instance.metadata.deletionTimestamp !== undefined)
     return { ...announced, waitFor: 'the instance before to be gone' }

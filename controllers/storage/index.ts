@@ -1,12 +1,17 @@
-/** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the
- *  server controller, and gone before its server. */
+/** The storage controller: what wakes it and what it reads. It decides by `plan.ts` and acts by `effects.ts`. A boot
+ *  storage is made by the server controller, and gone before its server. */
 import { isReachableState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { type ClaimsReading, openClaimsReading } from '../../db/server/index.ts'
+import { type KubernetesRequest, listKubernetesRequests } from '../../db/request/index.ts'
+import { type ClaimsReading, openClaimsReading, type ServerClaims } from '../../db/server/index.ts'
+import { findStorageClaim, type StorageClaim } from '../../db/storage/index.ts'
+import { copyHolder, hasHold, readHolds as readHoldsOf } from '../../db/storage-hold/index.ts'
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Watch, watch } from '../../kit/reconcile/reconciler.ts'
+import { Backup } from '../../resources/backup/index.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import {
+  imageName,
   Instance,
   type InstanceSpec,
   type InstanceStatus,
@@ -15,30 +20,48 @@ import {
   NodeReport,
   Volume,
 } from '../../resources/instance/index.ts'
-import { STORAGE_FINALIZER } from '../../resources/labels.ts'
-import { Zone } from '../../resources/catalog/index.ts'
+import { isBuiltHere, Template, Zone } from '../../resources/catalog/index.ts'
+import { CustomImage } from '../../resources/custom-image/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
 import { Node } from '../../resources/node/index.ts'
-import { Server, type ServerSpec } from '../../resources/server/index.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
+import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
+import type { BackupAccess } from '../backup-key.ts'
 import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
-import type { NoEffects } from '../effects.ts'
+import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import { activeOperation } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, isDeleting, migrationKeyKey } from '../server/index.ts'
-import { hasPool, poolsOf } from '../shared-pools.ts'
+import { hasPool, nodesWithoutPool, poolsOf } from '../shared-pools.ts'
+import type { StorageEffects } from './actions.ts'
+import { storageEffects } from './effects.ts'
+import { storageIntents } from './intent.ts'
+import { transferKeyKey } from './keys.ts'
 import type { Observed } from './observed.ts'
-import { plan } from './plan.ts'
-import { isTerminating, type StorageObject, type VolumeObject } from './volumes.ts'
+import { COPIES_OF, OF_SNAPSHOT, readOrigin, readPoints, SNAPSHOTS_OF } from './points.ts'
+import { detectEdit, plan } from './plan.ts'
+import { isTerminating, requestedTier, type StorageObject, tierOf, type VolumeObject } from './volumes.ts'
 
-export const storageController = controller<NoEffects>()({
+export const storageController = controller<StorageEffects>()({
   name: 'storage',
   resource: Storage,
   sharding: 'by-zone',
-  finalizer: STORAGE_FINALIZER,
+  finalizer: finalizerOf(Storage),
+  intent: storageIntents,
   plan,
-  open(parts: Parts) {
-    const readings = { caches: parts.caches, claimsOf: openClaimsReading(parts.db) }
-    return { watches: watches(parts), observe: (storage) => observe(readings, storage), effects: {} }
+  reads: [Snapshot, Instance, Node, Zone, Template, NodeReport, CustomImage],
+  writes: [Volume, Backup],
+  // A storage that a server has is moved with it.
+  patches: [Server],
+  open(parts: Parts & BackupAccess) {
+    const readings = { ...parts, claimsOf: openClaimsReading(parts.db) }
+    return {
+      watches: watches(parts),
+      observe: (storage, now) => observe(readings, storage, now),
+      effects: storageEffects(parts),
+    }
   },
 })
 
@@ -48,14 +71,35 @@ function watches({ caches }: Parts): readonly Watch[] {
   caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
   const storages = caches.of(Storage)
   const indexKey = (namespace: string | undefined, serverId: string) => `${namespace}/${serverId}`
-  storages.addIndex('server', ({ metadata, spec }) =>
-    spec.serverId === undefined ? [] : [indexKey(metadata.namespace, spec.serverId)],
+  storages.addIndex('server', ({ metadata, spec, status }) =>
+    [...new Set([spec.serverId, status?.serverId])].flatMap((serverId) =>
+      serverId === undefined ? [] : [indexKey(metadata.namespace, serverId)],
+    ),
   )
-  /** A server that is rebuilt has two. */
+  storages.addIndex('from-backup', ({ metadata, spec: { source } }) =>
+    source?.kind === 'backup' ? [indexKey(metadata.namespace, source.id)] : [],
+  )
+  caches
+    .of(Backup)
+    .addIndex('backed-up-storage', ({ metadata, spec }) => [indexKey(metadata.namespace, spec.storageId)])
+  storages.addIndex(COPIES_OF, ({ metadata, spec: { source } }) =>
+    source?.kind === 'storage' ? [indexKey(metadata.namespace, source.id)] : [],
+  )
+  storages.addIndex(OF_SNAPSHOT, ({ metadata, spec: { source } }) =>
+    source?.kind === 'snapshot' ? [indexKey(metadata.namespace, source.id)] : [],
+  )
+  caches.of(Snapshot).addIndex(SNAPSHOTS_OF, ({ metadata, spec }) => [indexKey(metadata.namespace, spec.storageId)])
+  storages.addIndex('image', ({ metadata, spec }) =>
+    spec.source?.kind === 'image' ? [indexKey(metadata.namespace, spec.source.id)] : [],
+  )
   const storagesOf = (namespace: string | undefined, serverId: string) =>
     storages.by('server', indexKey(namespace, serverId)).map(keyOf)
   return [
-    watch(Volume, (volume) => [storageOf(volume)]),
+    watch(Volume, (volume) => {
+      const key = storageOf(volume)
+      const { namespace, name } = key
+      return [key, ...storages.by(COPIES_OF, `${namespace}/${name}`).map(keyOf)]
+    }),
     watch(Server, ({ metadata: { namespace, name } }) => storagesOf(namespace, name)),
     watch(
       Instance,
@@ -69,8 +113,24 @@ function watches({ caches }: Parts): readonly Watch[] {
     watch(Node, ({ metadata: { name }, status }) =>
       status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isTerminating).map(storageOf) : [],
     ),
+    watch(Backup, ({ metadata: { namespace = '', name }, spec }) => [
+      { namespace, name: spec.storageId },
+      ...storages.by('from-backup', indexKey(namespace, name)).map(keyOf),
+    ]),
+    // A snapshot is taken and removed by the volume of its storage, and read by what is made from it.
+    watch(Snapshot, ({ metadata: { namespace = '', name }, spec: { storageId } }) => [
+      { namespace, name: storageId },
+      ...storages.by(OF_SNAPSHOT, `${namespace}/${name}`).map(keyOf),
+    ]),
+    watch(Storage, ({ metadata: { namespace = '' }, spec: { source } }) =>
+      source?.kind === 'storage' ? [{ namespace, name: source.id }] : [],
+    ),
     watch(Zone, () => []),
+    watch(CustomImage, ({ metadata: { namespace, name } }) =>
+      storages.by('image', indexKey(namespace, name)).map(keyOf),
+    ),
     watch(NodeReport, () => []),
+    watch(Template, () => []),
   ]
 }
 
@@ -117,37 +177,221 @@ const ownersOf = (
   successorNode: successorOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
 })
 
-async function observe(
-  { caches, claimsOf }: Pick<Parts, 'caches'> & { readonly claimsOf: ClaimsReading },
-  { metadata, spec }: StorageObject,
-): Promise<Observed> {
-  const { namespace = '', uid = '' } = metadata
-  const accountId = accountOfNamespace(namespace)
-  const { serverId } = spec
-  const claims =
-    accountId === undefined || !isUuid(accountId) || serverId === undefined
+/** Nodes that do not reach the shared storage that a move shall leave it on, or bring it to. */
+function unfitNodes(caches: Parts['caches'], storage: StorageObject): readonly string[] {
+  if (tierOf(storage) !== 'standard') return []
+  const { pool } = storage.status ?? {}
+  if (pool !== undefined) return nodesWithoutPool(caches, pool)
+  return requestedTier(storage) === undefined
+    ? []
+    : caches
+        .of(Node)
+        .list()
+        .map(({ metadata }) => metadata.name)
+        .filter((node) => poolsOf(caches, node).length === 0)
+}
+
+type Readings = Parts & { readonly claimsOf: ClaimsReading }
+
+async function observe(readings: Readings, storage: StorageObject, now: Date): Promise<Observed> {
+  const { caches } = readings
+  const { namespace = '', uid = '', deletionTimestamp } = storage.metadata
+  const account = accountOfNamespace(namespace)
+  const accountId = account !== undefined && isUuid(account) ? account : undefined
+  const claim =
+    storage.spec.isBoot || accountId === undefined
       ? undefined
-      : await orUnavailable(claimsOf({ accountId, serverId }))
+      : await orUnavailable(findStorageClaim(readings.db, { accountId, storageId: storage.metadata.name }))
+  const serverId = claim?.serverId ?? storage.spec.serverId
+  const claims =
+    accountId === undefined || serverId === undefined
+      ? undefined
+      : await orUnavailable(readings.claimsOf({ accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   const instances = caches.of(Instance).by('volume', uid)
   const volumes = caches.of(Volume).by('storage', uid)
-  const { node, zone } = claims?.placement ?? {}
+  const requests = await readRequests(readings.db, storage)
+  const place = placeOf(readings, storage, { claim, claims, server, instances })
+  const observed: Observed = {
+    accountId,
+    claim,
+    heldGibibytes: storage.spec.isBoot ? claims?.placement.storageGibibytes : claim?.sizeGibibytes,
+    serverNode: claims?.placement.node,
+    isServerGone: serverId !== undefined && (await isGone(readings, { namespace, serverId }, server)),
+    isServerDeletedWithStorages:
+      server?.spec.operation?.kind === 'server.delete' &&
+      server.spec.operation.arguments?.['delete_storages'] === 'true',
+    guest: guestOf(caches, { uid, server, node: claim?.node ?? claims?.placement.node }),
+    ...backupsOf(caches, storage),
+    region: caches.of(Zone).get({ name: storage.spec.zone })?.spec.region,
+    volumes,
+    ...(deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)),
+    usedOn: instances.map(nodeOf),
+    image: await imageOf(readings, storage),
+    pools: place.node === undefined ? [] : poolsOf(caches, place.node),
+    ...(await readPoints(readings, storage, volumes)),
+    ...(await readHolds(readings, storage, accountId)),
+    origin: readOrigin(caches, storage),
+    isInUse:
+      (server !== undefined && !isDeleting(server) && bootStorageName(server) === storage.metadata.name) ||
+      instances.length > 0,
+    ...place,
+    server,
+    unfitNodes: unfitNodes(caches, storage),
+    requests,
+  }
+  const edit = detectEdit({ storage, observed, now })
+  return edit === undefined
+    ? observed
+    : {
+        ...observed,
+        editor: requesterOf(requests, edit.kind) ?? (await findEditor(readings.store, Storage, storage, edit.field)),
+      }
+}
+
+/** What backups have to do with the storage: the one that it is made from, and the one that is restored to it. */
+function backupsOf(
+  caches: Parts['caches'],
+  { metadata: { namespace = '', name }, spec: { source }, status }: StorageObject,
+): Pick<Observed, 'restore' | 'isBackingUp' | 'isBackupOnline'> {
+  const backups = caches.of(Backup)
+  const origin = source?.kind === 'backup' ? backups.get({ namespace, name: source.id }) : undefined
+  const own = backups.by('backed-up-storage', `${namespace}/${name}`)
+  const restored = own.find((backup) => activeOperation(backup)?.kind === 'backup.restore')
+  const operationId = restored === undefined ? undefined : activeOperation(restored)?.id
+  const last =
+    status?.restore === undefined
+      ? undefined
+      : backups.get({ namespace, name: status.restore.backup })?.status?.lastRestore
+  return {
+    isBackingUp: own.some((backup) => activeOperation(backup)?.kind === 'storage.backup'),
+    isBackupOnline: origin?.status?.state === 'online' && origin.metadata.deletionTimestamp === undefined,
+    restore: {
+      requested:
+        restored === undefined || operationId === undefined
+          ? undefined
+          : { backup: restored.metadata.name, operationId },
+      outcome: last?.operationId === status?.restore?.operationId ? last?.outcome : undefined,
+    },
+  }
+}
+
+/** Asked for only where the answer decides something. */
+async function readHolds(
+  { db }: Readings,
+  { metadata: { name: storageId }, spec: { source } }: StorageObject,
+  accountId: string | undefined,
+): Promise<Pick<Observed, 'isHeld' | 'isHeldInPlace' | 'isHeldOnHost' | 'holdsSource'>> {
+  if (accountId === undefined) return {}
+  const { isKept, isInPlace, isOnHost } = await orUnavailable(readHoldsOf(db, { accountId, storageId }))
+  return {
+    isHeld: isKept,
+    isHeldInPlace: isInPlace,
+    isHeldOnHost: isOnHost,
+    holdsSource:
+      source?.kind === 'storage' && (await orUnavailable(hasHold(db, { accountId, holder: copyHolder(storageId) }))),
+  }
+}
+
+interface Surroundings {
+  readonly claim: StorageClaim | undefined
+  readonly claims: ServerClaims | undefined
+  readonly server: KubeObject<ServerSpec, ServerStatus> | undefined
+  readonly instances: readonly KubeObject<InstanceSpec, InstanceStatus>[]
+}
+
+/** Where the data are, and where they are brought: with their server, or from another node to it. */
+function placeOf(
+  { caches }: Readings,
+  storage: StorageObject,
+  { claim, claims, server, instances }: Surroundings,
+): Pick<Observed, 'node' | 'zone' | 'target' | 'migration' | 'moveSecretName' | 'isGuestOff'> {
+  const { node: serverNode, zone } = claims?.placement ?? {}
+  if (claim !== undefined && claim.phase !== 'attached') {
+    const { node } = claim
+    const operationId = storage.spec.operation?.id ?? ''
+    const to = claim.phase === 'arriving' ? serverNode : claim.targetNode
+    return {
+      node,
+      zone: claim.zone,
+      isGuestOff: instances.length === 0,
+      ...(to !== undefined && node !== undefined && to !== node
+        ? {
+            target: { node: to, zone: claim.zone, operationId, pools: poolsOf(caches, to) },
+            migration: { operationId, state: 'detached' },
+            moveSecretName: transferKeyKey(storage, node).name,
+          }
+        : {}),
+    }
+  }
+  const node = storage.spec.isBoot || claim !== undefined ? serverNode : undefined
   return {
     node,
     zone,
     target: claims?.target && { ...claims.target, pools: poolsOf(caches, claims.target.node) },
     migration: server?.status?.migration,
     moveSecretName: server === undefined || node === undefined ? undefined : migrationKeyKey(server, node).name,
-    region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
-    volumes,
-    ...(metadata.deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)),
-    usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
-    pools: node === undefined ? [] : poolsOf(caches, node),
-    isInUse:
-      (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) ||
-      instances.length > 0,
   }
+}
+
+/** Only of a storage that is not made yet. */
+async function imageOf(
+  { caches, store }: Pick<Parts, 'caches' | 'store'>,
+  { metadata: { namespace = '' }, spec: { source }, status }: StorageObject,
+): Promise<string | undefined> {
+  if (status?.state === 'online') return undefined
+  if (source?.kind === 'template') {
+    const key = { name: source.id }
+    const template = caches.of(Template).get(key) ?? (await store.get(Template, key))
+    return template === undefined || isBuiltHere(template.spec)
+      ? undefined
+      : imageName({ namespace: '', name: source.id })
+  }
+  if (source?.kind !== 'image') return undefined
+  const key = { namespace, name: source.id }
+  const image = caches.of(CustomImage).get(key) ?? (await store.get(CustomImage, key))
+  return image && imageName(key)
+}
+
+/** A cache may be behind: nothing is given up because of what it does not have. */
+async function isGone(
+  { store }: Pick<Parts, 'store'>,
+  { namespace, serverId }: { readonly namespace: string; readonly serverId: string },
+  known: KubeObject<ServerSpec, ServerStatus> | undefined,
+): Promise<boolean> {
+  const server = known ?? (await store.get(Server, { namespace, name: serverId }))
+  return server === undefined
+}
+
+/** By what the server's node says of its guest, and only when that speaks of the newest spec. */
+function guestOf(
+  caches: Parts['caches'],
+  {
+    uid,
+    server,
+    node,
+  }: { readonly uid: string; readonly server: Surroundings['server']; readonly node: string | undefined },
+): NonNullable<Observed['guest']> {
+  const ofServer = server === undefined ? [] : caches.of(Instance).by('server', server.metadata.uid ?? '')
+  const instance = ofServer.find((one) => nodeOf(one) === node)
+  const hasOrder = ofServer.some(({ spec }) => spec.disks.some(({ volume }) => volume === uid))
+  const hasDisk = ofServer.some(({ status }) => status?.volumes?.includes(uid) === true)
+  if (instance === undefined) return hasOrder || hasDisk ? 'unknown' : 'has_not'
+  const { status, metadata } = instance
+  if (status === undefined || (status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'unknown'
+  const isAtRest = status.state === 'stopped' || status.state === 'error'
+  if (hasOrder) return hasDisk || isAtRest ? 'has' : 'unknown'
+  return hasDisk ? 'unknown' : 'has_not'
+}
+
+/** Only a new generation can have been asked for. */
+async function readRequests(
+  db: Parts['db'],
+  { metadata, status }: StorageObject,
+): Promise<readonly KubernetesRequest[]> {
+  const [after, upTo] = [status?.observedGeneration ?? 0, metadata.generation ?? 0]
+  return upTo > after ? orUnavailable(listKubernetesRequests(db, metadata.uid ?? '', { after, upTo })) : []
 }
 
 const isOff = ({ spec, status, metadata }: KubeObject<InstanceSpec, InstanceStatus>): boolean =>

@@ -3,7 +3,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { nodeOf } from '../../resources/instance/index.ts'
 import type { PlainAction } from '../effects.ts'
+import { removeKeysOf, removeServingKey } from './keys.ts'
 import type { Observed } from './observed.ts'
+import { wantedSnapshots } from './snapshots.ts'
 import {
   ensureOwn,
   ensureVolume,
@@ -12,7 +14,9 @@ import {
   isTerminating,
   poolAmong,
   removeVolume,
+  requestedTier,
   type StorageObject,
+  tierOf,
   type VolumeObject,
   withdraw,
 } from './volumes.ts'
@@ -23,17 +27,26 @@ export function syncVolumes(
   observed: Observed,
   own: VolumeObject | undefined,
 ): readonly PlainAction[] {
-  const { node, target, volumes, usedOn } = observed
+  const { node, target, volumes, usedOn, points = [], strays = [] } = observed
   const elsewhere = volumes.filter(
     (one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)),
   )
   // A volume may hold the only copy of the data until the server's own node has it.
   const obsolete = elsewhere.filter((one) => hasSameData(one, own) || own?.status?.state === 'ready')
+  const serve = own && serveOf(storage, observed, own)
   return [
+    ...removeKeysOf(storage, elsewhere),
     ...obsolete.flatMap((one) => withdraw(storage, one, own)),
     ...(own === undefined || isTerminating(own)
       ? []
-      : [ensureOwn(storage, own, serveOf(observed, own)), ...targetVolume(storage, observed, own)]),
+      : [
+          ...removeServingKey(storage, own, serve),
+          ensureOwn(storage, own, {
+            serve,
+            snapshots: wantedSnapshots(points, strays, { isMoving: target !== undefined }),
+          }),
+          ...targetVolume(storage, observed, own),
+        ]),
   ]
 }
 
@@ -42,19 +55,22 @@ const moveOf = ({ target, migration }: Observed) =>
     ? undefined
     : { ...target, state: migration.state }
 
-/** Both nodes can access the disk's pool. Within its zone a server on a pool moves only to such nodes. */
+/** Both nodes can access the disk's pool, and it stays there. Within its zone a server on a pool moves only to such
+ *  nodes. */
 const isShared = (
+  storage: StorageObject,
   { zone }: Observed,
   target: NonNullable<Observed['target']>,
   { spec: { pool } }: VolumeObject,
-): boolean => pool !== undefined && (target.zone === zone || target.pools.includes(pool))
+): boolean =>
+  pool !== undefined && tierOf(storage) === 'standard' && (target.zone === zone || target.pools.includes(pool))
 
 /** The source serves a stopped server's disk for copying, unless both nodes can access it. */
-function serveOf(observed: Observed, own: VolumeObject): VolumeContent['serve'] {
+function serveOf(storage: StorageObject, observed: Observed, own: VolumeObject): VolumeContent['serve'] {
   const move = moveOf(observed)
   if (
     move?.state !== 'detached' ||
-    isShared(observed, move, own) ||
+    isShared(storage, observed, move, own) ||
     !observed.isGuestOff ||
     observed.moveSecretName === undefined
   )
@@ -67,13 +83,14 @@ function targetVolume(storage: StorageObject, observed: Observed, own: VolumeObj
   const move = moveOf(observed)
   if (move === undefined || move.state === 'reserved' || move.state === 'aborting') return []
   const existing = observed.volumes.find((one) => nodeOf(one) === move.node)
-  if (existing !== undefined && isTerminating(existing)) return []
+  if (existing !== undefined && isTerminating(existing)) return removeKeysOf(storage, [existing])
   const content = contentOf(storage, observed, move, { own, existing })
   const isOther = existing !== undefined && !isDeepStrictEqual(existing.spec.source, content.source)
-  if (isOther) return observed.usedOn.includes(move.node) ? [] : [removeVolume(existing)]
+  if (isOther)
+    return observed.usedOn.includes(move.node) ? [] : [...removeKeysOf(storage, [existing]), removeVolume(existing)]
   // Deleting an older copy in the same pool would delete this one too, so it has to be gone first.
   const isBlockedByOldCopy =
-    content.source?.kind === 'copy' &&
+    content.source !== undefined &&
     content.pool !== undefined &&
     observed.volumes.some((one) => one !== existing && one.spec.pool === content.pool)
   if (isBlockedByOldCopy) return []
@@ -95,14 +112,17 @@ function contentOf(
   const [{ operationId: id, state }, { moveSecretName: secretName }] = [move, observed]
   const origin = own.status?.origin ?? own.spec.origin
   const known = origin === undefined ? {} : { origin }
-  if (own.spec.pool !== undefined && isShared(observed, move, own))
+  if (own.spec.pool !== undefined && isShared(storage, observed, move, own))
     return { ...known, pool: own.spec.pool, isRetained: true, arrivingFor: id }
-  if (state !== 'detached') return { ...known, source: { kind: 'mirror', name: id } }
+  const pool = existing === undefined ? poolAmong(storage, move.pools) : existing.spec.pool
+  const inPool = pool === undefined ? {} : { pool }
+  // A running guest takes its disks along as they are, unless this one is to lie elsewhere.
+  if (state !== 'detached')
+    return { ...known, source: { kind: 'mirror', name: id }, ...(requestedTier(storage) === undefined ? {} : inPool) }
   const { serving } = own.status ?? {}
   const from =
     serving?.id === id && secretName !== undefined
       ? { copyFrom: { id, host: serving.host, port: serving.port, secretName } }
       : {}
-  const pool = existing === undefined ? poolAmong(storage, move.pools) : existing.spec.pool
-  return { ...known, source: { kind: 'copy', name: id }, ...from, ...(pool === undefined ? {} : { pool }) }
+  return { ...known, source: { kind: 'copy', name: id }, ...from, ...inPool }
 }

@@ -1,13 +1,23 @@
 /** Volumes as the storage controller writes them. Pure. */
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
-import { nodeNamespace, nodeOf, Volume, type VolumeSpec, type VolumeStatus } from '../../resources/instance/index.ts'
+import {
+  AGENT_FINALIZER,
+  nodeNamespace,
+  nodeOf,
+  Volume,
+  type VolumeSpec,
+  type VolumeStatus,
+} from '../../resources/instance/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
+import { STORAGE_TIERS, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
+import { activeOperation } from '../operation/stanza.ts'
 
 import type { PlainAction } from '../effects.ts'
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 
+/** Of an object that was read from Kubernetes. */
+export const uidOf = ({ metadata: { uid = '' } }: StorageObject): string => uid
 /** Its node is ending it. */
 export const isTerminating = ({ metadata }: VolumeObject): boolean => metadata.deletionTimestamp !== undefined
 const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
@@ -15,7 +25,7 @@ const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ 
 /** What differs between the volumes of one storage. */
 export type VolumeContent = Pick<
   VolumeSpec,
-  'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor'
+  'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor' | 'snapshots'
 >
 
 /** `holding` is the whole of what differs: what it leaves out the volume has no more. */
@@ -37,6 +47,7 @@ export function ensureVolume(
       metadata: {
         namespace: nodeNamespace(node),
         name: uid,
+        finalizers: [AGENT_FINALIZER],
         ...(account === undefined ? {} : { labels: { [ACCOUNT_LABEL]: account } }),
       },
       spec: draft,
@@ -46,18 +57,33 @@ export function ensureVolume(
 
 /** The node that the server lives on holds the data: with its volume it goes. What was copied to shared storage is from
  *  then on as if made there. */
-export function ensureOwn(storage: StorageObject, volume: VolumeObject, serve?: VolumeSpec['serve']): PlainAction {
+export function ensureOwn(
+  storage: StorageObject,
+  volume: VolumeObject,
+  { serve, snapshots }: { readonly [Field in 'serve' | 'snapshots']?: VolumeSpec[Field] | undefined } = {},
+): PlainAction {
   const {
     spec: { source, origin, pool },
     status,
   } = volume
-  const isWhole = pool !== undefined && source?.kind === 'copy' && origin !== undefined && status?.state === 'ready'
-  return ensureVolume(storage, nodeOf(volume), { source: isWhole ? undefined : source, origin, pool, serve })
+  const isBrought = source?.kind === 'copy' || source?.kind === 'mirror'
+  const isWhole = pool !== undefined && isBrought && origin !== undefined && status?.state === 'ready'
+  return ensureVolume(storage, nodeOf(volume), { source: isWhole ? undefined : source, origin, pool, serve, snapshots })
+}
+
+/** The tier that its data shall lie on: the one that a move brings it to, or else its own. */
+export const tierOf = (storage: StorageObject): StorageSpec['tier'] => requestedTier(storage) ?? storage.spec.tier
+
+/** The tier that a move under way brings the storage to; undefined when none does, or it only changes the node. */
+export function requestedTier(storage: StorageObject): StorageSpec['tier'] | undefined {
+  const operation = activeOperation(storage)
+  const wanted = operation?.kind === 'storage.move' ? operation.arguments?.['tier'] : undefined
+  return STORAGE_TIERS.find((tier) => tier === wanted)
 }
 
 /** A disk is made on shared storage where its node has some. */
-export const poolAmong = ({ spec }: StorageObject, pools: readonly string[]): string | undefined =>
-  spec.tier === 'standard' ? pools[0] : undefined
+export const poolAmong = (storage: StorageObject, pools: readonly string[]): string | undefined =>
+  tierOf(storage) === 'standard' ? pools[0] : undefined
 
 /** Whether the volume shows the very data that the server's own does. Before that one is known, whatever lies on shared
  *  storage may be those. */

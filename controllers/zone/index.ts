@@ -1,37 +1,34 @@
-/** The zone controller: whether a zone takes new servers, which plans it has no room for, and whether it could bear the
- *  loss of a node. */
-import { type Evacuee, evacueeKey } from '../../domain/evacuation.ts'
-import { fullestOf, haObstacle, type Host } from '../../domain/high-availability.ts'
+/** The zone controller: whether a zone takes new servers, which plans it has no room for, whether it could bear the
+ *  loss of a node, and how its shared storage keeps data. */
+import { evacueeKey } from '../../domain/evacuation.ts'
+import { fullestOf } from '../../domain/high-availability.ts'
+import { NETWORK_FEATURES, networkVerdict } from '../../domain/guest-network.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
-import { type Candidate, rankNodes } from '../../domain/placement.ts'
 import { listTenants, listCandidates } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
+import { BACKUPS_FEATURE, backupSourcesOf } from '../../resources/backup-job/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance/index.ts'
-import { Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport, type NodeReportSpec } from '../../resources/instance/index.ts'
+import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { isFenceCapable, Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
+import { staffAuditEffect } from '../audit.ts'
 import { cpuPoolOf } from '../cpu-pool.ts'
 import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
-import type { NoEffects, PlainAction } from '../effects.ts'
 import { isCompute, type NodeObject } from '../node/index.ts'
+import { present } from '../operation/decision.ts'
+import { findEditor } from '../operation/direct-edit.ts'
 import type { Parts } from '../parts.ts'
+import { poolsOf } from '../shared-pools.ts'
+import type { Observed, ZoneEffects, ZoneObject } from './observed.ts'
+import { plan } from './plan.ts'
+import { sharedStorageEffects } from './shared-storage.ts'
+import { detectEdit } from './storage-policy.ts'
 
-export interface Observed {
-  readonly nodes: readonly Candidate[]
-  readonly plans: readonly KubeObject<PlanSpec>[]
-  readonly hosts: readonly Host[]
-  /** Of the fullest node. */
-  readonly guests: readonly Evacuee[]
-}
-
-/** Room changes in PostgreSQL, where nothing wakes anybody. */
-const LOOK_SECONDS = 5
-
-async function observe({ caches, db }: Parts, zone: string): Promise<Observed> {
+async function observe({ caches, db, ovn, store }: Parts, root: ZoneObject): Promise<Observed> {
+  const zone = root.metadata.name
   const nodes = await orUnavailable(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
   const [tenants, groups] =
@@ -51,8 +48,28 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Observed> {
         node: name,
         isReachable: isReachableState(status?.state),
         isFenceCapable: isFenceCapable(spec),
-        pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
+        pools: reportOf(caches, name)?.pools ?? [],
       })),
+    ...privateNetworksOf(
+      caches
+        .of(Node)
+        .list()
+        .filter((node) => node.spec.zone === zone && isHost(node) && isReachableState(node.status?.state))
+        .flatMap(({ metadata: { name: node } }) =>
+          present(reportOf(caches, node)).map((report) => ({ node, ...report })),
+        ),
+      ovn !== undefined,
+    ),
+    ...backupsOf(caches, zone),
+    builtTemplates: builtOnAll(
+      caches
+        .of(Node)
+        .list()
+        .filter((node) => node.spec.zone === zone && isHost(node) && isReachableState(node.status?.state))
+        .map(({ metadata: { name } }) => reportOf(caches, name)?.templates ?? []),
+    ),
+    pools: poolsOfZone(caches, zone),
+    ...(detectEdit(root) ? { editor: await findEditor(store, Zone, root, 'sharedStorage') } : {}),
     guests: tenants
       .filter(({ isArriving }) => !isArriving)
       .map(({ accountId, serverId, isArriving: _isArriving, ...room }) => ({
@@ -65,41 +82,72 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Observed> {
   }
 }
 
+const reportOf = (caches: Parts['caches'], node: string): NodeReportSpec | undefined =>
+  caches.of(NodeReport).get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })?.spec
+
+/** Shared storage that nodes of the zone reach. */
+const poolsOfZone = (caches: Parts['caches'], zone: string): readonly string[] =>
+  [
+    ...new Set(
+      caches
+        .of(Node)
+        .list()
+        .filter(({ spec }) => spec.zone === zone)
+        .flatMap(({ metadata }) => poolsOf(caches, metadata.name)),
+    ),
+  ].sort()
+
+function backupsOf(caches: Parts['caches'], zone: string): Pick<Observed, 'hasBackups' | 'backupSources'> {
+  const features = caches
+    .of(Node)
+    .list()
+    .filter(({ spec, status }) => spec.zone === zone && isReachableState(status?.state))
+    .map(({ metadata: { name } }) => reportOf(caches, name)?.features ?? [])
+  return {
+    hasBackups: features.some((each) => each.includes(BACKUPS_FEATURE)),
+    backupSources: [...new Set(features.flatMap(backupSourcesOf))].sort(),
+  }
+}
+
+export interface NetworkedHost extends Pick<NodeReportSpec, 'features' | 'networkObstacle'> {
+  readonly node: string
+}
+
+const NO_OVN = 'the controllers are not told of Open Virtual Network (SVCCLOUD_OVN_NORTHBOUND)'
+
+/** By what each host reports. Simulated hosts need nobody for it; nothing is said while there is none. */
+export function privateNetworksOf(
+  hosts: readonly NetworkedHost[],
+  hasOvn: boolean,
+): Pick<Observed, 'hasPrivateNetworks' | 'networkObstacle'> {
+  if (hosts.length === 0) return {}
+  const without = hosts
+    .filter(({ features }) => networkVerdict(features, false).reason !== 'Simulated')
+    .find(({ features }) => !hasOvn || !features.includes(NETWORK_FEATURES.public))
+  if (without === undefined) return { hasPrivateNetworks: true }
+  const { node, features, networkObstacle = 'its agent does not say why' } = without
+  const isHostReady = features.includes(NETWORK_FEATURES.public)
+  return {
+    hasPrivateNetworks: false,
+    networkObstacle: isHostReady ? NO_OVN : `host ${node} has user-mode networking: ${networkObstacle}`,
+  }
+}
+
+/** What all of the lists have; nothing where there is none. */
+export const builtOnAll = ([first = [], ...others]: readonly (readonly string[])[]): readonly string[] =>
+  first.filter((name) => others.every((names) => names.includes(name))).sort()
+
 /** Servers run on it, or could. */
 export const isHost = (node: NodeObject): boolean =>
   isCompute(node) && node.status?.state !== undefined && node.status.state !== 'provisioning'
 
-export function plan(
-  zone: KubeObject<ZoneSpec, ZoneStatus>,
-  { nodes, plans, hosts, guests }: Observed,
-): readonly PlainAction[] {
-  const name = zone.metadata.name
-  const hasRoom = ({ spec: { cores, memoryMebibytes, storageGibibytes, cpuPool } }: KubeObject<PlanSpec>): boolean =>
-    rankNodes({ accountId: '', zone: name, cores, memoryMebibytes, storageGibibytes, cpuPool }, nodes).length > 0
-  const unavailablePlans = plans
-    .filter((offered) => !hasRoom(offered))
-    .map(({ metadata }) => metadata.name)
-    .sort()
-  const state = zone.spec.isClosed ? 'closed' : unavailablePlans.length === plans.length ? 'full' : 'available'
-  return [
-    {
-      do: 'status',
-      status: { state, unavailablePlans, haObstacle: haObstacle(name, hosts, nodes, guests) },
-      conditions: [
-        { type: 'Ready', status: state === 'available' ? 'True' : 'False', reason: REASONS[state], message: '' },
-      ],
-    },
-    { do: 'wait', seconds: LOOK_SECONDS, for: 'room to change' },
-  ]
-}
-
-const REASONS = { available: 'Available', full: 'Full', closed: 'Closed' } as const
-
-export const zoneController = controller<NoEffects>()({
+export const zoneController = controller<ZoneEffects>()({
   name: 'zone',
   resource: Zone,
   sharding: 'zones',
   plan,
+  reads: [Node, Plan, NodeReport, Server],
+  writes: [],
   open(parts: Parts) {
     const { caches } = parts
     return {
@@ -113,8 +161,8 @@ export const zoneController = controller<NoEffects>()({
         ),
         ...[watch(NodeReport, () => []), watch(Server, () => [])],
       ],
-      observe: ({ metadata }) => observe(parts, metadata.name),
-      effects: {},
+      observe: (zone) => observe(parts, zone),
+      effects: { audit: staffAuditEffect(parts, 'zone'), ...sharedStorageEffects(parts) },
     }
   },
 })

@@ -23,9 +23,8 @@ export interface NewAccount {
   readonly now: Date
 }
 
-/** Creates the account with its default quotas, its owner and the sign-up credit. False when the email has a user
- *  already:
- *  roll back then. */
+/** Creates the account with its default quotas, its owner and the sign-up credit. Returns false when the email has a
+ *  user already; the transaction must then be rolled back. */
 export async function createAccount(tx: Transaction<Tables>, made: NewAccount): Promise<boolean> {
   await openAccount(tx, { id: made.accountId, name: made.accountName, creditId: made.creditId, now: made.now })
   const added = await tx
@@ -120,6 +119,12 @@ export async function findUser(queries: Queries, id: string): Promise<UserRow | 
  */
 export async function lockUser(tx: Transaction<Tables>, id: string): Promise<UserRow> {
   return await tx.selectFrom('app_user').select(USER_COLUMNS).where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
+}
+
+/** Undefined when there is no such account. */
+export async function findAccountName(queries: Queries, accountId: string): Promise<string | undefined> {
+  const row = await queries.selectFrom('account').select('name').where('id', '=', accountId).executeTakeFirst()
+  return row?.name
 }
 
 /** The role that the person holds in the account; undefined when not a member. */

@@ -89,6 +89,21 @@ export async function creditBalance(queries: Queries, accountId: string, now: Da
   return Number(sum.cents ?? 0)
 }
 
+/** When the first of the account's live credits expires; undefined when none does. */
+export async function nextCreditExpiry(queries: Queries, accountId: string, now: Date): Promise<Date | undefined> {
+  const next = await queries
+    .selectFrom('credit')
+    .select('expires_at')
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .whereRef('spent_cents', '<', 'amount_cents')
+    .where('expires_at', '>', now)
+    .orderBy('expires_at')
+    .limit(1)
+    .executeTakeFirst()
+  return next?.expires_at ?? undefined
+}
+
 export interface NewCredit {
   readonly id: string
   readonly accountId: string

@@ -3,6 +3,7 @@ export {
   type UserRow,
   addMember,
   createAccount,
+  findAccountName,
   findRole,
   findUser,
   findUserByEmail,
@@ -16,6 +17,7 @@ export {
   creditState,
   listCouponAttempts,
   listCredits,
+  nextCreditExpiry,
   redeemCoupon,
 } from './credits.ts'
 export {
@@ -28,6 +30,7 @@ export {
   hasVerifiedOwner,
   listInvitations,
   listMembers,
+  listOwnerMails,
   lockInvitation,
   lockMember,
   lockPendingInvitations,
@@ -49,4 +52,4 @@ export {
   stateOrganisations,
 } from './organisations.ts'
 export { type Holding, changeQuotas, releaseQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
-export { readStanding } from './standing.ts'
+export { readStanding, requireStanding } from './standing.ts'

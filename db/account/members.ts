@@ -16,7 +16,7 @@ export interface MemberRow {
   readonly lastActiveAt: Date | null
 }
 
-/** Everybody in the account, who joined first comes first; of `userId` only when given. */
+/** The members of the account, ordered by when they joined; only `userId` when it is given. */
 export async function listMembers(queries: Queries, accountId: string, userId?: string): Promise<MemberRow[]> {
   const rows = await queries
     .selectFrom('membership')
@@ -68,6 +68,21 @@ export async function hasVerifiedOwner(queries: Queries, accountId: string): Pro
   return found !== undefined
 }
 
+/** Verified email addresses of the owners who may sign in. */
+export async function listOwnerMails(queries: Queries, accountId: string): Promise<readonly string[]> {
+  const rows = await queries
+    .selectFrom('membership')
+    .innerJoin('app_user', 'app_user.id', 'membership.user_id')
+    .select('app_user.email')
+    .where('membership.account_id', '=', accountId)
+    .where('membership.role', '=', 'owner')
+    .where('app_user.email_verified_at', 'is not', null)
+    .where('app_user.disabled_at', 'is', null)
+    .orderBy('app_user.email')
+    .execute()
+  return rows.map(({ email }) => email)
+}
+
 /** The member's role, locked until the transaction ends; undefined when not a member. */
 export async function lockMember(
   tx: Transaction<Tables>,
@@ -95,8 +110,8 @@ export async function setRole(tx: Transaction<Tables>, accountId: string, userId
     .execute()
 }
 
-/** Takes the person out of the account: membership, tokens for it, sessions that act for it. They act for another
- *  account of theirs next. */
+/** Removes the person from the account: deletes the membership, revokes their tokens for it and ends the sessions that
+ *  act for it. Their active account becomes another of theirs. */
 export async function removeMembership(
   tx: Transaction<Tables>,
   accountId: string,
@@ -116,8 +131,8 @@ export async function removeMembership(
   await resolveActiveAccount(tx, userId)
 }
 
-/** Makes the active account one that the person belongs to: the present one, their own, or the one they joined first.
- *  Answers it; undefined when they belong to none. */
+/** Sets the active account to one that the person belongs to: the current one, their own, or the one they joined first.
+ *  Returns it; undefined when they belong to none. */
 export async function resolveActiveAccount(tx: Transaction<Tables>, userId: string): Promise<string | undefined> {
   const best = await tx
     .selectFrom('membership')
@@ -191,7 +206,7 @@ export interface NewInvitation {
   readonly expiresAt: Date
 }
 
-/** The secret itself is not kept. Room for it must have been looked for, see `lockPendingInvitations`. */
+/** The secret itself is not kept. The caller has checked the limit, see `lockPendingInvitations`. */
 export async function createInvitation(tx: Transaction<Tables>, made: NewInvitation): Promise<InvitationRow> {
   await tx
     .insertInto('invitation')
@@ -210,7 +225,7 @@ export async function createInvitation(tx: Transaction<Tables>, made: NewInvitat
   return toRow(await selectInvitations(tx).where('invitation.id', '=', made.id).executeTakeFirstOrThrow())
 }
 
-/** Newest first: every pending one, and the others that were made since `since`. */
+/** Newest first: every pending one, and others created since `since`. */
 export async function listInvitations(
   queries: Queries,
   accountId: string,
@@ -286,8 +301,7 @@ export async function findPendingInvitation(
   return row && toRow(row)
 }
 
-/** Gives it another secret, so that the one before opens nothing any more. The invitation must be locked, see
- *  `lockInvitation`. */
+/** Replaces its secret, which makes the previous one invalid. The invitation must be locked, see `lockInvitation`. */
 export async function renewInvitation(
   tx: Transaction<Tables>,
   id: string,
@@ -302,7 +316,7 @@ export async function renewInvitation(
   return toRow(await selectInvitations(tx).where('invitation.id', '=', id).executeTakeFirstOrThrow())
 }
 
-/** Ends a pending invitation. False when it was not pending any more. */
+/** Ends a pending invitation. Returns false when it was no longer pending. */
 export async function decideInvitation(
   tx: Transaction<Tables>,
   id: string,

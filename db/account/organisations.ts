@@ -54,7 +54,7 @@ const toRow = (row: Selected): StatementRow => ({
   isListed: row.is_listed,
 })
 
-/** The platform's statements of the person, by name of the organisation. */
+/** The platform's statements about the person, by name of the organisation. */
 export async function listStatements(queries: Queries, userId: string): Promise<StatementRow[]> {
   return (
     await selectStatements(queries)
@@ -65,17 +65,16 @@ export async function listStatements(queries: Queries, userId: string): Promise<
   ).map(toRow)
 }
 
-/** The platform's statements of everybody in the organisation of the account. */
+/** The platform's statements about all people in the organisation of the account. */
 export async function listOrganisationMembers(queries: Queries, accountId: string): Promise<StatementRow[]> {
   return (
     await selectStatements(queries).where('organisation.account_id', '=', accountId).orderBy('app_user.email').execute()
   ).map(toRow)
 }
 
-/** Replaces the platform's statements of the person.
- *  Organisations with an account let them in with their role there, an
- *  administrator
- *  takes an owner seat that is free; who is no longer listed leaves, except from an owner seat. */
+/** Replaces the platform's statements about the person.
+ *  Organisations that have an account admit them with their role; an administrator becomes an owner when the account
+ *  has none. Who is no longer listed is removed, except an owner. */
 export async function stateOrganisations(
   tx: Transaction<Tables>,
   userId: string,
@@ -137,7 +136,7 @@ const roleIn = async (queries: Queries, accountId: string, userId: string): Prom
       .executeTakeFirst()
   )?.role
 
-/** Lets the person into the organisation's account with the role that the platform's role opens. */
+/** Adds the person to the organisation's account with the role that follows from the platform's role. */
 export async function seat(
   tx: Transaction<Tables>,
   seating: { readonly accountId: string; readonly userId: string; readonly platformRole: string; readonly now: Date },
@@ -160,7 +159,7 @@ export async function seat(
   return role
 }
 
-/** Gives the organisation an account. False when it has one already, or the account has an organisation. */
+/** Links the organisation to an account. Returns false when either is linked already. */
 export async function linkOrganisation(
   tx: Transaction<Tables>,
   organisationId: string,

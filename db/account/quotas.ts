@@ -1,6 +1,5 @@
-/** Quotas of accounts. A resource holds amounts under its holder name (`server/<id>`); taking is one conditional
- *  update, and
- *  deleting the holding gives it back, so that neither can happen twice. Rows are always locked in the order of their
+/** Quotas of accounts. A resource holds amounts under its holder name (`server/<id>`). Taking is one conditional update
+ *  and deleting the holding releases it, so that neither can happen twice. Rows are always locked in the order of their
  *  names. */
 import { sql, type Transaction } from 'kysely'
 import { quotaExceeded } from '../../domain/problem.ts'
@@ -24,7 +23,7 @@ export async function openQuotas(tx: Transaction<Tables>, accountId: string): Pr
     .execute()
 }
 
-/** Takes each amount once: what a holder holds already is left as it is. The holders are of one account.
+/** Takes each amount once: an amount that a holder holds already stays as it is. All holders belong to one account.
  *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be
  *  rolled back. */
 export async function takeQuotas(
@@ -42,7 +41,8 @@ export async function takeQuotas(
   const holders = wanted.map(({ holder }) => holder)
   const names = wanted.map(({ name }) => name)
   const amounts = wanted.map(({ amount }) => amount)
-  // One statement for all of them: other changes of the account wait for these rows until this transaction ends.
+  // One statement for all of them: it locks these rows against other changes of the account until this transaction
+  // ends.
   const { rows: refused } = await sql<{ name: QuotaName; amount: number }>`
     with held as (
       insert into quota_holding (account_id, holder, name, amount)
@@ -117,7 +117,7 @@ export async function changeQuotas(
   }
 }
 
-/** Gives everything back that the holder holds; nothing when it was given back before. */
+/** Releases everything that the holder holds. Idempotent. */
 export async function releaseQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   const held = await tx
     .deleteFrom('quota_holding')

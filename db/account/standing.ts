@@ -1,6 +1,14 @@
-/** What an account's standing is judged by. */
-import type { StandingFacts } from '../../domain/standing.ts'
+/** The facts that decide an account's standing, and the rule of every door that nobody's session stands behind. */
+import { emailUnverified } from '../../domain/problem.ts'
+import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
 import type { Queries } from '../open.ts'
+import { hasVerifiedOwner } from './members.ts'
+
+/** Throws 403 unless an owner's address is verified, and 402 when the account may make nothing that costs. */
+export async function requireStanding(queries: Queries, accountId: string, now: Date): Promise<void> {
+  if (!(await hasVerifiedOwner(queries, accountId))) throw emailUnverified()
+  checkStanding(standingOf(await readStanding(queries, accountId, now)))
+}
 
 /** The account must be there. */
 export async function readStanding(queries: Queries, accountId: string, now: Date): Promise<StandingFacts> {
@@ -17,6 +25,14 @@ export async function readStanding(queries: Queries, accountId: string, now: Dat
           .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)])),
       ).as('has_live_credit'),
     )
+    .select(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('payment_customer')
+          .select('payment_customer.account_id')
+          .whereRef('payment_customer.account_id', '=', 'account.id')
+          .where('default_method_id', 'is not', null),
+      ).as('has_payment_method'),
+    )
     .where('id', '=', accountId)
     .executeTakeFirstOrThrow()
   return {
@@ -24,7 +40,7 @@ export async function readStanding(queries: Queries, accountId: string, now: Dat
     suspendedByStaffAt: account.suspended_by_staff_at,
     requiresBillingApproval: account.requires_billing_approval,
     isBillingApproved: false,
-    hasPaymentMethod: false,
+    hasPaymentMethod: Boolean(account.has_payment_method),
     hasLiveCredit: Boolean(account.has_live_credit),
   }
 }

@@ -20,7 +20,7 @@ import type { Tables } from '../tables.ts'
 
 const WALK_ENTRIES = 1000
 
-/** The chain of what staff and operators do stands where an account's would, under the id of none. */
+/** The chain of staff and operators is stored like an account's, under an id that no account has. */
 export const STAFF_CHAIN = '00000000-0000-0000-0000-000000000000'
 
 export interface Sealing {
@@ -28,8 +28,8 @@ export interface Sealing {
   readonly random: Random
 }
 
-/** Seals the entry into its account's chain. Always the last statement of the transaction whose change it records: the
- *  head row stays locked until commit. Entries for several accounts are appended in the order of their account ids.
+/** Appends the entry to its account's hash chain. Always the last statement of the transaction whose change it records:
+ *  the head row stays locked until commit. Entries for several accounts are appended in the order of their account ids.
  *  The same action of the same request is written once, however often it is retried. */
 export const appendAudit = (tx: Transaction<Tables>, entry: UnsealedAuditEntry, by: Sealing): Promise<void> =>
   appendAudits(tx, [entry], by)
@@ -54,7 +54,7 @@ export async function appendAudits(
     head = { sequence, entryHash: entry_hash }
     return { account_id, sequence, id, at: new Date(at), action, request_id, body, previous_hash, entry_hash }
   })
-  // The head moves only with the entries, in one statement: every other change of the account waits for its row.
+  // The head is updated with the entries in one statement, which locks its row against other changes of the account.
   const moved = await tx
     .with('added', (query) =>
       query
@@ -156,7 +156,7 @@ export interface AuditIntegrity {
   readonly break: ChainBreak | null
 }
 
-/** What the last verification found, and how far the log has grown since. */
+/** Result of the last verification, and the length of the log since. */
 export async function readIntegrity(queries: Queries, accountId: string): Promise<AuditIntegrity> {
   const head = await queries.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).executeTakeFirst()
   if (head === undefined)
@@ -196,7 +196,7 @@ export async function countUnverified(
   return { entries: Number(counted.entries), brokenAccounts: Number(counted.broken) }
 }
 
-/** Walks the whole kept chain of the account and records the result. A break that was found once stays. */
+/** Walks the whole kept chain of the account and records the result. A break, once found, stays recorded. */
 export async function verifyAudit(db: Database, accountId: string, clock: Clock): Promise<AuditIntegrity> {
   const walked = await db
     .transaction()
@@ -244,8 +244,8 @@ async function walk(
       const found = checkLink(through, row)
       if (found !== undefined) return { through, break: found }
       through = { sequence: row.sequence, entryHash: row.entry_hash }
-      // An entry that was verified before and has another, self-consistent hash now was rewritten together with what
-      // follows it.
+      // An entry that was verified before and now has another hash that is consistent in itself was rewritten together
+      // with its successors.
       if (row.sequence === head.verified_through_sequence && row.entry_hash !== head.verified_through_hash) {
         return breakAt(row.sequence, row.id, 'the entry is not the one that was verified before')
       }
@@ -259,8 +259,7 @@ async function walk(
   return { through }
 }
 
-/** Accounts whose chain no verification has looked at since `before`, oldest first. A broken chain stays broken and is
- *  left alone. */
+/** Accounts whose chain no verification has looked at since `before`, oldest first. Broken chains are skipped. */
 export async function accountsToVerify(queries: Queries, before: Date, limit: number): Promise<string[]> {
   const rows = await queries
     .selectFrom('audit_head')
@@ -273,10 +272,9 @@ export async function accountsToVerify(queries: Queries, before: Date, limit: nu
   return rows.map((row) => row.account_id)
 }
 
-/** Removes the entries older than `before` from the start of the chain, never beyond what was verified; the head
- *  remembers
- *  the hash that the first kept entry names as its previous one, so that the rest verifies from there. Answers how many
- *  went. */
+/** Removes the entries older than `before` from the start of the chain, never beyond what was verified; the head stores
+ *  the hash that the first kept entry names as its predecessor, from which the rest verifies. Returns how many were
+ *  removed. */
 export async function pruneAudit(db: Database, accountId: string, before: Date): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     const head = await lockHead(tx, accountId)
@@ -312,7 +310,7 @@ export async function pruneAudit(db: Database, accountId: string, before: Date):
   })
 }
 
-/** Accounts whose oldest kept entry is older than `before`. */
+/** Accounts whose oldest entry is older than `before`. */
 export async function accountsToPrune(queries: Queries, before: Date, limit: number): Promise<string[]> {
   const rows = await queries
     .selectFrom('audit_head as head')

@@ -1,7 +1,8 @@
-/** Changes on their way: intents before the commit point, and what was written lately. */
+/** Changes in progress: intents before the commit point, and recent writes. */
 export {
   type ChangeIntent,
   hasIntent,
+  isHeldByOthers,
   listIntents,
   recordIntent,
   recordIntents,

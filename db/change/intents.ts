@@ -1,7 +1,6 @@
-/** Changes that were accepted here and are about to be written to Kubernetes. An intent goes in the transaction that
- *  writes its
- *  audit entry; whoever deletes the row writes the entry, so that there is always exactly one. */
-import type { Transaction } from 'kysely'
+/** Changes that were accepted here and are about to be written to Kubernetes. An intent is deleted in the transaction
+ *  that writes its audit entry: whoever deletes the row writes the entry, so that there is always exactly one. */
+import { sql, type Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
@@ -11,7 +10,7 @@ export interface ChangeIntent {
   readonly accountId: string
   readonly resource: { readonly type: string; readonly id: string }
   readonly createdAt: Date
-  /** The entry of the success; its outcome is changed when the write did not happen. */
+  /** The audit entry for success; its outcome is replaced when the write did not happen. */
   readonly audit: UnsealedAuditEntry
 }
 
@@ -43,24 +42,43 @@ export const hasIntent = async (db: Queries, operationId: string): Promise<boole
     .where('operation_id', '=', operationId)
     .executeTakeFirst()) !== undefined
 
-/** Removes the intent. False when it was resolved elsewhere: then nothing more may be done for it. */
+/** Whether what a change has claimed and did not write is held for another one as well: for one of the same kind that
+ *  is under way, which gives it back itself if it must, or for one that was written, as `isDesired` says. The caller
+ *  has closed its own intent and holds the lock of what is claimed. */
+export async function isHeldByOthers(
+  tx: Transaction<Tables>,
+  { accountId, resource, action }: Pick<ChangeIntent, 'accountId' | 'resource'> & { readonly action: string },
+  isDesired: () => Promise<boolean>,
+): Promise<boolean> {
+  const other = await tx
+    .selectFrom('change_intent')
+    .select('operation_id')
+    .where('account_id', '=', accountId)
+    .where('resource_type', '=', resource.type)
+    .where('resource_id', '=', resource.id)
+    .where(sql`audit ->> 'action'`, '=', action)
+    .executeTakeFirst()
+  return other !== undefined || isDesired()
+}
+
+/** Deletes the intent. Returns false when it was resolved elsewhere; the caller must then do nothing for it. */
 export const closeIntent = async (tx: Transaction<Tables>, operationId: string): Promise<boolean> =>
   (await closeIntents(tx, [operationId])).has(operationId)
 
-/** Removes the intents. Answers those that were not resolved elsewhere: only for these may anything be done. */
+/** Deletes the intents. Returns those that were not resolved elsewhere; the caller acts for these only. */
 export async function closeIntents(
   tx: Transaction<Tables>,
   operationIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const settled = await tx
+  const closed = await tx
     .deleteFrom('change_intent')
     .where('operation_id', 'in', operationIds)
     .returning('operation_id')
     .execute()
-  return new Set(settled.map((row) => row.operation_id))
+  return new Set(closed.map((row) => row.operation_id))
 }
 
-/** Removes the intent and answers the entry of its success; undefined when it was resolved elsewhere. */
+/** Deletes the intent and returns its audit entry for success; undefined when it was resolved elsewhere. */
 export async function takeIntent(
   tx: Transaction<Tables>,
   operationId: string,
@@ -73,15 +91,23 @@ export async function takeIntent(
   return taken?.audit as UnsealedAuditEntry | undefined // written by recordIntent only
 }
 
-/** Intents made before the given time, oldest first. */
-export async function listIntents(db: Queries, createdBefore: Date, limit: number): Promise<readonly ChangeIntent[]> {
-  const rows = await db
-    .selectFrom('change_intent')
-    .selectAll()
-    .where('created_at', '<', createdBefore)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute()
+/** The place of an intent in the order of `listIntents`. */
+export type IntentPosition = Pick<ChangeIntent, 'createdAt' | 'operationId'>
+
+/** Intents made before the given time, oldest first; those that come after `after` when it is given. */
+export async function listIntents(
+  db: Queries,
+  createdBefore: Date,
+  { limit, after }: { readonly limit: number; readonly after?: IntentPosition | undefined },
+): Promise<readonly ChangeIntent[]> {
+  const old = db.selectFrom('change_intent').selectAll().where('created_at', '<', createdBefore)
+  const listed =
+    after === undefined
+      ? old
+      : old.where((row) =>
+          row(row.refTuple('created_at', 'operation_id'), '>', row.tuple(after.createdAt, after.operationId)),
+        )
+  const rows = await listed.orderBy('created_at').orderBy('operation_id').limit(limit).execute()
   return rows.map((row) => ({
     operationId: row.operation_id,
     accountId: row.account_id,

@@ -1,6 +1,5 @@
-/** What was written to Kubernetes for an account lately. Each replica of the API server answers lists from a cache of
- *  its own, which
- *  follows the others' writes with a delay: these rows tell which writes it has to catch up with first. */
+/** Recent writes to Kubernetes, by account. Each replica of the API server lists from its own cache, which sees the
+ *  writes of other replicas with a delay: these rows name the writes that it must read before it answers. */
 import type { Transaction } from 'kysely'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
@@ -12,11 +11,11 @@ export interface RecentWrite {
   readonly resourceVersion: string
 }
 
-/** No cache is further behind for long: a watch that is later than this is broken, and the replica not ready. */
+/** The most that a cache is behind: a watch with a longer delay is broken, and its replica not ready. */
 const RECENT_MILLISECONDS = 60_000
 
-/** Notes the writes of one account; its older notes go. A later write of the same resource takes the place of the
- *  earlier. */
+/** Records the writes of one account and deletes its older rows. A later write of the same resource replaces the
+ *  earlier one. */
 export async function recordWrites(tx: Transaction<Tables>, writes: readonly RecentWrite[], now: Date): Promise<void> {
   const inOrder = writes.toSorted((a, b) => Number(a.resourceVersion) - Number(b.resourceVersion))
   // a statement may touch a row once

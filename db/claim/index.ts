@@ -1,5 +1,4 @@
-/** Names and addresses that nobody else may have. A claim is one row under a unique key; the holder's rows go when it
- *  goes. */
+/** Unique names and addresses. A claim is one row under a unique key; a holder's rows are deleted with it. */
 import type { Transaction } from 'kysely'
 import { conflict, type Problem } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -14,7 +13,7 @@ interface Claim extends Holding {
   readonly value: string
 }
 
-/** Claims the host name in the account and zone. Free when the holder has it already.
+/** Claims the host name in the account and zone. Does nothing when the holder has it already.
  *  Throws the Problem `name_taken` (409) when another server has it. */
 export async function claimHostname(
   tx: Transaction<Tables>,
@@ -45,8 +44,8 @@ interface NamesDemand extends Holding {
   readonly hostname: string
 }
 
-/** The host names of new holders, and for each a MAC address that is made up (locally administered, unicast). Answers
- *  the MAC addresses by holder.
+/** Claims the host names of new holders, and for each a random MAC address (locally administered, unicast). Returns the
+ *  MAC addresses by holder.
  *  Throws the Problem `name_taken` (409). */
 export async function claimNames(
   tx: Transaction<Tables>,
@@ -94,6 +93,19 @@ export async function claimNames(
   throw new Error(`no free MAC address in ${MAC_TRIES_MAXIMUM} tries`)
 }
 
+/** Claims a random MAC address for a holder that has none. */
+export async function claimMacAddress(
+  tx: Transaction<Tables>,
+  { accountId, holder }: Holding,
+  { now, random }: { readonly now: Date; readonly random: Random },
+): Promise<string> {
+  for (let tries = 0; tries < MAC_TRIES_MAXIMUM; tries++) {
+    const value = newMacAddress(random)
+    if ((await insertClaims(tx, [{ kind: 'mac', scope: '', value, accountId, holder }], now)).length === 1) return value
+  }
+  throw new Error(`no free MAC address in ${MAC_TRIES_MAXIMUM} tries`)
+}
+
 const newMacAddress = (random: Random): string =>
   ['52', '54', '00', ...[...random.bytes(3)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':')
 
@@ -109,7 +121,7 @@ export async function findMacAddress(db: Queries, { accountId, holder }: Holding
   return row?.value
 }
 
-/** True when the holder has the value now, whether it is new or was claimed before. */
+/** Returns true when the holder has the value, newly or from before. */
 async function insertClaim(
   tx: Transaction<Tables>,
   { kind, scope, value, accountId, holder }: Claim,
@@ -126,7 +138,7 @@ async function insertClaim(
   return row?.account_id === accountId && row.holder === holder
 }
 
-/** Answers those that nobody had. */
+/** Returns the new ones. */
 async function insertClaims(
   tx: Transaction<Tables>,
   claims: readonly Claim[],
@@ -149,7 +161,7 @@ async function insertClaims(
   return made.map(({ kind, holder, value }) => ({ kind: kind as Claim['kind'], holder, value })) // one of those above
 }
 
-/** What the one holder has claimed becomes the other's, in place of what that one has of the same kinds. */
+/** Transfers the claims of one holder to another, replacing the other's claims of the same kinds. */
 export async function passClaims(
   tx: Transaction<Tables>,
   { accountId, holder: from }: Holding,
@@ -187,7 +199,7 @@ export async function findHostname(db: Queries, { accountId, holder }: Holding):
   return row?.value
 }
 
-/** Frees everything that the holder has claimed. */
+/** Releases all claims of the holder. */
 export async function releaseClaims(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   await tx.deleteFrom('address_claim').where('account_id', '=', accountId).where('holder', '=', holder).execute()
 }

@@ -8,7 +8,7 @@ export interface ConsoleSession {
   readonly sessionId: string
 }
 
-/** A session is forgotten after this long; one that goes on is audited anew. */
+/** A session is forgotten after this long; one that continues is audited again. */
 const SESSION_HOURS = 24
 
 /** Whether the session is new. */

@@ -1,9 +1,9 @@
-/** Keys that the deployment makes for itself once; every replica reads the same. */
+/** Keys that the deployment generates once and all replicas share. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
 
-/** The secret of that name, made now when it does not exist yet. */
+/** The secret of that name, generated when it does not exist yet. */
 export async function deploymentSecret(
   queries: Queries,
   name: string,

@@ -1,4 +1,4 @@
-/** Single-use secrets that a mail carried: kept as SHA-256, for one purpose and one address. */
+/** Single-use secrets that were sent by mail: stored as SHA-256, for one purpose and one address. */
 import type { Queries } from '../open.ts'
 import { hashSecret } from './sessions.ts'
 
@@ -28,7 +28,7 @@ export async function createEmailToken(queries: Queries, made: NewEmailToken): P
     .execute()
 }
 
-/** Whose live token that is and for which address, without spending it. */
+/** The user and address of a valid token, without using it up. */
 export async function findEmailToken(
   queries: Queries,
   secret: string,
@@ -46,8 +46,8 @@ export async function findEmailToken(
   return row && { userId: row.user_id, email: row.email }
 }
 
-/** Spends the token: whose it was and for which address, or undefined when it is unknown, used or expired. Only one
- *  caller ever gets it. */
+/** Uses the token up. Returns its user and address, undefined when it is unknown, used or expired. At most one caller
+ *  succeeds. */
 export async function spendEmailToken(
   queries: Queries,
   secret: string,
@@ -66,7 +66,7 @@ export async function spendEmailToken(
   return spent && { userId: spent.user_id, email: spent.email }
 }
 
-/** Makes the user's other tokens of that purpose worthless. */
+/** Invalidates the user's other tokens of that purpose. */
 export async function dropEmailTokens(queries: Queries, userId: string, purpose: EmailTokenPurpose): Promise<void> {
   await queries.deleteFrom('email_token').where('user_id', '=', userId).where('purpose', '=', purpose).execute()
 }

@@ -1,4 +1,4 @@
-/** Identities at providers that people sign in with. */
+/** Identities at external providers. */
 import type { Queries } from '../open.ts'
 
 export interface LinkedIdentityRow {
@@ -12,7 +12,7 @@ export interface LinkedIdentityRow {
   readonly lastLoginAt: Date | null
 }
 
-/** Who signs in with the identity; undefined when nobody does. */
+/** The user of the identity; undefined when there is none. */
 export async function findIdentity(
   queries: Queries,
   issuer: string,
@@ -65,7 +65,7 @@ export async function linkIdentity(
   return added.numInsertedOrUpdatedRows === 1n
 }
 
-/** Remembers the instant of the last sign-in. */
+/** Records the time of the last sign-in. */
 export async function markIdentityUsed(queries: Queries, id: string, now: Date): Promise<void> {
   await queries.updateTable('linked_identity').set({ last_login_at: now }).where('id', '=', id).execute()
 }

@@ -2,11 +2,10 @@
 import { countAttempt, type LockoutRule } from '../../domain/lockout.ts'
 import type { Database, Queries } from '../open.ts'
 
-/** Counts an attempt before it is judged. Answers the whole seconds to wait; 0 when it may be judged. */
+/** Counts an attempt before it is checked. Returns the whole seconds to wait; 0 when it may be checked. */
 export async function beginAttempt(db: Database, subject: string, rule: LockoutRule, now: Date): Promise<number> {
   return await db.transaction().execute(async (tx) => {
-    // Makes the row or locks the one that is there, in one statement: between two, a right attempt could take the row
-    // away.
+    // Inserts or locks the row in one statement: between two, a successful attempt could delete it.
     const row = await tx
       .insertInto('lockout')
       .values({ subject, failures: 0, window_started_at: now })
@@ -37,7 +36,7 @@ export async function beginAttempt(db: Database, subject: string, rule: LockoutR
   })
 }
 
-/** The whole seconds that the subject is locked for; counts nothing. */
+/** The whole seconds that the subject is locked out for; counts nothing. */
 export async function waitForAttempt(queries: Queries, subject: string, now: Date): Promise<number> {
   const row = await queries
     .selectFrom('lockout')
@@ -47,12 +46,12 @@ export async function waitForAttempt(queries: Queries, subject: string, now: Dat
   return Math.max(0, Math.ceil(((row?.locked_until?.getTime() ?? 0) - now.getTime()) / 1000))
 }
 
-/** The attempt was right: forgets the subject's failures. */
+/** The attempt succeeded: deletes the subject's failures. */
 export async function forgetAttempts(queries: Queries, subject: string): Promise<void> {
   await queries.deleteFrom('lockout').where('subject', '=', subject).execute()
 }
 
-/** Removes subjects that have been quiet since `before`. */
+/** Deletes subjects without attempts since `before`. */
 export async function forgetOldAttempts(queries: Queries, before: Date): Promise<void> {
   await queries
     .deleteFrom('lockout')

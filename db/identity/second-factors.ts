@@ -1,12 +1,11 @@
-/** Authenticators and recovery codes. A code is accepted once: by a conditional update that only one of many can win.
- */
+/** Authenticators and recovery codes. A code is accepted once, by a conditional update. */
 import type { Transaction } from 'kysely'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 
 export interface SecondFactor {
   readonly sealedSecret: string
-  /** Null while the first code is awaited. */
+  /** Null until the first code. */
   readonly enabledAt: Date | null
   readonly expiresAt: Date | null
   readonly lastStep: number | null
@@ -62,7 +61,7 @@ export async function enableSecondFactor(
   return updated.numUpdatedRows === 1n
 }
 
-/** Spends a time step: true for the first caller, false when it or a later one was used before. */
+/** Uses a time step up. Returns false when it or a later one was used before. */
 export async function spendStep(queries: Queries, userId: string, step: number): Promise<boolean> {
   const updated = await queries
     .updateTable('second_factor')
@@ -74,7 +73,7 @@ export async function spendStep(queries: Queries, userId: string, step: number):
   return updated.numUpdatedRows === 1n
 }
 
-/** Seals the secret anew under another key, unless it was replaced meanwhile. */
+/** Encrypts the secret with another key, unless it was replaced meanwhile. */
 export async function resealSecret(queries: Queries, userId: string, before: string, after: string): Promise<void> {
   await queries
     .updateTable('second_factor')
@@ -104,7 +103,7 @@ export async function replaceRecoveryCodes(
     .execute()
 }
 
-/** Spends a recovery code: true for one that was there and unused. */
+/** Uses a recovery code up. Returns true for a valid one. */
 export async function spendRecoveryCode(queries: Queries, userId: string, hash: Buffer, now: Date): Promise<boolean> {
   const updated = await queries
     .updateTable('recovery_code')

@@ -4,11 +4,11 @@ import { sql } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
 
-/** A session ends this long after sign-in, whatever happens. */
+/** Absolute lifetime of a session. */
 export const SESSION_SECONDS = 7 * 86_400
-/** And this long after it was used last. */
+/** Idle timeout of a session. */
 const SESSION_IDLE_SECONDS = 86_400
-/** Use is written down at most this often. */
+/** Interval at which use is recorded. */
 const LAST_SEEN_UPDATE_SECONDS = 60
 const SESSIONS_LISTED_MAXIMUM = 1_000
 const USER_AGENT_CHARACTERS_MAXIMUM = 512
@@ -16,7 +16,7 @@ const USER_AGENT_CHARACTERS_MAXIMUM = 512
 /** A session last used at this instant or before has been idle for too long. */
 const idleSince = (now: Date): Date => new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000)
 
-/** As secrets are stored and found: by their SHA-256, which is good enough for what is random. */
+/** The SHA-256 by which random secrets are stored and found. */
 export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 export interface NewSession {
@@ -58,8 +58,8 @@ export interface LiveSession {
   readonly expiresAt: Date
 }
 
-/** Whether the session may act for the account of the membership: a second factor was proven in it, or the account asks
- *  for none, or it did not yet when the person belonged to it and the session was open. */
+/** Whether the session may act for the account of the membership: a second factor was proven in it, or the account
+ *  requires none, or it did not require one yet when the person was a member and the session was open. */
 const meetsPolicy = sql<boolean>`(not account.requires_second_factor or session.has_second_factor
   or greatest(session.created_at, membership.joined_at) <= account.second_factor_required_since)`
 
@@ -145,7 +145,7 @@ export async function markActive(queries: Queries, accountId: string, userId: st
     .execute()
 }
 
-/** Free when it has ended. */
+/** Does nothing when it has ended. */
 export async function endSession(queries: Queries, id: string): Promise<void> {
   await queries.deleteFrom('session').where('id', '=', id).execute()
 }

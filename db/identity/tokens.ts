@@ -1,4 +1,4 @@
-/** API tokens. A token is found by the SHA-256 of its text; it dies with its user's membership. */
+/** API tokens. A token is found by the SHA-256 of its text and is revoked with its user's membership. */
 import { sql } from 'kysely'
 import type { Role, TokenScope } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
@@ -109,11 +109,11 @@ export async function findTokens(queries: Queries, secretHashes: readonly Buffer
   }))
 }
 
-/** The minute of an instant, as last uses are remembered. */
+/** The time rounded down to the minute, as last uses are recorded. */
 export const minuteOf = (at: Date): Date =>
   new Date(Math.floor(at.getTime() / MINUTE_MILLISECONDS) * MINUTE_MILLISECONDS)
 
-/** Remembers the minute and the address of the last use; written at most once a minute. */
+/** Records time and address of the last use, at most once a minute. */
 export async function markTokenUsed(queries: Queries, id: string, minute: Date, sourceIp: string): Promise<void> {
   await queries
     .updateTable('api_token')

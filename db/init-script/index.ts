@@ -1,4 +1,4 @@
-/** Init scripts of accounts. Ids that are no UUID belong to nobody. */
+/** Init scripts of accounts. Ids that are not UUIDs are unknown. */
 import type { Transaction } from 'kysely'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
@@ -50,7 +50,7 @@ export async function findInitScript(
     .executeTakeFirst()
 }
 
-/** Another script of the account with the name. */
+/** Another script of the account with the same name. */
 export async function findInitScriptNamed(
   queries: Queries,
   accountId: string,
@@ -65,7 +65,7 @@ export async function findInitScriptNamed(
     .executeTakeFirst()
 }
 
-/** Until the transaction ends nobody else changes scripts of the account, so that a name found free stays free. */
+/** Serializes changes of the account's scripts until the transaction ends, so that a name found free stays free. */
 export async function lockInitScripts(tx: Transaction<Tables>, accountId: string): Promise<void> {
   await tx
     .selectFrom('account_quota')
@@ -84,7 +84,7 @@ export async function insertInitScript(queries: Queries, accountId: string, row:
     .execute()
 }
 
-/** Writes what a change can change; the name must be free, as at `insertInitScript`. */
+/** Updates the mutable columns; the name must be free, see `insertInitScript`. */
 export async function updateInitScriptRow(
   queries: Queries,
   accountId: string,

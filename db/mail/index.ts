@@ -1,8 +1,7 @@
-/** Mails that wait to be sent. They are written in the transaction that decides them and sent afterwards, at least
- *  once. */
+/** The mail outbox. Mails are inserted in the transaction that causes them and sent afterwards, at least once. */
 import type { Queries } from '../open.ts'
 
-/** After this many failures a mail is left alone, with its last error. */
+/** A mail is given up after this many failures, with its last error. */
 const MAIL_ATTEMPTS_MAXIMUM = 20
 
 export interface Mail {
@@ -14,7 +13,7 @@ export interface Mail {
   readonly createdAt: Date
 }
 
-/** Free when the mail of the id waits already, or was sent. */
+/** Does nothing when a mail with this id is queued or was sent. */
 export async function enqueueMail(queries: Queries, mail: Mail): Promise<void> {
   await queries
     .insertInto('email_outbox')
@@ -31,7 +30,7 @@ export async function enqueueMail(queries: Queries, mail: Mail): Promise<void> {
     .execute()
 }
 
-/** Takes the mail that is due longest; nobody else gets it before `leaseUntil`. */
+/** Leases the mail that is due longest until `leaseUntil`. */
 export async function claimMail(
   queries: Queries,
   now: Date,
@@ -66,7 +65,7 @@ export async function claimMail(
   )
 }
 
-/** The mail is on its way: its text, which may carry a secret, is forgotten. */
+/** The mail was sent: deletes its text, which may contain a secret. */
 export async function markMailSent(queries: Queries, id: string, now: Date): Promise<void> {
   await queries
     .updateTable('email_outbox')
@@ -77,7 +76,7 @@ export async function markMailSent(queries: Queries, id: string, now: Date): Pro
 
 const ERROR_CHARACTERS_MAXIMUM = 1_000
 
-/** It is tried again from `retryAt` on. */
+/** Sending is retried from `retryAt` on. */
 export async function markMailFailed(queries: Queries, id: string, retryAt: Date, error: string): Promise<void> {
   await queries
     .updateTable('email_outbox')
@@ -91,7 +90,7 @@ export async function forgetOldMails(queries: Queries, before: Date): Promise<vo
   await queries.deleteFrom('email_outbox').where('sent_at', '<', before).execute()
 }
 
-/** How many wait, for the metric. */
+/** Number of queued mails, for the metric. */
 export async function countWaitingMails(queries: Queries): Promise<number> {
   const counted = await queries
     .selectFrom('email_outbox')

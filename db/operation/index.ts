@@ -1,9 +1,10 @@
 /** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
+import { MACHINE_ID_PATTERN } from '../../domain/managed-machine.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 
-/** Keeps the operation; the first record of an id stays. */
+/** Records the operation. The first record of an id stays. */
 export async function recordOperation(
   db: Queries,
   accountId: string | null,
@@ -50,7 +51,7 @@ export interface OperationFilter {
   readonly limit: number
 }
 
-/** Of one account, newest first. */
+/** Of one account, newest first, without those of managed machines. */
 export async function listOperationRows(
   db: Queries,
   accountId: string,
@@ -61,6 +62,7 @@ export async function listOperationRows(
     .selectFrom('operation_history')
     .select('body')
     .where('account_id', '=', accountId)
+    .where('target_id', 'not like', MACHINE_ID_PATTERN)
     .where(comesAfter(after))
   if (ids !== undefined) query = query.where('id', 'in', ids)
   if (status !== undefined) query = query.where('status', '=', status)
@@ -69,7 +71,7 @@ export async function listOperationRows(
   return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
 }
 
-/** Of whatever account, or of the platform. */
+/** Of any account, or of the platform. */
 export async function findOperationOfAny(db: Queries, id: string): Promise<FinishedOperation | undefined> {
   const row = await db.selectFrom('operation_history').select('body').where('id', '=', id).executeTakeFirst()
   return row?.body as FinishedOperation | undefined // written by recordOperation only

@@ -1,55 +1,70 @@
-/** The best nodes for a demand, chosen by PostgreSQL: only these few rows come over the wire, however many nodes a zone
- *  has. What is best
- *  is defined in `domain/placement.ts`; a test holds this query against it. */
-import { type Expression, type Selectable, type SqlBool, sql } from 'kysely'
+/** The best nodes for a demand, chosen by PostgreSQL: it returns only these few rows, however many nodes a zone has.
+ *  What is best is defined in `domain/placement.ts`; a test holds this query against it. */
+import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import type { Candidate, Demand, Place, Spread } from '../../domain/placement.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 
-/** Others may take the room on the first ones in the meantime. */
+/** More than one, because others may take the room on the first meanwhile. */
 const BEST_NODES_MAXIMUM = 16
 
-/** In the order of `rankNodes`, whose first nodes these are. */
+/** In the order of `rankNodes`, whose first nodes these are. What a server without a group chooses among comes out of
+ *  an index in that order. */
 export async function listBestNodes(
   db: Queries,
   demand: Demand,
   limit = BEST_NODES_MAXIMUM,
 ): Promise<readonly Candidate[]> {
-  const { accountId, zone, cpuPool, excludedNodes = [], apartness } = demand
-  // Places in other zones share nothing with nodes of this one.
-  const members = (apartness?.members ?? []).filter((member) => member.zone === zone)
-  const shared = (spread: Spread) => countOf(spread, members)
-  const domain = apartness === undefined ? sql<number>`0` : shared(apartness.spread)
+  const ranking = rankingOf(demand)
+  const best = withRoom(db, demand).orderBy(ranking).limit(limit)
+  const own = best.where(sql<SqlBool>`dedicated_account_id::text = ${demand.accountId}`)
+  const shared = best.where('dedicated_account_id', 'is', null)
   const rows = await db
-    .selectFrom('node_capacity')
+    .selectFrom(
+      db
+        .selectFrom(own.as('own'))
+        .selectAll()
+        .unionAll(db.selectFrom(shared.as('shared')).selectAll())
+        .as('best'),
+    )
     .selectAll()
-    .where('zone', '=', zone)
-    .where('is_schedulable', '=', true)
-    .$if(cpuPool !== undefined, (query) => query.where('cpu_pool', '=', cpuPool ?? ''))
-    .where((row) => row.or([row('dedicated_account_id', 'is', null), sameAccount(accountId)]))
-    .$if(excludedNodes.length > 0, (query) => query.where('node', 'not in', excludedNodes))
-    .$if(apartness?.isStrict === true, (query) => query.where(domain, '=', 0))
-    .where((row) => row(row('cores_used', '+', demand.cores), '<=', row.ref('cores')))
-    .where((row) => row(row('memory_mebibytes_used', '+', demand.memoryMebibytes), '<=', row.ref('memory_mebibytes')))
-    .where((row) =>
-      row(row('storage_gibibytes_used', '+', demand.storageGibibytes), '<=', row.ref('storage_gibibytes')),
-    )
-    .orderBy(sql`case when ${sameAccount(accountId)} then 0 else 1 end`)
-    .$if(members.length > 0, (query) => query.orderBy(domain).orderBy(shared('host')).orderBy(shared('rack')))
-    .orderBy(
-      sql`${free('cores', demand.cores)}
-        + ${free('memory_mebibytes', demand.memoryMebibytes)}
-        + ${free('storage_gibibytes', demand.storageGibibytes)}`,
-    )
-    .orderBy(sql`node collate "C"`)
+    .orderBy(sql`dedicated_account_id is null`)
+    .orderBy(ranking)
     .limit(limit)
     .execute()
   return rows.map(toCandidate)
 }
 
-/** Compared as text: the caller's id may be no UUID. */
-const sameAccount = (accountId: string): Expression<SqlBool> =>
-  sql<SqlBool>`dedicated_account_id::text is not distinct from ${accountId}`
+/** The nodes that may take the demand, whoever they are for. */
+function withRoom(db: Queries, demand: Demand) {
+  const { zone, cpuPool, excludedNodes = [], apartness } = demand
+  return db
+    .selectFrom('node_capacity')
+    .selectAll()
+    .where('zone', '=', zone)
+    .where(sql<SqlBool>`is_schedulable`)
+    .where('cores_free', '>=', demand.cores)
+    .where('memory_mebibytes_free', '>=', demand.memoryMebibytes)
+    .where('storage_gibibytes_free', '>=', demand.storageGibibytes)
+    .$if(cpuPool !== undefined, (query) => query.where('cpu_pool', '=', cpuPool ?? ''))
+    .$if(excludedNodes.length > 0, (query) => query.where('node', 'not in', excludedNodes))
+    .$if(apartness?.isStrict === true, (query) =>
+      query.where(countOf(apartness?.spread ?? 'host', membersIn(demand)), '=', 0),
+    )
+}
+
+/** As terms of an order, after the account's own nodes. */
+function rankingOf(demand: Demand): RawBuilder<unknown> {
+  const members = membersIn(demand)
+  const { spread = 'host' } = demand.apartness ?? {}
+  const apart =
+    members.length === 0 ? [] : [countOf(spread, members), countOf('host', members), countOf('rack', members)]
+  return sql.join([...apart, sql`free_share, cores, memory_mebibytes, node collate "C"`])
+}
+
+/** Places in other zones share nothing with nodes of this one. */
+const membersIn = ({ zone, apartness }: Demand): readonly Place[] =>
+  (apartness?.members ?? []).filter((member) => member.zone === zone)
 
 const countOf = (spread: Spread, members: readonly Place[]): Expression<number> =>
   spread === 'zone'
@@ -57,13 +72,6 @@ const countOf = (spread: Spread, members: readonly Place[]): Expression<number> 
     : spread === 'rack'
       ? sql<number>`cardinality(array_positions(${members.map(({ rack }) => rack)}::text[], rack))`
       : sql<number>`cardinality(array_positions(${members.map(({ node }) => node)}::text[], node))`
-
-/** The fraction of the node that would stay free. */
-const free = (resource: 'cores' | 'memory_mebibytes' | 'storage_gibibytes', amount: number): Expression<number> => {
-  const [total, used] = [sql.ref<number>(resource), sql.ref<number>(`${resource}_used`)]
-  const share = sql`(${used} + ${amount}::bigint)::float8 / ${total}::float8`
-  return sql<number>`case when ${total} = 0 then 0 else 1 - ${share} end`
-}
 
 /** Of a whole row of `node_capacity`. */
 export const toCandidate = (row: Selectable<Tables['node_capacity']>): Candidate => ({
@@ -73,6 +81,7 @@ export const toCandidate = (row: Selectable<Tables['node_capacity']>): Candidate
   cpuPool: row.cpu_pool,
   dedicatedAccountId: row.dedicated_account_id,
   isSchedulable: row.is_schedulable,
+  ...(row.has_backups ? { hasBackups: true } : {}),
   total: { cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
   used: {
     cores: row.cores_used,

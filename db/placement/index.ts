@@ -1,19 +1,21 @@
 /** Placement: which node each server is on, and what room each node has. */
 export { listBestNodes } from './best-nodes.ts'
-export { countTenants, forgetNode, listTenants, mirrorNode } from './nodes.ts'
+export { countTenants, findDedication, forgetNode, listTenants, mirrorNode } from './nodes.ts'
 export {
   type Placement,
   addRoom,
+  claimBestRoom,
   claimFirstPlacements,
   claimPlacement,
   columnsOf,
   findCandidate,
   findPlacement,
-  releaseRoom,
   listAllCandidates,
   listCandidates,
   listPlaced,
+  lockPlacement,
   releasePlacement,
+  releaseRoom,
   roomOf,
-  claimBestRoom,
+  wholeRoomOf,
 } from './placement.ts'

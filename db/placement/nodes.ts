@@ -1,30 +1,55 @@
-/** The nodes as placement sees them: a mirror of the Node objects. What is claimed on a node is never touched here. */
+/** The nodes as placement sees them: a mirror of the Node objects. Claims are never changed here. */
+import type { Transaction } from 'kysely'
 import type { Candidate, Room } from '../../domain/placement.ts'
-import type { Queries } from '../open.ts'
-import { roomOf } from './placement.ts'
+import type { Database, Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+import { roomOf, wholeRoomOf } from './placement.ts'
 
-/** Brings the mirror up to date; a smaller node keeps its claims and takes nothing new. */
-export async function mirrorNode(db: Queries, node: Omit<Candidate, 'used'>): Promise<void> {
+/** Updates the mirror. A node that became smaller keeps its claims and takes nothing new. One that was dedicated here
+ *  stays so until its object says the same. */
+export async function mirrorNode(db: Database, node: Omit<Candidate, 'used'>): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    // Whoever dedicates it holds this lock until that is visible.
+    await tx.selectFrom('node_capacity').select('node').where('node', '=', node.node).forUpdate().execute()
+    await tx
+      .deleteFrom('node_dedication')
+      .where('node', '=', node.node)
+      .where('account_id', '=', node.dedicatedAccountId)
+      .execute()
+    const ahead = await findDedication(tx, node.node)
+    await writeMirror(tx, ahead === undefined ? node : { ...node, dedicatedAccountId: ahead })
+  })
+}
+
+/** The account that the node was given to, which its object does not say yet. */
+export async function findDedication(db: Queries, node: string): Promise<string | undefined> {
+  const row = await db.selectFrom('node_dedication').select('account_id').where('node', '=', node).executeTakeFirst()
+  return row?.account_id
+}
+
+async function writeMirror(tx: Transaction<Tables>, node: Omit<Candidate, 'used'>): Promise<void> {
   const row = {
     zone: node.zone,
     rack: node.rack,
     cpu_pool: node.cpuPool,
     dedicated_account_id: node.dedicatedAccountId,
     is_schedulable: node.isSchedulable,
+    has_backups: node.hasBackups === true,
     cores: node.total.cores,
     memory_mebibytes: node.total.memoryMebibytes,
     storage_gibibytes: node.total.storageGibibytes,
   }
-  await db
+  await tx
     .insertInto('node_capacity')
     .values({ node: node.node, ...row })
     .onConflict((conflict) => conflict.column('node').doUpdateSet(row))
     .execute()
 }
 
-/** Removes a node that holds nothing; one that still holds guests stays, closed. True when it is gone. */
+/** Deletes a node without claims; closes one that still has guests. Returns true when it was deleted. */
 export async function forgetNode(db: Queries, node: string): Promise<boolean> {
   await db.updateTable('node_capacity').set({ is_schedulable: false }).where('node', '=', node).execute()
+  await db.deleteFrom('node_dedication').where('node', '=', node).execute()
   await db
     .deleteFrom('node_capacity')
     .where('node', '=', node)
@@ -32,6 +57,21 @@ export async function forgetNode(db: Queries, node: string): Promise<boolean> {
       row.not(
         row.exists(
           row.selectFrom('placement').select('placement.node').whereRef('placement.node', '=', 'node_capacity.node'),
+        ),
+      ),
+    )
+    .where((row) =>
+      row.not(
+        row.exists(
+          row
+            .selectFrom('storage_claim')
+            .select('node')
+            .where((claim) =>
+              claim.or([
+                claim('storage_claim.node', '=', claim.ref('node_capacity.node')),
+                claim('storage_claim.target_node', '=', claim.ref('node_capacity.node')),
+              ]),
+            ),
         ),
       ),
     )
@@ -46,7 +86,7 @@ export interface Tenant extends Room {
   readonly isArriving: boolean
 }
 
-/** Who has room on the node, by account and id. */
+/** The servers with room on the node, by account and id. */
 export async function listTenants(db: Queries, node: string): Promise<readonly Tenant[]> {
   const rows = await db
     .selectFrom('placement as placement')
@@ -62,6 +102,7 @@ export async function listTenants(db: Queries, node: string): Promise<readonly T
       'placement.cores',
       'placement.memory_mebibytes',
       'placement.storage_gibibytes',
+      'placement.attached_gibibytes',
     ])
     .select([
       'target.cores as target_cores',
@@ -79,7 +120,8 @@ export async function listTenants(db: Queries, node: string): Promise<readonly T
       memory_mebibytes: row.target_memory_mebibytes ?? 0,
       storage_gibibytes: row.target_storage_gibibytes ?? 0,
     }
-    return { accountId: row.account_id, serverId: row.server_id, ...roomOf(isArriving ? arriving : row), isArriving }
+    const room = isArriving ? roomOf(arriving) : wholeRoomOf(row)
+    return { accountId: row.account_id, serverId: row.server_id, ...room, isArriving }
   })
 }
 

@@ -1,12 +1,12 @@
 /** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row
- *  gives the
- *  room back, so that neither can happen twice. What a node offers is mirrored by `db/placement/nodes.ts`. */
-import { sql, type Transaction } from 'kysely'
+ *  releases the room, so that neither can happen twice. The capacity of nodes is mirrored by
+ *  `db/placement/nodes.ts`. */
+import { type Selectable, sql, type Transaction } from 'kysely'
 import { type Candidate, type Demand, rankNodes, type Room, type Spread, times } from '../../domain/placement.ts'
 import { type Problem, unavailable } from '../../domain/problem.ts'
 import { listBestNodes, toCandidate } from './best-nodes.ts'
 import type { Queries } from '../open.ts'
-import { lockApartness } from '../server-group/index.ts'
+import { lockApartness, machineApartness } from '../server-group/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface Placement extends Room {
@@ -22,11 +22,16 @@ interface RoomColumns {
   readonly storage_gibibytes: number
 }
 
-/** The room that a row speaks of. */
+/** The room in a row, without that of attached storages. */
 export const roomOf = ({ cores, memory_mebibytes, storage_gibibytes }: RoomColumns): Room => ({
   cores,
   memoryMebibytes: memory_mebibytes,
   storageGibibytes: storage_gibibytes,
+})
+/** What a placement takes of its node: the room of the server itself, and that of the storages attached to it. */
+export const wholeRoomOf = (row: RoomColumns & { readonly attached_gibibytes: number }): Room => ({
+  ...roomOf(row),
+  storageGibibytes: row.storage_gibibytes + row.attached_gibibytes,
 })
 /** The room as columns of a row. */
 export const columnsOf = (room: Room): RoomColumns => ({
@@ -35,18 +40,20 @@ export const columnsOf = (room: Room): RoomColumns => ({
   storage_gibibytes: room.storageGibibytes,
 })
 
-/** How often the candidates are read again after all of them were taken by others in the meantime. */
+/** How often the candidates are read again when others took all of them meanwhile. */
 const PASSES_MAXIMUM = 5
 
-/** A demand of a server, who may be of a group. */
+/** What a server needs; it may belong to a group. */
 export interface ServerDemandForRoom extends Demand {
   readonly serverId: string
   readonly serverGroupId?: string | undefined
+  /** What the server is run for: such servers are kept on different nodes where that is possible. */
+  readonly managedBy?: string | undefined
   /** Of the zone; groups that span zones are of a region. */
   readonly region?: string | undefined
 }
 
-/** Claims room for the server on the best node, once: an earlier claim of the server is the answer as it stands.
+/** Claims room for the server on the best node, once: an earlier claim of the server is returned as it is.
  *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, and 400 for a
  *  group that is not there. */
 export async function claimPlacement(
@@ -59,9 +66,8 @@ export async function claimPlacement(
   return placement
 }
 
-/** The same for servers that have no room yet and differ in their ids only; a server of a group comes alone. Several
- *  get room on one node, the one that each would
- *  get in its turn, or are refused together. */
+/** The same for servers that have no room yet and differ in their ids only; a server of a group is claimed alone. All
+ *  get room on one node, the one that each would get by itself, or are refused together. */
 export async function claimFirstPlacements(
   tx: Transaction<Tables>,
   demands: readonly ServerDemandForRoom[],
@@ -69,8 +75,13 @@ export async function claimFirstPlacements(
 ): Promise<readonly Placement[]> {
   const [first] = demands
   if (first === undefined) return []
-  const { serverGroupId: groupId, accountId } = first
-  const apartness = groupId === undefined ? undefined : await lockApartness(tx, { accountId, groupId }, first)
+  const { serverGroupId: groupId, managedBy, accountId } = first
+  const apartness =
+    groupId !== undefined
+      ? await lockApartness(tx, { accountId, groupId }, first)
+      : managedBy !== undefined
+        ? await machineApartness(tx, { accountId, managedBy }, first.serverId)
+        : undefined
   const candidates = (wanted: Demand) => listBestNodes(tx, wanted)
   const node =
     demands.length === 1
@@ -79,8 +90,8 @@ export async function claimFirstPlacements(
   return insertPlacements(tx, demands, node, now)
 }
 
-/** The best node for one is the best for the next as well, because it is the fullest. Only one node is locked:
- *  transactions that lock several would wait for each other. */
+/** The best node for one is the best for the next too, because it is the fullest. Only one node is locked: transactions
+ *  that lock several would wait for each other. */
 async function takeRoomTogether(
   tx: Transaction<Tables>,
   demand: Demand,
@@ -88,14 +99,14 @@ async function takeRoomTogether(
   candidates: (demand: Demand) => Promise<readonly Candidate[]>,
 ): Promise<string> {
   const [best] = rankNodes(demand, await candidates(demand))
-  if (best === undefined || !(await tryToAddRoom(tx, best.node, times(demand, count), { mustBeSchedulable: true })))
+  if (best === undefined || !(await tryToAddRoom(tx, best.node, times(demand, count), { newFor: demand.accountId })))
     throw noCapacity(demand.zone)
   return best.node
 }
 
-/** Takes the room on the best of the candidates that still has it, and answers with its name.
+/** Takes the room on the best of the candidates that still has it, and returns its name.
  *  Throws the Problem `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its
- *  group is in the way. */
+ *  group prevents it. */
 export async function claimBestRoom(
   tx: Transaction<Tables>,
   demand: Demand,
@@ -105,7 +116,7 @@ export async function claimBestRoom(
     const ranked = rankNodes(demand, await candidates(demand))
     if (ranked.length === 0) break
     for (const { node } of ranked) {
-      if (await addRoom(tx, node, demand, { mustBeSchedulable: true })) return node
+      if (await addRoom(tx, node, demand, { newFor: demand.accountId })) return node
     }
   }
   const { apartness, ...alone } = demand
@@ -130,14 +141,15 @@ const noCapacity = (zone: string): Problem =>
   )
 
 interface RoomConditions {
-  /** A guest that is there may grow where nothing new is taken, but never leaves its pool. */
-  readonly mustBeSchedulable?: boolean
+  /** The account whose guest or disk comes anew: the node must take new ones, and not be dedicated to another account
+   *  since it was chosen. An existing guest may grow on a node that takes nothing new, within its CPU pool. */
+  readonly newFor?: string
   readonly cpuPool?: string | undefined
 }
 
-/** Takes the room on the node, if it has it. A failed try is rolled back to its savepoint, because PostgreSQL keeps the
- *  lock of a row that turned out
- *  not to match: two transactions that try nodes in different orders would wait for each other. */
+/** Takes the room on the node, if it has it. A failed attempt is rolled back to its savepoint, because PostgreSQL keeps
+ *  the lock of a row that did not match: two transactions that try nodes in different orders would wait for each
+ *  other. */
 export async function addRoom(
   tx: Transaction<Tables>,
   node: string,
@@ -154,7 +166,7 @@ async function tryToAddRoom(
   tx: Transaction<Tables>,
   node: string,
   room: Room,
-  { mustBeSchedulable = false, cpuPool }: RoomConditions,
+  { newFor, cpuPool }: RoomConditions,
 ): Promise<boolean> {
   const taken = await tx
     .updateTable('node_capacity')
@@ -164,7 +176,11 @@ async function tryToAddRoom(
       storage_gibibytes_used: row('storage_gibibytes_used', '+', room.storageGibibytes),
     }))
     .where('node', '=', node)
-    .$if(mustBeSchedulable, (query) => query.where('is_schedulable', '=', true))
+    .$if(newFor !== undefined, (query) =>
+      query
+        .where('is_schedulable', '=', true)
+        .where(sql<boolean>`coalesce(dedicated_account_id::text, ${newFor}) = ${newFor}`),
+    )
     .$if(cpuPool !== undefined, (query) => query.where('cpu_pool', '=', cpuPool ?? ''))
     .where((row) => row(row('cores_used', '+', room.cores), '<=', row.ref('cores')))
     .where((row) => row(row('memory_mebibytes_used', '+', room.memoryMebibytes), '<=', row.ref('memory_mebibytes')))
@@ -190,6 +206,7 @@ async function insertPlacements(
         ...columnsOf(demand),
         claimed_at: now,
         group_id: demand.serverGroupId ?? null,
+        managed_by: demand.managedBy ?? null,
       })),
     )
     .execute()
@@ -204,7 +221,7 @@ async function insertPlacements(
   }))
 }
 
-/** Gives the server's room back, also what is held where it is on its way to; nothing when it was given back before. */
+/** Releases the server's room, also on the target of a move. Idempotent. */
 export async function releasePlacement(
   tx: Transaction<Tables>,
   server: { readonly accountId: string; readonly serverId: string },
@@ -222,10 +239,30 @@ export async function releasePlacement(
     .returningAll()
     .executeTakeFirst()
   if (released === undefined) return
-  for (const row of [released, target]) if (row !== undefined) await releaseRoom(tx, row.node, roomOf(row))
+  const keptGibibytes = await leaveStorages(tx, server, released.node)
+  const { storageGibibytes, ...room } = wholeRoomOf(released)
+  await releaseRoom(tx, released.node, { ...room, storageGibibytes: storageGibibytes - keptGibibytes })
+  if (target !== undefined) await releaseRoom(tx, target.node, roomOf(target))
 }
 
-/** The node may sell the room again. */
+/** The storages of a deleted server stay where their data is. Returns how many GiB of its room they keep. */
+async function leaveStorages(
+  tx: Transaction<Tables>,
+  { accountId, serverId }: Pick<Placement, 'accountId' | 'serverId'>,
+  node: string,
+): Promise<number> {
+  const detached = { phase: 'detached', server_id: null, slot: null, has_room: true, is_forced: false } as const
+  const ofServer = tx.updateTable('storage_claim').where('account_id', '=', accountId).where('server_id', '=', serverId)
+  const kept = await ofServer
+    .where('has_room', '=', false)
+    .set({ ...detached, node })
+    .returning('size_gibibytes')
+    .execute()
+  await ofServer.set(detached).execute()
+  return kept.reduce((sum, { size_gibibytes: size }) => sum + size, 0)
+}
+
+/** Returns the room to the node. */
 export async function releaseRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<void> {
   await tx
     .updateTable('node_capacity')
@@ -237,6 +274,19 @@ export async function releaseRoom(tx: Transaction<Tables>, node: string, room: R
     .where('node', '=', node)
     .execute()
 }
+
+/** The whole row, locked until the transaction ends; undefined while the server holds no room. */
+export const lockPlacement = (
+  tx: Transaction<Tables>,
+  { accountId, serverId }: { readonly accountId: string; readonly serverId: string },
+): Promise<Selectable<Tables['placement']> | undefined> =>
+  tx
+    .selectFrom('placement')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .forUpdate()
+    .executeTakeFirst()
 
 /** Undefined while the server holds no room. */
 export async function findPlacement(

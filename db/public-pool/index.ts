@@ -1,11 +1,10 @@
-/** Public addresses: the pools as PublicPool objects say they are, and who has which of their addresses. A pool hands
- *  out its numbers in
- *  order; what was given back rests until every number of the zone's pools has been out, and then the one that has
- *  rested longest goes
- *  first. Neither looks at more than one row, however large the pool. */
+/** Public addresses: the pools as PublicPool objects say they are, and the holders of their addresses. A pool allocates
+ *  in order; a released address is reused only after every address of the zone's pools was allocated once, the one
+ *  released first before others. Either reads one row, however large the pool. */
 import { type Expression, type Selectable, sql, type Transaction } from 'kysely'
 import { conflict, type Problem, unavailable } from '../../domain/problem.ts'
 import {
+  givenFamily,
   poolAddress,
   type PoolNetwork,
   type PoolState,
@@ -23,7 +22,7 @@ export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
   readonly state: PoolState
 }
 
-/** Brings the mirror up to date; network and use of a pool never change.
+/** Updates the mirror; network and use of a pool never change.
  *  Throws the Problem `in_use` (409) when the network overlaps another pool's; the transaction must then be rolled
  *  back. */
 export async function mirrorPool(tx: Transaction<Tables>, pool: Pool): Promise<void> {
@@ -53,7 +52,7 @@ const findOverlap = async (db: Queries, { id, cidr }: Pick<Pool, 'id' | 'cidr'>)
       .executeTakeFirst()
   )?.id ?? ''
 
-/** 409 that names the other pool; `id` is empty when that one has gone meanwhile. */
+/** 409 that names the other pool; `id` is empty when that one was deleted meanwhile. */
 export const poolOverlap = (cidr: string, id: string): Problem =>
   conflict(
     'in_use',
@@ -61,8 +60,8 @@ export const poolOverlap = (cidr: string, id: string): Problem =>
     id === '' ? {} : { resource: { type: 'public_pool', id } },
   )
 
-/** Forgets a pool that nobody has an address of, with those that were replaced and led on until now. True when it is
- *  gone. */
+/** Deletes a pool without used addresses, together with replaced addresses that were still routed. Returns true when it
+ *  was deleted. */
 export async function forgetPool(tx: Transaction<Tables>, id: string): Promise<boolean> {
   const pool = await tx.selectFrom('public_pool').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
   if (pool === undefined) return true
@@ -76,7 +75,7 @@ export async function forgetPool(tx: Transaction<Tables>, id: string): Promise<b
   return true
 }
 
-/** Undefined for a pool that was never taken over. */
+/** Undefined for a pool that was never mirrored. */
 export async function findPool(db: Queries, id: string): Promise<Pool | undefined> {
   const row = await db.selectFrom('public_pool').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toPool(row)
@@ -92,8 +91,7 @@ const toPool = ({ id, zone, family, cidr, use, state, gateway }: Selectable<Tabl
   ...(gateway === null ? {} : { gateway }),
 })
 
-/** How many addresses of each pool somebody uses; those that were replaced do not count. Pools without any are missing.
- */
+/** Number of used addresses by pool; replaced ones do not count. Pools without any are missing. */
 export async function countAllocated(db: Queries, pools: readonly string[]): Promise<ReadonlyMap<string, number>> {
   if (pools.length === 0) return new Map()
   const rows = await db
@@ -127,9 +125,9 @@ export async function listHolderMails(db: Queries, pool: string): Promise<readon
 /** An address as its holder has it. */
 export interface HeldAddress extends PublicAddress {
   readonly use: PoolUse
-  /** False when another one has replaced it: it leads to its holder all the same. */
+  /** False when another one has replaced it; it is still routed to its holder. */
   readonly isCurrent: boolean
-  /** Its pool hands out nothing any more. */
+  /** Its pool allocates nothing any more. */
   readonly isDraining: boolean
 }
 
@@ -183,13 +181,14 @@ const hasPools = async (db: Queries, zone: string, use: PoolUse): Promise<boolea
     .limit(1)
     .executeTakeFirst()) !== undefined
 
-/** Whether an address could be had at this moment. */
+/** Whether an address is free at this moment. */
 export async function hasFreeAddress(db: Queries, zone: string, use: PoolUse): Promise<boolean> {
   const row = await db
     .selectFrom('public_pool')
     .select('id')
     .where('zone', '=', zone)
     .where('use', '=', use)
+    .where('family', '=', givenFamily(use))
     .where('state', '=', 'active')
     .where((pool) =>
       pool.or([
@@ -219,7 +218,7 @@ export const noFreeAddress = (
     `Zone ${zone} has no free ${use === 'server_ipv6_prefix' ? 'IPv6 prefix' : 'public IPv4 address'} now. ${remedy}`,
   )
 
-/** Makes an address of an active pool of the zone the holder's current one; the one that it had goes on leading to it.
+/** Allocates an address of an active pool of the zone as the holder's current one; the previous one stays routed to it.
  *  The last claim of a transaction: the row of the pool stays locked until its end.
  *  Throws the Problem `no_free_address` (503) when every pool is empty. */
 export async function takeAddress(
@@ -244,6 +243,7 @@ export async function takeAddress(
         .select('id')
         .where('zone', '=', zone)
         .where('use', '=', use)
+        .where('family', '=', givenFamily(use))
         .where('state', '=', 'active')
         .whereRef('next_index', '<', 'total')
         .orderBy('id')
@@ -266,6 +266,7 @@ export async function takeAddress(
     .select(['public_address.pool_id', 'public_address.index'])
     .where('public_pool.zone', '=', zone)
     .where('public_pool.use', '=', use)
+    .where('public_pool.family', '=', givenFamily(use))
     .where('public_pool.state', '=', 'active')
     .where('public_address.holder', 'is', null)
     .orderBy('public_address.released_number')
@@ -282,8 +283,8 @@ export async function takeAddress(
     .execute()
 }
 
-/** Of a server: a /64 in a zone that has prefixes to give, and the requested IPv4 address. In the order of the
- *  uses, so that transactions lock pools in one order. */
+/** Of a server: a /64 in a zone that has prefixes to give, and the requested IPv4 address. In the order of the uses, so
+ *  that transactions lock pools in one order. */
 export async function claimAddresses(
   tx: Transaction<Tables>,
   holding: Holding,
@@ -297,7 +298,7 @@ export async function claimAddresses(
   return missing.length === 0 ? known : listAddresses(tx, holding)
 }
 
-/** The same for new holders. Answers the addresses by holder; those that have none are missing. */
+/** The same for new holders. Returns the addresses by holder; holders without any are missing. */
 export async function claimFirstAddresses(
   tx: Transaction<Tables>,
   holdings: readonly Holding[],
@@ -318,7 +319,7 @@ const usesOf = async (
   ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? (['server_ipv6_prefix'] as const) : []),
 ]
 
-/** The addresses of the one holder become the other's, in place of all that it has. */
+/** Transfers all addresses of one holder to another, replacing the other's. */
 export async function passAddresses(
   tx: Transaction<Tables>,
   { accountId, holder: from }: Holding,
@@ -333,7 +334,7 @@ export async function passAddresses(
     .execute()
 }
 
-/** Frees all addresses of the holder, those that were replaced too. Nothing when that was done before. */
+/** Releases all addresses of the holder, replaced ones too. Idempotent. */
 export async function releaseAddresses(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   await tx
     .updateTable('public_address')

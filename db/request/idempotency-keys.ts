@@ -1,5 +1,5 @@
-/** Idempotency-Keys of accounts and what their requests were answered. A row without a status is of a request that is
- *  open. */
+/** Idempotency-Keys of accounts with the answers to their requests. A row without a status belongs to a request in
+ *  progress. */
 import type { Database } from '../open.ts'
 
 export interface KeyOf {
@@ -14,7 +14,7 @@ export type KeyedAnswer =
 
 const KEPT_MILLISECONDS = 24 * 3_600_000
 
-/** Takes the key for the request of the hash; answers its holder when it is taken. */
+/** Takes the key for the request with this hash; returns the holder when it is taken. */
 export async function takeIdempotencyKey(
   db: Database,
   { accountId, key }: KeyOf,
@@ -23,7 +23,7 @@ export async function takeIdempotencyKey(
 ): Promise<KeyedAnswer> {
   const row = { account_id: accountId, key, request_hash: hash, created_at: now, status: null, body: null }
   const oldest = new Date(now.getTime() - KEPT_MILLISECONDS)
-  // One statement, so that of two requests at the same moment one is the first. A key of yesterday is a new one.
+  // One statement, so that of two concurrent requests one is first. An expired key counts as new.
   const taken = await db
     .insertInto('idempotency_key')
     .values(row)
@@ -46,7 +46,7 @@ export async function takeIdempotencyKey(
     : { is: 'answered', hash: request_hash, status, body }
 }
 
-/** Keeps the answer: whoever sends the key again gets it. */
+/** Stores the answer, which is returned when the key is sent again. */
 export async function answerIdempotencyKey(
   db: Database,
   { accountId, key }: KeyOf,
@@ -60,7 +60,7 @@ export async function answerIdempotencyKey(
     .execute()
 }
 
-/** Gives a key back whose request came to nothing; one that was answered stays. */
+/** Releases the key of a request that failed; an answered one stays. */
 export async function releaseIdempotencyKey(db: Database, { accountId, key }: KeyOf): Promise<void> {
   await db
     .deleteFrom('idempotency_key')

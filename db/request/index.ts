@@ -6,8 +6,6 @@ export {
   takeIdempotencyKey,
 } from './idempotency-keys.ts'
 export {
-  EDIT_ACTIONS,
-  type EditAction,
   type KubernetesRequest,
   isEdit,
   listKubernetesRequests,

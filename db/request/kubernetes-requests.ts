@@ -1,9 +1,8 @@
-/** Who asked the Kubernetes API for a change. Admission sees the user, the object never does: what admission let pass
- *  is written
- *  here, and the controller that finds the change names its actor by it. A request that was let pass and then lost to
- *  another
- *  one leaves a row that nothing asks for. */
+/** Who asked the Kubernetes API for a change. Admission sees the user, the object does not: what was admitted is
+ *  written here, and the controller that finds the change takes its actor from here. A request that was admitted and
+ *  then lost to another one leaves a row that nobody reads. */
 import type { AuditChange } from '../../domain/audit.ts'
+import { isOperationKind } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
 
 export interface KubernetesRequest {
@@ -18,17 +17,13 @@ export interface KubernetesRequest {
   readonly changes: readonly AuditChange[]
 }
 
-/** Changes that start no operation. */
-export const EDIT_ACTIONS = ['server.update', 'server.ha_policy', 'server.migration_policy'] as const
-export type EditAction = (typeof EDIT_ACTIONS)[number]
-/** Whether it starts no operation. */
-export const isEdit = ({ action }: KubernetesRequest): boolean => (EDIT_ACTIONS as readonly string[]).includes(action)
+/** Whether the change starts no operation: the actions of the others are kinds of operations. */
+export const isEdit = ({ action }: Pick<KubernetesRequest, 'action'>): boolean => !isOperationKind(action)
 
 /** A change waits for its controller this long at most. */
 const KEPT_MILLISECONDS = 7 * 86_400_000
 
-/** Writes the request down; what is older than a week goes. The last to ask for the very change is the one that stays.
- */
+/** Records the request and deletes what is older than a week. Of several for the same change the last one stays. */
 export async function recordKubernetesRequest(db: Queries, request: KubernetesRequest): Promise<void> {
   const row = {
     username: request.username,

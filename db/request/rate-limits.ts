@@ -1,4 +1,4 @@
-/** Windows that hold across replicas: one atomic statement counts a request. */
+/** Rate-limit windows shared by all replicas: one atomic statement counts a request. */
 import { sql } from 'kysely'
 import type { Queries } from '../open.ts'
 
@@ -7,7 +7,7 @@ export interface RateWindow {
   readonly windowSeconds: number
 }
 
-/** Counts a request of `key`. Answers the whole seconds after which one more will be let in; 0 when this one is. */
+/** Counts a request of `key`. Returns the whole seconds until another request is allowed; 0 when this one is. */
 export async function countRequest(queries: Queries, key: string, window: RateWindow, now: Date): Promise<number> {
   const nowMilliseconds = now.getTime()
   const ends = nowMilliseconds + window.windowSeconds * 1000
@@ -28,7 +28,7 @@ export async function countRequest(queries: Queries, key: string, window: RateWi
     : Math.max(1, Math.ceil(((counted.expire ?? ends) - nowMilliseconds) / 1000))
 }
 
-/** Removes windows that ended. */
+/** Deletes expired windows. */
 export async function forgetOldRequests(queries: Queries, now: Date): Promise<void> {
   await queries.deleteFrom('rate_limit').where('expire', '<', now.getTime()).execute()
 }

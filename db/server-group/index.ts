@@ -1,6 +1,5 @@
-/** Server groups of accounts. The row is what servers are placed by: whoever adds a member or removes the group locks
- *  it first, so that
- *  a group never goes while a server comes. A server is a member as long as it holds room on a node. */
+/** Server groups of accounts. Placement reads the row: adding a member and deleting the group lock it first, so that a
+ *  group is never deleted while a server is added. A server is a member as long as it holds room on a node. */
 import type { Selectable, Transaction } from 'kysely'
 import { evacueeKey, type SpreadGroup } from '../../domain/evacuation.ts'
 import type { Apartness, Place, Spread } from '../../domain/placement.ts'
@@ -53,7 +52,7 @@ const toGroup = ({
   createdAt: created_at,
 })
 
-/** Makes the group, once: one that is there stays as it is. Throws the Problems `quota_exceeded` (422) and `name_taken`
+/** Creates the group, once: an existing one stays as it is. Throws the Problems `quota_exceeded` (422) and `name_taken`
  *  (409). */
 export async function addServerGroup(tx: Transaction<Tables>, accountId: string, group: ServerGroup): Promise<void> {
   await takeQuotas(tx, { accountId, holder: holderOf(group.id), amounts: { server_groups: 1 } })
@@ -76,13 +75,13 @@ export async function addServerGroup(tx: Transaction<Tables>, accountId: string,
   if (added.numInsertedOrUpdatedRows === 0n) await requireFreeName(tx, { accountId, groupId: id }, name)
 }
 
-/** Throws the Problem `name_taken` (409). Free when it is called so already. */
+/** Throws the Problem `name_taken` (409). Does nothing when it has that name already. */
 export async function renameServerGroup(
   tx: Transaction<Tables>,
   group: GroupId,
   name: string,
 ): Promise<ServerGroup | undefined> {
-  // The account's quota row makes changes of names come one after another. It is always locked before the group.
+  // The lock of the account's quota row serializes changes of names. It is always taken before that of the group.
   await tx
     .selectFrom('account_quota')
     .select('name')
@@ -117,7 +116,7 @@ async function requireFreeName(tx: Transaction<Tables>, { accountId, groupId }: 
     })
 }
 
-/** Free when it is not there. Throws the Problem `in_use` (409) while it has members. */
+/** Does nothing when it does not exist. Throws the Problem `in_use` (409) while it has members. */
 export async function removeServerGroup(
   tx: Transaction<Tables>,
   { accountId, groupId }: GroupId,
@@ -150,8 +149,9 @@ async function lockServerGroup(
   return row && toGroup(row)
 }
 
-/** What keeps a server apart from the other members, until the transaction ends. `at` is where it shall live.
- *  Throws 400 when the account has no such group, or not there. */
+/** The constraint that keeps a server apart from the other members, locked until the transaction ends. `at` is the
+ *  requested location.
+ *  Throws 400 when the account has no such group at that location. */
 export async function lockApartness(
   tx: Transaction<Tables>,
   group: GroupId,
@@ -173,6 +173,33 @@ export async function lockApartness(
   }
 }
 
+/** What keeps a machine away from the nodes of the others that are run for the same owner, where there are other nodes.
+ *  Quotas are taken before, which lets an account claim one placement at a time. */
+export async function machineApartness(
+  db: Queries,
+  { accountId, managedBy }: { readonly accountId: string; readonly managedBy: string },
+  serverId: string,
+): Promise<Apartness> {
+  const members = await db
+    .selectFrom('placement')
+    .leftJoin('placement_target as target', (join) =>
+      join
+        .onRef('target.account_id', '=', 'placement.account_id')
+        .onRef('target.server_id', '=', 'placement.server_id'),
+    )
+    .innerJoin('node_capacity as place', (join) =>
+      join.on((on) =>
+        on.or([on('place.node', '=', on.ref('placement.node')), on('place.node', '=', on.ref('target.node'))]),
+      ),
+    )
+    .select(['place.node', 'place.zone', 'place.rack'])
+    .where('placement.account_id', '=', accountId)
+    .where('placement.managed_by', '=', managedBy)
+    .where('placement.server_id', '<>', serverId)
+    .execute()
+  return { spread: 'host', isStrict: false, members }
+}
+
 /** Oldest first. */
 export async function listMembers(db: Queries, { accountId, groupId }: GroupId): Promise<readonly ServerGroupMember[]> {
   const rows = await db
@@ -187,7 +214,7 @@ export async function listMembers(db: Queries, { accountId, groupId }: GroupId):
   return rows.map(({ server_id, node, zone, rack }) => ({ serverId: server_id, node, zone, rack }))
 }
 
-/** Where other members are on their way to. */
+/** The targets of other members' moves. */
 async function listDestinations(
   db: Queries,
   { accountId, groupId }: GroupId,
@@ -208,8 +235,8 @@ async function listDestinations(
     .execute()
 }
 
-/** The groups of the servers that live on the node, as far as they have other members, by `evacueeKey`. Nothing is
- *  locked: the answer is of an instant. */
+/** The groups with other members of the servers on the node, by `evacueeKey`. Nothing is locked: the result may be
+ *  outdated at once. */
 export async function listGroupsOn(db: Queries, node: string): Promise<ReadonlyMap<string, SpreadGroup>> {
   const rows = await db
     .selectFrom('placement as own')

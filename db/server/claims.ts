@@ -1,7 +1,6 @@
-/** Everything that a server holds in PostgreSQL: quota, hostname, MAC address, room on a node, public addresses. Taken
- *  in one transaction and
- *  given back in one. The API server takes it before the server exists; the controller does for servers made with
- *  kubectl. */
+/** Everything that a server holds in PostgreSQL: quota, hostname, MAC address, room on a node, public addresses.
+ *  Claimed in one transaction and released in one, by the API server before the server exists, by the controller for
+ *  servers made with kubectl. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { conflict } from '../../domain/problem.ts'
@@ -11,7 +10,13 @@ import { isUuid } from '../../domain/uuid.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { claimNames, releaseClaims } from '../claim/index.ts'
 import { openGroupRead } from '../group-read.ts'
-import { claimFirstPlacements, listPlaced, type Placement, releasePlacement } from '../placement/index.ts'
+import {
+  claimFirstPlacements,
+  listPlaced,
+  type Placement,
+  releasePlacement,
+  lockPlacement,
+} from '../placement/index.ts'
 import {
   claimFirstAddresses,
   type HeldAddress,
@@ -23,6 +28,16 @@ import {
   toHeldAddress,
 } from '../public-pool/index.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import {
+  addInterface,
+  type ClaimedInterface,
+  claimedInterfaces,
+  type InterfaceDemand,
+  type InterfaceRow,
+  releaseInterfaces,
+  unassignFrom,
+  toClaimedInterface,
+} from '../network-interface/index.ts'
 import { arrivingServerHolder, serverHolder, storageHolder } from './holders.ts'
 import { SIZE_CHANGE_COLUMNS, type SizeChange, type SizeColumns, toSizeChange } from './size-changes.ts'
 import type { Queries } from '../open.ts'
@@ -40,13 +55,26 @@ export interface ServerDemand extends ServerId {
   /** Of the zone. */
   readonly region?: string | undefined
   readonly serverGroupId?: string | undefined
+  /** What it is run for, where that is not the customer directly: `edge:<id>`. */
+  readonly managedBy?: string | undefined
   readonly cpuPool?: string | undefined
   readonly cores: number
   readonly memoryMebibytes: number
   /** Of the boot storage. */
   readonly storageGibibytes: number
-  /** Whether it shall have a public IPv4 address. */
+  /** Whether it gets a public IPv4 address. */
   readonly publicIpv4?: boolean | undefined
+  /** Networks that it is put into. */
+  readonly networks?: readonly InterfaceDemand[] | undefined
+}
+
+/** A storage that is attached to a server's guest. */
+export interface AttachedDisk {
+  readonly storageId: string
+  /** uid of the storage. */
+  readonly volume: string
+  /** Of the guest, from 1. */
+  readonly slot: number
 }
 
 export interface ServerClaims {
@@ -54,16 +82,21 @@ export interface ServerClaims {
   readonly macAddress: string
   /** Of each use the current one first. */
   readonly addresses: readonly HeldAddress[]
-  /** Where the server is on its way to. */
+  /** The target of its move. */
   readonly target?: MoveTarget
+  /** Storages besides the boot storage that are attached to it, by slot. */
+  readonly disks: readonly AttachedDisk[]
+  /** Volumes of disks that are detached by force. */
+  readonly forcedVolumes: readonly string[]
   /** Its size is being changed. */
   readonly sizeChange?: SizeChange
+  /** In private networks, by slot, also those that are leaving; absent when there are none. */
+  readonly interfaces?: readonly ClaimedInterface[]
 }
 
-/** Claims everything, once: what the server has already stays as it is.
+/** Claims everything, once: existing claims of the server stay as they are.
  *  Throws the Problems `quota_exceeded` (422), `name_taken` (409), `no_capacity`, `no_distinct_failure_domain` and
- *  `no_free_address` (503), and 400 for a group
- *  that is not there; the transaction must then be rolled back. */
+ *  `no_free_address` (503), and 400 for a group that is not there; the transaction must then be rolled back. */
 export async function claimServer(
   tx: Transaction<Tables>,
   demand: ServerDemand,
@@ -74,8 +107,8 @@ export async function claimServer(
   return claims
 }
 
-/** As `claimServer`, for servers of one likeness, by the same statements. What all of them cannot have together, fewer
- *  of them may. */
+/** As `claimServer`, for servers with the same batch key, by the same statements. When all of them together are
+ *  refused, fewer may succeed. */
 export async function claimServers(
   tx: Transaction<Tables>,
   demands: readonly ServerDemand[],
@@ -91,7 +124,7 @@ export async function claimServers(
       { accountId, holder: storageHolder(demand.serverId), amounts: storageQuota(demand.storageGibibytes) },
     ]),
   )
-  // Whoever holds room holds everything.
+  // A server that holds room holds everything.
   const claims = new Map<string, ServerClaims | undefined>()
   const placed = (
     await listPlaced(
@@ -109,27 +142,40 @@ export async function claimServers(
     const macAddresses = await claimNames(tx, fresh, by)
     const placements = await claimFirstPlacements(tx, fresh, by.now)
     const addresses = await claimFirstAddresses(tx, fresh, first)
-    for (const [index, { serverId, holder }] of fresh.entries()) {
+    for (const [index, { serverId, holder, zone, networks = [] }] of fresh.entries()) {
+      const interfaces: ClaimedInterface[] = []
+      for (const network of networks)
+        interfaces.push(await addInterface(tx, { accountId, serverId, zone, ...network }, by))
       const [placement, macAddress] = [placements[index], macAddresses.get(holder)]
       if (placement !== undefined && macAddress !== undefined)
-        claims.set(serverId, { placement, macAddress, addresses: addresses.get(holder) ?? [] })
+        claims.set(serverId, {
+          placement,
+          macAddress,
+          addresses: addresses.get(holder) ?? [],
+          disks: [],
+          forcedVolumes: [],
+          ...(interfaces.length === 0 ? {} : { interfaces }),
+        })
     }
   }
   return demands.flatMap(({ serverId }) => claims.get(serverId) ?? [])
 }
 
-/** The same for servers of one account that differ in id and host name only. A server of a group is like no other: each
- *  keeps from the others. */
+/** The same for servers of one account that differ in id and host name only. A server of a group has a key of its own,
+ *  because each is kept apart from the others. */
 export const batchKeyOf = ({ serverId, hostname: _, ...shared }: ServerDemand): string =>
-  JSON.stringify(shared.serverGroupId === undefined ? shared : serverId)
+  JSON.stringify(shared.serverGroupId === undefined && shared.managedBy === undefined ? shared : serverId)
 
-/** Gives the server another /64 when the pool of its own is draining; the one before goes on leading to it.
- *  Throws the Problems `no_free_address` (503) and `state_not_allowed` (409) for one that has as many as it may. */
+/** Allocates another /64 to the server when the pool of its current one is draining; the previous one stays routed to
+ *  it.
+ *  Throws the Problems `no_free_address` (503) and `state_not_allowed` (409) for one that has the maximum. */
 export async function renumberServer(
   tx: Transaction<Tables>,
   { accountId, serverId, zone }: ServerId & { readonly zone: string },
 ): Promise<void> {
   const holding = { accountId, holder: serverHolder(serverId) }
+  // Of two at once the second sees what the first has given.
+  await lockPlacement(tx, { accountId, serverId })
   const prefixes = (await listAddresses(tx, holding)).filter(({ use }) => use === 'server_ipv6_prefix')
   if (!prefixes.some(({ isCurrent, isDraining }) => isCurrent && isDraining)) return
   if (prefixes.length >= PREFIXES_OF_SERVER_MAXIMUM)
@@ -141,13 +187,15 @@ export async function renumberServer(
   await takeAddress(tx, { ...holding, zone, use: 'server_ipv6_prefix' })
 }
 
-/** Gives everything back; nothing when that was done before. */
+/** Releases everything. Idempotent. */
 export async function releaseServer(tx: Transaction<Tables>, { accountId, serverId }: ServerId): Promise<void> {
   const holding = { accountId, holder: serverHolder(serverId) }
   const arriving = { accountId, holder: arrivingServerHolder(serverId) }
   await releaseQuotas(tx, holding)
   await releaseQuotas(tx, { accountId, holder: storageHolder(serverId) })
   for (const each of [holding, arriving]) await releaseClaims(tx, each)
+  await releaseInterfaces(tx, { accountId, serverId })
+  await unassignFrom(tx, { accountId, serverId })
   await releasePlacement(tx, { accountId, serverId })
   for (const each of [holding, arriving]) await releaseAddresses(tx, each)
 }
@@ -158,30 +206,59 @@ export async function findServerClaims(db: Queries, server: ServerId): Promise<S
   return claims
 }
 
+const PLACEMENT_COLUMNS = [
+  'placement.account_id',
+  'placement.server_id',
+  'placement.zone',
+  'placement.node',
+  'placement.cores',
+  'placement.memory_mebibytes',
+  'placement.storage_gibibytes',
+] as const
+
+/** A row for each of the servers, with its place among them. */
+function rowsOf(servers: readonly ServerId[]) {
+  const accounts = servers.map(({ accountId }) => accountId)
+  const ids = servers.map(({ serverId }) => serverId)
+  const rows = sql<{
+    account_id: string
+    server_id: string
+    position: number
+  }>`unnest(${accounts}::uuid[], ${ids}::text[]) with ordinality`
+  return rows.as<'wanted'>(sql`wanted(account_id, server_id, position)`)
+}
+
 /** As `findServerClaims`, for each of the servers, by one statement. */
 export async function findServersClaims(
   db: Queries,
   servers: readonly ServerId[],
 ): Promise<readonly (ServerClaims | undefined)[]> {
-  const accounts = servers.map(({ accountId }) => accountId)
-  const ids = servers.map(({ serverId }) => serverId)
-  const wanted = sql<{
-    account_id: string
-    server_id: string
-    position: number
-  }>`unnest(${accounts}::uuid[], ${ids}::text[]) with ordinality`
   const rows = await db
-    .selectFrom(wanted.as<'wanted'>(sql`wanted(account_id, server_id, position)`))
-    .innerJoin('placement', (join) =>
-      join
-        .onRef('placement.account_id', '=', 'wanted.account_id')
-        .onRef('placement.server_id', '=', 'wanted.server_id'),
+    .selectFrom(rowsOf(servers))
+    // Limits keep each server's rows from being joined as sets: without statistics, as in the first minute of many
+    // creations, PostgreSQL would read every claim of the account for each of the servers.
+    .innerJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('placement')
+          .selectAll()
+          .whereRef('placement.account_id', '=', 'wanted.account_id')
+          .whereRef('placement.server_id', '=', 'wanted.server_id')
+          .limit(1)
+          .as('placement'),
+      (join) => join.onTrue(),
     )
-    .innerJoin('address_claim', (join) =>
-      join
-        .onRef('address_claim.account_id', '=', 'placement.account_id')
-        .on('address_claim.holder', '=', holderOfPlacement)
-        .on('address_claim.kind', '=', 'mac'),
+    .innerJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('address_claim')
+          .select('value')
+          .whereRef('address_claim.account_id', '=', 'wanted.account_id')
+          .where('address_claim.holder', '=', holderOfWanted)
+          .where('address_claim.kind', '=', 'mac')
+          .limit(1)
+          .as('address_claim'),
+      (join) => join.onTrue(),
     )
     .leftJoin('placement_target as target', (join) =>
       join
@@ -195,19 +272,25 @@ export async function findServersClaims(
     )
     .select(SIZE_CHANGE_COLUMNS)
     .select(['target.operation_id as target_operation', 'target.zone as target_zone', 'target.node as target_node'])
-    .select([
-      'wanted.position',
-      'placement.account_id',
-      'placement.server_id',
-      'placement.zone',
-      'placement.node',
-      'placement.cores',
-      'placement.memory_mebibytes',
-      'placement.storage_gibibytes',
-      'address_claim.value',
-    ])
+    .select(['wanted.position', 'address_claim.value', ...PLACEMENT_COLUMNS])
     .select((row) =>
-      jsonArrayFrom(heldAddresses(db, { accountId: row.ref('placement.account_id'), holder: holderOfPlacement })).as(
+      jsonArrayFrom(
+        row
+          .selectFrom('storage_claim')
+          .select(['storage_id', 'volume', 'slot', 'phase', 'is_forced'])
+          .whereRef('storage_claim.account_id', '=', 'placement.account_id')
+          .whereRef('storage_claim.server_id', '=', 'placement.server_id')
+          .where('phase', 'in', ['attached', 'leaving'])
+          .orderBy('slot'),
+      ).as('storages'),
+    )
+    .select((row) =>
+      jsonArrayFrom(
+        claimedInterfaces(db, { accountId: row.ref('wanted.account_id'), serverId: row.ref('wanted.server_id') }),
+      ).as('interfaces'),
+    )
+    .select((row) =>
+      jsonArrayFrom(heldAddresses(db, { accountId: row.ref('wanted.account_id'), holder: holderOfWanted })).as(
         'addresses',
       ),
     )
@@ -216,13 +299,24 @@ export async function findServersClaims(
   return servers.map((_, index) => claims.get(index + 1))
 }
 
+/** The claims of the servers of a zone, and of those that move to another node of it. */
+export async function listZoneClaims(db: Queries, zone: string): Promise<readonly ServerClaims[]> {
+  const placed = await db.selectFrom('placement').select(['account_id', 'server_id']).where('zone', '=', zone).execute()
+  const claims = await findServersClaims(
+    db,
+    placed.map(({ account_id: accountId, server_id: serverId }) => ({ accountId, serverId })),
+  )
+  // One that was released meanwhile holds nothing.
+  return claims.filter((each) => each !== undefined)
+}
+
 export type ClaimsReading = (server: ServerId) => Promise<ServerClaims | undefined>
 
-/** `findServerClaims` for many who ask at the same time. */
+/** `findServerClaims`, batched for concurrent callers. */
 export const openClaimsReading = (db: Queries): ClaimsReading =>
   openGroupRead((servers: readonly ServerId[]) => findServersClaims(db, servers))
 
-const holderOfPlacement = sql<string>`${sql.lit(serverHolder(''))} || placement.server_id`
+const holderOfWanted = sql<string>`${sql.lit(serverHolder(''))} || wanted.server_id`
 
 type ClaimsRow = SizeColumns &
   Pick<
@@ -234,14 +328,26 @@ type ClaimsRow = SizeColumns &
     readonly target_zone: string | null
     readonly target_node: string | null
     readonly addresses: readonly HeldRow[]
+    readonly interfaces: readonly InterfaceRow[]
+    readonly storages: readonly Pick<
+      Selectable<Tables['storage_claim']>,
+      'storage_id' | 'volume' | 'slot' | 'phase' | 'is_forced'
+    >[]
   }
 
 function toServerClaims(row: ClaimsRow): ServerClaims {
   const sizeChange = toSizeChange(row)
   return {
     ...(sizeChange === undefined ? {} : { sizeChange }),
+    ...(row.interfaces.length === 0 ? {} : { interfaces: row.interfaces.map(toClaimedInterface) }),
     macAddress: row.value,
     addresses: row.addresses.map(toHeldAddress),
+    disks: row.storages.flatMap(({ storage_id: storageId, volume, slot, phase }) =>
+      phase === 'attached' && volume !== null && slot !== null ? [{ storageId, volume, slot }] : [],
+    ),
+    forcedVolumes: row.storages.flatMap(({ volume, phase, is_forced: isForced }) =>
+      phase === 'leaving' && isForced && volume !== null ? [volume] : [],
+    ),
     ...(row.target_operation === null || row.target_zone === null || row.target_node === null
       ? {}
       : { target: { operationId: row.target_operation, zone: row.target_zone, node: row.target_node } }),
@@ -257,17 +363,20 @@ function toServerClaims(row: ClaimsRow): ServerClaims {
   }
 }
 
-/** Servers that have claimed their room before the given time. */
-export async function listServersWithClaims(db: Queries, claimedBefore: Date): Promise<readonly ServerId[]> {
+/** Servers that claimed their room before the given time. */
+export async function listServersWithClaims(
+  db: Queries,
+  claimedBefore: Date,
+): Promise<readonly (ServerId & { readonly zone: string })[]> {
   const rows = await db
     .selectFrom('placement')
-    .select(['account_id', 'server_id'])
+    .select(['account_id', 'server_id', 'zone'])
     .where('claimed_at', '<', claimedBefore)
     .execute()
-  return rows.map((row) => ({ accountId: row.account_id, serverId: row.server_id }))
+  return rows.map((row) => ({ accountId: row.account_id, serverId: row.server_id, zone: row.zone }))
 }
 
-/** Whether there is such an account, for ids that come from names of namespaces and may be anything. */
+/** Whether there is such an account, for ids taken from namespace names, which may be any text. */
 export async function accountExists(db: Queries, accountId: string): Promise<boolean> {
   return (
     isUuid(accountId) &&

@@ -1,6 +1,6 @@
-/** Under which names a server holds quotas, names and addresses. */
+/** The holder names of a server's quotas, names and addresses. */
 export const serverHolder = (serverId: string): string => `server/${serverId}`
-/** What a server that goes to another zone holds there until it has arrived. */
+/** Holder of what a server that moves to another zone claims there until cutover. */
 export const arrivingServerHolder = (serverId: string): string => `server_arriving/${serverId}`
-/** A boot storage has the name of its server, and its own holding: it may outlive the server one day. */
+/** The first boot storage is named after its server; a later one keeps that holder name. */
 export const storageHolder = (storageId: string): string => `storage/${storageId}`

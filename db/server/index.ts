@@ -1,5 +1,7 @@
+export { serverHolder, storageHolder } from './holders.ts'
 /** What servers hold: names, addresses, quotas, room on nodes; also while they move or change their size. */
 export {
+  type AttachedDisk,
   type ClaimsReading,
   type ServerClaims,
   type ServerDemand,
@@ -10,6 +12,7 @@ export {
   findServerClaims,
   batchKeyOf,
   listServersWithClaims,
+  listZoneClaims,
   openClaimsReading,
   releaseServer,
   renumberServer,

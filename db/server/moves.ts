@@ -1,18 +1,27 @@
-/** The move of a server from one node to another, as PostgreSQL sees it: room is held on both until the server lives on
- *  exactly one.
- *  Which node a server is on is the row of `placement`; `cutOverPlacement` is the moment at which it changes. A host
- *  name and public addresses
- *  are of one zone: a server that goes to another holds those of both until then. */
+/** The move of a server from one node to another, as PostgreSQL records it: room is held on source and target until
+ *  cutover.
+ *  Which node a server is on is the row of `placement`; `cutOverPlacement` changes it. Host name and public addresses
+ *  belong to one zone: a server that moves to another holds those of both zones until cutover. */
 import type { Transaction } from 'kysely'
-import { type Demand, difference, largest } from '../../domain/placement.ts'
+import { type Demand, difference, largest, type Room } from '../../domain/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
 import { claimHostname, findHostname, passClaims, releaseClaims } from '../claim/index.ts'
-import { columnsOf, releaseRoom, listCandidates, roomOf, claimBestRoom } from '../placement/index.ts'
+import {
+  claimBestRoom,
+  columnsOf,
+  listCandidates,
+  lockPlacement,
+  releaseRoom,
+  roomOf,
+  wholeRoomOf,
+} from '../placement/index.ts'
 import { claimAddresses, listAddresses, passAddresses, releaseAddresses } from '../public-pool/index.ts'
-import { lockApartness } from '../server-group/index.ts'
+import { lockApartness, machineApartness } from '../server-group/index.ts'
 import { arrivingServerHolder, serverHolder } from './holders.ts'
 import { findSizeChange } from './size-changes.ts'
+import { requireNoInterfaces } from '../network-interface/index.ts'
+import { requireNoMoveHolds } from '../storage-hold/index.ts'
 import type { Database } from '../open.ts'
 import type { Tables } from '../tables.ts'
 
@@ -28,30 +37,25 @@ export interface MoveTarget {
   readonly node: string
 }
 
-/** What a move may ask of its target: a zone other than its own, nodes that it must not be. `node` is the very node. */
+/** Constraints on the target of a move: another zone, excluded nodes. `node` asks for that very node. */
 export type TargetRequest = MoveId &
   Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }
 
-/** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it
- *  stands, one of
- *  another operation is given back. The server keeps apart from its group. `node` requests that very node.
- *  An operation that changes the server's size holds the larger of both sizes there.
+/** Reserves room for the server on the best node other than its own, once: an earlier reservation of the operation is
+ *  returned as it is, one of another operation is released. The server is kept apart from its group. `node` asks for
+ *  that very node.
+ *  An operation that changes the server's size reserves the larger of both sizes.
  *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it,
- *  `state_not_allowed` (409) when it lives nowhere, and Unavailable while another operation changes its size;
- *  for another zone also `name_taken` (409), `no_free_address` (503), and 400 when its group is not for servers there.
- */
+ *  `state_not_allowed` (409) when it has no placement, and Unavailable while another operation changes its size or
+ *  attaches a storage of its node; `in_use` (409) when snapshots keep its data where they are; for another zone also
+ *  `in_use` (409) while it has storages besides its boot storage, `name_taken` (409), `no_free_address` (503), and 400
+ *  when its group is not for servers there. */
 export async function reserveTarget(
   tx: Transaction<Tables>,
   { accountId, serverId, operationId, node, ...request }: TargetRequest,
   now: Date,
 ): Promise<MoveTarget> {
-  const placement = await tx
-    .selectFrom('placement')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .forUpdate()
-    .executeTakeFirst()
+  const placement = await lockPlacement(tx, { accountId, serverId })
   if (placement === undefined)
     throw conflict('state_not_allowed', UNMADE, { resource: { type: 'server', id: serverId } })
   const known = await tx
@@ -62,12 +66,14 @@ export async function reserveTarget(
     .executeTakeFirst()
   if (known?.operation_id === operationId) return { operationId, zone: known.zone, node: known.node }
   if (known !== undefined) await releaseTarget(tx, { accountId, serverId, operationId: known.operation_id })
-  const change = await findSizeChange(tx, { accountId, serverId })
-  if (change !== undefined && change.operationId !== operationId) throw new Unavailable('the size of the server')
-  const room = change === undefined ? roomOf(placement) : largest(roomOf(placement), change.after)
   const { zone = placement.zone } = request
   const isLeaving = zone !== placement.zone
-  // Before the room, as everywhere: whoever waits for the name may hold no room that others wait for.
+  if (isLeaving) await requireNoStorages(tx, { accountId, serverId })
+  if (isLeaving) await requireNoInterfaces(tx, { accountId, serverId })
+  await requireNoMoveHolds(tx, { accountId, serverId, isLeaving })
+  const room = await roomToMove(tx, { accountId, serverId, operationId }, placement)
+  // Locked before the room, as everywhere: a transaction that waits for the name must not hold room that others wait
+  // for.
   if (isLeaving) await claimHostnameThere(tx, { accountId, serverId, zone }, now)
   const demand: Demand = {
     accountId,
@@ -76,9 +82,11 @@ export async function reserveTarget(
     cpuPool: request.cpuPool,
     excludedNodes: [placement.node, ...(request.excludedNodes ?? [])],
     apartness:
-      placement.group_id === null
-        ? undefined
-        : await lockApartness(tx, { accountId, groupId: placement.group_id }, { serverId, zone }),
+      placement.group_id !== null
+        ? await lockApartness(tx, { accountId, groupId: placement.group_id }, { serverId, zone })
+        : placement.managed_by !== null
+          ? await machineApartness(tx, { accountId, managedBy: placement.managed_by }, serverId)
+          : undefined,
   }
   const candidates = async () =>
     (await listCandidates(tx, demand.zone)).filter((candidate) => node === undefined || candidate.node === node)
@@ -104,6 +112,47 @@ export async function reserveTarget(
   return { operationId, zone: demand.zone, node: target }
 }
 
+/** What the server needs on its next node: its data disks too, and the larger of its sizes when one is changed. */
+async function roomToMove(
+  tx: Transaction<Tables>,
+  { accountId, serverId, operationId }: MoveId,
+  placement: Parameters<typeof roomOf>[0] & { readonly attached_gibibytes: number },
+): Promise<Room> {
+  const change = await findSizeChange(tx, { accountId, serverId })
+  if (change !== undefined && change.operationId !== operationId) throw new Unavailable('the size of the server')
+  const arriving = await tx
+    .selectFrom('storage_claim')
+    .select('storage_id')
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .where('phase', '=', 'arriving')
+    .where('has_room', '=', false)
+    .executeTakeFirst()
+  if (arriving !== undefined) throw new Unavailable(`storage ${arriving.storage_id} of the server`)
+  const room = change === undefined ? roomOf(placement) : largest(roomOf(placement), change.after)
+  return { ...room, storageGibibytes: room.storageGibibytes + placement.attached_gibibytes }
+}
+
+/** A storage belongs to one zone: a server with storages of its own stays in its zone. */
+async function requireNoStorages(
+  tx: Transaction<Tables>,
+  { accountId, serverId }: Pick<MoveId, 'accountId' | 'serverId'>,
+): Promise<void> {
+  const claim = await tx
+    .selectFrom('storage_claim')
+    .select('storage_id')
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .orderBy('slot')
+    .executeTakeFirst()
+  if (claim !== undefined)
+    throw conflict(
+      'in_use',
+      'The server has a storage besides its boot storage, which stays in its zone. Detach it first.',
+      { resource: { type: 'storage', id: claim.storage_id } },
+    )
+}
+
 async function claimHostnameThere(
   tx: Transaction<Tables>,
   { zone, ...server }: Pick<MoveId, 'accountId' | 'serverId'> & { readonly zone: string },
@@ -119,7 +168,7 @@ const arrivingHolderOf = ({ accountId, serverId }: Pick<MoveId, 'accountId' | 's
   holder: arrivingServerHolder(serverId),
 })
 
-/** Throws what `reserveTarget` would, and holds nothing. */
+/** Throws what `reserveTarget` would, and reserves nothing. */
 export async function requireTarget(db: Database, request: TargetRequest, now: Date): Promise<void> {
   const trial = await db.startTransaction().execute()
   try {
@@ -129,19 +178,10 @@ export async function requireTarget(db: Database, request: TargetRequest, now: D
   }
 }
 
-/** The server lives on its target from now on, and what it held on the node and in the zone before is given back. Free
- *  when that was done before. */
-export async function cutOverPlacement(
-  tx: Transaction<Tables>,
-  { accountId, serverId, operationId }: MoveId,
-): Promise<void> {
-  const placement = await tx
-    .selectFrom('placement')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .forUpdate()
-    .executeTakeFirst()
+/** Deletes the reservation of the move. Returns it with the server's placement, which stays locked; undefined when
+ *  there is none any more. */
+async function endMove(tx: Transaction<Tables>, { accountId, serverId, operationId }: MoveId) {
+  const placement = await lockPlacement(tx, { accountId, serverId })
   const target = await tx
     .deleteFrom('placement_target')
     .where('account_id', '=', accountId)
@@ -149,14 +189,27 @@ export async function cutOverPlacement(
     .where('operation_id', '=', operationId)
     .returningAll()
     .executeTakeFirst()
-  if (placement === undefined || target === undefined) return
-  // A change of size that has ended meanwhile has no use for the larger room.
+  if (placement === undefined || target === undefined) return undefined
+  return { placement, target }
+}
+
+/** Cutover: moves the placement to the target and releases what the server held on the source node and in the source
+ *  zone. Idempotent. */
+export async function cutOverPlacement(
+  tx: Transaction<Tables>,
+  { accountId, serverId, operationId }: MoveId,
+): Promise<void> {
+  const ending = await endMove(tx, { accountId, serverId, operationId })
+  if (ending === undefined) return
+  const { placement, target } = ending
+  // A change of size that ended meanwhile no longer needs the larger room.
   const isGrowing = (await findSizeChange(tx, { accountId, serverId }))?.operationId === operationId
-  const [before, held] = [roomOf(placement), roomOf(target)]
+  const [before, held] = [wholeRoomOf(placement), roomOf(target)]
   const size = isGrowing ? held : before
+  const own = { ...size, storageGibibytes: size.storageGibibytes - placement.attached_gibibytes }
   await tx
     .updateTable('placement')
-    .set({ node: target.node, zone: target.zone, ...columnsOf(size) })
+    .set({ node: target.node, zone: target.zone, ...columnsOf(own) })
     .where('account_id', '=', accountId)
     .where('server_id', '=', serverId)
     .execute()
@@ -168,26 +221,14 @@ export async function cutOverPlacement(
   await releaseRoom(tx, placement.node, before)
 }
 
-/** The server stays where it is, and what was held for it elsewhere is given back. Free when that was done before. */
+/** Aborts the move: releases what was reserved on the target. Idempotent. */
 export async function releaseTarget(
   tx: Transaction<Tables>,
   { accountId, serverId, operationId }: MoveId,
 ): Promise<void> {
-  const placement = await tx
-    .selectFrom('placement')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .forUpdate()
-    .executeTakeFirst()
-  const target = await tx
-    .deleteFrom('placement_target')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .where('operation_id', '=', operationId)
-    .returningAll()
-    .executeTakeFirst()
-  if (placement === undefined || target === undefined) return
+  const ending = await endMove(tx, { accountId, serverId, operationId })
+  if (ending === undefined) return
+  const { placement, target } = ending
   if (placement.zone !== target.zone) {
     await releaseClaims(tx, arrivingHolderOf({ accountId, serverId }))
     await releaseAddresses(tx, arrivingHolderOf({ accountId, serverId }))

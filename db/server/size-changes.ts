@@ -1,5 +1,4 @@
-/** What is known of the change of a server's size that is under way. Beginning and ending one is `db/server/sizes.ts`.
- */
+/** The change of a server's size in progress. `db/server/sizes.ts` begins and ends it. */
 import type { Room } from '../../domain/placement.ts'
 import type { Queries } from '../open.ts'
 

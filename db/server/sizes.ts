@@ -1,6 +1,5 @@
-/** Changes of a server's size. While one is under way the server holds the larger of both sizes in every respect, so
- *  that it can end either
- *  way without asking anybody again: what it was cannot have been sold meanwhile, and what it shall be is there. */
+/** Changes of a server's size. While one is in progress the server holds the larger of both sizes in every respect, so
+ *  that it can succeed or be rolled back without another claim. */
 import { sql, type Transaction } from 'kysely'
 import { difference, largest, type Room } from '../../domain/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
@@ -22,19 +21,16 @@ interface SizeChangeId {
 type SizeChangeRequest = SizeChangeId &
   Room & {
     readonly cpuPool?: string | undefined
-    /** Where the server cannot be moved to. */
+    /** Nodes that the server cannot be moved to. */
     readonly excludedNodes?: readonly string[]
   }
 
 /** Takes what the server needs to have the plan's cores and memory and a boot storage of at least `storageGibibytes`,
- *  once: an earlier
- *  beginning of the operation is the answer as it stands. The boot storage never shrinks. The room is taken on the
- *  server's own node, or held on
- *  another of its zone that is not excluded: then the operation moves the server there, and the server has its own size
- *  until it has arrived.
+ *  once: what the operation took before is returned as it is. The boot storage never shrinks. The room is taken on the
+ *  server's own node, or reserved on another of its zone that is not excluded: then the operation moves the server
+ *  there, and the server keeps its size until cutover.
  *  Throws the Problems `state_not_allowed` (409) while another change is under way or the server holds nothing,
- *  `quota_exceeded` (422) and
- *  `no_capacity` (503) when no node of the zone has the room. */
+ *  `quota_exceeded` (422) and `no_capacity` (503) when no node of the zone has the room. */
 export async function beginSizeChange(
   tx: Transaction<Tables>,
   { cpuPool, excludedNodes, ...change }: SizeChangeRequest,
@@ -52,7 +48,7 @@ export async function beginSizeChange(
   const before = roomOnly(placement)
   const after = { ...roomOnly(change), storageGibibytes: Math.max(before.storageGibibytes, change.storageGibibytes) }
   const held = largest(before, after)
-  // first of all, as everywhere: whoever locks quotas later may wait for one who waits for it
+  // first of all, as everywhere: locking quotas later could deadlock
   await holdQuotas(tx, change, held)
   const begun = await tx
     .insertInto('size_change')
@@ -82,7 +78,7 @@ export async function beginSizeChange(
     .where('storage_gibibytes', '=', before.storageGibibytes)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw busy
-  // With the placement's row locked: a move holds room by the size that the server had.
+  // With the placement's row locked: a move reserves room by the size that the server had.
   const isMoving = await tx
     .selectFrom('placement_target')
     .select('operation_id')
@@ -102,9 +98,8 @@ export async function beginSizeChange(
   return { operationId: change.operationId, before, after }
 }
 
-/** As `beginSizeChange` where the server's own node has the room. Where only others have it nothing is taken: which of
- *  them reach the disk is for
- *  the operation to find out. Throws what that does. */
+/** As `beginSizeChange` when the server's own node has the room. When only other nodes have it nothing is taken: the
+ *  operation finds out which of them reach the disk. Throws what `beginSizeChange` does. */
 export async function acceptSizeChange(
   tx: Transaction<Tables>,
   change: SizeChangeRequest,
@@ -124,9 +119,8 @@ export async function acceptSizeChange(
   return begun
 }
 
-/** The server has its new size, or its old one again; what it holds beyond is given back. Free when that was done
- *  before.
- *  `grownGibibytes` is what the boot storage has come to all the same. */
+/** The server has its new size, or its old one again: releases what it holds beyond that. Idempotent. `grownGibibytes`
+ *  is the size that the boot storage has reached in either case. */
 export async function endSizeChange(
   tx: Transaction<Tables>,
   {
@@ -157,7 +151,7 @@ export async function endSizeChange(
     .where('server_id', '=', id.serverId)
     .where('operation_id', '=', id.operationId)
     .executeTakeFirst()
-  if (ended.numDeletedRows === 0n) throw new Unavailable('the room of the server') // somebody ended it in this moment
+  if (ended.numDeletedRows === 0n) throw new Unavailable('the room of the server') // ended concurrently
   const { numUpdatedRows } = await tx
     .updateTable('placement')
     .set(columnsOf(size))
@@ -168,7 +162,7 @@ export async function endSizeChange(
     .where('memory_mebibytes', '=', placement.memory_mebibytes)
     .where('storage_gibibytes', '=', placement.storage_gibibytes)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw new Unavailable('the room of the server') // it was moved in this moment
+  if (numUpdatedRows === 0n) throw new Unavailable('the room of the server') // moved concurrently
   await releaseRoom(tx, placement.node, difference(roomOf(placement), size))
 }
 

@@ -1,4 +1,4 @@
-/** SSH keys of accounts. Ids that are no UUID belong to nobody. */
+/** SSH keys of accounts. Ids that are not UUIDs are unknown. */
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'

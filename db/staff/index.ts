@@ -1,4 +1,4 @@
-/** Staff of the platform: accounts of theirs, sessions, and support sessions with consent. */
+/** Staff of the platform: their accounts, sessions, and support sessions with consent. */
 export {
   type AccountRow,
   STAFF_SESSION_SECONDS,
@@ -13,6 +13,8 @@ export {
   findStaffSession,
   listAccounts,
   listStaffAudit,
+  listStaffMails,
+  requireStaffLog,
   setSuspension,
   spendStaffStep,
 } from './staff.ts'

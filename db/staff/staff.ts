@@ -1,4 +1,4 @@
-/** People of the staff, their sessions, and what they did. */
+/** Members of the staff, their sessions, and the log of their actions. */
 import { sql, type Transaction } from 'kysely'
 import type { AuditActorKind, UnsealedAuditEntry } from '../../domain/audit.ts'
 import { type AuditEntry, entryOfRow } from '../../domain/audit-chain.ts'
@@ -41,7 +41,7 @@ export interface NewStaff {
   readonly now: Date
 }
 
-/** False when the address is one of the staff already. */
+/** Returns false when a member of the staff has the address already. */
 export async function createStaff(queries: Queries, made: NewStaff): Promise<boolean> {
   const added = await queries
     .insertInto('staff_user')
@@ -61,7 +61,7 @@ export async function createStaff(queries: Queries, made: NewStaff): Promise<boo
   return added.numInsertedOrUpdatedRows === 1n
 }
 
-/** Spends a time step of the person's authenticator: true for the first caller. */
+/** Uses up a time step of the person's authenticator. Returns true for the first caller. */
 export async function spendStaffStep(queries: Queries, id: string, step: number): Promise<boolean> {
   const updated = await queries
     .updateTable('staff_user')
@@ -116,7 +116,7 @@ export async function findStaffSession(
   return { sessionId: session.id, staff }
 }
 
-/** Free when it has ended. */
+/** Does nothing when it has ended. */
 export async function endStaffSession(queries: Queries, id: string): Promise<void> {
   await queries.deleteFrom('staff_session').where('id', '=', id).execute()
 }
@@ -138,12 +138,11 @@ export interface StaffAuditEntry {
   readonly request_id: string
 }
 
-/** What staff or operators did, before it is sealed. `account_id`: the account that it touches, if any. */
+/** An action of staff or operators, before it is sealed. `account_id`: the account that it touches, if any. */
 export type UnsealedStaffAuditEntry = Omit<UnsealedAuditEntry, 'account_id'> & { readonly account_id: string | null }
 
-/** Seals the entry into the chain of staff and operators, see `appendAudit`; before entries for accounts, whose ids
- *  come
- *  after. */
+/** Seals the entry into the chain of staff and operators, see `appendAudit`; before the entries of accounts, whose ids
+ *  sort after it. */
 export async function appendStaffAudit(
   tx: Transaction<Tables>,
   { account_id, detail, ...entry }: UnsealedStaffAuditEntry,
@@ -151,6 +150,11 @@ export async function appendStaffAudit(
 ): Promise<void> {
   const touching = account_id === null ? detail : { ...detail, account_id }
   await appendAudit(tx, { ...entry, account_id: STAFF_CHAIN, detail: touching }, by)
+}
+
+/** Throws the database's error while the log cannot be reached. Takes no lock. */
+export async function requireStaffLog(queries: Queries): Promise<void> {
+  await queries.selectFrom('audit_head').select('sequence').where('account_id', '=', STAFF_CHAIN).execute()
 }
 
 export interface StaffAuditPage {
@@ -245,7 +249,7 @@ export async function listAccounts(
   return (await query.execute()).map((row) => ({ ...row, member_count: Number(row.member_count) }))
 }
 
-/** Suspends or unsuspends; false when it was so already. */
+/** Suspends or unsuspends. Returns false when nothing changed. */
 export async function setSuspension(
   tx: Transaction<Tables>,
   accountId: string,
@@ -258,4 +262,16 @@ export async function setSuspension(
     .where('suspended_by_staff_at', suspendedAt === null ? 'is not' : 'is', null)
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
+}
+
+/** Addresses of those who may sign in, of the role. */
+export async function listStaffMails(queries: Queries, role: StaffRole): Promise<readonly string[]> {
+  const rows = await queries
+    .selectFrom('staff_user')
+    .select('email')
+    .where('role', '=', role)
+    .where('disabled_at', 'is', null)
+    .orderBy('email')
+    .execute()
+  return rows.map(({ email }) => email)
 }

@@ -1,6 +1,5 @@
-/** Support consents and support sessions. A session is issued with a code, active from its redemption, and ends by its
- *  time,
- *  by the customer, by staff or by itself. */
+/** Support consents and support sessions. A session is issued with a code and active from its redemption. It expires,
+ *  or is ended by the customer, by staff or by itself. */
 import { sql, type Transaction } from 'kysely'
 import type { SupportMode } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
@@ -55,8 +54,7 @@ export async function listConsents(queries: Queries, accountId: string, since: D
   }))
 }
 
-/** The live consent of the mode. Locks the account's row: consents and sessions of one account are decided one after
- *  the other. */
+/** The live consent of the mode. Locks the account's row: this serializes consents and sessions of one account. */
 export async function lockLiveConsent(
   tx: Transaction<Tables>,
   accountId: string,
@@ -151,7 +149,7 @@ export interface NewSupportSession extends Omit<SupportSessionRow, 'redeemedAt' 
   readonly codeExpiresAt: Date
 }
 
-/** Neither the code nor a secret is kept; the session is open once its code was redeemed. */
+/** Neither the code nor a secret is stored; the session is active once its code was redeemed. */
 export async function issueSupportSession(tx: Transaction<Tables>, made: NewSupportSession): Promise<void> {
   await tx
     .insertInto('support_session')
@@ -193,12 +191,12 @@ const toRow = (row: Selected): SupportSessionRow => ({
   endedAt: row.ended_at,
 })
 
-/** Whether whoever it was issued to is of the staff now, in a role that may enter accounts. */
+/** Whether the person it was issued to is a member of the staff in a role that may enter accounts. */
 const isOfStaff = sql<boolean>`exists (select from staff_user where staff_user.id = support_session.staff_id
   and staff_user.disabled_at is null and staff_user.role in ('support', 'operations'))`
 
-/** Redeems a code, once and in time: the session acts under `secret` from now on. Undefined for any other code, and for
- *  one of somebody who is not of the staff any more. */
+/** Redeems a code that is valid and unused: the session has `secret` from now on. Undefined for any other code, and
+ *  when the person has left the staff. */
 export async function redeemSupportCode(
   tx: Transaction<Tables>,
   code: string,
@@ -218,7 +216,7 @@ export async function redeemSupportCode(
   return row && toRow(row)
 }
 
-/** The active session with that secret; none of somebody who is not of the staff any more. */
+/** The active session with that secret; undefined when the person has left the staff. */
 export async function findSupportSession(
   queries: Queries,
   secret: string,

@@ -1,6 +1,5 @@
-/** Usage of servers: readings of counters go in, series and monthly transfer come out. A reading is added once, however
- *  often it is
- *  reported and by however many processes: what counts is what it is above the newest one of its epoch. */
+/** Usage of servers: series and monthly transfer, from readings of counters. A reading is added once, however often and
+ *  by however many processes it is reported: only its increase over the newest one of its epoch counts. */
 import { type Selectable, sql } from 'kysely'
 import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../../domain/usage.ts'
 import type { ServerTransfer } from '../../domain/transfer.ts'
@@ -9,7 +8,7 @@ import type { Tables } from '../tables.ts'
 
 /** Counters of one process of a guest on one node. */
 export interface Reading {
-  /** One beginning of the counters: another process has another. */
+  /** Identifies one start of the counters: each process has its own. */
   readonly epoch: string
   readonly accountId: string
   readonly serverId: string
@@ -18,7 +17,7 @@ export interface Reading {
   readonly counters: Counters
 }
 
-/** Adds what came since the newest reading of each epoch to the series and to the day's transfer. */
+/** Adds the increase since the newest reading of each epoch to the series and to the day's transfer. */
 export async function recordReadings(db: Database, readings: readonly Reading[], now: Date): Promise<void> {
   if (readings.length === 0) return
   await db.transaction().execute(async (tx) => {
@@ -139,7 +138,7 @@ async function addToTransfer(tx: Queries, grown: GrownReadings, now: Date): Prom
 
 const DATE_LENGTH = 'YYYY-MM-DD'.length
 
-/** One entry a key, in the order of keys: an upsert may touch a row once, and always in the same order. */
+/** One entry for each key, in the order of keys: an upsert may touch a row once, and must lock rows in one order. */
 function sumBy(grown: GrownReadings, keyOf: (reading: Reading) => string): GrownReadings {
   const sums = new Map<string, GrownReadings[number]>()
   for (const reading of grown) {
@@ -158,7 +157,7 @@ const add = (one: Counters, other: Counters): Counters => ({
   diskWriteOperations: one.diskWriteOperations + other.diskWriteOperations,
 })
 
-/** What was counted in steps of this length since the instant, in any order. */
+/** The series of this step length since the given time, in any order. */
 export async function listMetrics(
   db: Queries,
   serverUid: string,
@@ -231,10 +230,10 @@ export async function listDailyTransfers(
 const dateText = (at: Date): string => at.toISOString().slice(0, DATE_LENGTH)
 const dayOf = (at: Date) => sql<Date>`${dateText(at)}::date`
 
-/** Readings are kept for longer than any host may be silent and come back with the same guest. */
+/** Readings are kept for longer than a host may be unreachable and return with the same guest. */
 const READING_KEPT_MILLISECONDS = 100 * 86_400_000
 
-/** Removes what no series shows any more; answers how many rows. */
+/** Deletes what no series needs any more; returns how many rows. */
 export async function pruneUsage(db: Queries, now: Date): Promise<number> {
   let pruned = 0
   for (const { stepSeconds, keptSeconds } of STEPS) {

@@ -6,10 +6,8 @@ import type { HttpRequest } from './exchange.ts'
 const USER_AGENT_LENGTH_MAXIMUM = 256
 const FORWARDED_ADDRESSES_MAXIMUM = 20
 
-/** Reads facts. Only peers inside `trustedProxies` (CIDRs or addresses) are believed about whom they speak for. */
-export function factsReader(
-  trustedProxies: readonly string[],
-): (incoming: HttpRequest, requestId: string) => RequestFacts {
+/** Whether an address is inside of `trustedProxies` (CIDRs or addresses). */
+export function trustIn(trustedProxies: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
   for (const proxy of trustedProxies) {
     const [address = '', prefix] = proxy.split('/')
@@ -17,9 +15,17 @@ export function factsReader(
     if (isIP(address) === 0) throw new TypeError(`${proxy} is not an address or CIDR`)
     trusted.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family)
   }
-  const isTrusted = (address: string) =>
-    isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  return (given) => {
+    const address = plainAddress(given)
+    return isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  }
+}
 
+/** Reads facts. Only trusted peers are believed about whom they speak for. */
+export function factsReader(
+  trustedProxies: readonly string[],
+): (incoming: HttpRequest, requestId: string) => RequestFacts {
+  const isTrusted = trustIn(trustedProxies)
   return (incoming, requestId) => {
     const header = (name: string) => headerOf(incoming, name)
     let cookies: ReadonlyMap<string, string> | undefined

@@ -2,43 +2,70 @@
  *  what their schema says of them. So every answer has a valid example, and that of a new noun needs nothing but values
  *  for its new words. */
 import type { createDocument } from 'zod-openapi'
+import { describeFields, descriptionOf, type Descriptions, eachField, type Schema } from './openapi-fields.ts'
 
-/** The parts of JSON Schema that tell what a value looks like. */
-interface Schema {
-  readonly $ref?: string
-  readonly type?: string | readonly string[]
-  readonly enum?: readonly unknown[]
-  readonly const?: unknown
-  readonly anyOf?: readonly Schema[]
-  readonly oneOf?: readonly Schema[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly items?: Schema
-  readonly format?: string
-  readonly minimum?: number
-}
 type Values = Readonly<Record<string, unknown>>
 interface Media {
   schema?: Schema
   example?: unknown
 }
+type Content = Readonly<Record<string, Media>>
+interface Parameter {
+  readonly name: string
+  readonly schema?: Schema
+  description?: string
+  example?: unknown
+}
+interface Operation {
+  readonly operationId: string
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
+}
 interface Document {
-  readonly paths: Readonly<
-    Record<
-      string,
-      Readonly<
-        Record<
-          string,
-          { readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>> }
-        >
-      >
-    >
-  >
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly responses?: Readonly<Record<string, { readonly content?: Content }>>
+  }
 }
 
-/** Gives every JSON answer of the document an example. `values` are by the name of their field, by format, or by the
- *  last word of names. */
+/** Gives every field and parameter that has none a description, and an example when there are values. What a list says
+ *  of `parameter.limit` is about parameters of that name. */
+export function completeFields(
+  document: ReturnType<typeof createDocument>,
+  { descriptions, values }: { readonly descriptions: Descriptions; readonly values: Values | undefined },
+): void {
+  const { paths, components } = document as unknown as Document // what createDocument makes
+  const source = values === undefined ? undefined : { values, named: components.schemas }
+  const complete = (schema: Schema | undefined, shape: string) => {
+    describeFields(schema, shape, descriptions)
+    if (source === undefined) return
+    eachField(schema, (name, field) => {
+      field.examples ??= [exampleOf(field, name, source)]
+    })
+  }
+  const completeContent = (content: Content | undefined, shape: string) => {
+    for (const { schema } of Object.values(content ?? {})) complete(schema, shape)
+  }
+  for (const [name, schema] of Object.entries(components.schemas)) complete(schema, name)
+  for (const [name, { content }] of Object.entries(components.responses ?? {})) completeContent(content, name)
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    const { operationId, parameters = [], requestBody, responses } = operation
+    for (const parameter of parameters) {
+      const { name, schema = {} } = parameter
+      const text =
+        parameter.description ?? schema.description ?? descriptionOf(descriptions, name, operationId, 'parameter')
+      if (text !== undefined) parameter.description = text
+      if (source !== undefined) parameter.example ??= exampleOf(schema, name, source)
+    }
+    completeContent(requestBody?.content, operationId)
+    for (const { content } of Object.values(responses)) completeContent(content, operationId)
+  }
+}
+
+/** Gives every JSON answer of the document an example. `values` are by the name of their field, by format or pattern,
+ *  or by the last word of names. */
 export function addExamples(document: ReturnType<typeof createDocument>, values: Values): void {
   const { paths, components } = document as unknown as Document // what createDocument makes
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
@@ -68,14 +95,20 @@ function exampleOf(schema: Schema, field: string, source: Source): unknown {
     case 'object':
       return objectExample(schema, source)
     case 'array':
-      return schema.items === undefined ? [] : [exampleOf(schema.items, field.replace(/s$/, ''), source)]
+      return schema.items === undefined || schema.maxItems === 0
+        ? []
+        : [exampleOf(schema.items, field.replace(/s$/, ''), source)]
     case 'integer':
     case 'number':
       return likeNamed(schema, field, source) ?? Math.max(0, schema.minimum ?? 0)
     case 'boolean':
       return false
     case 'string':
-      return source.values[schema.format ?? ''] ?? likeNamed(schema, field, source) ?? field.replaceAll('_', ' ')
+      return (
+        source.values[schema.format ?? schema.pattern ?? ''] ??
+        likeNamed(schema, field, source) ??
+        field.replaceAll('_', ' ')
+      )
     default:
       return null
   }
@@ -112,7 +145,11 @@ function fits(schema: Schema, value: unknown, source: Source): boolean {
   if (choices !== undefined) return choices.some((choice) => fits(choice, value, source))
   if (schema.type === 'integer') return Number.isInteger(value)
   if (schema.type === 'array')
-    return Array.isArray(value) && value.every((item) => fits(schema.items ?? {}, item, source))
+    return (
+      Array.isArray(value) &&
+      value.length <= (schema.maxItems ?? value.length) &&
+      value.every((item) => fits(schema.items ?? {}, item, source))
+    )
   if (schema.type === 'object')
     return (
       typeof value === 'object' &&
@@ -120,5 +157,6 @@ function fits(schema: Schema, value: unknown, source: Source): boolean {
       !Array.isArray(value) &&
       Object.keys(schema.properties ?? {}).every((name) => name in value)
     )
+  if (typeof value === 'string' && schema.pattern !== undefined && !new RegExp(schema.pattern).test(value)) return false
   return schema.type === (value === null ? 'null' : typeof value)
 }

@@ -8,8 +8,10 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi'
 import { TITLES } from '../../domain/problem.ts'
-import { addExamples } from './openapi-examples.ts'
+import { addExamples, completeFields } from './openapi-examples.ts'
+import type { Descriptions } from './openapi-fields.ts'
 import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
+import { sayExactlyOne } from './exactly-one.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import type { Credential, Route } from './route.ts'
 
@@ -18,10 +20,10 @@ export interface DocumentOptions {
   readonly description: string
   readonly version: string
   readonly serverUrl: string
-  /** Request bodies by operationId. */
-  readonly examples?: Readonly<Record<string, object>>
   /** Values by the name of their field: examples of answers are put together from them. */
   readonly exampleValues?: Readonly<Record<string, unknown>>
+  /** Of fields that do not say it themselves. */
+  readonly descriptions?: Descriptions
 }
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
@@ -29,8 +31,7 @@ export type OpenApiDocument = ReturnType<typeof createDocument>
 /** OpenAPI 3.1 of exactly these routes. */
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
-  for (const route of routes)
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, options.examples?.[route.id])
+  for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route)
   const document = createDocument(
     {
       openapi: '3.1.0',
@@ -62,6 +63,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     },
     { override },
   )
+  completeFields(document, { descriptions: options.descriptions ?? {}, values: options.exampleValues })
   if (options.exampleValues !== undefined) addExamples(document, options.exampleValues)
   return document
 }
@@ -116,7 +118,7 @@ const placesOf = (routes: readonly Route[]): string => {
   return `Under ${[...new Set(folders)].join(', ')}.`
 }
 
-function operationOf(route: Route, example: object | undefined): ZodOpenApiOperationObject {
+function operationOf(route: Route): ZodOpenApiOperationObject {
   const requestParams = {
     ...(route.path.includes('{') ? { path: route.params as z.ZodObject } : {}), // routes declare objects
     ...(hasFields(route.query) ? { query: route.query } : {}),
@@ -142,7 +144,9 @@ function operationOf(route: Route, example: object | undefined): ZodOpenApiOpera
       : {
           requestBody: {
             required: !route.body.safeParse({}).success,
-            content: { 'application/json': { schema: route.body, ...(example === undefined ? {} : { example }) } },
+            content: {
+              'application/json': { schema: route.body, ...(route.example === null ? {} : { example: route.example }) },
+            },
           },
         }),
     responses: responsesOf(route),
@@ -163,7 +167,9 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
         ? {}
         : {
             content: {
-              [route.mediaType]: route.mediaType === 'text/event-stream' ? { schema: { type: 'string' } } : { schema },
+              [route.mediaType]: { schema, ...eventsOf(route) },
+              // some refusals of the route are problem documents like all others
+              ...(Number(status) < 400 ? {} : refusalResponse(status as unknown as RefusalStatus).content),
             },
           }),
     }
@@ -172,6 +178,16 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
     responses[status] ??= { $ref: `#/components/responses/${refusalName(status)}` }
   return responses as ZodOpenApiResponsesObject // keys are statuses
 }
+
+/** The events of a stream, by name; nothing for other routes. */
+const eventsOf = ({ events }: Route): object =>
+  events === null
+    ? {}
+    : {
+        'x-events': Object.fromEntries(
+          Object.entries(events).map(([name, schema]) => [name, z.toJSONSchema(schema, { reused: 'inline' })]),
+        ),
+      }
 
 /** By status; `default` is last. */
 function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
@@ -190,7 +206,8 @@ function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
 }
 
 /** Answers may gain fields at any time, so they are not closed; bounds that only say "a number of JavaScript" go. */
-const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }) => {
+const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, zodSchema, io }) => {
+  sayExactlyOne(jsonSchema as Record<string, unknown>, zodSchema) // a schema is an object
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
   // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns as
   // Unicode.

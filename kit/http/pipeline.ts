@@ -4,11 +4,12 @@ import { type Problem, Problem as ProblemError } from '../../domain/problem.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'
+import { inThisTrace, markFailed, type Span, startSpan, withSpan } from '../sys/tracing.ts'
 import type { Answer, Call, Caller, Customer, Operator, RequestFacts } from './call.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
-import { factsReader } from './facts.ts'
+import { factsReader, trustIn } from './facts.ts'
 import { type IdempotencyKeys, idempotencyKeyOf, once } from './idempotency.ts'
 import { holdAccess } from './lasting.ts'
 import { compileMatcher } from './match.ts'
@@ -147,6 +148,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
   )
   const unmatchedSteps = [identify(parts), spendBudget(UNMATCHED, parts) ?? []].flat()
   const readFacts = factsReader(options.trustedProxies)
+  const isTrusted = trustIn(options.trustedProxies)
   const report = reporter(options)
 
   return async (incoming) => {
@@ -156,9 +158,9 @@ export function createPipeline(options: PipelineOptions): HttpService {
     const queryAt = incoming.target.indexOf('?')
     const path = queryAt < 0 ? incoming.target : incoming.target.slice(0, queryAt)
     const found = match(incoming.method, path)
-    const asked = found.found ? found.target.route : UNMATCHED
+    const route = found.found ? found.target.route : UNMATCHED
     const context: StepContext = {
-      route: asked,
+      route,
       incoming,
       request,
       rawParams: found.found ? found.params : {},
@@ -168,14 +170,37 @@ export function createPipeline(options: PipelineOptions): HttpService {
       query: undefined,
       body: null,
       lasting: undefined,
-      headers: { ...headers, ...deprecationHeaders(asked) },
+      headers: { ...headers, ...deprecationHeaders(route) },
     }
-    const response = found.found
-      ? await answer(found.target, context, options)
-      : await refuseUnmatched(found.allow, context, unmatchedSteps, options)
-    const { caller, lasting } = context
-    return report(response, { incoming, request, startedAt, operationId: asked.id, caller, lasting })
+    const span = requestSpan(context, isTrusted(incoming.remoteAddress))
+    return withSpan(span, async () => {
+      const response = found.found
+        ? await answer(found.target, context, options)
+        : await refuseUnmatched(found.allow, context, unmatchedSteps, options)
+      const { caller, lasting } = context
+      return report(response, { incoming, request, startedAt, operationId: route.id, caller, lasting, span })
+    })
   }
+}
+
+/** A request of a tool is a part of the MCP request. Of others, only proxies of ours continue a trace: what anybody
+ *  else says is a link, so that nobody outside decides what is recorded, or writes into the traces of others. */
+function requestSpan({ route: { id, path }, incoming, request }: StepContext, isTrusted: boolean): Span {
+  const isInner = incoming.requestId !== undefined
+  const given = isInner ? undefined : request.header('traceparent')
+  const isUnmatched = id === UNMATCHED.id
+  return startSpan({
+    name: isUnmatched ? incoming.method : `${incoming.method} ${path}`,
+    kind: isInner ? 'internal' : 'server',
+    isRoot: !isInner,
+    ...(isTrusted ? { parent: given } : { link: given }),
+    attributes: {
+      'http.request.method': incoming.method,
+      ...(isUnmatched ? {} : { 'http.route': path, 'svccloud.operation_id': id }),
+      'client.address': request.sourceIp,
+      'svccloud.request_id': request.requestId,
+    },
+  })
 }
 
 /** Who asks for what is nowhere spends their budget all the same; who cannot be told asks as nobody. */
@@ -309,17 +334,20 @@ interface RequestSummary {
   readonly operationId: string
   readonly caller: Caller
   readonly lasting?: LastingAccess | undefined
+  readonly span: Span
 }
 
-/** One log line and one measurement for each request, when its response is known; for a stream when that has ended. */
+/** One log line, one measurement and the end of the span for each request, when its response is known; for a stream
+ *  when that has ended. */
 function reporter({
   clock,
   log,
   durations,
 }: PipelineOptions): (response: HttpResponse, summary: RequestSummary) => HttpResponse {
   return (response, summary) => {
-    const { incoming, request, operationId, caller } = summary
-    const write = () =>
+    const { incoming, request, operationId, caller, span } = summary
+    const write = inThisTrace(() => {
+      endRequestSpan(span, response.status, caller)
       log.info('request', {
         request_id: request.requestId,
         operation_id: operationId,
@@ -333,6 +361,7 @@ function reporter({
             ? { actor: caller.actor }
             : {}),
       })
+    })
     if (typeof response.body !== 'string' && !(response.body instanceof Uint8Array))
       return {
         ...response,
@@ -350,6 +379,13 @@ function reporter({
     write()
     return response
   }
+}
+
+function endRequestSpan(span: Span, status: number, caller: Caller): void {
+  span.setAttribute('http.response.status_code', status)
+  if (isSignedIn(caller)) span.setAttribute('svccloud.account_id', caller.accountId)
+  if (status >= 500) markFailed(span, status)
+  span.end()
 }
 
 async function* untilEnd<Chunk>(chunks: AsyncIterable<Chunk>, ended: () => void): AsyncIterable<Chunk> {

@@ -3,17 +3,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Registry } from '../sys/metrics.ts'
 
+export type MetricsAccess = 'allowed' | 'unauthenticated' | 'forbidden'
+
 export interface ProbeOptions {
   readonly metrics: Registry
   /** What is missing for the process to do its work; empty when nothing is. */
   readonly missing: () => Promise<readonly string[]> | readonly string[]
+  /** Judges the Authorization header of whoever reads the metrics; everybody may when absent. A rejection is 503. */
+  readonly metricsAccess?: ((authorization: string | undefined) => Promise<MetricsAccess>) | undefined
 }
 
 /** Answers a probe and says with true that it did. */
 export function answerProbe(
   request: IncomingMessage,
   response: ServerResponse,
-  { metrics, missing }: ProbeOptions,
+  { metrics, missing, metricsAccess = async () => 'allowed' }: ProbeOptions,
 ): boolean {
   const path = (request.url ?? '').split('?')[0]
   if (request.method !== 'GET') return false
@@ -31,9 +35,19 @@ export function answerProbe(
         () => say(503, 'text/plain', 'not ready\n'),
       )
   } else if (path === '/metrics') {
-    metrics.metrics().then(
-      (text) => say(200, metrics.contentType, text),
-      () => say(500, 'text/plain', 'metrics failed\n'),
+    metricsAccess(request.headers.authorization).then(
+      (access) => {
+        if (access === 'unauthenticated') {
+          response.setHeader('www-authenticate', 'Bearer')
+          say(401, 'text/plain', 'a bearer token is needed\n')
+        } else if (access === 'forbidden') say(403, 'text/plain', 'this token may not read the metrics\n')
+        else
+          metrics.metrics().then(
+            (text) => say(200, metrics.contentType, text),
+            () => say(500, 'text/plain', 'metrics failed\n'),
+          )
+      },
+      () => say(503, 'text/plain', 'the management cluster does not say who may read\n'),
     )
   } else return false
   return true

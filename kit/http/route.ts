@@ -64,6 +64,8 @@ export interface Route<
   readonly params: Params
   readonly query: Query
   readonly body: Body | null
+  /** A body that works, for the documents; null where an empty one does. */
+  readonly example: z.input<Body> | null
   /** JSON is parsed and checked; bytes are the handler's to read, whatever their content type, and the schema only
    *  documents them. */
   readonly readsBodyAs: 'json' | 'bytes'
@@ -75,6 +77,8 @@ export interface Route<
   readonly answers: Readonly<Record<number, z.ZodType | null>>
   /** What a success is written as, when it is not JSON. */
   readonly mediaType: 'application/json' | 'application/x-ndjson' | 'text/event-stream' | 'text/html'
+  /** Of a stream of events: what the data of each is, by its name. */
+  readonly events: Readonly<Record<string, z.ZodType>> | null
   /** Specific problem statuses; 401, 403, 429 and 500 are shared. */
   readonly refuses: readonly number[]
   readonly rates: readonly RateRule[]
@@ -89,7 +93,11 @@ type AccessRule =
   | {
       readonly audience?: 'customer'
       readonly permission: null
-      readonly credentials: readonly ['public'] | readonly ['session', 'public'] | readonly ['session' | 'token']
+      readonly credentials:
+        | readonly ['public']
+        | readonly ['session', 'public']
+        | readonly ['session' | 'token']
+        | readonly ['token', 'session']
     }
   | {
       readonly audience: 'operator'
@@ -106,10 +114,13 @@ type AccessRule =
 
 type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = AccessRule &
   Pick<Route, 'id' | 'method' | 'path' | 'area' | 'summary' | 'answers'> &
-  Partial<Omit<Route, 'params' | 'query' | 'body' | keyof AccessRule | 'credentials' | 'staffRole' | 'access'>> & {
+  Partial<
+    Omit<Route, 'params' | 'query' | 'body' | 'example' | keyof AccessRule | 'credentials' | 'staffRole' | 'access'>
+  > & {
     readonly params?: Params
     readonly query?: Query
     readonly body?: Body
+    readonly example?: NoInfer<z.input<Body>>
   }
 
 /** Bodies are small; the few larger ones say so themselves. */
@@ -141,6 +152,7 @@ export function route<
     isSameOriginOnly: false,
     bodyBytesMaximum: BODY_BYTES_MAXIMUM,
     mediaType: 'application/json',
+    events: null,
     refuses: [],
     rates: [],
     budget: 'requests',
@@ -148,6 +160,7 @@ export function route<
     params: (input.params ?? NoParameters) as Params, // the default type parameter is NoParameters' type
     query: (input.query ?? NoParameters) as Query, // as above
     body: input.body ?? null,
+    example: input.example ?? null,
   }
 }
 
@@ -155,3 +168,41 @@ export function route<
 export type ParamsOf<R> = R extends Route<infer P, z.ZodType, z.ZodType> ? z.infer<P> : never
 export type QueryOf<R> = R extends Route<z.ZodType, infer Q, z.ZodType> ? z.infer<Q> : never
 export type BodyOf<R> = R extends Route<z.ZodType, z.ZodType, infer B> ? z.infer<B> : never
+
+/** Where the metadata of a body names the fields of which it needs exactly one. */
+export const EXACTLY_ONE = 'exactlyOne'
+
+/** The object with exactly one of these fields, which are optional in it; null counts as not given. A name for the
+ *  schema comes after this. */
+export function exactlyOneOf<Schema extends z.ZodObject>(
+  schema: Schema,
+  fields: readonly (keyof Schema['shape'] & string)[],
+): Schema {
+  const check = z.superRefine<z.infer<Schema>>(
+    (body, context) => {
+      const [given, second] = fields.filter((field) => isGiven(body, field))
+      const [first = '', ...others] = fields
+      if (given === undefined)
+        context.addIssue({
+          code: 'custom',
+          path: [first],
+          message: `is required, unless ${others.join(' or ')} is given`,
+        })
+      else if (second !== undefined)
+        context.addIssue({ code: 'custom', path: [second], message: `cannot be given together with ${given}` })
+    },
+    // also beside what else is wrong: a caller learns everything at once
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  )
+  return schema.check(check).meta({ [EXACTLY_ONE]: fields })
+}
+
+/** Whether a body has a value for the field. */
+export const isGiven = (body: object, field: string): boolean => {
+  const value: unknown = Reflect.get(body, field)
+  return value !== undefined && value !== null
+}
+
+/** The fields of which a body needs exactly one; empty where there are no such. */
+export const exactlyOneIn = (schema: z.ZodType | null): readonly string[] =>
+  (schema?.meta()?.[EXACTLY_ONE] as readonly string[] | undefined) ?? [] // as `exactlyOneOf` put it there

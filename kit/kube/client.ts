@@ -4,6 +4,7 @@ import { Unavailable } from '../../domain/problem.ts'
 import { backoffMilliseconds } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Random } from '../sys/random.ts'
+import { currentTraceparent, inSpanOfTrace, type SpanDraft } from '../sys/tracing.ts'
 import { apiVersionOf, type Key, type KubeObject, type ResourceType } from './object.ts'
 import { ApiError, type ListOptions, type ObjectList, type Store, type WatchEvent } from './store.ts'
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
@@ -111,12 +112,15 @@ type Call = (method: TransportRequest['method'], path: string, write?: Write) =>
 /** Requests within their deadline, repeated where that is safe. */
 function openCaller({ transport, clock, random, requestTimeoutMilliseconds: timeout }: ClientOptions): Call {
   const once = (request: TransportRequest): Promise<unknown> =>
-    within(clock, timeout ?? REQUEST_TIMEOUT_MILLISECONDS, async (signal) => {
-      const response = await transport({ ...request, signal })
-      const text = await response.text()
-      if (response.status >= 400) throw refusalOf(response, text)
-      return JSON.parse(text)
-    })
+    inSpanOfTrace(spanOf(request), (span) =>
+      within(clock, timeout ?? REQUEST_TIMEOUT_MILLISECONDS, async (signal) => {
+        const response = await transport({ ...traced(request), signal })
+        span?.setAttribute('http.response.status_code', response.status)
+        const text = await response.text()
+        if (response.status >= 400) throw refusalOf(response, text)
+        return JSON.parse(text)
+      }),
+    )
 
   return async (method, path, write) => {
     const request = requestOf(method, path, write)
@@ -133,6 +137,26 @@ function openCaller({ transport, clock, random, requestTimeoutMilliseconds: time
       }
     }
   }
+}
+
+const spanOf = ({ method, path }: TransportRequest): SpanDraft => {
+  const [resource = ''] = path.split('?')
+  // /apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/SUBRESOURCE]]
+  const [plural = '', , subresource] = resource
+    .replace(/^\/(api|apis\/[^/]+)\/[^/]+\//, '')
+    .replace(/^namespaces\/[^/]+\/(?=.)/, '')
+    .split('/')
+  return {
+    name: `${method} ${plural}${subresource === undefined ? '' : `/${subresource}`}`,
+    kind: 'client',
+    attributes: { 'http.request.method': method, 'url.path': resource, 'peer.service': 'kubernetes' },
+  }
+}
+
+/** The Kubernetes API continues the trace, where it traces. */
+function traced(request: TransportRequest): TransportRequest {
+  const traceparent = currentTraceparent()
+  return traceparent === undefined ? request : { ...request, headers: { ...request.headers, traceparent } }
 }
 
 async function listPages<Spec, Status>(

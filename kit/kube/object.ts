@@ -87,6 +87,14 @@ export const Secret: ResourceType<undefined, undefined> = {
   plural: 'secrets',
   scope: 'Namespaced',
 }
+/** Events of the newer group; those of the core group are the same objects. */
+export const Event: ResourceType<undefined, undefined> = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  scope: 'Namespaced',
+}
 export interface LeaseSpec {
   /** Absent or empty: nobody holds it. */
   readonly holderIdentity?: string

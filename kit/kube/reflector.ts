@@ -44,16 +44,16 @@ export function openReflectorMetrics(registry: Registry): ReflectorMetrics {
   const counter = (name: string, help: string) =>
     new Counter({ name, help, labelNames: ['name'], registers: [registry] })
   return {
-    lists: counter('reflector_lists_total', 'Lists of a kind'),
-    watches: counter('reflector_watches_total', 'Watches opened'),
-    idleWatches: counter('reflector_silent_watches_total', 'Watches given up because nothing came'),
-    failures: counter('reflector_failures_total', 'Lists and watches that failed'),
+    lists: counter('svccloud_reflector_lists_total', 'Lists of a kind'),
+    watches: counter('svccloud_reflector_watches_total', 'Watches opened'),
+    idleWatches: counter('svccloud_reflector_silent_watches_total', 'Watches given up because nothing came'),
+    failures: counter('svccloud_reflector_failures_total', 'Lists and watches that failed'),
     corrections: counter(
-      'reflector_relist_corrections_total',
+      'svccloud_reflector_relist_corrections_total',
       'Objects that a later list found different from what the watch had told',
     ),
     objects: new Gauge({
-      name: 'reflector_objects',
+      name: 'svccloud_reflector_objects',
       help: 'Objects in the cache',
       labelNames: ['name'],
       registers: [registry],

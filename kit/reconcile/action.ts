@@ -31,6 +31,8 @@ export type Action =
       readonly outcome?: OperationOutcome
       readonly error?: string
       readonly events?: readonly OperationEvent[]
+      /** RFC 3339: when it began, where that was before now. */
+      readonly startedAt?: string
     }
   /** An effect outside Kubernetes, by the name of an effect that the reconciler brought along (claims, history). */
   | { readonly do: 'effect'; readonly name: string; readonly input: Readonly<Record<string, unknown>> }
@@ -54,4 +56,6 @@ export interface ConditionDraft {
   /** One CamelCase word. */
   readonly reason: string
   readonly message: string
+  /** Whether it says why something was refused: each time becomes an Event of the object. Not stored. */
+  readonly isRefusal?: boolean
 }

@@ -1,7 +1,7 @@
 /** The only place where a plan takes effect. Every action looks first whether it is true already; every write to the
  *  root is conditional on the version that the plan was made from. Throws where an action fails: what came before it
  *  stays, and the next reconcile plans again from the observed state. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import canonicalize from 'canonicalize'
 import { isFinal } from '../../domain/operations.ts'
@@ -10,10 +10,13 @@ import type { Caches } from '../kube/caches.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../kube/object.ts'
 import type { Draft, Store } from '../kube/store.ts'
 import type { Clock } from '../sys/clock.ts'
+import { inSpan, inSpanOfTrace, markFailed, startSpan } from '../sys/tracing.ts'
 import type { Action, OperationAction } from './action.ts'
 import { mergeConditions, type KeptCondition } from './conditions.ts'
-import { progressOf, type Operations } from './operation.ts'
+import type { EventDraft, EventRecorder } from './events.ts'
+import { activeOperation, type Progress, progressOf, type Operations, type Stanza } from './operation.ts'
 import type { Effect } from './reconciler.ts'
+import { operationBegunBy, traceAnnotation, traceOf, withOwnTrace } from './trace.ts'
 
 export interface Interpreter {
   readonly store: Store
@@ -22,7 +25,11 @@ export interface Interpreter {
   /** Where records of operations are kept; a plan with an operation action and no port is a bug. */
   readonly operations?: Operations | undefined
   readonly effects?: Readonly<Record<string, Effect>> | undefined
+  /** Tells people what happens to the root; nobody when absent. */
+  readonly events?: EventRecorder | undefined
   readonly finalizer?: string | undefined
+  /** Called before the finalizer goes, maybe more than once: the last time that the root is there for sure. */
+  readonly beforeGone?: ((type: ResourceType, root: KubeObject) => Promise<void>) | undefined
   /** False once another process may have taken over: nothing takes effect any more. */
   readonly mayAct: () => boolean
 }
@@ -37,6 +44,10 @@ export interface Interpreted {
 /** The hash of the draft that an object was last brought to. It tells whether a draft has lost a field since, which a
  *  comparison of the draft with the object cannot. */
 const DRAFT_ANNOTATION = 'svccloud.dev/draft'
+
+/** The hash of the draft, as its plan writes it, that a cached object was found to agree with. Cached objects never
+ *  change: the next version of one is another object, and is compared anew. */
+const agreedDrafts = new WeakMap<object, string>()
 
 /** Carries out one plan for the root. */
 export async function interpret(
@@ -103,20 +114,23 @@ class PlanExecution {
   }
 
   async #ensure(type: ResourceType, draft: Draft<unknown, unknown>): Promise<void> {
-    const hash = createHash('sha256')
-      .update(canonicalize(plain(draft)) ?? '')
-      .digest('hex')
     const known = this.#in.caches.known(type)?.get(draft.metadata)
+    const asPlanned = hash('sha256', JSON.stringify(draft), 'base64')
     if (
       known !== undefined &&
-      (known.metadata.deletionTimestamp !== undefined ||
-        (known.metadata.annotations?.[DRAFT_ANNOTATION] === hash && covers(known, draft)))
+      (known.metadata.deletionTimestamp !== undefined || agreedDrafts.get(known) === asPlanned)
     )
       return
+    const canonical = hash('sha256', canonicalize(plain(draft)) ?? '')
+    if (known !== undefined && known.metadata.annotations?.[DRAFT_ANNOTATION] === canonical && covers(known, draft)) {
+      agreedDrafts.set(known, asPlanned)
+      return
+    }
     this.#act(`ensure ${type.kind}`)
+    const own = { ...traceAnnotation(traceOf(this.#root, this.#in.clock.now())), [DRAFT_ANNOTATION]: canonical }
     const marked = {
       ...draft,
-      metadata: { ...draft.metadata, annotations: { ...draft.metadata.annotations, [DRAFT_ANNOTATION]: hash } },
+      metadata: { ...draft.metadata, annotations: { ...draft.metadata.annotations, ...own } },
     }
     // what a draft holds is an object
     this.#in.caches.apply(type, await this.#in.store.apply(type, marked as Draft<object, object>))
@@ -142,11 +156,19 @@ class PlanExecution {
         now: this.#in.clock.now(),
       })
     this.#status = next
+    for (const { isRefusal, type, reason, message } of conditions)
+      if (isRefusal === true)
+        this.#in.events?.record(this.#root, { type: 'Warning', reason, action: type, note: message })
   }
 
   async #change(patch: Readonly<Record<string, unknown>>): Promise<void> {
     if (mergePatchChangesNothing(this.#root, patch)) return
-    await this.#writeRoot('change', patch)
+    const begun = operationBegunBy(this.#root, patch)
+    if (begun === undefined) return this.#writeRoot('change', patch)
+    // What people or rules begin, and no request, begins its trace here.
+    await inSpan({ name: `begin ${begun}`, attributes: { 'svccloud.object': this.#root.metadata.name } }, () =>
+      this.#writeRoot('change', withOwnTrace(patch)),
+    )
   }
 
   async #operation(action: OperationAction): Promise<void> {
@@ -161,8 +183,12 @@ class PlanExecution {
     if (this.#in.operations === undefined)
       throw new Error(`a plan for ${this.#type.kind} has an operation action, but nothing records operations`)
     this.#mustAct()
+    const stanza = activeOperation(this.#root)
     const progress = await this.#in.operations.record(this.#root, action, this.#in.clock.now())
+    const hasBegun = mirror?.id === action.id && mirror.status !== 'pending'
+    for (const event of operationEvents(progress, hasBegun)) this.#in.events?.record(this.#root, event)
     if (isDeepStrictEqual(progress, mirror)) return
+    if (isFinal(progress.status)) recordSpan(progress, stanza, this.#in.clock.now())
     this.done.push(`operation ${action.outcome ?? action.step}`)
     this.#status = { ...(this.#status ?? recordOf(this.#root.status)), operation: progress }
   }
@@ -171,9 +197,10 @@ class PlanExecution {
     const effect = this.#in.effects?.[name]
     if (effect === undefined) throw new Error(`a plan for ${this.#type.kind} names the unknown effect ${name}`)
     this.#act(`effect ${name}`)
-    const report = await effect(input, this.#root)
-    if (report !== undefined)
-      this.#decideStatus({ do: 'status', status: report.status ?? {}, conditions: report.conditions ?? [] })
+    const report = await inSpanOfTrace({ name: `effect ${name}` }, () => effect(input, this.#root))
+    if (report === undefined) return
+    this.#decideStatus({ do: 'status', status: report.status ?? {}, conditions: report.conditions ?? [] })
+    for (const event of report.events ?? []) this.#in.events?.record(this.#root, event)
   }
 
   async #finalized(): Promise<void> {
@@ -181,6 +208,8 @@ class PlanExecution {
     const { finalizer } = this.#in
     const finalizers = this.#root.metadata.finalizers ?? []
     if (finalizer === undefined || !finalizers.includes(finalizer)) return
+    this.#mustAct()
+    await this.#in.beforeGone?.(this.#type, this.#root)
     await this.#writeRoot('finalized', { metadata: { finalizers: finalizers.filter((each) => each !== finalizer) } })
   }
 
@@ -201,6 +230,43 @@ class PlanExecution {
   #mustAct(): void {
     if (!this.#in.mayAct()) throw new Unavailable('the lead of the controllers')
   }
+}
+
+/** The whole operation as one span of its trace, now that it has ended. */
+function recordSpan({ id, kind, status, step }: Progress, stanza: Stanza | undefined, now: Date): void {
+  if (stanza?.id !== id || stanza.traceparent === undefined || stanza.requestedAt === undefined) return
+  const span = startSpan({
+    name: kind,
+    parent: stanza.traceparent,
+    startedAt: new Date(stanza.requestedAt),
+    attributes: {
+      'svccloud.operation': id,
+      'svccloud.operation.status': status,
+      ...(status === 'failed' ? { 'svccloud.operation.step': step } : {}),
+    },
+  })
+  if (status === 'failed') markFailed(span, 'failed')
+  span.end(now)
+}
+
+/** What the progress of an operation, recorded just now, tells people. */
+function operationEvents(progress: Progress, hasBegun: boolean): readonly EventDraft[] {
+  const { id, kind, status, step, error, actor } = progress
+  const event = (type: EventDraft['type'], reason: string, end: string): EventDraft => ({
+    type,
+    reason,
+    action: kind,
+    note: `${kind} ${end}`,
+    id,
+  })
+  return [
+    ...(hasBegun || isFinal(status)
+      ? []
+      : [{ ...event('Normal', 'OperationStarted', `began, requested by ${actor}.`), isTransient: true }]),
+    ...(status === 'succeeded' ? [event('Normal', 'OperationSucceeded', 'succeeded.')] : []),
+    ...(status === 'cancelled' ? [event('Normal', 'OperationCancelled', `was cancelled at step ${step}.`)] : []),
+    ...(status === 'failed' ? [event('Warning', 'OperationFailed', `failed at step ${step}: ${error}`)] : []),
+  ]
 }
 
 /** As it will be on the wire: without undefined. */

@@ -5,17 +5,20 @@
 import { Unavailable } from '../../domain/problem.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { Caches } from '../kube/caches.ts'
-import { keyFromText, keyText, type KubeObject } from '../kube/object.ts'
+import { keyFromText, keyText, type KubeObject, type ResourceType } from '../kube/object.ts'
 import { ApiError, isConflict, isNamespaceTerminating, isNotFound, type Store } from '../kube/store.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import type { Random } from '../sys/random.ts'
+import { markFailed, startSpan, withSpan } from '../sys/tracing.ts'
 import type { Action } from './action.ts'
+import type { EventRecorder } from './events.ts'
 import { interpret, type Interpreted, type Interpreter } from './interpret.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { activeOperation, progressOf, type Operations } from './operation.ts'
 import { WorkQueue } from './queue.ts'
 import type { Reconciler, Watch } from './reconciler.ts'
+import { traceOf } from './trace.ts'
 
 export interface ControllerOptions {
   readonly store: Store
@@ -25,6 +28,9 @@ export interface ControllerOptions {
   readonly log: Logger
   readonly metrics: ControllerMetrics
   readonly operations?: Operations
+  readonly events?: EventRecorder
+  /** Called before a root's finalizer goes, maybe more than once: the last time that it is there for sure. */
+  readonly beforeGone?: (type: ResourceType, root: KubeObject) => Promise<void>
   /** Whether this process still leads; always, when absent. */
   readonly mayAct?: () => boolean
   readonly workers?: number
@@ -69,7 +75,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   readonly #repeats = new Map<string, { readonly what: string; readonly count: number }>()
 
   constructor(reconciler: Reconciler<Spec, Status, Observed>, options: ControllerOptions) {
-    const { store, caches, clock, operations, mayAct = () => true } = options
+    const { store, caches, clock, operations, events, beforeGone, mayAct = () => true } = options
     const { name, type, finalizer } = reconciler
     this.name = name
     this.#reconciler = reconciler
@@ -79,7 +85,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     this.#roots = caches.of(type)
     this.#watched = reconciler.watches.map((watch) => ({ cache: caches.of(watch.type), toKeys: watch.toKeys }))
     const effects = reconciler.effects as Interpreter['effects'] // they are handed roots of `type` only
-    this.#interpreter = { store, caches, clock, operations, finalizer, mayAct, effects }
+    this.#interpreter = { store, caches, clock, operations, events, finalizer, beforeGone, mayAct, effects }
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -146,7 +152,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     const startedAt = clock.monotonicMilliseconds()
     const planned = clock.now()
     try {
-      const result = await this.#attempt(root)
+      const result = await this.#traced(key, root)
       queue.forget(key)
       const backoff = this.#backoffOf(key, root, result)
       if (result?.waitSeconds !== undefined) queue.addAfter(key, Math.max(result.waitSeconds * 1000, backoff))
@@ -181,6 +187,32 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     if (count === REPEATS_TOLERATED)
       this.#log.warn('what the plan does takes no effect; it is tried ever more rarely', { key, did: result.done })
     return Math.min(1_000 * 2 ** (count - REPEATS_TOLERATED), REPEATED_MAXIMUM_MILLISECONDS)
+  }
+
+  /** The attempt as a span of the trace that the root belongs to. One that did nothing is not worth a span. */
+  async #traced(key: string, root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {
+    const trace = traceOf(root, this.#options.clock.now())
+    if (trace === undefined) return this.#attempt(root)
+    const active = activeOperation(root)
+    const span = startSpan({
+      name: `reconcile ${this.name}`,
+      parent: trace.traceparent,
+      attributes: {
+        'svccloud.object': key,
+        ...(active === undefined ? {} : { 'svccloud.operation': active.id, 'svccloud.operation.kind': active.kind }),
+      },
+    })
+    try {
+      const result = await withSpan(span, () => this.#attempt(root))
+      if (result === undefined || result.done.length === 0) return result
+      span.setAttribute('svccloud.did', [...result.done])
+      span.end()
+      return result
+    } catch (error) {
+      markFailed(span, error)
+      span.end()
+      throw error
+    }
   }
 
   async #attempt(root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {

@@ -9,15 +9,21 @@ export interface Stanza {
   readonly id: string
   readonly kind: string
   /** RFC 3339. */
+  readonly requestedAt?: string
   readonly deadlineAt: string
+  /** Of the trace that it belongs to. */
+  readonly traceparent?: string
 }
 
 /** The fields of `status.operation`, the mirror, that the machinery reads. */
 export interface Progress {
   readonly id: string
+  readonly kind: string
   readonly status: OperationStatus
   readonly step: string
   readonly error: string
+  /** Who requested it. */
+  readonly actor: string
 }
 
 /** Keeps the records of operations. Each call is idempotent: it may be made again after a crash anywhere inside it. */

@@ -2,6 +2,7 @@
  *  it decides. */
 import type { Key, KubeObject, ResourceType } from '../kube/object.ts'
 import type { Action, ConditionDraft } from './action.ts'
+import type { EventDraft } from './events.ts'
 
 export interface Reconciler<Spec = unknown, Status = unknown, Observed = unknown> {
   /** Lower case; names the queue and the metrics. */
@@ -24,7 +25,8 @@ export interface Reconciler<Spec = unknown, Status = unknown, Observed = unknown
   readonly effects?: Readonly<Record<string, Effect<Spec, Status>>>
 }
 
-/** What it answers is written to the root's status, as a `status` action of the same plan would be. */
+/** What it answers of the status is written to the root's, as a `status` action of the same plan would be; its events
+ *  are recorded on the root. */
 export type Effect<Spec = unknown, Status = unknown> = (
   input: Readonly<Record<string, unknown>>,
   root: KubeObject<Spec, Status>,
@@ -33,6 +35,7 @@ export type Effect<Spec = unknown, Status = unknown> = (
 export interface EffectReport {
   readonly status?: Readonly<Record<string, unknown>>
   readonly conditions?: readonly ConditionDraft[]
+  readonly events?: readonly EventDraft[]
 }
 
 export interface Watch<Spec = unknown, Status = unknown> {

@@ -4,6 +4,7 @@ import 'reflect-metadata'
 import { createPrivateKey, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'
+import { byTheMachine } from './clock.ts'
 import type { Random } from './random.ts'
 
 /** PEM. */
@@ -50,8 +51,8 @@ export async function makeCertificate({
     serialNumber: `01${random.bytes(SERIAL_BYTES).toString('hex')}`,
     subject: `CN=${commonName}`,
     issuer: issuer?.subject ?? `CN=${commonName}`,
-    notBefore: new Date(now.getTime() - DAY_MILLISECONDS),
-    notAfter: new Date(now.getTime() + days * DAY_MILLISECONDS),
+    notBefore: new Date(byTheMachine(now).getTime() - DAY_MILLISECONDS),
+    notAfter: new Date(byTheMachine(now).getTime() + days * DAY_MILLISECONDS),
     signingAlgorithm: ALGORITHM,
     publicKey: keys.publicKey,
     signingKey: authority ? await signingKeyOf(authority) : keys.privateKey,

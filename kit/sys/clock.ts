@@ -1,5 +1,6 @@
 /** Time as an input. Everything that waits or reads the time takes a Clock, so that the simulation can own it.
  *  Never elsewhere: Date.now, new Date() without arguments, setTimeout, setInterval. */
+import { environment, isSupervised } from './process.ts'
 
 export interface Clock {
   /** Wall time, for timestamps that people and other machines read. */
@@ -12,8 +13,26 @@ export interface Clock {
   after(milliseconds: number, work: () => void): () => void
 }
 
+/** Milliseconds that the components of a test cloud are ahead of the machine by: `npm start -- --test-clock`. */
+export const TEST_CLOCK_VARIABLE = 'SVCCLOUD_TEST_CLOCK_AHEAD_MILLISECONDS'
+
+/** Only a supervisor on the same machine may set it: what runs in a cluster shares its time with others. Throws for any
+ *  other process that has it. */
+function readAhead(): number {
+  const text = environment()[TEST_CLOCK_VARIABLE]
+  if (text === undefined || text === '') return 0
+  const ahead = Number(text)
+  if (!isSupervised() || !Number.isSafeInteger(ahead) || ahead < 0)
+    throw new Error(`${TEST_CLOCK_VARIABLE} is for components that npm start has started, and never goes back`)
+  return ahead
+}
+const AHEAD_MILLISECONDS = readAhead()
+
+/** The same instant by the clock of the machine, which others judge certificates by. */
+export const byTheMachine = (at: Date): Date => new Date(at.getTime() - AHEAD_MILLISECONDS)
+
 export const systemClock: Clock = {
-  now: () => new Date(),
+  now: () => new Date(Date.now() + AHEAD_MILLISECONDS),
   monotonicMilliseconds: () => performance.now(),
   sleep: (milliseconds, signal) =>
     new Promise((resolve) => {

@@ -1,6 +1,7 @@
 /** Logs for operators: JSON lines with constant messages and fields that the caller chose. Never bodies, tokens or
  *  cookies. */
 import { destination, pino } from 'pino'
+import { traceFields } from './tracing.ts'
 
 export interface Logger {
   debug(message: string, fields?: LogFields): void
@@ -34,10 +35,14 @@ function over(sink: Sink): Logger {
   }
 }
 
-/** A logger on standard error (file descriptor 2), so that standard output stays for people. */
+/** A logger on standard error (file descriptor 2), so that standard output stays for people. Lines that belong to a
+ *  trace carry its `trace_id`. */
 export function openLog(component: string, level: string): Logger {
   return over(
-    pino({ level, base: { component }, timestamp: pino.stdTimeFunctions.isoTime }, destination({ fd: 2, sync: true })),
+    pino(
+      { level, base: { component }, timestamp: pino.stdTimeFunctions.isoTime, mixin: () => ({ ...traceFields() }) },
+      destination({ fd: 2, sync: true }),
+    ),
   )
 }
 

@@ -1,12 +1,25 @@
 /** One prom-client registry per process. Names follow the field's conventions; labels are bounded sets, never ids. */
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
 export { Counter, Gauge, Histogram } from 'prom-client'
 export type { Registry } from 'prom-client'
 
-/** `isProcessWide`: with the figures of the process itself. */
-export function openRegistry(options: { readonly isProcessWide: boolean }): Registry {
+/** `isProcessWide`: with the figures of the process itself. `build`: which program of which version it is. */
+export function openRegistry({
+  isProcessWide,
+  build,
+}: {
+  readonly isProcessWide: boolean
+  readonly build?: { readonly component: string; readonly version: string }
+}): Registry {
   const registry = new Registry()
-  if (options.isProcessWide) collectDefaultMetrics({ register: registry })
+  if (isProcessWide) collectDefaultMetrics({ register: registry })
+  if (build !== undefined)
+    new Gauge({
+      name: 'svccloud_build_info',
+      help: 'Always 1; the labels say what runs',
+      labelNames: ['component', 'version'],
+      registers: [registry],
+    }).set({ ...build }, 1)
   return registry
 }

@@ -1,4 +1,5 @@
 /** The only door to the process: arguments, environment, exit, signals. */
+import { hostname } from 'node:os'
 import type { Server } from 'node:net'
 
 /** Those of the program, without Node and the file. */
@@ -6,12 +7,49 @@ export const processArguments = (): readonly string[] => process.argv.slice(2)
 export const environment = (): Readonly<Record<string, string | undefined>> => process.env
 /** The Node binary that runs this process; children are always started with it. */
 export const nodeBinary = (): string => process.execPath
+/** Of the machine, or of the pod. */
+export const hostName = (): string => hostname()
 export const processId = (): number => process.pid
+/** What live and dead objects take. */
+export const heapBytes = (): number => process.memoryUsage().heapUsed
+/** Of this process so far, in user and system mode. */
+export const cpuSeconds = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
 export const isRoot = (): boolean => process.getuid?.() === 0
 export const workingDirectory = (): string => process.cwd()
 export const isTerminal = (): boolean => process.stdout.isTTY === true
+/** For programs that hand bytes through. */
+export const standardStreams = () => ({ input: process.stdin, output: process.stdout })
 export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
 export const printErrorLine = (line: string): void => void process.stderr.write(`${line}\n`)
+
+/** Gives up every right of root for good: the process is that user and group from then on, in no other group. */
+export function becomeUser(user: number, group: number): void {
+  process.setgroups?.([])
+  process.setgid?.(group)
+  process.setuid?.(user)
+}
+
+/** The first line of the input. `onEnd` is called when the input ends, before it or later. */
+export function readFirstLine(onEnd: () => void): Promise<string> {
+  process.stdin.setEncoding('utf8').once('end', onEnd)
+  return new Promise((resolve) => {
+    let text = ''
+    process.stdin.on('data', (chunk: string) => {
+      text += chunk
+      const end = text.indexOf('\n')
+      if (end >= 0) resolve(text.slice(0, end))
+    })
+  })
+}
+
+/** Resolves when the text is on its way, so that the process may end. */
+export const writeOut = (text: string): Promise<void> =>
+  new Promise((resolve) => {
+    process.stdout.write(text, () => resolve())
+  })
 
 /** Ends the process at once with the code. */
 export function exitProcess(code: number): never {
@@ -41,6 +79,8 @@ export function stopSignal(): AbortSignal {
   return stop.signal
 }
 
+/** Whether a parent has started it with a channel to itself. */
+export const isSupervised = (): boolean => process.send !== undefined
 /** Tells a supervising parent something (no effect without one). */
 export const sendToParent = (message: object): void => void process.send?.(message)
 /** Sends the message, and ends the process once it is on its way. */
@@ -53,7 +93,9 @@ export const sendAndExit = (message: object, code: number): Promise<never> =>
 /** Gives a supervising parent a server that listens; it is the parent's alone from then on. */
 export const giveToParent = (message: object, server: Server): void =>
   void process.send?.(message, server, () => void server.close())
-export const onParentMessage = (listen: (message: unknown) => void): void => void process.on('message', listen)
+/** With the handle that came with it, such as a socket. */
+export const onParentMessage = (listen: (message: unknown, handle?: unknown) => void): void =>
+  void process.on('message', listen)
 
 /** Last words for errors that nobody caught: a component must restart rather than go on in an unknown state. */
 export function onFatal(report: (error: unknown) => void): void {

@@ -25,6 +25,15 @@ function fromPool(count: number): Buffer {
   return bytes
 }
 
+/** Uniform in [least, most). */
+export const numberBetween = (random: Random, { least, most }: Range): number =>
+  least + (most - least) * random.fraction()
+
+export interface Range {
+  readonly least: number
+  readonly most: number
+}
+
 /** A version 4 UUID. */
 export const newUuid = (random: Random): string => uuidOf(random.bytes(16), 4)
 

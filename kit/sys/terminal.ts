@@ -1,4 +1,6 @@
 /** The person or pipe at the other end of a command-line program: what it types, what it sees. */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 
@@ -18,7 +20,13 @@ export interface Terminal {
   ask(question: string, isHidden?: boolean): Promise<string>
   /** Everything that comes in, as text. */
   readAll(): Promise<string>
+  /** Runs a program on this terminal to its end; answers its exit code. Rejects with ENOENT when it is not installed.
+   */
+  runProgram(program: string, words: readonly string[]): Promise<number>
 }
+
+/** As shells answer for a program that a signal ended. */
+const SIGNALLED_CODE = 128
 
 // Whoever reads the output may leave before its end, as head does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -60,4 +68,10 @@ export const processTerminal: Terminal = {
     for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array)
     return Buffer.concat(chunks).toString()
   },
+  runProgram: (program, words) =>
+    new Promise((resolve, reject) => {
+      const child = spawn(program, [...words], { stdio: 'inherit' })
+      child.once('error', reject)
+      child.once('exit', (code, signal) => resolve(code ?? SIGNALLED_CODE + (signal ? constants.signals[signal] : 0)))
+    }),
 }

@@ -66,6 +66,7 @@ export const createApiToken = route({
     expires_at: DateTime.nullable().optional(),
     allowed_cidrs: z.array(Cidr).max(ALLOWED_CIDRS_MAXIMUM).default([]),
   }),
+  example: { name: 'laptop', scope: 'read_write', allowed_cidrs: ['192.0.2.0/24'] },
   answers: { 201: z.strictObject({ api_token: ApiToken, token: z.string() }) },
   refuses: [400, 409, 422],
 })
@@ -87,4 +88,18 @@ export const revokeApiToken = route({
   refuses: [404],
 })
 
-export const API_TOKEN_ROUTES = [listApiTokens, createApiToken, revokeApiToken] as const
+export const revokeOwnToken = route({
+  id: 'revoke_own_token',
+  method: 'DELETE',
+  path: '/v1/account/token',
+  area: AREA,
+  summary: 'Revoke the API token that you send',
+  description: 'Whoever holds a token may end it, whatever its scope. No replica accepts it a second later.',
+  credentials: ['token'],
+  permission: null,
+  audit: 'account.token_revoked',
+  isDestructive: true,
+  answers: { 204: null },
+})
+
+export const API_TOKEN_ROUTES = [listApiTokens, createApiToken, revokeApiToken, revokeOwnToken] as const

@@ -1,12 +1,18 @@
 /** What the cloud offers: public shapes and routes of regions, zones, plans and templates. Stored shapes are in
  *  `platform.ts`. */
 import { z } from 'zod'
+import { hourlyMillicents } from '../../domain/billing.ts'
 import { HA_REASONS } from '../../domain/high-availability.ts'
 import { route } from '../define.ts'
+import { offersManagedMachines } from '../managed-machine/index.ts'
 import {
   type PlanSpec,
   type RegionSpec,
+  isBuiltHere,
+  isInZone,
+  leastStorageOf,
   type TemplateSpec,
+  type TemplateStatus,
   ZONE_CAPABILITIES,
   type ZoneSpec,
   type ZoneStatus,
@@ -28,6 +34,10 @@ export const ZoneView = z
     region: z.string(),
     status: z.enum(['available', 'full', 'maintenance', 'closed']),
     capabilities: z.array(z.enum(ZONE_CAPABILITIES)),
+    network_status_reason: z
+      .string()
+      .nullable()
+      .describe('Why private_networks and floating_ips are not among the capabilities; null where they are.'),
     object_storage_backend: z.enum(['rgw', 'svc-s3-single']).nullable(),
     unavailable_plans: z.array(z.string()),
   })
@@ -60,6 +70,7 @@ export const TemplateView = z
     min_storage_gibibytes: z.int(),
     min_memory_mebibytes: z.int(),
     zones: z.array(z.string()),
+    image_status: z.enum(['built', 'not_built']),
     deprecated_at: DateTime.nullable(),
     unavailable_at: DateTime.nullable(),
     created_at: DateTime,
@@ -85,7 +96,7 @@ export function toRegionView(
 /** What an operator says of the zone, but for what is seen of it: addresses lead nowhere without a network, whatever
  *  the pools hold, and what its
  *  servers can count on when they move or lose their node follows from its nodes. */
-function capabilitiesOf({
+export function capabilitiesOf({
   spec,
   status,
 }: Pick<Stored<ZoneSpec, ZoneStatus>, 'spec' | 'status'>): ZoneView['capabilities'] {
@@ -94,6 +105,13 @@ function capabilitiesOf({
     ...(status === undefined
       ? {}
       : { live_migration: status.haObstacle !== HA_REASONS.one_node, ha_restart: status.haObstacle === undefined }),
+    backups: status?.hasBackups === true,
+    separate_edges: status?.hasPrivateNetworks === true && status.hasSeparateEdges === true,
+    private_networks: status?.hasPrivateNetworks === true,
+    floating_ips: status?.hasPrivateNetworks === true,
+    load_balancers: status?.hasPrivateNetworks === true && offersManagedMachines(status),
+    // Every driver keeps them, of tier standard.
+    snapshots: true,
   }
   return ZONE_CAPABILITIES.filter((capability) => observed[capability] ?? spec.capabilities.includes(capability))
 }
@@ -106,6 +124,7 @@ export function toZoneView({ name, spec, status }: Stored<ZoneSpec, ZoneStatus>)
     status: spec.isClosed ? 'closed' : (status?.state ?? 'available'),
     capabilities: capabilitiesOf({ spec, status }),
     object_storage_backend: null,
+    network_status_reason: status?.networkObstacle ?? null,
     unavailable_plans: status?.unavailablePlans ?? [],
   }
 }
@@ -118,22 +137,22 @@ export function toPlanView({ name, spec }: Stored<PlanSpec>): PlanView {
     memory_mebibytes: spec.memoryMebibytes,
     storage_gibibytes: spec.storageGibibytes,
     price_monthly_cents: spec.priceMonthlyCents,
-    price_hourly_millicents: priceHourlyMillicents(spec.priceMonthlyCents),
+    price_hourly_millicents: hourlyMillicents(spec.priceMonthlyCents),
     cpu_pool: spec.cpuPool ?? null,
   }
 }
 
-const HOURS_PER_MONTH = 730
-
-/** The monthly price in cents as an hourly price in thousandths of a cent, rounded half up. */
-export const priceHourlyMillicents = (priceMonthlyCents: number): number =>
-  Math.round((priceMonthlyCents * 1000) / HOURS_PER_MONTH)
-
-/** `zones` are the names of all zones, for templates that every zone offers. */
+/** `zones` are all there are; `zoneName` narrows what is said of the image to one of them. */
 export function toTemplateView(
-  { name, spec, createdAt }: Stored<TemplateSpec>,
-  zones: readonly string[],
+  { name, spec, status, createdAt }: Stored<TemplateSpec, TemplateStatus>,
+  zones: readonly Stored<ZoneSpec, ZoneStatus>[],
+  zoneName?: string,
 ): TemplateView {
+  const offering = zones.filter((zone) => isInZone({ spec, status }, zone.name))
+  const wanted = offering.filter((zone) => zoneName === undefined || zone.name === zoneName)
+  const isBuilt =
+    wanted.length > 0 &&
+    (!isBuiltHere(spec) || wanted.every((zone) => zone.status?.builtTemplates?.includes(name) === true))
   return {
     id: name,
     name,
@@ -142,9 +161,10 @@ export function toTemplateView(
     os_version: spec.osVersion,
     architecture: spec.architecture,
     default_user: spec.defaultUser,
-    min_storage_gibibytes: spec.minStorageGibibytes,
+    min_storage_gibibytes: leastStorageOf({ spec, status }),
     min_memory_mebibytes: spec.minMemoryMebibytes,
-    zones: spec.zones.length === 0 ? [...zones].sort() : spec.zones,
+    zones: isBuiltHere(spec) && spec.zones.length > 0 ? spec.zones : offering.map((zone) => zone.name).sort(),
+    image_status: isBuilt ? 'built' : 'not_built',
     deprecated_at: spec.deprecatedAt ?? null,
     unavailable_at: spec.unavailableAt ?? null,
     created_at: createdAt,

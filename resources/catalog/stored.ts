@@ -1,7 +1,8 @@
 /** What an operator offers: regions, zones, plans and templates. Cluster-scoped; names are what the API shows. */
 import { z } from 'zod'
+import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, ZoneName } from '../shapes.ts'
+import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
 
 const KNOWN = 'What is known of it. Written by its controller.'
 const Observed = z
@@ -47,7 +48,26 @@ export const ZONE_CAPABILITIES = [
   'playgrounds',
   'public_ipv4',
   'public_ipv6',
+  'backups',
+  'snapshots',
+  'private_networks',
+  'floating_ips',
+  'load_balancers',
 ] as const
+
+export const STORAGE_REPLICAS_MAXIMUM = 3
+export const STORAGE_FAILURE_DOMAINS = ['host', 'rack'] as const
+
+const StoragePolicySpec = z.strictObject({
+  replicas: z.int().min(1).max(STORAGE_REPLICAS_MAXIMUM).describe('How many copies it keeps.'),
+  failureDomain: z.enum(STORAGE_FAILURE_DOMAINS).describe('What no two copies share.'),
+  pools: z
+    .array(z.string().min(1).max(63))
+    .max(16)
+    .optional()
+    .describe('Which pools, as nodes name them; all that nodes of the zone reach when absent.')
+    .meta({ 'x-kubernetes-list-type': 'set' }),
+})
 
 export const Zone = resource({
   kind: 'Zone',
@@ -87,15 +107,72 @@ export const Zone = resource({
             .array(z.string().min(1).max(45))
             .max(2)
             .describe('Where the router finds the rest of the world, one for each protocol.'),
+          dnsServers: z
+            .array(z.string().min(1).max(45))
+            .max(3)
+            .optional()
+            .describe('Resolvers that servers with a public IPv4 address are told of by DHCP; none when absent.'),
+          proxy: z
+            .string()
+            .regex(/^socks5:\/\/[a-zA-Z0-9.:[\]-]{1,253}:[0-9]{1,5}$/)
+            .max(280)
+            .optional()
+            .describe(
+              'SOCKS5 proxy by which public addresses are reached from where nothing routes them to the zone; none ' +
+                'when absent.',
+            ),
         })
         .optional()
         .describe(
           'How the servers of the zone reach the outside, where Open Virtual Network is their network; not at ' +
             'all when absent.',
         ),
+      sharedStorage: z
+        .strictObject({
+          protocol: z.enum(['ceph']).describe('What serves it.'),
+          secretName: z
+            .string()
+            .min(1)
+            .max(253)
+            .describe(
+              'Secret of the namespace of the platform with monitors, username and key of a client that may set how ' +
+                'pools keep their data.',
+            ),
+          policy: StoragePolicySpec.optional().describe(
+            'How it keeps its data. Where it is absent each pool gets as many copies as it has hosts, up to three, ' +
+              'in racks of their own from the third rack on, and none loses any.',
+          ),
+        })
+        .optional()
+        .describe('Shared storage of its hosts that the platform administers; none when absent.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only.',
+      ),
     })
     .describe('What the zone is.'),
   status: Observed.extend({
+    operation: OperationProgress.optional().describe('How far that change is.'),
+    sharedStorage: z
+      .strictObject({
+        readAt: z.string().max(64).describe('When it was asked last.'),
+        detail: z.string().max(1024).describe('Why it did not answer; empty when it did.'),
+        pools: z
+          .array(
+            z.strictObject({
+              name: z.string().max(255).describe('As nodes name it.'),
+              replicas: z.int().describe('How many copies it keeps.'),
+              failureDomain: z.string().max(63).describe('What no two copies share.'),
+              hosts: z.int().describe('With storage for it that is up.'),
+              racks: z.int().describe('With storage for it that is up.'),
+              misplacedGroups: z.int().describe('Its parts whose copies are not all in their places.'),
+            }),
+          )
+          .max(64)
+          .describe('Those that nodes of the zone reach.'),
+      })
+      .optional()
+      .describe('What the shared storage that the platform administers answered last.'),
+    storagePolicy: StoragePolicySpec.optional().describe('What the last operation was about, however it ended.'),
     state: z.enum(['available', 'full', 'maintenance', 'closed']).optional().describe('Whether it takes new servers.'),
     unavailablePlans: z
       .array(z.string().max(63))
@@ -107,6 +184,30 @@ export const Zone = resource({
       .max(1024)
       .optional()
       .describe('Why servers could not go on elsewhere when a node was lost, for people; absent when they could.'),
+    hasPrivateNetworks: z
+      .boolean()
+      .optional()
+      .describe('Whether its hosts have private networks for servers, and the platform reaches what makes them.'),
+    networkObstacle: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe('Why it has no private networks, for people; absent where it has.'),
+    hasSeparateEdges: z
+      .boolean()
+      .optional()
+      .describe('Whether it has servers enough for network edges with a machine for each role.'),
+    hasBackups: z.boolean().optional().describe('Whether one of its hosts has a place for backups.'),
+    backupSources: z
+      .array(ZoneName)
+      .max(256)
+      .optional()
+      .describe('Other zones whose backups one of its hosts can copy.'),
+    builtTemplates: z
+      .array(z.string().max(63))
+      .max(64)
+      .optional()
+      .describe('Templates whose image is built on every host that runs servers; servers of others wait for it.'),
   }).describe(KNOWN),
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },
@@ -119,6 +220,7 @@ export const Zone = resource({
 })
 export type ZoneSpec = z.infer<typeof Zone.spec>
 export type ZoneStatus = z.infer<typeof Zone.status>
+export type StoragePolicy = z.infer<typeof StoragePolicySpec>
 
 export const Plan = resource({
   kind: 'Plan',
@@ -161,6 +263,9 @@ export const Plan = resource({
 })
 export type PlanSpec = z.infer<typeof Plan.spec>
 
+export const TEMPLATE_STATES = ['creating', 'online', 'error', 'deleting'] as const
+export const TEMPLATE_URL_LENGTH_MAXIMUM = 2_048
+
 export const Template = resource({
   kind: 'Template',
   plural: 'templates',
@@ -173,7 +278,7 @@ export const Template = resource({
     .strictObject({
       title: z.string().min(1).max(255).describe('Name for people.'),
       osFamily: z.string().min(1).max(63).describe('Family of the operating system, by which lists are filtered.'),
-      osVersion: z.string().min(1).max(63).describe('Version of the operating system.'),
+      osVersion: z.string().max(63).describe('Version of the operating system.'),
       architecture: z.enum(['x86_64']).default('x86_64').describe('Processor architecture that it runs on.'),
       defaultUser: z.string().min(1).max(32).describe('User whose SSH keys are those of the server.'),
       minStorageGibibytes: z.int().min(1).max(65_536).describe('Smallest boot storage that it fits on, in GiB.'),
@@ -185,28 +290,96 @@ export const Template = resource({
         .meta({ 'x-kubernetes-list-type': 'set' })
         .describe('Zones that offer it; empty for all.'),
       image: z
-        .strictObject({ built: z.enum(['tiny-linux', 'debian-13']).describe("One of the agent's own recipes.") })
-        .describe('How a node comes by the image. Cannot be changed.'),
-      isHidden: z.boolean().default(false).describe('A hidden template is in no list; who knows its name may use it.'),
+        .strictObject({
+          built: z
+            .enum(['tiny-linux', 'debian-13', MANAGED_TEMPLATE])
+            .optional()
+            .describe("One of the agent's own recipes."),
+          url: z
+            .string()
+            .max(TEMPLATE_URL_LENGTH_MAXIMUM)
+            .regex(/^https:\/\//)
+            .optional()
+            .describe('A raw or qcow2 disk with a boot loader of its own, on the public Internet, by https.'),
+          checksum: z
+            .string()
+            .regex(/^[0-9a-fA-F]{64}$/)
+            .max(64)
+            .optional()
+            .describe('SHA-256 of the file at url, in hex.'),
+        })
+        .describe('How a node comes by the image: built, or url with checksum. Cannot be changed.'),
+      hiddenAt: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('From when on it is in no list, RFC 3339; who knows its name may use it.'),
       deprecatedAt: z.string().max(64).optional().describe('From when on it is shown as outdated, RFC 3339.'),
       unavailableAt: z.string().max(64).optional().describe('From when on nothing new is made from it, RFC 3339.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only.',
+      ),
     })
     .describe('What the template is.'),
-  status: Observed,
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      state: z.enum(TEMPLATE_STATES).optional().describe('Whether servers can be made from it, as the API shows it.'),
+      stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+      sizeGibibytes: z.int().min(0).optional().describe('Size of the disk of an image that was fetched, in GiB.'),
+      zones: z
+        .array(ZoneName)
+        .max(256)
+        .optional()
+        .describe('Of an image that is fetched: the zones whose nodes have held it, all of them.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe(KNOWN),
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.title' },
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
     { name: 'OS', type: 'string', jsonPath: '.spec.osFamily' },
     { name: 'Version', type: 'string', jsonPath: '.spec.osVersion' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   selectableFields: ['.spec.osFamily'],
-  rules: ['image', 'architecture'].map(fixed),
+  rules: [
+    ...['image', 'architecture'].map(fixed),
+    {
+      rule: 'has(self.spec.image.built) != has(self.spec.image.url)',
+      message: 'image has exactly one of built and url',
+    },
+    {
+      rule: 'has(self.spec.image.url) == has(self.spec.image.checksum)',
+      message: 'image.url comes with image.checksum',
+    },
+  ],
 })
 export type TemplateSpec = z.infer<typeof Template.spec>
+export type TemplateStatus = z.infer<typeof Template.status>
+type AnyTemplate = { readonly spec: TemplateSpec; readonly status?: TemplateStatus | undefined }
+
+/** Nodes build its image by a recipe of their own. */
+export const isBuiltHere = ({ image }: TemplateSpec): boolean => image.built !== undefined
 /** Whether anything new is made from the template, in zones that offer it. */
 export const isAvailable = ({ unavailableAt }: TemplateSpec, now: Date): boolean =>
   unavailableAt === undefined || Date.parse(unavailableAt) > now.getTime()
 
+/** Whether it is in no list. */
+export const isHidden = ({ hiddenAt }: TemplateSpec, now: Date): boolean =>
+  hiddenAt !== undefined && Date.parse(hiddenAt) <= now.getTime()
+
+/** Whether the zone has it: what is built there comes with the first server, what is fetched is there before. */
+export const isInZone = ({ spec, status }: AnyTemplate, zone: string): boolean =>
+  isBuiltHere(spec)
+    ? spec.zones.length === 0 || spec.zones.includes(zone)
+    : status?.state === 'online' && status.zones?.includes(zone) === true
+
 /** Whether servers of the zone can be made from the template now. */
-export const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
-  (template.zones.length === 0 || template.zones.includes(zone)) && isAvailable(template, now)
+export const isOffered = (template: AnyTemplate, zone: string, now: Date): boolean =>
+  isInZone(template, zone) && template.spec.operation?.kind !== 'template.delete' && isAvailable(template.spec, now)
+
+/** Smallest boot storage that it fits on, in GiB. */
+export const leastStorageOf = ({ spec, status }: AnyTemplate): number =>
+  Math.max(spec.minStorageGibibytes, status?.sizeGibibytes ?? 0)

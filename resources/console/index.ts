@@ -10,16 +10,29 @@ export const CONSOLE_INPUT_BYTES_MAXIMUM = 4096
 const CONSOLE_INPUT_TEXT_MAXIMUM = 5464
 
 /** The data of the stream's `status` events. */
-export const ConsoleStatus = z
-  .strictObject({
-    connected: z.boolean(),
-    server_state: z.enum(SERVER_STATES),
-    writable: z.boolean(),
-    reason: z.enum(['server_stopped', 'host_unreachable', 'moved']).nullable(),
-    stream_ends_at: DateTime,
-  })
-  .meta({ id: 'ConsoleStatus' })
+export const ConsoleStatus = z.strictObject({
+  connected: z.boolean().describe('Whether the console of a running guest is attached.'),
+  server_state: z.enum(SERVER_STATES).describe('State of the server.'),
+  writable: z.boolean().describe('Whether input is taken.'),
+  reason: z
+    .enum(['server_stopped', 'host_unreachable', 'moved'])
+    .nullable()
+    .describe('Why no console is attached; null while one is.'),
+  stream_ends_at: DateTime.describe('When the stream ends; open another one then.'),
+})
 export type ConsoleStatus = z.infer<typeof ConsoleStatus>
+
+/** As the stream comes over the wire. */
+const ConsoleStream = z.string().meta({
+  id: 'ConsoleStream',
+  description: 'Server-sent events; x-events says what the data of each is. A comment comes every 15 seconds.',
+  examples: [
+    'event: tail\ndata: cm9vdEB3ZWI6fiMg\n\n' +
+      'event: status\ndata: {"connected":true,"server_state":"started","writable":true,"reason":null,' +
+      '"stream_ends_at":"2026-01-01T12:30:00.000Z"}\n\n' +
+      'event: output\ndata: d2ViDQo=\n\n',
+  ],
+})
 
 export const sendServerConsoleInput = route({
   id: 'send_server_console_input',
@@ -43,6 +56,7 @@ export const sendServerConsoleInput = route({
         `must have at most ${CONSOLE_INPUT_BYTES_MAXIMUM} bytes`,
       ),
   }),
+  example: { session_id: '4c6df6c2-5d0b-4f3e-9a52-0f6f4a3c9d11', data: 'aG9zdG5hbWUK' },
   answers: { 204: null },
   refuses: [400, 404, 409, 503],
 })
@@ -61,8 +75,61 @@ export const streamServerConsole = route({
   isCredentialRead: true,
   mediaType: 'text/event-stream',
   params: z.strictObject({ id: Id }),
-  answers: { 200: z.string() },
+  answers: { 200: ConsoleStream },
+  events: {
+    tail: z.base64().describe('The last 64 KiB that the guest has written, in base64.'),
+    status: ConsoleStatus,
+    output: z.base64().describe('What the guest has written since, in base64.'),
+  },
   refuses: [404, 409],
 })
 
-export const CONSOLE_ROUTES = [sendServerConsoleInput, streamServerConsole] as const
+export const readServerConsole = route({
+  id: 'read_server_console',
+  method: 'GET',
+  path: '/v1/servers/{id}/console/output',
+  area: AREA,
+  summary: 'Read the serial console',
+  permission: 'operate',
+  description:
+    'What the guest has written since a position, at most 16 KiB; without a position the end of the last 64 KiB. ' +
+    'Type with send_server_console_input, then read with the position from before and wait_for, such as the prompt.',
+  audit: 'server.console_session',
+  isCredentialRead: true,
+  budget: 'console',
+  params: z.strictObject({ id: Id }),
+  query: z.strictObject({
+    since: z
+      .string()
+      .max(80)
+      .regex(/^([a-z0-9]{1,64}-\d{1,15})?$/, 'must be the position of an earlier answer')
+      .optional()
+      .describe('position of an earlier answer: only what came after it.'),
+    wait_for: z.string().min(1).max(200).optional().describe('Wait until this text appears.'),
+    wait: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(30)
+      .optional()
+      .describe('Seconds to wait for the text, or for anything new; by default what is there is answered.'),
+  }),
+  answers: {
+    200: z.strictObject({
+      console: z
+        .strictObject({
+          text: z.string().describe('What the guest has written.'),
+          position: z.string().describe('Where the text ends: since of the next call.'),
+          is_found: z.boolean().describe('Whether the text that was waited for is in it; true when none was.'),
+          has_more: z.boolean().describe('Whether more comes after it already.'),
+          is_incomplete: z.boolean().describe('Whether something before the text is no longer there.'),
+          connected: z.boolean().describe('Whether the console of a running guest is attached.'),
+          server_state: z.enum(SERVER_STATES).describe('State of the server.'),
+        })
+        .describe('What was read.'),
+    }),
+  },
+  refuses: [400, 404, 409],
+})
+
+export const CONSOLE_ROUTES = [sendServerConsoleInput, streamServerConsole, readServerConsole] as const

@@ -33,6 +33,7 @@ export const redeemCoupon = route({
   requiresVerifiedEmail: true,
   isRefusedToSupport: true,
   body: z.strictObject({ code: z.string().trim().min(1).max(200) }),
+  example: { code: 'WELCOME' },
   answers: { 201: z.strictObject({ credit: Credit }) },
   refuses: [400, 422],
   rates: [{ name: 'redeem_coupon', by: 'account', perHour: 10 }],

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { PERMISSIONS, ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
 import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
 import { DateTime, Uuid } from '../shapes.ts'
 
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
@@ -91,6 +92,7 @@ export const signUp = route({
     account_name: PersonName.optional(),
     coupon_code: z.string().max(200).optional(),
   }),
+  example: { name: 'Ada', email: 'ada@example.com', password: EXAMPLE.password, account_name: 'Example' },
   answers: { 202: MailSent },
   refuses: [400, 429],
   rates: [{ name: 'sign_up', by: 'address', perMinute: 5 }],
@@ -107,6 +109,7 @@ export const logIn = route({
   permission: null,
   budget: 'none',
   body: z.strictObject({ email: Email, password: Password, end_other_sessions: z.boolean().default(false) }),
+  example: { email: 'ada@example.com', password: EXAMPLE.password },
   answers: { 200: z.union([IssuedSession, SecondFactorStep]) },
   refuses: [400, 401, 403, 429],
   rates: [{ name: 'log_in', by: 'address', perMinute: 10 }],
@@ -169,6 +172,7 @@ export const confirmEmailVerification = route({
   permission: null,
   budget: 'none',
   body: z.strictObject({ token: MailedToken }),
+  example: { token: 'the-token-of-the-mail' },
   answers: { 200: z.strictObject({ email: z.string() }) },
   refuses: [400, 409],
   rates: [{ name: 'email_verification_confirm', by: 'address', perMinute: 20 }],
@@ -185,6 +189,7 @@ export const requestPasswordReset = route({
   permission: null,
   budget: 'none',
   body: z.strictObject({ email: Email }),
+  example: { email: 'ada@example.com' },
   answers: { 202: MailSent },
   refuses: [400],
   rates: [
@@ -204,6 +209,7 @@ export const confirmPasswordReset = route({
   permission: null,
   budget: 'none',
   body: z.strictObject({ token: MailedToken, password: Password }),
+  example: { token: 'the-token-of-the-mail', password: EXAMPLE.password },
   answers: { 204: null },
   refuses: [400],
   rates: [{ name: 'password_reset_confirm', by: 'address', perMinute: 10 }],
@@ -226,6 +232,7 @@ export const changePassword = route({
     code: SecondFactorCode.optional(),
     recovery_code: RecoveryCode.optional(),
   }),
+  example: { current_password: 'an old walk in the rain', password: EXAMPLE.password, code: EXAMPLE.code },
   answers: { 204: null },
   refuses: [400, 409],
   rates: [{ name: 'password_change', by: 'user', perMinute: 10 }],

@@ -2,7 +2,7 @@
  *  made with as its user data. */
 import { z } from 'zod'
 import { route } from '../define.ts'
-import { DateTime, Id, PageQuery, pageOf, PrintableName, Uuid } from '../shapes.ts'
+import { ById, DateTime, pageOf, PageQuery, PrintableName, Uuid } from '../shapes.ts'
 
 const AREA = 'Init scripts, server groups, SSH keys'
 export const INIT_SCRIPT_BYTES_MAXIMUM = 32_768
@@ -11,7 +11,6 @@ export const InitScript = z
   .strictObject({ id: Uuid, name: z.string(), content: z.string(), created_at: DateTime, updated_at: DateTime })
   .meta({ id: 'InitScript' })
 const InitScriptEnvelope = z.strictObject({ init_script: InitScript })
-const ById = z.strictObject({ id: Id })
 
 const Content = z
   .string()
@@ -49,6 +48,7 @@ export const createInitScript = route({
   permission: 'operate',
   audit: 'init_script.create',
   body: InitScriptRequest,
+  example: { name: 'first-boot', content: '#!/bin/sh\necho hello > /etc/motd\n' },
   answers: { 201: InitScriptEnvelope },
   refuses: [400, 409, 422],
 })

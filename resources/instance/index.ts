@@ -1,23 +1,20 @@
 /** Instance and Volume: what one node must run and hold. They live in the node's namespace (`node-<name>`), so that the
- *  node's
- *  agent needs to see nothing else. Controllers write spec, the agent writes status. */
+ *  node's agent needs to see nothing else. Controllers write spec and metadata, the agent writes status and nothing
+ *  else. */
 import { z } from 'zod'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, StoredLabels } from '../shapes.ts'
+import { Conditions, ObservedGeneration, SshHostKeys, StoredLabels } from '../shapes.ts'
+import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'
+
+export * from './image.ts'
 
 const Reference = z.strictObject({
   namespace: z.string().max(253).describe('Namespace of its account.'),
   name: z.string().max(253).describe('Its name.'),
   uid: z.string().max(64).describe('Its uid, which no other ever has.'),
 })
-/** Of the operation that a part of the spec is for, so that what was done for another is never taken for it. */
-const OperationId = z.string().max(253).describe('Id of the operation that it is for.')
-const Port = z.int().min(1).max(65_535)
-const MigrationSecretName = z
-  .string()
-  .max(253)
-  .describe("Secret of this node's namespace whose key `psk` both ends know (64 hex digits).")
 const Attempt = z.int().min(1).max(100)
 const MirroredVolumes = z
   .array(z.string().max(253))
@@ -34,7 +31,20 @@ const InterfaceAddress = z.strictObject({
   gateway: z.string().max(45).describe('Router that leads to everything else.'),
 })
 
+/** More than a server may have besides the first one. */
+const INTERFACE_SLOTS = 7
+const PortName = z.string().max(63).describe("Port of the zone's network that the host joins it to.")
+
 const NetworkInterface = z.strictObject({
+  portName: PortName.optional().describe(
+    "Port of the zone's network that the host joins it to; that of the name of this Instance when absent.",
+  ),
+  slot: z
+    .int()
+    .min(1)
+    .max(INTERFACE_SLOTS)
+    .optional()
+    .describe('Where the guest has it, when it comes and goes while the guest runs; never the public one.'),
   macAddress: z.string().max(17).describe('Its MAC address, as in 52:54:00:12:34:56.'),
   kind: z.enum(['public', 'private']).describe('Whether it leads to the Internet or to a private network.'),
   ipv4: InterfaceAddress.optional().describe('Its IPv4 address.'),
@@ -147,13 +157,30 @@ export const Instance = resource({
           z.strictObject({
             volume: z.string().max(253).describe("Volume of this node's namespace."),
             serial: z.string().max(20).describe('Serial number by which the guest finds the disk.'),
+            slot: z
+              .int()
+              .min(1)
+              .max(DATA_STORAGES_PER_SERVER_MAXIMUM)
+              .optional()
+              .describe('Where the guest has it, when it comes and goes while the guest runs; never the first disk.'),
           }),
         )
         .min(1)
         .max(32)
         .describe('Disks in their order; the guest boots from the first one.'),
-      interfaces: z.array(NetworkInterface).max(8).describe('Network interfaces in their order.'),
-      template: z.string().max(63).describe('Template that the boot disk was made from.'),
+      forcedVolumes: z
+        .array(z.string().max(253))
+        .max(32)
+        .optional()
+        .describe('Volumes that are taken from the guest even when it does not release them.'),
+      interfaces: z
+        .array(NetworkInterface)
+        .max(INTERFACE_SLOTS + 1)
+        .describe('Network interfaces in their order.'),
+      template: z
+        .string()
+        .max(63)
+        .describe('Template that the boot disk was made from; empty for a disk that brings its own boot loader.'),
       receive: Receive.optional().describe(
         'The incarnation comes here from another node instead of being started: the node waits for it, and never ' +
           'boots it itself.',
@@ -194,6 +221,17 @@ export const Instance = resource({
         .optional()
         .describe('The last stop request that is over.'),
       transfer: Transfer.optional().describe('How far the last attempt of spec.receive or spec.send is.'),
+      isRemoved: IsRemoved,
+      volumes: z
+        .array(z.string().max(253))
+        .max(32)
+        .optional()
+        .describe('Volumes that the guest has; none while there is no guest.'),
+      interfaces: z
+        .array(PortName)
+        .max(INTERFACE_SLOTS + 1)
+        .optional()
+        .describe('Ports of the network interfaces that the guest has; none while there is no guest.'),
       hypervisor: HypervisorName.optional(),
       forwards: z
         .array(
@@ -209,6 +247,9 @@ export const Instance = resource({
           'Ports of the host that lead to ports of the guest, where the guest has no address of its own ' +
             '(user-mode networking).',
         ),
+      sshHostKeys: SshHostKeys.optional().describe(
+        'Public host keys of its SSH server, as the guest has printed them on its console since its start.',
+      ),
     })
     .describe('What the guest does. Written by the agent of the node.'),
   columns: [
@@ -226,10 +267,12 @@ export const Instance = resource({
 export type InstanceSpec = z.infer<typeof Instance.spec>
 export type InstanceStatus = z.infer<typeof Instance.status>
 
-const Origin = z.strictObject({
-  name: z.string().max(253).describe('Name of the template.'),
-  version: z.string().max(253).describe('Version of its image.'),
-})
+/** More than an account may have. */
+const VOLUME_SNAPSHOTS_MAXIMUM = 512
+const SnapshotName = z
+  .string()
+  .max(63)
+  .describe('uid of the Snapshot, or of the Storage that is made as a copy of this one.')
 
 export const Volume = resource({
   kind: 'Volume',
@@ -245,12 +288,36 @@ export const Volume = resource({
       source: z
         .strictObject({
           kind: z
-            .enum(['template', 'mirror', 'copy'])
+            .enum(['template', 'image', 'snapshot', 'backup', 'mirror', 'copy'])
             .describe(
-              'template: its image. mirror: empty, because the data comes with the running guest. copy: all of what ' +
-                'another node holds, before the volume is ready, from where copyFrom says.',
+              'template: its image. image: a copy of the Image of this node. snapshot: a copy of a snapshot of ' +
+                'another volume. backup: what a BackupJob reads from its store. mirror: empty, because the data ' +
+                'comes with the running guest. copy: all of what another node holds, before the volume is ready, ' +
+                'from where copyFrom says.',
             ),
-          name: z.string().max(253).describe('Name of the template, or of the operation that moves the data.'),
+          name: z
+            .string()
+            .max(253)
+            .describe(
+              'Name of the template, of the Image, of the Snapshot, of the Backup, or of the operation that moves ' +
+                'the data.',
+            ),
+          volume: z.string().max(253).optional().describe('Of a snapshot: the volume that it was taken of.'),
+          pool: z
+            .string()
+            .max(63)
+            .optional()
+            .describe("Of a snapshot: the shared storage that it lies on; this node's own disks when absent."),
+          accountId: z
+            .string()
+            .max(63)
+            .optional()
+            .describe('Of a backup: the account whose part of the store is read.'),
+          secretName: z
+            .string()
+            .max(253)
+            .optional()
+            .describe("Of a backup: Secret of this node's namespace with the account's key."),
         })
         .optional()
         .describe('What the disk begins as; empty when absent.'),
@@ -289,6 +356,18 @@ export const Volume = resource({
         .max(253)
         .optional()
         .describe('Of data that both nodes of a move see: the operation of that move, until the server lives here.'),
+      snapshots: z
+        .array(
+          z.strictObject({
+            name: SnapshotName,
+            shall: z
+              .enum(['be', 'go'])
+              .describe('be: it is taken, unless it is there. go: it is removed. Others stay as they are.'),
+          }),
+        )
+        .max(VOLUME_SNAPSHOTS_MAXIMUM)
+        .optional()
+        .describe('What is to be done about snapshots of the disk.'),
     })
     .describe('What the node must hold. Written by the platform.'),
   status: z
@@ -307,6 +386,19 @@ export const Volume = resource({
         })
         .optional()
         .describe('Where the disk is served for spec.serve.'),
+      snapshots: z
+        .array(
+          z.strictObject({
+            name: SnapshotName,
+            sizeGibibytes: z.int().describe('Size of the disk at that point, in GiB.'),
+            isFrozen: z.boolean().describe('Whether the file systems of the guest were frozen.'),
+            usedBytes: z.int().min(0).optional().describe('Room that it alone takes, where the host knows.'),
+          }),
+        )
+        .max(VOLUME_SNAPSHOTS_MAXIMUM)
+        .optional()
+        .describe('The snapshots that are in the disk.'),
+      isRemoved: IsRemoved,
     })
     .describe('What the node holds. Written by its agent.'),
   columns: [
@@ -319,6 +411,9 @@ export const Volume = resource({
 })
 export type VolumeSpec = z.infer<typeof Volume.spec>
 export type VolumeStatus = z.infer<typeof Volume.status>
+
+/** Half a sentence. */
+export const NETWORK_OBSTACLE_CHARACTERS = 512
 
 export const NodeReport = resource({
   kind: 'NodeReport',
@@ -338,11 +433,26 @@ export const NodeReport = resource({
       hypervisor: HypervisorName,
       features: z.array(z.string().max(63)).max(32).describe('What the host offers beyond running guests.'),
       pools: z.array(z.string().max(63)).max(16).optional().describe('Shared storage that the host has mounted.'),
+      templates: z
+        .array(z.string().max(63))
+        .max(64)
+        .optional()
+        .describe('Templates whose image is built on the host: servers of others wait until theirs is.'),
+      managedImageVersion: z
+        .string()
+        .max(63)
+        .optional()
+        .describe('Version of the image that managed machines are made from on this host; absent without it.'),
       guestCount: z
         .int()
         .min(0)
         .optional()
         .describe('Guests that were alive when this was written: none where the host has just started.'),
+      networkObstacle: z
+        .string()
+        .max(NETWORK_OBSTACLE_CHARACTERS)
+        .optional()
+        .describe('Why the host has no network for servers, for people; absent where it has one.'),
       migrationHost: z.string().max(253).optional().describe('Where other hosts reach this one for guests that move.'),
       endpoint: z
         .strictObject({
@@ -381,14 +491,14 @@ export const Observation = resource({
             .describe('SHA-256 of its certificate, in lower-case hex; nobody else is believed.'),
         })
         .describe('Where the agent of the other node listens.'),
-      askedAt: z.string().max(64).describe('Which question it is: a later one is asked anew.'),
+      requestedAt: z.string().max(64).describe('Which request it is: a later one is looked into anew.'),
     })
-    .describe('What is asked. Written by the platform.'),
+    .describe('What to look at. Written by the platform.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      askedAt: z.string().max(64).describe('The question that is answered.'),
+      requestedAt: z.string().max(64).describe('The request that is answered.'),
       answer: z
         .enum(['agent', 'host', 'nothing'])
         .describe(
@@ -428,7 +538,8 @@ export const NODE_REPORT_NAME = 'node'
 export const HEARTBEAT_LEASE_NAME = 'heartbeat'
 /** Secret in the node's namespace whose key `token` the API server sends to the agent's listener. */
 export const AGENT_ACCESS_SECRET_NAME = 'agent-access'
-/** Keeps an Instance or a Volume until nothing of it is left on the node. */
+/** Keeps an Instance or a Volume until its status says that nothing of it is left on the node. Controllers put it on
+ *  and take it off: agents have no right to. */
 export const AGENT_FINALIZER = 'svccloud.dev/agent'
 const NODE_NAMESPACE_START = 'node-'
 /** The namespace that holds what one node must run and hold, and what its agent says. */

@@ -22,9 +22,9 @@ export const McpResponse = z
   })
   .meta({ id: 'MCPResponse' })
 
+const FLAGS = ['', '0', '1', 'true', 'false'] as const
 const Flag = z
-  .string()
-  .max(8)
+  .enum(FLAGS)
   .transform((text) => !['', '0', 'false'].includes(text))
   .optional()
 
@@ -42,17 +42,18 @@ export const sendMcpMessage = route({
   readsBodyAs: 'bytes',
   isSameOriginOnly: true,
   budget: 'mcp',
-  query: z.object({
+  query: z.strictObject({
     toolsets: z
       .string()
       .max(1024)
       .optional()
       .describe('Only the tools of these, separated by commas: the first parts of paths, as in servers,ssh-keys.'),
     readonly: Flag.describe('Only tools that change nothing and reveal no credential.'),
-    mode: z.string().max(32).optional().describe('search: three tools, to find operations and to call them.'),
-    schemas: z.string().max(32).optional().describe('output: with the schemas of answers.'),
+    mode: z.enum(['search']).optional().describe('search: three tools, to find operations and to call them.'),
+    schemas: z.enum(['output']).optional().describe('output: with the schemas of answers.'),
   }),
   body: McpMessage,
+  example: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   answers: { 200: McpResponse, 202: null, 400: McpResponse },
 })
 

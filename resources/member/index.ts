@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ROLES } from '../../domain/permissions.ts'
 import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
 import { Email, IssuedSession, MailedToken, Password, SecondFactorStep } from '../identity/index.ts'
 import { completeListOf, DateTime, Uuid } from '../shapes.ts'
 
@@ -56,6 +57,7 @@ export const updateMember = route({
   description: 'Not of the owner, and not of yourself.',
   params: UserParams,
   body: z.strictObject({ role: GivenRole }),
+  example: { role: 'member' },
   answers: { 200: z.strictObject({ member: Member }) },
   refuses: [400, 404, 409],
 })
@@ -91,6 +93,7 @@ export const createInvitation = route({
   audit: 'account.member_invited',
   requiresVerifiedEmail: true,
   body: z.strictObject({ email: Email, role: GivenRole }),
+  example: { email: 'grace@example.com', role: 'member' },
   answers: { 201: z.strictObject({ invitation: Invitation }) },
   refuses: [400, 409, 422, 503],
   rates: [{ name: 'invitation', by: 'account', perHour: 100 }],
@@ -150,6 +153,7 @@ export const acceptInvitation = route({
     'An address without a user gets one with this password; an address with a user proves itself by its ' +
     'password. Where a second factor is due the answer is a challenge, as at sign-in.',
   body: z.strictObject({ invitation: MailedToken, password: Password }),
+  example: { invitation: 'the-token-of-the-mail', password: EXAMPLE.password },
   answers: { 201: IssuedSession, 200: SecondFactorStep },
   refuses: [400, 404, 409],
   rates: [{ name: 'invitation_accept', by: 'address', perMinute: 10 }],

@@ -5,7 +5,7 @@ import { NODE_STATES, type NodeFacts } from '../../domain/node-rules.ts'
 import { route } from '../define.ts'
 import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
-import { Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from '../shapes.ts'
+import { ById, Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from '../shapes.ts'
 
 const AREA = 'Nodes'
 const ROLES = ['compute', 'storage', 'network'] as const
@@ -97,7 +97,6 @@ export const nodeFactsOf = (node: StoredNode, serverCount: number): NodeFacts =>
   serverCount,
 })
 
-const ById = z.strictObject({ id: Id })
 const Reason = Printable.trim().min(1).max(1_000)
 const Rack = z
   .string()
@@ -195,6 +194,14 @@ export const provisionNode = route({
   audit: 'node.provision',
   starts: ['node.provision'],
   body: ProvisionNode,
+  example: {
+    hostname: 'host-7',
+    zone: 'eu-1a',
+    rack: 'rack-2',
+    management_address: '192.0.2.17',
+    bmc: { address: 'https://192.0.2.117', protocol: 'redfish', secret_ref: 'host-7-bmc' },
+    roles: ['compute'],
+  },
   answers: { 202: z.strictObject({ node: NodeView, operation: OperationView }) },
   refuses: [400, 409, 503],
 })
@@ -214,6 +221,7 @@ export const updateNode = route({
     labels: Labels.optional().describe('Replaces all labels.'),
     overcommit: z.int().min(1).max(64).optional().describe('Virtual cores sold per logical CPU.'),
   }),
+  example: { rack: 'rack-3', overcommit: 4, labels: { rack_unit: '17' } },
   answers: { 200: NodeEnvelope },
   refuses: [400, 404, 409],
 })
@@ -228,6 +236,7 @@ export const cordonNode = route({
   starts: ['node.cordon'],
   params: ById,
   body: z.strictObject({ reason: Reason }),
+  example: { reason: 'A fan is loud.' },
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409],
 })
@@ -279,6 +288,7 @@ export const drainNode = route({
     '`no_capacity` and `blocking_servers` when the zone has no room for all of them.',
   params: ById,
   body: z.strictObject(DrainOptions),
+  example: { mode: 'live_only', max_parallel: 2, deadline_minutes: 240, notify_hours: 0 },
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
@@ -301,6 +311,7 @@ export const startNodeMaintenance = route({
       .default(false)
       .describe('Keeps replicated storage from rebuilding meanwhile; refused where there is none.'),
   }),
+  example: { reason: 'New memory.', mode: 'live_then_cold', notify_hours: 24 },
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
@@ -324,6 +335,7 @@ export const upgradeNodeAgent = route({
       .max(63)
       .regex(/^[0-9A-Za-z][0-9A-Za-z.+_-]*$/, 'is not a version'),
   }),
+  example: { version: '1.4.0' },
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409],
 })

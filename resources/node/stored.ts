@@ -160,6 +160,7 @@ export const Node = resource({
       storageGibibytes: z.int().optional().describe('Room for disks in GiB.'),
       agentVersion: z.string().max(63).optional().describe('Version of its agent.'),
       hypervisor: z.string().max(63).optional().describe('What runs the guests.'),
+      pools: z.array(z.string().max(63)).max(16).optional().describe('Shared storage that the host reaches.'),
       bootId: z.string().max(64).optional().describe('Changes with every boot of the host.'),
       endpoint: z
         .strictObject({

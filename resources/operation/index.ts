@@ -1,11 +1,12 @@
 /** Operation: the durable record of one asynchronous change. The reconciler of the target writes its status; it
  *  outlives the target. */
 import { z } from 'zod'
-import { isFinal, OPERATION_KINDS, OPERATION_STATUSES, stepsOf } from '../../domain/operations.ts'
+import { isFinal, OPERATION_KINDS, OPERATION_STATUSES, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { resource, route } from '../define.ts'
 import { nodeNamespace } from '../instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../labels.ts'
 import {
+  ById,
   Cursor,
   DateTime,
   Id,
@@ -168,6 +169,16 @@ export const OperationView = z
 export type OperationView = z.infer<typeof OperationView>
 export const OperationEnvelope = z.strictObject({ operation: OperationView }).meta({ id: 'OperationEnvelope' })
 
+/** What all routes have in common by which customers begin an operation on something that is there. */
+export const startsOperation = (kind: OperationKind) =>
+  ({
+    permission: 'operate',
+    audit: kind,
+    starts: [kind],
+    params: ById,
+    answers: { 202: OperationEnvelope },
+  }) as const
+
 const ALWAYS_NAMED = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip'] as const
 const NAMED_WHEN_TARGET = [
   'node',
@@ -215,6 +226,13 @@ export interface Operable {
   readonly spec: { readonly operation?: OperationStanza | undefined }
   readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
 }
+
+/** It is deleted, or shall be. Of kinds whose operations say in their arguments what they do. */
+export const isBeingDeleted = ({
+  metadata,
+  spec,
+}: Operable & { readonly metadata: { readonly deletionTimestamp?: string | undefined } }): boolean =>
+  metadata.deletionTimestamp !== undefined || spec.operation?.arguments?.['action'] === 'delete'
 
 /** The change under way on whatever has operations: the one of the stanza until the controller has reported its end. */
 export function activeOperationOf({ spec, status }: Operable): OperationProgress | undefined {

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
 import { route } from '../define.ts'
 import { OperationEnvelope, OperationView } from '../operation/index.ts'
-import { completeListOf, Cursor, DateTime, Id, Limit, pageOf, ZoneName } from '../shapes.ts'
+import { EXAMPLE } from '../examples.ts'
+import { ById, completeListOf, Cursor, DateTime, Id, Limit, pageOf, ZoneName } from '../shapes.ts'
 
 const AREA = "The platform's own control plane, operations, capacity"
-const ById = z.strictObject({ id: Id })
 const reading = {
   area: AREA,
   audience: 'operator',
@@ -107,10 +107,80 @@ export const getCapacity = route({
   refuses: [400],
 })
 
+const ControlPlane = z
+  .strictObject({
+    members: z
+      .array(
+        z.strictObject({
+          node_id: z.string().describe('Machine or address of the member.'),
+          role: z.enum(['apiserver', 'kubernetes']).describe('What it does.'),
+          is_healthy: z.boolean(),
+          version: z.string().nullable().describe('Of the platform; null for what is not its own.'),
+        }),
+      )
+      .describe('The API server that answers, and the Kubernetes that it writes to.'),
+    quorum: z.boolean().describe('Whether Kubernetes answers a read that its own quorum has to agree on.'),
+    database: z
+      .strictObject({
+        primary: z.string().describe('Address of the PostgreSQL that takes writes.'),
+        replicas: z.array(z.string()).describe('Names of those that follow it.'),
+        lag_seconds: z.number().nullable().describe('Of the one that is furthest behind; null when none follows.'),
+      })
+      .describe('PostgreSQL, as it describes itself.'),
+    version: z.string().describe('Of the platform.'),
+  })
+  .meta({ id: 'ControlPlane' })
+
+export const getControlPlane = route({
+  ...reading,
+  id: 'get_control_plane',
+  method: 'GET',
+  path: '/v1/operator/control-plane',
+  summary: "Read how the platform's own control plane is",
+  access: access('get', 'operations'),
+  answers: { 200: ControlPlane },
+})
+const NodeIds = z.array(z.string().min(1).max(253)).min(1).max(5).describe('Nodes that come, or go.')
+const NOT_OURS =
+  'Answers 501 with the reason wherever Kubernetes and PostgreSQL are administered by others or are on one machine, ' +
+  'which is everywhere now: their own tools make them larger and smaller.'
+export const expandControlPlane = route({
+  ...changing,
+  id: 'expand_control_plane',
+  method: 'POST',
+  path: '/v1/operator/control-plane/expand',
+  summary: 'Make the control plane larger',
+  description: NOT_OURS,
+  access: access('update', 'operations'),
+  audit: 'control_plane.expand',
+  body: z.strictObject({ node_ids: NodeIds }),
+  example: { node_ids: [EXAMPLE.id] },
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 409, 501, 503],
+})
+export const shrinkControlPlane = route({
+  ...changing,
+  id: 'shrink_control_plane',
+  method: 'POST',
+  path: '/v1/operator/control-plane/shrink',
+  summary: 'Make the control plane smaller',
+  description: NOT_OURS,
+  access: access('update', 'operations'),
+  audit: 'control_plane.shrink',
+  isDestructive: true,
+  body: z.strictObject({ node_ids: NodeIds, reason: z.string().trim().min(1).max(1_000) }),
+  example: { node_ids: [EXAMPLE.id], reason: EXAMPLE.reason },
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 409, 501],
+})
+
 export const OPERATOR_ROUTES = [
   listOperatorOperations,
   getOperatorOperation,
   cancelOperatorOperation,
   retryOperatorOperation,
   getCapacity,
+  getControlPlane,
+  expandControlPlane,
+  shrinkControlPlane,
 ] as const

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ROLES } from '../../domain/permissions.ts'
 import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
 import { DateTime, Uuid } from '../shapes.ts'
 
 const AREA = 'Accounts and organisations'
@@ -97,6 +98,7 @@ export const linkAccountOrganisation = route({
   isRefusedToSupport: true,
   audit: 'organisation.linked',
   body: z.strictObject({ organisation_id: Uuid }),
+  example: { organisation_id: EXAMPLE.id },
   answers: { 200: z.strictObject({ link: OrganisationLink }) },
   refuses: [400, 409, 503],
 })
@@ -127,6 +129,7 @@ export const switchAccount = route({
       (body) => (body.account_id === undefined) !== (body.organisation_id === undefined),
       'needs exactly one of account_id and organisation_id',
     ),
+  example: { account_id: EXAMPLE.id },
   answers: { 200: z.strictObject({ account: SwitchableAccount }) },
   refuses: [400, 404, 409, 503],
 })

@@ -6,14 +6,14 @@ import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool.ts'
 import { fixed, resource, route } from '../define.ts'
 import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
 import {
+  ById,
   Conditions,
   DateTime,
-  Id,
   ObservedGeneration,
   OperationProgress,
   OperationStanza,
-  PageQuery,
   pageOf,
+  PageQuery,
   Printable,
   type Stored,
   ZoneName,
@@ -158,7 +158,6 @@ const by = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
     staffRole: 'operations',
     access: { verb, resource: PublicPool.plural, scope: 'cluster' },
   }) as const
-const ById = z.strictObject({ id: Id })
 const Found = z.strictObject({ public_pool: PublicPoolView })
 const Accepted = z.strictObject({ public_pool: PublicPoolView, operation: OperationView })
 const Note = Printable.max(1024)
@@ -217,6 +216,7 @@ export const createPublicPool = route({
       .default('static')
       .describe('How the routers around the zone learn of it; recorded, and their work.'),
   }),
+  example: { zone: 'eu-1a', family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix' },
   answers: { 202: Accepted },
   refuses: [400, 409],
 })
@@ -234,6 +234,7 @@ export const updatePublicPool = route({
     'accounts get a mail. A pool that is as asked starts no operation.',
   params: ById,
   body: z.strictObject({ state: z.enum(['active', 'draining']).optional(), note: Note.optional() }),
+  example: { state: 'draining', note: 'Moves to another provider.' },
   answers: { 200: Found, 202: Accepted },
   refuses: [400, 404, 409],
 })

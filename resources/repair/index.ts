@@ -5,7 +5,7 @@ import { MIGRATION_MODES } from '../../domain/migration-policies.ts'
 import { route } from '../define.ts'
 import { OperationEnvelope } from '../operation/index.ts'
 import { Email } from '../identity/index.ts'
-import { Id, Printable } from '../shapes.ts'
+import { ById, Id, Printable } from '../shapes.ts'
 
 const changing = { audience: 'operator', credentials: ['operator'], permission: null, staffRole: 'operations' } as const
 const onServers = {
@@ -14,7 +14,6 @@ const onServers = {
   access: { verb: 'update', resource: 'servers', scope: 'account' },
 } as const
 
-const ById = z.strictObject({ id: Id })
 const Reason = Printable.trim().min(1).max(1_000)
 const SecondApprover = Email.describe('Somebody else of the staff, who attests it too.')
 
@@ -47,6 +46,7 @@ export const fenceNode = route({
       path: ['second_approver'],
       message: 'is required for attest',
     }),
+  example: { method: 'auto', reason: 'Nobody hears it, and its fans stand still.' },
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
@@ -119,6 +119,7 @@ export const forceReleaseServer = route({
       ({ fence_operation_id, attest }) => (fence_operation_id === undefined) !== (attest === undefined),
       'must give either fence_operation_id or attest',
     ),
+  example: { reason: 'The host burned.', attest: 'bob@example.com' },
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409],
 })

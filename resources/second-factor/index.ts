@@ -1,6 +1,7 @@
 /** Second factors: public shapes and routes, at sign-in and in the account. */
 import { z } from 'zod'
-import { route } from '../define.ts'
+import { exactlyOneOf, route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
 import { IssuedSession, RecoveryCode, SecondFactorCode } from '../identity/index.ts'
 import { DateTime } from '../shapes.ts'
 
@@ -9,18 +10,20 @@ const AREA = 'Two-factor management'
 
 /** Challenges are sealed texts of a few hundred characters. */
 const Challenge = z.string().min(1).max(2048)
-const EXACTLY_ONE = 'needs exactly one of code and recovery_code'
-const isExactlyOne = (proof: { code?: string | undefined; recovery_code?: string | undefined }): boolean =>
-  (proof.code === undefined) !== (proof.recovery_code === undefined)
+const PROOFS = ['code', 'recovery_code'] as const
 
-export const SecondFactorProof = z
-  .strictObject({ code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() })
-  .refine(isExactlyOne, EXACTLY_ONE)
-  .meta({ id: 'SecondFactorProof' })
-const SecondFactorLoginRequest = z
-  .strictObject({ challenge: Challenge, code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() })
-  .refine(isExactlyOne, EXACTLY_ONE)
-  .meta({ id: 'SecondFactorLoginRequest' })
+export const SecondFactorProof = exactlyOneOf(
+  z.strictObject({ code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }),
+  PROOFS,
+).meta({ id: 'SecondFactorProof' })
+const SecondFactorLoginRequest = exactlyOneOf(
+  z.strictObject({
+    challenge: Challenge,
+    code: SecondFactorCode.optional(),
+    recovery_code: RecoveryCode.optional(),
+  }),
+  PROOFS,
+).meta({ id: 'SecondFactorLoginRequest' })
 export const SecondFactorStatus = z
   .strictObject({
     totp_enabled: z.boolean(),
@@ -59,6 +62,7 @@ export const verifyLoginSecondFactor = route({
   path: '/v1/auth/login/mfa',
   summary: 'Finish signing in with a second factor',
   body: SecondFactorLoginRequest,
+  example: { challenge: 'the-challenge-of-the-login', code: EXAMPLE.code },
   answers: { 200: SecondFactorSession },
   rates: [{ name: 'second_factor', by: 'address', perMinute: 10 }],
 })
@@ -70,6 +74,7 @@ export const startLoginSecondFactorSetup = route({
   summary: 'Set up a second factor while signing in',
   description: 'For accounts that require one. The secret is in this answer only, and inactive until its first code.',
   body: z.strictObject({ challenge: Challenge }),
+  example: { challenge: 'the-challenge-of-the-login' },
   answers: { 200: AuthenticatorSetup },
   rates: [{ name: 'second_factor_enroll', by: 'address', perMinute: 10 }],
 })
@@ -80,6 +85,7 @@ export const finishLoginSecondFactorSetup = route({
   path: '/v1/auth/login/mfa/enroll/confirm',
   summary: 'Confirm the second factor and finish signing in',
   body: SecondFactorLoginRequest,
+  example: { challenge: 'the-challenge-of-the-login', code: EXAMPLE.code },
   answers: { 200: SecondFactorSession },
   rates: [{ name: 'second_factor_confirm', by: 'address', perMinute: 10 }],
 })
@@ -105,6 +111,7 @@ export const setAccountMfaPolicy = route({
   description: 'Only the owner, and only with a second factor of their own. Open sessions keep running.',
   audit: 'account.mfa_policy_changed',
   body: z.strictObject({ required: z.boolean() }),
+  example: { required: true },
   answers: { 200: SecondFactorStatus },
   refuses: [400, 409],
 })
@@ -116,6 +123,7 @@ export const replaceAccountRecoveryCodes = route({
   summary: 'Replace the recovery codes',
   audit: 'account.mfa_recovery_codes_regenerated',
   body: SecondFactorProof,
+  example: { code: EXAMPLE.code },
   answers: { 200: RecoveryCodes },
   refuses: [400, 404],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
@@ -139,6 +147,7 @@ export const disableAccountTotp = route({
   audit: 'account.mfa_disabled',
   isDestructive: true,
   body: SecondFactorProof,
+  example: { code: EXAMPLE.code },
   answers: { 204: null },
   refuses: [400, 404, 409],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
@@ -151,6 +160,7 @@ export const finishAccountTotpSetup = route({
   summary: 'Confirm the authenticator with its first code',
   audit: 'account.mfa_enabled',
   body: z.strictObject({ code: SecondFactorCode }),
+  example: { code: EXAMPLE.code },
   answers: { 200: RecoveryCodes },
   refuses: [400, 409],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],

@@ -2,7 +2,16 @@
 import { z } from 'zod'
 import { SPREADS } from '../../domain/placement.ts'
 import { fixed, resource, route } from '../define.ts'
-import { Conditions, DateTime, Id, ObservedGeneration, PageQuery, pageOf, PrintableName, ZoneName } from '../shapes.ts'
+import {
+  ById,
+  Conditions,
+  DateTime,
+  ObservedGeneration,
+  pageOf,
+  PageQuery,
+  PrintableName,
+  ZoneName,
+} from '../shapes.ts'
 
 const AREA = 'Init scripts, server groups, SSH keys'
 const UNMET_SHOWN_MAXIMUM = 256
@@ -96,7 +105,6 @@ export const ServerGroupView = z
 export type ServerGroupView = z.infer<typeof ServerGroupView>
 
 const ServerGroupEnvelope = z.strictObject({ server_group: ServerGroupView })
-const ById = z.strictObject({ id: Id })
 
 export const CreateServerGroup = z
   .strictObject({
@@ -143,6 +151,7 @@ export const createServerGroup = route({
   audit: 'server_group.create',
   description: 'Servers join it at their creation, by server_group_id, and leave it when they are deleted.',
   body: CreateServerGroup,
+  example: { name: 'web', zone: 'eu-1a', spread: 'host', strict: true },
   answers: { 201: ServerGroupEnvelope },
   refuses: [400, 409, 422],
 })
@@ -171,6 +180,7 @@ export const updateServerGroup = route({
   description: 'With If-Match the change is made only to that version.',
   params: ById,
   body: z.strictObject({ name: PrintableName }),
+  example: { name: 'front' },
   answers: { 200: ServerGroupEnvelope },
   refuses: [400, 404, 409],
 })

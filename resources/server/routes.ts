@@ -1,19 +1,24 @@
 /** Servers as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import { isPrivateAddress } from '../../domain/addresses.ts'
+import { hourlyMillicents } from '../../domain/billing.ts'
 import { NO_PUBLIC_NETWORK } from '../../domain/guest-network.ts'
+import { type LoopbackTwins, loopbackTwinOf } from '../../domain/loopback-twins.ts'
 import { prefixOf } from '../../domain/public-pool.ts'
 import type { ServerFacts } from '../../domain/server-rules.ts'
-import { type PlanSpec, priceHourlyMillicents, type TemplateSpec, type ZoneSpec } from '../catalog/index.ts'
-import { route } from '../define.ts'
+import type { PlanSpec, TemplateSpec, ZoneSpec } from '../catalog/index.ts'
+import { exactlyOneOf, route } from '../define.ts'
 import type { NodeStatus } from '../node/index.ts'
 import {
   activeOperationOf,
   type MigrationProgressView,
   OperationEnvelope,
   OperationView,
+  startsOperation,
   toOperationView,
 } from '../operation/index.ts'
+import { FirewallInput, getServerFirewall, setServerFirewall } from './firewall.ts'
+import { attachServerNetwork, detachServerNetwork, listServerInterfaces, NetworksInput } from './interfaces.ts'
 import {
   HOST_CONDITION,
   NETWORK_CONDITION,
@@ -23,13 +28,25 @@ import {
   STOP_TIMEOUT_SECONDS_DEFAULT,
   STOP_TIMEOUT_SECONDS_MAXIMUM,
 } from './stored.ts'
-import { Cursor, DateTime, Hostname, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from '../shapes.ts'
+import {
+  ById,
+  Cursor,
+  DateTime,
+  Hostname,
+  Id,
+  LabelFilters,
+  Labels,
+  Limit,
+  pageOf,
+  Printable,
+  type Stored,
+  ZoneName,
+} from '../shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
 
 const AREA = 'Servers'
 export const SSH_KEYS_PER_SERVER_MAXIMUM = 100
 export const USER_DATA_BYTES_MAXIMUM = 65_536
-const LABEL_FILTERS_MAXIMUM = 16
 
 export const ServerView = z
   .strictObject({
@@ -52,7 +69,35 @@ export const ServerView = z
     public_ipv6_prefix: z.string().nullable(),
     public_ipv6_is_private: z.boolean(),
     ipv6_renumber_available: z.boolean(),
-    ssh_command: z.string().nullable(),
+    ssh_command: z
+      .string()
+      .nullable()
+      .describe('What to type to sign in; null while nothing leads to the SSH port of the server.'),
+    ssh: z
+      .strictObject({
+        host: z
+          .string()
+          .describe(
+            'Where the SSH port is reached: an address of the server, or of its host, which forwards a port. ' +
+              '127.0.0.1 is reached on that host alone.',
+          ),
+        port: z.int().describe('Port there.'),
+        user: z.string().describe('Who has the SSH keys of the server.'),
+        host_keys: z
+          .array(z.string())
+          .describe(
+            'Public host keys, as the guest printed them on its console; empty while they are not known. ' +
+              'What connects can check them instead of trusting the first key that it meets.',
+          ),
+        proxy: z
+          .string()
+          .nullable()
+          .describe(
+            'SOCKS5 proxy that leads there, where nothing routes public addresses; null where they are routed.',
+          ),
+      })
+      .nullable()
+      .describe('The same for programs.'),
     mac_address: z.string(),
     labels: z.record(z.string(), z.string()),
     server_group_id: z.string().nullable(),
@@ -87,6 +132,8 @@ export interface ServerSurroundings {
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
   readonly template: TemplateSpec | undefined
+  /** Where the machine of the API server reaches public addresses. */
+  readonly loopbackTwins?: LoopbackTwins | undefined
   /** Why its zone could not act on its high availability policy; undefined when it could. */
   readonly haObstacle: string | undefined
   /** For which the servers of its node leave; undefined when none is announced. */
@@ -96,20 +143,62 @@ export interface ServerSurroundings {
 /** What was claimed for a new server is in the arguments of its operation until the status says it. */
 function addressesOf(
   { spec, status }: StoredServer,
-  template: TemplateSpec | undefined,
-): Pick<ServerView, 'public_ipv4' | 'public_ipv6' | 'public_ipv6_prefix' | 'public_ipv6_is_private' | 'ssh_command'> {
+  { template, zone, loopbackTwins }: Pick<ServerSurroundings, 'template' | 'zone' | 'loopbackTwins'>,
+): Pick<
+  ServerView,
+  'public_ipv4' | 'public_ipv6' | 'public_ipv6_prefix' | 'public_ipv6_is_private' | 'ssh_command' | 'ssh'
+> {
   const claimed = status === undefined ? (spec.operation?.arguments ?? {}) : {}
   const ipv4 = status?.publicIpv4 ?? claimed['public_ipv4'] ?? null
   const ipv6 = status?.publicIpv6 ?? claimed['public_ipv6'] ?? null
   const isPrivate = ipv6 !== null && isPrivateAddress(ipv6)
-  const reachable = ipv4 ?? (isPrivate ? null : ipv6)
+  const user =
+    template?.defaultUser ?? status?.sshUser ?? (spec.customImageId === undefined ? undefined : USER_OF_IMAGES)
+  const ssh = sshOf(status, ipv4 ?? (isPrivate ? null : ipv6), user, zone?.publicNetwork?.proxy ?? null)
   return {
     public_ipv4: ipv4,
     public_ipv6: ipv6,
     public_ipv6_prefix: ipv6 === null ? null : prefixOf(ipv6),
     public_ipv6_is_private: isPrivate,
-    ssh_command: reachable === null || template === undefined ? null : `ssh ${template.defaultUser}@${reachable}`,
+    ssh_command: ssh === null ? null : sshCommand(ssh, loopbackTwins),
+    ssh,
   }
+}
+
+const SSH_PORT = 22
+/** What is in an image that was made elsewhere nobody here knows. */
+const USER_OF_IMAGES = 'root'
+
+/** A host that forwards a port has a network in which addresses of servers lead nowhere. */
+function sshOf(
+  status: ServerStatus | undefined,
+  address: string | null,
+  user: string | undefined,
+  proxy: string | null,
+): ServerView['ssh'] {
+  const { sshForward, sshHostKeys = [] } = status ?? {}
+  const at = sshForward ?? (address === null ? undefined : { host: address, port: SSH_PORT })
+  return at === undefined || user === undefined
+    ? null
+    : {
+        host: at.host,
+        port: at.port,
+        user,
+        host_keys: [...sshHostKeys],
+        proxy: sshForward === undefined ? proxy : null,
+      }
+}
+
+/** By the twin of the address where it has one: that takes no other program. */
+const sshCommand = (
+  { host, port, user, proxy }: NonNullable<ServerView['ssh']>,
+  twins: LoopbackTwins | undefined,
+): string => {
+  const twin = proxy === null || twins === undefined ? undefined : loopbackTwinOf(twins, host)
+  if (twins !== undefined && twin !== undefined)
+    return sshCommand({ host: twin, port: twins.sshPort, user, proxy: null, host_keys: [] }, undefined)
+  const door = proxy === null ? '' : `-o 'ProxyCommand=nc -X 5 -x ${proxy.replace(/^.*\/\//, '')} %h %p' `
+  return `ssh ${door}${port === SSH_PORT ? '' : `-p ${port} `}${user}@${host}`
 }
 
 /** What its controller says of its host; until then, what follows from its zone. */
@@ -133,7 +222,7 @@ const WORK_WITHOUT_REASON = 'Work on the host of the server.'
 
 export function toServerView(
   server: StoredServer,
-  { plan, zone, template, work, haObstacle }: ServerSurroundings,
+  { plan, zone, template, work, haObstacle, loopbackTwins }: ServerSurroundings,
 ): ServerView {
   const { name, spec, status } = server
   const operation = activeOperationOf(server)
@@ -152,7 +241,7 @@ export function toServerView(
     state: stateOf(server),
     desired_power: spec.desiredPower,
     state_detail: status?.stateDetail ?? '',
-    ...addressesOf(server, template),
+    ...addressesOf(server, { template, zone, loopbackTwins }),
     ipv6_renumber_available: status?.ipv6RenumberAvailable ?? false,
     mac_address: status?.macAddress ?? spec.operation?.arguments?.['mac_address'] ?? '',
     labels: spec.labels,
@@ -165,9 +254,12 @@ export function toServerView(
     metadata_enabled: spec.metadataEnabled,
     init_script_id: spec.initScriptId ?? null,
     boot_storage_id: status?.bootStorageId ?? null,
-    storage_ids: status?.bootStorageId === undefined ? [] : [status.bootStorageId],
-    interface_count: 1,
-    firewall_enabled: false,
+    storage_ids: [
+      ...(status?.bootStorageId === undefined ? [] : [status.bootStorageId]),
+      ...(status?.storageIds ?? []),
+    ],
+    interface_count: 1 + (spec.networks?.length ?? 0),
+    firewall_enabled: spec.firewall?.enabled ?? false,
     ha_status: haObstacle === undefined ? 'available' : 'unavailable',
     ha_status_reason: haObstacle ?? null,
     ...networkOf(server, zone),
@@ -177,7 +269,7 @@ export function toServerView(
         : { planned_at: work.plannedAt, reason: work.reason || WORK_WITHOUT_REASON, action: work.action },
     created_at: server.createdAt,
     started_at: status?.startedAt ?? null,
-    hourly_price_millicents: plan === undefined ? 0 : priceHourlyMillicents(plan.priceMonthlyCents),
+    hourly_price_millicents: plan === undefined ? 0 : hourlyMillicents(plan.priceMonthlyCents),
   }
 }
 
@@ -208,6 +300,10 @@ export function progressOfMove(
   }
 }
 
+/** The host of the server does not answer. */
+export const isHostUnreachable = (status: StoredServer['status']): boolean =>
+  status?.conditions?.some((condition) => condition.type === HOST_CONDITION && condition.status === 'False') === true
+
 export function factsOf(server: StoredServer): ServerFacts {
   const operation = activeOperationOf(server)
   return {
@@ -215,26 +311,24 @@ export function factsOf(server: StoredServer): ServerFacts {
     state: stateOf(server),
     isProtected: server.spec.isProtected,
     isDeleting: server.isDeleting,
-    isHostUnreachable:
-      server.status?.conditions?.some(({ type, status }) => type === HOST_CONDITION && status === 'False') === true,
+    isHostUnreachable: isHostUnreachable(server.status),
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }
 
 const ServerEnvelope = z.strictObject({ server: ServerView })
-const ById = z.strictObject({ id: Id })
 const Title = Printable.max(255)
 
 /** An option of the contract that this deployment cannot give yet: only its neutral value is taken. */
 const Later = <Value extends z.ZodType>(neutral: Value) => neutral.optional()
 const later = (what: string) => ({ error: `is not available: ${what} are not offered here` })
 
-export const CreateServer = z
-  .strictObject({
+export const CreateServer = exactlyOneOf(
+  z.strictObject({
     zone: ZoneName,
     hostname: Hostname.describe('Unique in the account and zone.'),
     plan: z.string().min(1).max(63),
-    template: z.string().min(1).max(63).optional(),
+    template: z.string().min(1).max(63).optional().describe('What the boot storage begins as.'),
     title: Title.default(''),
     labels: Labels.default({}),
     ssh_keys: z
@@ -270,7 +364,7 @@ export const CreateServer = z
     migration_policy: z.enum(['default', 'relaxed', 'strict']).default('default'),
     metadata_enabled: z.boolean().default(true),
     start: z.boolean().default(true),
-    custom_image_id: Later(z.null(later('custom images'))),
+    custom_image_id: Id.nullish().describe('Custom image of the account, in the same zone, instead of a template.'),
     public_ipv4: z
       .boolean()
       .default(false)
@@ -278,11 +372,12 @@ export const CreateServer = z
         'A public IPv4 address, which is paid for beside the plan. Every server of a zone with public IPv6 has a ' +
           '/64 of that.',
       ),
-    networks: Later(z.array(z.unknown()).max(0, later('private networks'))),
-    firewall: Later(z.null(later('firewalls'))),
+    networks: NetworksInput.default([]),
+    firewall: FirewallInput.nullish().describe('What passes between the server and others; everything when left out.'),
     backup_schedule: Later(z.null(later('backups'))),
-  })
-  .meta({ id: 'CreateServer' })
+  }),
+  ['template', 'custom_image_id'],
+).meta({ id: 'CreateServer' })
 export type CreateServer = z.infer<typeof CreateServer>
 
 const StopOptions = z.strictObject({
@@ -298,13 +393,6 @@ const StopOptions = z.strictObject({
 })
 export type StopOptions = z.infer<typeof StopOptions>
 
-/** `key=value`; everything after the first `=` is the value. */
-const LabelFilter = z
-  .string()
-  .min(1)
-  .max(63 + 1 + 255)
-  .regex(/^[^=]+=/, 'must be key=value')
-
 export const listServers = route({
   id: 'list_servers',
   method: 'GET',
@@ -317,11 +405,7 @@ export const listServers = route({
   query: z.strictObject({
     cursor: Cursor.optional(),
     limit: Limit,
-    label: z
-      .array(LabelFilter)
-      .max(LABEL_FILTERS_MAXIMUM)
-      .optional()
-      .describe('key=value; may be given more than once.'),
+    label: LabelFilters,
     hostname: z.string().min(1).max(63).optional(),
   }),
   answers: { 200: pageOf(ServerView) },
@@ -339,6 +423,7 @@ export const createServer = route({
   requiresVerifiedEmail: true,
   requiresStanding: true,
   body: CreateServer,
+  example: { zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', labels: { tier: 'front' } },
   answers: { 202: z.strictObject({ server: ServerView, operation: OperationView }) },
   refuses: [400, 404, 409, 422, 503],
 })
@@ -366,6 +451,7 @@ export const updateServer = route({
   audit: 'server.update',
   params: ById,
   body: z.strictObject({ title: Title.optional(), labels: Labels.optional(), is_protected: z.boolean().optional() }),
+  example: { title: 'The first', labels: { tier: 'front' }, is_protected: true },
   answers: { 200: ServerEnvelope },
   refuses: [400, 404, 409],
 })
@@ -376,14 +462,10 @@ export const deleteServer = route({
   path: '/v1/servers/{id}',
   area: AREA,
   summary: 'Delete a server with its boot storage',
-  permission: 'operate',
+  ...startsOperation('server.delete'),
   description: 'Allowed while the server is still being created: its creation is cancelled.',
-  audit: 'server.delete',
-  starts: ['server.delete'],
   isDestructive: true,
-  params: ById,
   query: z.strictObject({ delete_storages: z.enum(['true', 'false']).optional() }),
-  answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409],
 })
 
@@ -393,11 +475,7 @@ export const startServer = route({
   path: '/v1/servers/{id}/start',
   area: AREA,
   summary: 'Start a stopped server',
-  permission: 'operate',
-  audit: 'server.start',
-  starts: ['server.start'],
-  params: ById,
-  answers: { 202: OperationEnvelope },
+  ...startsOperation('server.start'),
   refuses: [404, 409, 503],
 })
 
@@ -407,12 +485,9 @@ export const stopServer = route({
   path: '/v1/servers/{id}/stop',
   area: AREA,
   summary: 'Stop a server',
-  permission: 'operate',
-  audit: 'server.stop',
-  starts: ['server.stop'],
-  params: ById,
+  ...startsOperation('server.stop'),
   body: StopOptions,
-  answers: { 202: OperationEnvelope },
+  example: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'hard' },
   refuses: [400, 404, 409],
 })
 
@@ -422,12 +497,9 @@ export const restartServer = route({
   path: '/v1/servers/{id}/restart',
   area: AREA,
   summary: 'Stop a server and start it again',
-  permission: 'operate',
-  audit: 'server.restart',
-  starts: ['server.restart'],
-  params: ById,
+  ...startsOperation('server.restart'),
   body: StopOptions,
-  answers: { 202: OperationEnvelope },
+  example: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'fail' },
   refuses: [400, 404, 409],
 })
 
@@ -470,24 +542,26 @@ export const changeServerPlan = route({
   path: '/v1/servers/{id}/change-plan',
   area: AREA,
   summary: 'Give a stopped server another plan',
-  permission: 'operate',
+  ...startsOperation('server.change_plan'),
   description:
     'A larger or a smaller one, whose storage must hold the boot storage as it is. The file systems of the guest ' +
     'grow by themselves where its image does that.',
-  audit: 'server.change_plan',
-  starts: ['server.change_plan'],
   requiresVerifiedEmail: true,
   requiresStanding: true,
-  params: ById,
   body: ChangePlan,
-  answers: { 202: OperationEnvelope },
+  example: { plan: 'small', grow_storage: true, start: true },
   refuses: [400, 404, 409, 422, 503],
 })
 
 export const RebuildServer = z
   .strictObject({
-    template: z.string().min(1).max(63).optional().describe('As before by default.'),
-    custom_image_id: Later(z.null(later('custom images'))),
+    template: z
+      .string()
+      .min(1)
+      .max(63)
+      .optional()
+      .describe('What the boot storage begins as; as before when neither this nor custom_image_id is given.'),
+    custom_image_id: Id.nullish().describe('Custom image of the account, in the same zone, instead of a template.'),
     ssh_keys: CreateServer.shape.ssh_keys,
     ssh_key_ids: z
       .array(Id)
@@ -513,14 +587,11 @@ export const rebuildServer = route({
   path: '/v1/servers/{id}/rebuild',
   area: AREA,
   summary: 'Make the boot storage of a server anew',
-  permission: 'operate',
+  ...startsOperation('server.rebuild'),
   isDestructive: true,
   description: 'What is on the boot storage is lost. Id, addresses, labels, group and every other storage stay.',
-  audit: 'server.rebuild',
-  starts: ['server.rebuild'],
-  params: ById,
   body: RebuildServer,
-  answers: { 202: OperationEnvelope },
+  example: { template: 'tiny-linux', stop: true },
   refuses: [400, 404, 409, 503],
 })
 
@@ -530,14 +601,10 @@ export const renumberServerIpv6 = route({
   path: '/v1/servers/{id}/renumber-ipv6',
   area: AREA,
   summary: 'Exchange the IPv6 prefix of a server',
-  permission: 'operate',
-  audit: 'server.renumber_ipv6',
+  ...startsOperation('server.renumber_ipv6'),
   description:
     'Only while ipv6_renumber_available is true: the prefix comes from a network that will be retired. The new ' +
     'one is routed at once and told to the guest; the old one works beside it until then.',
-  starts: ['server.renumber_ipv6'],
-  params: ById,
-  answers: { 202: OperationEnvelope },
   refuses: [404, 409, 503],
 })
 
@@ -556,6 +623,7 @@ export const setServerHaPolicy = route({
   audit: 'server.ha_policy',
   params: ById,
   body: z.strictObject({ ha_policy: ServerView.shape.ha_policy.unwrap() }),
+  example: { ha_policy: 'restart' },
   answers: {
     200: ServerView.pick({ ha_status: true, ha_status_reason: true })
       .extend({ ha_policy: ServerView.shape.ha_policy.unwrap() })
@@ -581,6 +649,7 @@ export const setServerMigrationPolicy = route({
   audit: 'server.migration_policy',
   params: ById,
   body: MigrationPolicyBody,
+  example: { migration_policy: 'default' },
   answers: { 200: MigrationPolicyBody },
   refuses: [400, 404, 409],
 })
@@ -614,6 +683,7 @@ export const setServerMetadataSetting = route({
   starts: ['server.metadata'],
   params: ById,
   body: MetadataSetting,
+  example: { enabled: true },
   answers: { 202: z.strictObject({ enabled: z.boolean(), operation: OperationView }) },
   refuses: [400, 404, 409],
 })
@@ -635,4 +705,9 @@ export const SERVER_ROUTES = [
   setServerMigrationPolicy,
   getServerMetadataSetting,
   setServerMetadataSetting,
+  getServerFirewall,
+  setServerFirewall,
+  listServerInterfaces,
+  attachServerNetwork,
+  detachServerNetwork,
 ] as const

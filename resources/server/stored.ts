@@ -9,9 +9,13 @@ import {
   ObservedGeneration,
   OperationProgress,
   OperationStanza,
+  SshHostKeys,
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
+import { FirewallProgress, StoredFirewall } from './firewall.ts'
+import { InterfacesStatus, StoredNetworks } from './interfaces.ts'
+import { ManagedBy, SharedAddresses } from './managed.ts'
 
 export const SERVER_STATES = ['creating', 'starting', 'started', 'stopping', 'stopped', 'deleting', 'error'] as const
 export type ServerState = (typeof SERVER_STATES)[number]
@@ -45,7 +49,12 @@ const Migration = z.strictObject({
 export type MigrationProgress = z.infer<typeof Migration>
 
 /** A rule for `kubectl` too: what belongs to an operation changes only while that operation is under way. */
-const changedOnlyBy = (field: string, operation: OperationKind, message: string) => {
+const changedOnlyBy = (
+  field: string,
+  operation: OperationKind,
+  message: string,
+  { orOfStopped = false }: { readonly orOfStopped?: boolean } = {},
+) => {
   const isSame =
     `(has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : ` +
     `!has(oldSelf.spec.${field}))`
@@ -53,7 +62,12 @@ const changedOnlyBy = (field: string, operation: OperationKind, message: string)
   const hasEnded =
     'has(self.status) && has(self.status.operation) && self.status.operation.id == self.spec.operation.id && ' +
     "self.status.operation.status in ['succeeded', 'failed', 'cancelled']"
-  return { rule: `${isSame} || (${isUnderWay} && !(${hasEnded}))`, message: `${field} cannot be changed: ${message}` }
+  const isIdle = `(!has(self.spec.operation) || (${hasEnded}))`
+  const ofStopped = `has(self.status) && self.status.state == 'stopped' && ${isIdle}`
+  return {
+    rule: `${isSame} || (${isUnderWay} && !(${hasEnded}))${orOfStopped ? ` || (${ofStopped})` : ''}`,
+    message: `${field} cannot be changed: ${message}`,
+  }
 }
 
 /** Only the platform writes the status: it says so once a move has brought the server to the zone. */
@@ -73,8 +87,8 @@ export const Server = resource({
       'where a UUID is given to those made there.',
     'Set desiredPower to start or stop it, and delete the object to delete it with its boot storage. Each such ' +
       'change becomes an operation with events, shown by',
-    '`kubectl get operations` and in status.operation; while one is under way another is refused. Zone, plan and ' +
-      'template are fixed at creation.',
+    '`kubectl get operations` and in status.operation; while one is under way another is refused. Another plan ' +
+      'can be given to a stopped server; zone and template are fixed at creation.',
     'Wait for it with `kubectl wait --for=condition=Ready`.',
   ].join(' '),
   spec: z
@@ -91,7 +105,10 @@ export const Server = resource({
         .string()
         .min(1)
         .max(63)
-        .describe('Plan that gives cores, memory and price: one of `kubectl get plans`. Cannot be changed here.'),
+        .describe(
+          'Plan that gives cores, memory and price: one of `kubectl get plans`. A stopped server can get ' +
+            'another one: an operation server.change_plan.',
+        ),
       template: z
         .string()
         .min(1)
@@ -154,6 +171,8 @@ export const Server = resource({
             'rather than slowing the guest.',
         ),
       publicIpv4: z.boolean().default(false).describe('Whether the server has a public IPv4 address.'),
+      networks: StoredNetworks.optional(),
+      firewall: StoredFirewall.optional(),
       metadataEnabled: z.boolean().default(true).describe('Whether the metadata service answers the server.'),
       storageGibibytes: z
         .int()
@@ -161,8 +180,8 @@ export const Server = resource({
         .max(65_536)
         .optional()
         .describe(
-          'Size of the boot storage in GiB, at least that of the plan, which decides when absent. Cannot be ' +
-            'changed here.',
+          'Size of the boot storage in GiB, at least that of the plan, which decides when absent. That of a stopped ' +
+            'server can grow: an operation server.change_plan.',
         ),
       bootStorageId: z
         .string()
@@ -175,6 +194,8 @@ export const Server = resource({
         .boolean()
         .default(false)
         .describe('While true the server can be neither deleted nor rebuilt, by whatever door.'),
+      managedBy: ManagedBy.optional(),
+      sharedAddresses: SharedAddresses.optional(),
       operation: OperationStanza.optional().describe(
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
@@ -191,6 +212,11 @@ export const Server = resource({
         .optional()
         .describe('Why it is so, for people; absent when the state says it all.'),
       region: z.string().max(63).optional().describe('Region of the zone.'),
+      plan: z
+        .string()
+        .max(63)
+        .optional()
+        .describe('Plan that the server has; another one than in the spec until it is changed.'),
       cores: z.int().optional().describe('Virtual cores that the server has.'),
       memoryMebibytes: z.int().optional().describe('Memory that the server has, in MiB.'),
       storageGibibytes: z.int().optional().describe('Size of its boot storage in GiB.'),
@@ -203,7 +229,29 @@ export const Server = resource({
         .optional()
         .describe('True when the prefix comes from a pool that is being emptied, and can be exchanged for another.'),
       nodeName: z.string().max(253).optional().describe('Node that holds it.'),
+      sshForward: z
+        .strictObject({
+          host: z.string().max(253).describe('Address of the host of the server; 127.0.0.1 is that host itself.'),
+          port: z.int().min(1).max(65_535).describe('Port there.'),
+        })
+        .optional()
+        .describe(
+          'Where its SSH port is reached while it runs, in a zone whose servers have no addresses of their own.',
+        ),
+      sshUser: z
+        .string()
+        .max(32)
+        .optional()
+        .describe('Who has its SSH keys, as the template said; kept when the template is deleted.'),
+      sshHostKeys: SshHostKeys.optional().describe(
+        'Public host keys of its SSH server, as the guest printed them on its console.',
+      ),
       bootStorageId: z.string().max(253).optional().describe('Name of the Storage that it boots from.'),
+      storageIds: z
+        .array(z.string().max(253))
+        .max(32)
+        .optional()
+        .describe('Names of the Storages besides it that the server has.'),
       startedAt: z.string().max(64).optional().describe('When the guest was started last; absent while it is stopped.'),
       incarnation: z
         .int()
@@ -220,6 +268,17 @@ export const Server = resource({
       migration: Migration.optional().describe(
         'How far the newest move to another node is, as the API shows it as progress of its operation.',
       ),
+      interfaces: InterfacesStatus.optional().describe('Its interfaces in private networks; absent without any.'),
+      firewall: FirewallProgress.optional().describe('How far the firewall is applied; absent until there was one.'),
+      networkPorts: z
+        .strictObject({
+          zone: ZoneName.describe('Zone whose network has them.'),
+          fingerprint: z.string().max(64).describe("Of what the zone's network shall have of the server."),
+          sequence: z.int().min(0).describe('The change of the network database that says it.'),
+          isInstalled: z.boolean().describe('Whether every host that the server is on follows it.'),
+        })
+        .optional()
+        .describe("What the zone's network knows of it beyond its public address; absent until there was something."),
       operation: OperationProgress.optional().describe('How far the newest operation is.'),
     })
     .describe('What the server is. Written by its controller.'),
@@ -258,8 +317,18 @@ export const Server = resource({
         'oldSelf.spec.serverGroupId) : !has(oldSelf.spec.serverGroupId)',
       message: 'serverGroupId cannot be changed',
     },
-    changedOnlyBy('plan', 'server.change_plan', 'the plan is changed by its own operation'),
-    changedOnlyBy('storageGibibytes', 'server.change_plan', 'the boot storage grows with the plan'),
+    {
+      rule:
+        'has(self.spec.managedBy) ? (has(oldSelf.spec.managedBy) && self.spec.managedBy == ' +
+        'oldSelf.spec.managedBy) : !has(oldSelf.spec.managedBy)',
+      message: 'managedBy cannot be changed',
+    },
+    changedOnlyBy('plan', 'server.change_plan', 'only a stopped server can get another plan; stop it first', {
+      orOfStopped: true,
+    }),
+    changedOnlyBy('storageGibibytes', 'server.change_plan', 'the boot storage of a stopped server can grow', {
+      orOfStopped: true,
+    }),
     changedOnlyBy('bootStorageId', 'server.rebuild', 'another boot storage comes with a rebuild'),
     changedOnlyBy('template', 'server.rebuild', 'the boot storage is made once, until the server is rebuilt'),
     changedOnlyBy('customImageId', 'server.rebuild', 'the boot storage is made once, until the server is rebuilt'),

@@ -35,6 +35,10 @@ export const createSshKey = route({
   audit: 'ssh_key.create',
   description: 'Accepts ed25519, ecdsa, rsa of at least 2048 bits and security-key (sk) public keys.',
   body: z.strictObject({ name: PrintableName, public_key: z.string().min(1).max(SSH_KEY_LENGTH_MAXIMUM) }),
+  example: {
+    name: 'laptop',
+    public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com',
+  },
   answers: { 201: SshKeyEnvelope },
   refuses: [400, 409, 422],
 })

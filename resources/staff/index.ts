@@ -4,6 +4,7 @@ import { STAFF_ROLES, type StaffRule, SUPPORT_MODES } from '../../domain/permiss
 import { AuditIntegrity } from '../audit/index.ts'
 import { Credit } from '../credit/index.ts'
 import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
 import { Email, Impersonation, Password } from '../identity/index.ts'
 import { completeListOf, DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
 
@@ -107,6 +108,7 @@ export const logInStaff = route({
   path: '/v1/admin/auth/login',
   summary: 'Sign in as staff',
   body: z.strictObject({ email: Email, password: Password }),
+  example: { email: 'staff@example.com', password: EXAMPLE.password },
   answers: { 200: Challenge },
   refuses: [400, 401],
   rates: [{ name: 'log_in_staff', by: 'address', perMinute: 10 }],
@@ -121,6 +123,7 @@ export const verifyStaffSecondFactor = route({
     challenge: z.string().min(1).max(2048),
     code: z.string().regex(/^\d{6}$/, 'must be six digits'),
   }),
+  example: { challenge: 'the-challenge-of-the-login', code: EXAMPLE.code },
   answers: { 200: StaffSession },
   refuses: [400, 401, 503],
   rates: [{ name: 'staff_second_factor', by: 'address', perMinute: 10 }],
@@ -184,6 +187,7 @@ export const suspendAccount = route({
   audit: 'account.suspended',
   params: AccountParams,
   body: Reason,
+  example: { reason: EXAMPLE.reason },
   answers: { 200: Account },
   refuses: [400, 404, 409],
 })
@@ -211,6 +215,7 @@ export const grantCredit = route({
     amount_cents: Cents,
     expires_at: DateTime.nullable().optional(),
   }),
+  example: { label: 'Sorry for the outage', amount_cents: 1000, expires_at: null },
   answers: { 201: z.strictObject({ credit: Credit }) },
   refuses: [400, 404, 409],
 })
@@ -235,6 +240,7 @@ export const setAccountQuota = route({
   audit: 'account.quota_changed',
   params: z.strictObject({ ...AccountParams.shape, name: z.string().max(63) }),
   body: z.strictObject({ limit: z.int().min(0).max(Number.MAX_SAFE_INTEGER) }),
+  example: { limit: 50 },
   answers: { 200: z.strictObject({ name: z.string(), limit: z.int(), used: z.int(), scope: z.literal('account') }) },
   refuses: [400, 404],
 })
@@ -248,6 +254,7 @@ export const disableUser = route({
   audit: 'user.disabled',
   params: UserParams,
   body: Reason,
+  example: { reason: EXAMPLE.reason },
   answers: { 204: null },
   refuses: [400, 404, 409],
 })
@@ -260,6 +267,7 @@ export const enableUser = route({
   audit: 'user.enabled',
   params: UserParams,
   body: Reason,
+  example: { reason: EXAMPLE.reason },
   answers: { 204: null },
   refuses: [400, 404, 409],
 })
@@ -274,6 +282,7 @@ export const resetUserSecondFactor = route({
   isDestructive: true,
   params: UserParams,
   body: Reason,
+  example: { reason: EXAMPLE.reason },
   answers: { 204: null },
   refuses: [400, 404, 409],
 })
@@ -306,6 +315,15 @@ export const createCoupon = route({
     amount_cents: Cents,
     ...CouponFields,
   }),
+  example: {
+    code: 'WELCOME',
+    amount_cents: 1000,
+    valid_from: '2026-01-01T00:00:00Z',
+    valid_until: '2026-12-31T00:00:00Z',
+    max_redemptions: 100,
+    credit_days: 60,
+    is_active: true,
+  },
   answers: { 201: z.strictObject({ coupon: Coupon }) },
   refuses: [400, 409],
 })
@@ -334,6 +352,7 @@ export const createSupportSession = route({
     reason: z.string().trim().min(1).max(1000),
     ticket: z.string().trim().max(200).nullable().optional(),
   }),
+  example: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
   answers: {
     201: z.strictObject({
       code: z.string(),
@@ -388,6 +407,7 @@ export const verifyAuditChain = route({
   description: 'That of an account; without one that of what staff and operators did.',
   audit: 'audit.verify',
   body: z.strictObject({ account_id: z.string().max(253).optional() }),
+  example: { account_id: EXAMPLE.id },
   answers: { 200: AuditIntegrity },
   refuses: [400, 404],
 })

@@ -45,6 +45,7 @@ export const grantSupportConsent = route({
     expires_in_hours: z.int().min(1).max(CONSENT_HOURS_MAXIMUM).default(CONSENT_HOURS_DEFAULT),
     reference: z.string().trim().max(200).nullable().optional(),
   }),
+  example: { mode: 'read_only', expires_in_hours: 24, reference: 'Ticket 1024' },
   answers: { 201: z.strictObject({ support_consent: SupportConsent }) },
   refuses: [400, 409],
 })
@@ -72,6 +73,7 @@ export const redeemSupportHandoff = route({
   budget: 'none',
   description: 'The code comes from the admin console, works once and for two minutes.',
   body: z.strictObject({ code: z.string().min(1).max(512) }),
+  example: { code: 'the-code-of-the-handoff' },
   answers: {
     200: z.strictObject({ redirect: z.string(), user: User, impersonation: Impersonation, expires_at: DateTime }),
   },

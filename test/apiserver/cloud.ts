@@ -3,7 +3,9 @@
  *  anybody does. */
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
+import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { type App, createApp } from '../../apiserver/app.ts'
+import type { Room } from '../../domain/placement.ts'
 import type { AgentConnections } from '../../apiserver/console/consoles.ts'
 import type { Database } from '../../db/open.ts'
 import { mirrorNode } from '../../db/placement/index.ts'
@@ -24,7 +26,9 @@ import { systemRandom } from '../../kit/sys/random.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { documented } from '../contract/document-check.ts'
+import { openTestPayments } from '../payments.ts'
 
 export interface Reply {
   readonly status: number
@@ -72,6 +76,8 @@ export async function openCloud(
     readonly disturb?: (serve: Transport) => Transport
     readonly agents?: AgentConnections
     readonly hasPeers?: boolean
+    /** False: no payment processor is configured. */
+    readonly hasPayments?: boolean
   } = {},
 ) {
   const core = await openCore({
@@ -99,6 +105,12 @@ export async function openCloud(
     metadata: { name: ZONE },
     spec: { displayName: 'A', region: 'eu-1', isClosed: false, capabilities: [] },
   })
+  await admin.patch(
+    Zone,
+    { name: ZONE },
+    { status: { hasPrivateNetworks: true, builtTemplates: [MANAGED_TEMPLATE] } },
+    'status',
+  )
   await mirrorNode(db, {
     node: NODE,
     zone: ZONE,
@@ -121,6 +133,7 @@ export async function openCloud(
     log: silentLog,
     registry: metrics,
   })
+  const payments = openTestPayments(systemClock)
   const opened = await createApp({
     store,
     caches,
@@ -134,6 +147,7 @@ export async function openCloud(
     canSendMail: true,
     kubernetes: serve,
     checkAnswers: true,
+    ...(options.hasPayments === false ? {} : { payments: payments.payments }),
     hasPeers: options.hasPeers ?? false,
     sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
   })
@@ -208,6 +222,54 @@ export async function openCloud(
     })
   }
 
+  /** A node that its agent has reported, empty; the caches have it. */
+  async function addNode(
+    name: string,
+    {
+      spec = {},
+      status = {},
+      isSchedulable = true,
+      room = {},
+    }: {
+      readonly spec?: Partial<NodeSpec>
+      readonly status?: Partial<NodeStatus>
+      readonly isSchedulable?: boolean
+      readonly room?: Partial<Room>
+    } = {},
+  ): Promise<void> {
+    await admin.create(Node, {
+      metadata: { name },
+      spec: {
+        zone: ZONE,
+        rack: 'r1',
+        roles: ['compute'],
+        isCordoned: false,
+        cpuOvercommit: 4,
+        reservedMemoryMebibytes: 0,
+        ...spec,
+      },
+    })
+    const reported = {
+      state: 'ready',
+      isCordoned: false,
+      isInMaintenance: false,
+      logicalCpus: 4,
+      memoryMebibytes: 8_192,
+      agentVersion: '1',
+      ...status,
+    }
+    caches.of(Node).apply(await admin.patch(Node, { name }, { status: reported }, 'status'))
+    await mirrorNode(db, {
+      node: name,
+      zone: spec.zone ?? ZONE,
+      rack: 'r1',
+      cpuPool: spec.cpuPool ?? null,
+      dedicatedAccountId: null,
+      isSchedulable,
+      total: { cores: 16, memoryMebibytes: 8_192, storageGibibytes: 100, ...room },
+    })
+  }
+
   /** A signed-in owner of a new account; the address is verified unless asked otherwise. */
   async function signUp(email: string, { isVerified = true } = {}): Promise<Person> {
     const from = `198.51.100.${(addresses += 1)}`
@@ -271,6 +333,8 @@ export async function openCloud(
     )
 
   return {
+    /** The fake payment processor. */
+    payments,
     /** From now on requests come at once. */
     hurry: () => void (paceMilliseconds = 0),
     /** Lets time pass for budgets. */
@@ -284,6 +348,7 @@ export async function openCloud(
     send,
     operate,
     grant,
+    addNode,
     signUp,
     auditOf,
     staffAuditOf,

@@ -2,12 +2,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { linkIdentity } from '../../db/identity/identities.ts'
 import type { Route } from '../../kit/http/route.ts'
-import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { ROUTES } from '../../resources/index.ts'
 import { useDatabase } from '../database.ts'
-import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from './cloud.ts'
+import { type Cloud, openCloud, type Person, type Reply } from './cloud.ts'
+import { makeSamples } from './samples.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -18,7 +17,7 @@ let unverified: Person
 let writing = ''
 let reading = ''
 /** Real ids of the owner, by the noun of the path. */
-const ids: Record<string, string> = {}
+let ids: Readonly<Record<string, string>> = {}
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
@@ -38,51 +37,23 @@ beforeAll(async () => {
     .execute()
   writing = await owner.token('read_write')
   reading = await owner.token('read')
-  const key = await owner.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
-  const script = await owner.send('POST', '/v1/init-scripts', { body: { name: 'script', content: '#!/bin/sh' } })
-  const group = await owner.send('POST', '/v1/server-groups', { body: { name: 'group', zone: cloud.zone } })
-  const server = await owner.send('POST', '/v1/servers', {
-    body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' },
-  })
-  const tokens = await owner.send('GET', '/v1/account/tokens')
-  const sessions = await owner.send('GET', '/v1/account/sessions')
-  const invitation = await owner.send('POST', '/v1/account/invitations', {
-    body: { email: 'invited@example.com', role: 'viewer' },
-  })
-  const consent = await owner.send('POST', '/v1/account/support-consents', { body: { mode: 'read_only' } })
-  const identity = newUuid(systemRandom)
-  await linkIdentity(cloud.db, {
-    id: identity,
-    userId: owner.userId,
-    issuer: 'https://issuer.example.com',
-    subject: 'owner',
-    provider: 'example',
-    now: new Date(),
-  })
-  Object.assign(ids, {
-    'ssh-keys': key.body['ssh_key'].id,
-    'init-scripts': script.body['init_script'].id,
-    'server-groups': group.body['server_group'].id,
-    servers: server.body['server'].id,
-    operations: server.body['operation'].id,
-    tokens: tokens.body['items'][0].id,
-    sessions: sessions.body['items'][0].id,
-    invitations: invitation.body['invitation'].id,
-    'support-consents': consent.body['support_consent'].id,
-    identities: identity,
-    members: owner.userId,
-    templates: 'tiny-linux',
-  })
+  ids = await makeSamples({ cloud, owner })
 })
 afterAll(() => cloud.close())
 
+/** What is within the object of a path; nothing has it. */
+const PART = 'tiny'
+const PARAMETER = /\{\w+\}/g
 /** With the owner's own ids. A noun without one would prove nothing: its loop over foreign ids found none anyway. */
 const pathOf = (route: Route): string =>
-  route.path.replace(/\/([a-z-]+)\/\{\w+\}/, (_all, noun: string) => {
-    const id = ids[noun]
-    if (id === undefined) throw new Error(`${route.id} needs an object of the owner: make one of ${noun} above`)
-    return `/${noun}/${id}`
-  })
+  route.path
+    .replace(/\/([a-z-]+)\/\{\w+\}/, (_all, noun: string) => {
+      const id = ids[noun]
+      if (id === undefined)
+        throw new Error(`${route.id} needs an object of the owner: make one of ${noun} in the sample.ts of its noun`)
+      return `/${noun}/${id}`
+    })
+    .replaceAll(PARAMETER, PART)
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const isUnsafe = (route: Route): boolean => route.method !== 'GET'
 const isPublic = (route: Route): boolean => route.credentials.includes('public')
@@ -191,7 +162,7 @@ describe("another account's ids: 404 and no entry", () => {
       expect(await cloud.auditOf(reply)).toEqual([])
       const unknown = await stranger.send(
         route.method,
-        route.path.replace(/\{\w+\}/, UNKNOWN_ID),
+        route.path.replace(/\{\w+\}/, UNKNOWN_ID).replaceAll(PARAMETER, PART),
         isUnsafe(route) ? { body: minimal } : {},
       )
       expect({ ...unknown.body }).toEqual({ ...reply.body })
@@ -201,7 +172,7 @@ describe("another account's ids: 404 and no entry", () => {
 
 const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead'
 /** The first is a name, and base64. */
-const SAMPLES = ['tiny', UNKNOWN_ID, false, 1]
+const SAMPLES = ['tiny', UNKNOWN_ID, false, 1, '10.1.0.9', []]
 
 /** The required fields of a body, each with a sample that it takes. Throws for one that takes none of them. */
 function leastOf(body: z.ZodType): object {

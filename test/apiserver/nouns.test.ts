@@ -1,10 +1,12 @@
 /** The registrations of nouns: no kind is left out, and what is generated from them is committed. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { auditNounOf } from '../../apiserver/admission/admit.ts'
 import { webhookRules } from '../../apiserver/admission/webhook.ts'
 import { KINDS, NOUNS } from '../../apiserver/nouns.ts'
+import { stepsOf } from '../../domain/operations.ts'
 import { OPERATION_TARGETS } from '../../resources/operation/index.ts'
 import { RESOURCES, ROUTES } from '../../resources/index.ts'
 import { CHART_FOLDER, chartFiles } from '../../tools/generate.ts'
@@ -48,20 +50,38 @@ test('what customers may write with kubectl, the webhook validates', () => {
   expect(validated.map(({ resource }) => resource.plural)).toEqual(expect.arrayContaining(writable))
 })
 
+/** The noun of the kind; the backup of a storage is done to the backup that it makes, its policy to a zone. */
+const OTHER_TARGETS: Readonly<Record<string, string>> = {
+  'storage.backup': 'backup',
+  'storage.rebalance_policy': 'zone',
+}
+const targetOf = (kind: string): string => OTHER_TARGETS[kind] ?? kind.split('.')[0] ?? ''
+
 test('a noun whose routes start operations can be their target', () => {
-  const started = new Set(ROUTES.flatMap(({ starts }) => starts.map((kind) => kind.split('.')[0] ?? '')))
+  const started = new Set(ROUTES.flatMap(({ starts }) => starts.map(targetOf)))
   const targets = KINDS.flatMap(({ target }) => target ?? [])
-  expect(targets.toSorted()).toEqual([...started].toSorted())
+  expect([...new Set(targets)].toSorted()).toEqual([...started].toSorted())
   expect(OPERATION_TARGETS).toEqual(expect.arrayContaining(targets))
 })
 
-test.each([...chartFiles()])('%s of the chart is what the nouns make', async (file, text) => {
+test('what routes start has steps in the table of operations, unless it is done in one', () => {
+  const started = new Set(ROUTES.flatMap(({ starts }) => starts))
+  expect([...started].filter((kind) => isDeepStrictEqual(stepsOf(kind), ['done'])).toSorted()).toEqual([
+    'server.firewall',
+    'server.metadata',
+    'server.settle_migration',
+  ])
+})
+
+test.each([...chartFiles()])('%s is what the registrations make', async (file, text) => {
   expect(await readFile(join(ROOT, CHART_FOLDER, file), 'utf8')).toBe(text)
 })
 
 test.each([
-  ['templates/webhook.yaml', '.Files.Get "files/webhook-rules.yaml"'],
-  ['templates/access.yaml', '.Files.Get "files/apiserver-rights.yaml"'],
-])('%s of the chart holds them', async (template, reference) => {
-  expect(await readFile(join(ROOT, 'charts/svccloud', template), 'utf8')).toContain(reference)
+  ['svccloud/templates/webhook.yaml', '.Files.Get "files/webhook-rules.yaml"'],
+  ['svccloud/templates/access.yaml', '.Files.Get "files/apiserver-rights.yaml"'],
+  ['svccloud/templates/access.yaml', '.Files.Get "files/controllers-rights.yaml"'],
+  ['svccloud-node-agent/templates/access.yaml', '.Files.Get "files/agent-rights.yaml"'],
+])('%s holds %s', async (template, reference) => {
+  expect(await readFile(join(ROOT, CHART_FOLDER, template), 'utf8')).toContain(reference)
 })

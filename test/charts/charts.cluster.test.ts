@@ -2,7 +2,7 @@
  *  goes. */
 
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -34,6 +34,7 @@ const SHARD = [
   'controllers.shards[0].name=east,controllers.shards[0].zones={eu-1b,eu-1a},controllers.shards[0].replicas=3',
 ]
 const TWO_HOSTS = ['--set', 'nodes[0].name=n1,nodes[0].host=host-1,nodes[1].name=n2,nodes[1].host=host-2']
+const CEPH = ['--set', 'ceph.pool=guests,ceph.user=cloud,ceph.existingSecret=ceph-access']
 const IN_NAMESPACE = ['-n', NAMESPACE]
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
 
@@ -99,14 +100,32 @@ describe('values', () => {
     { chart: CONTROL_PLANE, flags: DATABASE },
     { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD] },
     { chart: NODE_AGENT, flags: TWO_HOSTS },
-    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'monitoring.podMonitor=true,sharedDirectory=/mnt/cloud'] },
+    {
+      chart: NODE_AGENT,
+      flags: [
+        ...TWO_HOSTS,
+        '--set',
+        'monitoring.podMonitor=true,monitoring.existingSecret=agent-metrics,sharedDirectory=/mnt/cloud',
+      ],
+    },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, ...CEPH] },
     { chart: NODE_AGENT, flags: ['-f', join(CHARTS, 'laptop/node-agent.yaml')] },
   ])('$chart lints with $flags', async ({ chart, flags }) => {
     expect(await helm.must('lint', '--strict', chart, ...flags)).toContain('0 chart(s) failed')
   })
 
+  it.each([CONTROL_PLANE, NODE_AGENT])('%s lints on its defaults without a warning', async (chart) => {
+    const report = await helm.must('lint', '--strict', chart)
+    expect(report).toContain('0 chart(s) failed')
+    expect(report.split('\n').filter((line) => /WARN|ERROR/.test(line))).toEqual([])
+  })
+
   it.each([
-    { chart: CONTROL_PLANE, flags: [], complaint: '/database/existingSecret' },
+    {
+      chart: CONTROL_PLANE,
+      flags: [],
+      complaint: 'database.existingSecret must name the Secret with the URL of the database',
+    },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.replicas=0'], complaint: '/apiserver/replicas' },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.replica=2'], complaint: 'replica' },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'logLevel=loud'], complaint: '/logLevel' },
@@ -132,10 +151,15 @@ describe('values', () => {
       flags: [...DATABASE, ...SHARD, '--set', 'controllers.shards[1].name=east,controllers.shards[1].zones={eu-2a}'],
       complaint: 'two shards have one name',
     },
-    { chart: NODE_AGENT, flags: [], complaint: '/nodes' },
+    { chart: NODE_AGENT, flags: [], complaint: 'nodes must name at least one host' },
     { chart: NODE_AGENT, flags: ['--set', 'nodes[0].name=Bad_Name,nodes[0].host=h'], complaint: '/nodes/0/name' },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'port=80'], complaint: '/port' },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'guestNetwork=bridge'], complaint: '/guestNetwork' },
+    {
+      chart: NODE_AGENT,
+      flags: [...TWO_HOSTS, '--set', 'ceph.pool=guests'],
+      complaint: 'ceph.pool needs ceph.existingSecret',
+    },
   ])('$chart refuses $flags', async ({ chart, flags, complaint }) => {
     const { code, text } = await helm.run('template', 'release', chart, ...flags)
     expect(code).not.toBe(0)
@@ -152,6 +176,8 @@ describe('manifests', () => {
         ...TWO_HOSTS,
         '--set',
         'kvmResource=devices.kubevirt.io/kvm,monitoring.podMonitor=true,sharedDirectory=/mnt/cloud',
+        '--set',
+        'monitoring.existingSecret=agent-metrics',
       ],
       skip: ['PodMonitor'],
     },
@@ -160,6 +186,7 @@ describe('manifests', () => {
       flags: [...TWO_HOSTS, '--set', 'guestNetwork=ovn,openvswitchDirectory=/var/run/ovs'],
       skip: [],
     },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, ...CEPH], skip: [] },
   ])('$chart renders what the API server has schemas for', async ({ chart, flags, skip }) => {
     const manifests = await helm.must('template', 'release', chart, ...IN_NAMESPACE, ...flags)
     const { code, text } = await kubeconform(withoutLogs(manifests), { schemas, skip })
@@ -172,6 +199,24 @@ describe('manifests', () => {
       schemas,
     })
     expect(text).toMatch(/Invalid: 1/)
+  })
+
+  it('agents reach a Ceph cluster as the client that is named, by the files of its Secret', async () => {
+    const manifests = await helm.must('template', 'release', NODE_AGENT, ...IN_NAMESPACE, ...TWO_HOSTS, ...CEPH)
+    const environment = Object.fromEntries(
+      [...manifests.matchAll(/name: (SVCCLOUD_CEPH_\w+)\n\s+value: "?([^"\n]+)/g)].map(([, name, value]) => [
+        name,
+        value,
+      ]),
+    )
+    expect(environment).toEqual({
+      SVCCLOUD_CEPH_POOL: 'guests',
+      SVCCLOUD_CEPH_USER: 'cloud',
+      SVCCLOUD_CEPH_CONFIGURATION: '/etc/svccloud-ceph/ceph.conf',
+      SVCCLOUD_CEPH_KEYRING: '/etc/svccloud-ceph/keyring',
+    })
+    expect(manifests).toContain('{ name: ceph, mountPath: /etc/svccloud-ceph, readOnly: true }')
+    expect(manifests).toMatch(/name: ceph\n\s+secret: \{ secretName: ceph-access \}/)
   })
 
   it('every zone has exactly one shard, with a leader that somebody watches', async () => {
@@ -246,6 +291,57 @@ describe('manifests', () => {
     },
   )
 
+  it.each([
+    { chart: CONTROL_PLANE, flags: DATABASE, kinds: ['Deployment', 'Deployment', 'Job'], host: [undefined] },
+    { chart: NODE_AGENT, flags: TWO_HOSTS, kinds: ['DaemonSet', 'DaemonSet'], host: ['host-1', 'host-2'] },
+  ])(
+    '$chart schedules all its pods as `pods` says, agents on their host only',
+    async ({ chart, flags, kinds, host }) => {
+      const pods = {
+        nodeSelector: { disk: 'fast', ...(chart === NODE_AGENT && { 'kubernetes.io/hostname': 'other' }) },
+        tolerations: [{ key: 'guests', operator: 'Exists' }],
+        affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
+        priorityClassName: 'system-node-critical',
+      }
+      const annotations = { 'example.com/team': 'cloud' }
+      const variable = { name: 'NODE_OPTIONS', value: '--max-old-space-size=512' }
+      const values = { ...pods, annotations, extraEnv: [variable] }
+      const workloads = parseAllDocuments(
+        await helm.must('template', 'release', chart, ...flags, '--set-json', `pods=${JSON.stringify(values)}`),
+      )
+        .map((document) => document.toJS() as Workload | null)
+        .filter((object) => kinds.includes(object?.kind ?? ''))
+      expect(workloads.map((object) => object?.kind)).toEqual(kinds)
+      for (const [index, object] of workloads.entries()) {
+        const hostname = host[index % host.length]
+        expect(object?.spec.template).toMatchObject({
+          metadata: { annotations },
+          spec: { ...pods, nodeSelector: { disk: 'fast', ...(hostname && { 'kubernetes.io/hostname': hostname }) } },
+        })
+        expect(object?.spec.template.spec.containers[0]?.env).toContainEqual(variable)
+      }
+    },
+  )
+
+  it('the values of docs/cluster.md make a control plane with their catalog', async () => {
+    const guide = await readFile(join(CHARTS, '../docs/cluster.md'), 'utf8')
+    const file = join(schemas, 'values.yaml')
+    await writeFile(file, /^# values\.yaml\n(.*?)^```$/ms.exec(guide)?.[1] ?? '')
+    const manifests = await helm.must('template', 'svccloud', CONTROL_PLANE, ...IN_NAMESPACE, '-f', file)
+    for (const kind of ['Region', 'Zone', 'Plan', 'Template', 'Node']) expect(manifests).toContain(`kind: ${kind}\n`)
+    expect(manifests).toContain('image: registry.example/svccloud/svccloud:')
+  })
+
+  it.each([
+    { chart: CONTROL_PLANE, flags: DATABASE, steps: ['There is no catalog', 'port-forward', 'No mail is sent'] },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING], steps: ['signup --url https://cloud.example'] },
+    { chart: NODE_AGENT, flags: TWO_HOSTS, steps: ['kubectl wait nodes.svccloud.dev n1 n2'] },
+  ])('$chart says what to do next with $flags', async ({ chart, flags, steps }) => {
+    const text = await helm.must('install', 'notes', chart, ...IN_NAMESPACE, ...flags, '--dry-run=client')
+    const notes = text.slice(text.indexOf('NOTES:'))
+    for (const step of steps) expect(notes).toContain(step)
+  })
+
   it('the account roles are those of the role table', async () => {
     const manifests = await helm.must(
       'template',
@@ -272,6 +368,11 @@ describe('manifests', () => {
     expect(mayChange).toEqual({ ...mayOperate, catalog: false })
   })
 })
+
+interface Workload {
+  readonly kind: string
+  readonly spec: { readonly template: { readonly metadata: object; readonly spec: PodSpec } }
+}
 
 interface PodSpec {
   readonly containers: readonly {

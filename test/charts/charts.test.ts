@@ -8,6 +8,8 @@ import { parse } from 'yaml'
 import { KINDS } from '../../apiserver/nouns.ts'
 import { NODE_RULES } from '../../embedded/kubernetes/access/default-roles.ts'
 import { RESOURCES } from '../../resources/index.ts'
+import { VERSION } from '../../resources/version.ts'
+import { CHART_CRD_FOLDER, CHART_ROLE_FOLDER, CHARTS, chartReadmes, crdFiles, roleFiles } from '../../tools/generate.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (path: string) => readFile(join(ROOT, path), 'utf8')
@@ -26,10 +28,14 @@ function leaves(value: unknown, path = ''): string[] {
     : [path]
 }
 
-describe.each(['svccloud', 'svccloud-node-agent'])('chart %s', (chart) => {
+describe.each(CHARTS)('chart %s', (chart) => {
   it('documents every value', async () => {
     const table = matches(await read(`charts/${chart}/README.md`), /^\| `([^`]+)` \|/gm)
     expect(table.toSorted()).toEqual(leaves(parse(await read(`charts/${chart}/values.yaml`))).toSorted())
+  })
+
+  it('has a README as its schema makes it', async () => {
+    expect(await read(`charts/${chart}/README.md`)).toBe((await chartReadmes()).get(`${chart}/README.md`))
   })
 
   it('has a schema for every value', async () => {
@@ -41,6 +47,38 @@ describe.each(['svccloud', 'svccloud-node-agent'])('chart %s', (chart) => {
     )
   })
 })
+
+it('holds kinds and roles as they are generated, as files: Helm warns of links', async () => {
+  for (const [folder, files] of [
+    [CHART_CRD_FOLDER, crdFiles()],
+    [CHART_ROLE_FOLDER, roleFiles()],
+  ] as const) {
+    const entries = await readdir(join(ROOT, folder), { withFileTypes: true })
+    expect(
+      entries
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual([...files.keys()].toSorted())
+    for (const [name, text] of files) expect(await read(join(folder, name)), name).toBe(text)
+  }
+})
+
+it('everything that is released has one version', async () => {
+  const packages = ['package.json', 'services/package.json'].map(
+    async (file) => JSON.parse(await read(file)) as Versions,
+  )
+  const charts = CHARTS.map(async (chart) => parse(await read(`charts/${chart}/Chart.yaml`)) as Versions)
+  const versions = (await Promise.all([...packages, ...charts])).flatMap(({ version, appVersion }) => [
+    version,
+    appVersion ?? version,
+  ])
+  expect(new Set(versions)).toEqual(new Set([VERSION]))
+})
+interface Versions {
+  readonly version: string
+  readonly appVersion?: string
+}
 
 it.each([
   { template: 'svccloud/templates/apiserver.yaml', main: 'apiserver/main.ts', shared: true },
@@ -86,7 +124,8 @@ it('lets the API server do to each kind what its sources do', async () => {
   const template = /-apiserver\n.*?\n(rules:\n.*?)\n---/s.exec(await read('charts/svccloud/templates/access.yaml'))?.[1]
   const role = (template ?? '').replace('{{- .Files.Get "files/apiserver-rights.yaml" | trim | nindent 2 }}', rights)
   const { rules } = parse(role) as { rules: Rule[] }
-  const plurals = new Map([...RESOURCES, ...CORE].map(({ kind, plural }) => [kind, plural]))
+  // By the constants that sources name, whose case may be another than the kind's.
+  const plurals = new Map([...RESOURCES, ...CORE].map(({ kind, plural }) => [kind.toLowerCase(), plural]))
   const files = (await readdir(join(ROOT, 'apiserver'), { recursive: true })).filter((file) => file.endsWith('.ts'))
   const text = (await Promise.all(files.map((file) => read(`apiserver/${file}`)))).join('\n')
   const targets = KINDS.filter(({ target }) => target !== undefined).map(({ resource }) => resource.kind)
@@ -111,7 +150,9 @@ it('lets the API server do to each kind what its sources do', async () => {
   ].filter(({ kind }) => !NOT_IN_A_CLUSTER.has(kind))
   const lacking = done.filter(
     ({ kind, verb }) =>
-      !rules.some(({ resources, verbs }) => resources.includes(plurals.get(kind) ?? '') && verbs.includes(verb)),
+      !rules.some(
+        ({ resources, verbs }) => resources.includes(plurals.get(kind.toLowerCase()) ?? '') && verbs.includes(verb),
+      ),
   )
   expect(Object.values(kindsBy).filter((kinds) => kinds.length === 0)).toEqual([])
   expect(done.length).toBeGreaterThan(20)
@@ -119,18 +160,13 @@ it('lets the API server do to each kind what its sources do', async () => {
 })
 
 it('gives the agents what the embedded Kubernetes API gives them', async () => {
-  const role =
-    /name: svccloud-node-agent\n.*?\n(rules:\n.*?)\n---/s.exec(
-      await read('charts/svccloud-node-agent/templates/access.yaml'),
-    )?.[1] ?? ''
+  const role = await read('charts/svccloud-node-agent/files/agent-rights.yaml')
   const flat = (rules: readonly { readonly verbs?: readonly string[]; readonly resources?: readonly string[] }[]) =>
     rules.flatMap(({ resources = [], verbs = [] }) =>
       resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
     )
   const ownNamespace = 'get namespaces' // a rule of its own in a real cluster, since it names one object of the cluster
-  expect([...flat((parse(role) as { rules: Rule[] }).rules), ownNamespace].toSorted()).toEqual(
-    flat(NODE_RULES).toSorted(),
-  )
+  expect([...flat(parse(role) as Rule[]), ownNamespace].toSorted()).toEqual(flat(NODE_RULES).toSorted())
 })
 
 /** Settings that a cluster gives in another way, or that only one machine has. */
@@ -142,9 +178,13 @@ const NOT_OF_CHARTS = new Set([
   'SVCCLOUD_IDENTITY',
   'SVCCLOUD_ENDED_IDENTITY',
   'SVCCLOUD_IMAGE_CACHE',
+  'SVCCLOUD_LOOPBACK_TWINS',
   'SVCCLOUD_POWER_CYCLE',
   'SVCCLOUD_STOP_GUESTS',
   'SVCCLOUD_MIGRATION_HOST',
+  'SVCCLOUD_GUEST_NETWORK_OBSTACLE',
+  'SVCCLOUD_GUEST_NAMESPACE',
+  'SVCCLOUD_GUEST_NAMESPACE_HOST',
 ])
 
 it.each([

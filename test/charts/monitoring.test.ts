@@ -28,7 +28,7 @@ const labelsIn = (text: string): string[] | undefined =>
   /labelNames: \[([^\]]*)\]/.test(text) ? wordsIn(/labelNames: \[([^\]]*)\]/.exec(text)?.[1]) : undefined
 
 /** The metrics of one file: each where it is made, with its own labels or those that its siblings share
- *  (`...labelled`), and those that a local `gauge` makes. */
+ *  (`...labelled`), those that a local `gauge` makes, and those of a list. */
 function registeredIn(text: string): [string, Registered][] {
   const made = [...text.matchAll(/new (Counter|Gauge|Histogram)\(\{([^}]*)/g)].flatMap(([, type = '', body = '']) => {
     const name = /\bname: '([a-z_]+)'/.exec(body)?.[1]
@@ -39,7 +39,10 @@ function registeredIn(text: string): [string, Registered][] {
   const gauges = [...text.matchAll(/^\s*gauge\(\s*'([a-z_]+)'/gm)].map(
     ([, name = '']) => [name, { type: 'Gauge', labels: labelsIn(maker) ?? [] }] as const,
   )
-  return [...made, ...gauges].map(([name, metric]) => [name, metric])
+  const listed = [...text.matchAll(/^\s*name: '(svccloud_[a-z_]+)',\n\s*help:/gm)].map(
+    ([, name = '']) => [name, { type: 'Gauge', labels: [] }] as const,
+  )
+  return [...listed, ...made, ...gauges].map(([name, metric]) => [name, metric])
 }
 
 /** The labels of the last `const labelled` before the metric. */
@@ -62,14 +65,14 @@ async function registered(): Promise<Map<string, Registered>> {
 }
 
 async function expressions(): Promise<string[]> {
-  const dashboard = JSON.parse(await readFile(join(CHART, 'files/dashboard.json'), 'utf8')) as {
-    panels: { targets: { expr: string }[] }[]
-  } // our own file
+  const panels: { targets: { expr: string }[] }[] = []
+  for (const name of (await readdir(join(CHART, 'files'))).filter((file) => file.startsWith('dashboard')))
+    panels.push(...JSON.parse(await readFile(join(CHART, 'files', name), 'utf8')).panels)
   const alerts = (await readFile(join(CHART, 'templates/monitoring.yaml'), 'utf8')).matchAll(
     /^ *expr: (?:\{\{ printf )?"?(.*?)"?(?: \. \. \| quote \}\})?$/gm,
   )
   return [
-    ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
     ...[...alerts].map(([, expression = '']) => expression),
   ]
 }
@@ -99,10 +102,16 @@ it('they group by labels that the metric has', async () => {
   }
 })
 
+it('our metrics have one prefix; others are named by controller-runtime and client-go', async () => {
+  const names = [...(await registered()).keys()]
+  expect(names.length).toBeGreaterThan(15)
+  expect(names.filter((name) => !/^(svccloud|workqueue|controller_runtime|leader_election)_/.test(name))).toEqual([])
+})
+
 it.each([
-  'svc_email_outbox_pending',
-  'svc_audit_unverified_entries',
-  'svc_audit_broken_accounts',
+  'svccloud_email_outbox_pending',
+  'svccloud_audit_unverified_entries',
+  'svccloud_audit_broken_accounts',
   'svccloud_nodes',
   'svccloud_deletions_overdue',
   'svccloud_change_intents_unknown',
@@ -110,4 +119,20 @@ it.each([
   expect(
     (await expressions()).filter((expression) => seriesIn(expression).includes(name)).length,
   ).toBeGreaterThanOrEqual(2)
+})
+
+it('somebody hears of money that goes wrong, and the dashboard shows each of its figures', async () => {
+  const money = [...(await registered()).keys()].filter((name) => /_(metering|invoices|payment)_/.test(name))
+  expect(money.length).toBeGreaterThan(6)
+  const dashboard = await readFile(join(CHART, 'files/dashboard.json'), 'utf8')
+  expect(money.filter((name) => !dashboard.includes(name))).toEqual([])
+  const alerts = await readFile(join(CHART, 'templates/monitoring.yaml'), 'utf8')
+  const alarming = money.filter((name) => new RegExp(`${name}\\b`).test(alerts))
+  expect(alarming.toSorted()).toEqual([
+    'svccloud_invoices_failed',
+    'svccloud_invoices_unsent_failed',
+    'svccloud_metering_lag_seconds',
+    'svccloud_payment_differences',
+    'svccloud_payment_events_waiting',
+  ])
 })

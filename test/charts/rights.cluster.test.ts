@@ -1,6 +1,5 @@
 /** The processes of the cloud with exactly the rights, the certificate and the webhook that the charts give them, on a
- *  real API server: a
- *  customer's server comes and goes, and what others write is judged. */
+ *  real API server: a customer's server comes and goes, and what others write is judged. */
 
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -19,33 +18,12 @@ import { Customer, PUBLIC_KEY } from '../e2e/customer.ts'
 import type { Product } from '../e2e/product.ts'
 import { eventually } from '../eventually.ts'
 import { openHelm } from './helm.ts'
+import { manifestsOf } from '../catalog.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const NAMESPACE = 'svccloud-system'
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
-const CATALOG = [
-  { kind: 'Region', metadata: { name: 'r1' }, spec: { displayName: 'One', country: 'DE' } },
-  { kind: 'Zone', metadata: { name: 'r1a' }, spec: { displayName: 'One A', region: 'r1' } },
-  {
-    kind: 'Plan',
-    metadata: { name: 'tiny' },
-    spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 },
-  },
-  {
-    kind: 'Template',
-    metadata: { name: 'tiny-linux' },
-    spec: {
-      title: 'Tiny',
-      osFamily: 'linux',
-      osVersion: '1',
-      defaultUser: 'root',
-      minStorageGibibytes: 1,
-      minMemoryMebibytes: 128,
-      image: { built: 'tiny-linux' },
-    },
-  },
-  { kind: 'Node', metadata: { name: 'n1' }, spec: { zone: 'r1a' } },
-].map((object) => ({ apiVersion: 'svccloud.dev/v1alpha1', ...object }))
+const CATALOG = manifestsOf('r1', 'r1a')
 
 /** Of this machine; endpoints of a Service cannot be on the loopback address. */
 const ADDRESS = Object.values(networkInterfaces())

@@ -1,6 +1,6 @@
 /** Commands against the real API: what they print, what they leave behind, how they end. */
 import { execFile } from 'node:child_process'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -8,6 +8,7 @@ import { generateSync } from 'otplib'
 import { accountNamespace } from '../../resources/index.ts'
 import { Operation } from '../../resources/operation/index.ts'
 import { PASSWORD, PUBLIC_KEY } from '../apiserver/cloud.ts'
+import { eventually } from '../eventually.ts'
 import { useWorld } from './command-line.ts'
 import { runLine } from './run-line.ts'
 
@@ -38,8 +39,14 @@ describe('signing in', () => {
     })
     expect(await login('by-token', ['--profile', 'other', '--token', token])).toMatchObject({ code: 0 })
     expect((await use('profile', 'list')).out).toMatch(/default +http.* +false\nother +http.* +true\n/)
-    expect(await use('profile', 'use', 'default')).toMatchObject({ code: 0 })
-    expect(await use('logout')).toMatchObject({ code: 0 })
+    expect(await use('profile', 'use', 'default')).toMatchObject({
+      code: 0,
+      error: `Commands use the profile default (${shared.world.url}) from now on.\n`,
+    })
+    expect(await use('logout')).toMatchObject({
+      code: 0,
+      error: expect.stringMatching(/stays valid\. Commands use the profile other from now on\.\n$/),
+    })
     expect(await readFile(file, 'utf8')).not.toContain('"default": {')
     expect(await use('profile', 'use', 'default')).toMatchObject({ code: 4 })
   })
@@ -63,6 +70,16 @@ describe('signing in', () => {
     })
     expect(await runLine(['zone', 'list'], { environment: home('given') })).toMatchObject({ code: 0 })
     expect(await login('none', [])).toMatchObject({ code: 4 })
+    // What login made goes with logout; what a person made does not.
+    const { token } = JSON.parse(await readFile(join(shared.world.folder, 'given/svccloud/config.json'), 'utf8'))
+      .profiles.default
+    const send = () => shared.world.cloud.send('GET', '/v1/regions', { headers: { authorization: `Bearer ${token}` } })
+    expect((await send()).status).toBe(200)
+    expect(await runLine(['logout'], { environment: home('given') })).toMatchObject({
+      code: 0,
+      error: `Logged out of ${shared.world.url} (profile default). Its token is revoked.\n`,
+    })
+    expect((await send()).status).toBe(401)
     expect(await login('wrong', ['--email', 'owner@example.com'], {}, { SVCCLOUD_PASSWORD: 'wrong' })).toMatchObject({
       code: 2,
     })
@@ -203,22 +220,126 @@ describe('servers', () => {
     expect(await svccloud('server', 'create', '-f', join(shared.world.folder, 'nothing'))).toMatchObject({ code: 4 })
     expect(await svccloud('server', 'create', '--hostname', 'x')).toMatchObject({
       code: 4,
-      error: expect.stringContaining('--zone is required'),
+      error: 'svccloud: --zone, --plan and one of --template and --custom-image-id are required\n',
     })
   })
 })
 
-test('a wait that is interrupted ends with 130, and the operation goes on', async () => {
+test('a wait that is interrupted ends with 130, and says how to follow the operation, which goes on', async () => {
   const { cloud } = shared.world
   const interrupt = new AbortController()
   const making = shared.world.svccloud(
     ['server', 'create', '--zone', cloud.zone, '--hostname', 'slow', '--plan', 'tiny', '--template', 'tiny-linux'],
-    { signal: interrupt.signal },
+    {
+      isTerminal: true,
+      signal: interrupt.signal,
+      onError: (error) => void (error.includes('server.create: ') && interrupt.abort()),
+    },
   )
-  while ((await svccloud('server', 'list', '--hostname', 'slow', '-o', 'name')).out === '')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  interrupt.abort()
-  expect(await making).toMatchObject({ code: 130 })
+  const { code, error } = await making
+  const [, id = ''] = /operation (\S+) goes on. Follow it with: svccloud operation wait \1\n$/.exec(error) ?? []
+  expect([code, id]).toEqual([130, expect.stringMatching(/^[0-9a-f-]{36}$/)])
+  // Following it works, and ends as the operation does.
+  const following = svccloud('operation', 'wait', id)
+  const key = { namespace: accountNamespace(shared.world.owner.accountId), name: id }
+  const status = { status: 'failed' as const, step: 'storage', stepIndex: 1, error: 'No room.' }
+  await cloud.admin.patch(Operation, key, { status }, 'status')
+  expect(await following).toMatchObject({ code: 5, error: expect.stringContaining('failed: No room.') })
+})
+
+test('a key comes from its file', async () => {
+  const file = join(shared.world.folder, 'key.pub')
+  await writeFile(file, `${PUBLIC_KEY.split(' ').slice(0, 2).join(' ')} from-a-file\n`)
+  expect(await svccloud('ssh-key', 'delete', 'laptop', '--yes')).toMatchObject({ code: 0 })
+  expect(await svccloud('ssh-key', 'create', '--name', 'filed', '--public-key', `@${file}`)).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('from-a-file'),
+  })
+  expect(await svccloud('ssh-key', 'create', '--name', 'none', '--public-key', `@${file}.no`)).toMatchObject({
+    code: 4,
+    error: expect.stringContaining(`${file}.no cannot be read`),
+  })
+})
+
+describe('signing up', () => {
+  const home = { XDG_CONFIG_HOME: '/nonexistent', SVCCLOUD_PASSWORD: PASSWORD }
+  const signup = (line: readonly string[], more: object = {}) =>
+    runLine(['signup', '--url', shared.world.url, ...line], { environment: home, ...more })
+
+  test('says where the mail is, and confirms the address with its link', async () => {
+    const mails = join(shared.world.folder, 'mails')
+    await mkdir(mails)
+    const signing = signup(['--name', 'Ada', '--email', 'ada@example.com', '--mails', mails])
+    const body = await eventually('the mail', async () => {
+      const mails = shared.world.cloud.db.selectFrom('email_outbox').select('body')
+      return (await mails.where('recipient', '=', 'ada@example.com').executeTakeFirst())?.body
+    })
+    await writeFile(join(mails, 'other.eml'), `To: grace@example.com\r\n\r\n${body.replace('#token=', '#token=x')}`)
+    await writeFile(join(mails, 'hers.eml'), `To: ada@example.com\r\n\r\n${body}`)
+    expect(await signing).toMatchObject({
+      code: 0,
+      error: expect.stringMatching(/It is in \S+hers\.eml\nThe address is confirmed\. Next: svccloud login /),
+    })
+    const environment = { ...home, XDG_CONFIG_HOME: join(shared.world.folder, 'ada') }
+    const login = ['login', '--url', shared.world.url, '--email', 'ada@example.com']
+    expect(await runLine(login, { environment })).toMatchObject({ code: 0 })
+    // Only a verified address may make servers; a key of SSH is missing before that is looked at.
+    expect(await runLine(['whoami'], { environment })).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^email +ada@example\.com$/m),
+    })
+  })
+  test('without mails to look at says how to go on', async () => {
+    expect(await signup(['--email', 'grace@example.com'])).toMatchObject({
+      code: 0,
+      error: expect.stringContaining(`svccloud confirm-email LINK --url ${shared.world.url}`),
+    })
+    expect(await runLine(['confirm-email', 'x', '--url', shared.world.url], { environment: home })).toMatchObject({
+      code: 3,
+      error: expect.stringContaining('token'),
+    })
+    expect(await runLine(['signup', '--url', shared.world.url], { environment: {} })).toMatchObject({ code: 4 })
+  })
+})
+
+test('whoami works with any token, and names the account', async () => {
+  const token = await shared.world.owner.token('read')
+  const environment = { SVCCLOUD_TOKEN: token }
+  const { accountId } = shared.world.owner
+  expect(await shared.world.svccloud(['whoami', '-o', 'name'], { environment })).toEqual({
+    code: 0,
+    out: `${accountId}\n`,
+    error: '',
+  })
+  const { out } = await shared.world.svccloud(['-o', 'json', 'whoami'], { environment })
+  expect(JSON.parse(out).account).toMatchObject({
+    namespace: accountNamespace(accountId),
+    email: 'owner@example.com',
+    role: 'owner',
+    permissions: expect.arrayContaining(['read']),
+    token: { id: expect.any(String) },
+  })
+})
+
+test('tokens are managed by the person, who is asked for the password', async () => {
+  const environment = { SVCCLOUD_PASSWORD: PASSWORD }
+  // Without --email it is the person of the profile's token.
+  const run = (...line: string[]) => shared.world.svccloud(line, { environment })
+  const made = await run('token', 'create', 'robot', '--scope', 'read', '--expires-at', 'never')
+  expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^svccloud_r_\S+\n$/) })
+  const robot = { SVCCLOUD_TOKEN: made.out.trim() }
+  expect(await shared.world.svccloud(['zone', 'list'], { environment: robot })).toMatchObject({ code: 0 })
+  expect((await run('token', 'list', '--columns', 'name,scope,expires_at')).out).toMatch(/^robot +read +-$/m)
+  expect(await run('token', 'revoke', 'robt')).toMatchObject({
+    code: 4,
+    error: expect.stringContaining('did you mean robot?'),
+  })
+  expect(await run('token', 'revoke', 'robot')).toMatchObject({ code: 0 })
+  expect(await shared.world.svccloud(['zone', 'list'], { environment: robot })).toMatchObject({ code: 2 })
+  expect(await svccloud('token', 'list')).toMatchObject({
+    code: 4,
+    error: expect.stringContaining('SVCCLOUD_PASSWORD'),
+  })
 })
 
 test('the audit log is fetched and checked, and a changed export is found out', async () => {
@@ -257,6 +378,9 @@ test('the console types what is piped in, and says what cannot be typed', async 
     await shared.world.svccloud(['console', server], { input: 'hello\n', signal: leave.signal, onError: isRefused }),
   ).toMatchObject({ code: 0 })
   expect(await svccloud('console')).toMatchObject({ code: 4 })
+  // Nothing to type: it ends with its input, unless it is to stay.
+  expect(await shared.world.svccloud(['console', server], { input: '' })).toMatchObject({ code: 0 })
+  expect(await shared.world.svccloud(['console', server, '--for', '0'], { input: '' })).toMatchObject({ code: 0 })
   expect(await svccloud('console', 'no-such')).toMatchObject({ code: 1, error: expect.stringContaining('404') })
 })
 

@@ -44,7 +44,7 @@ test('two operations are never one command, and what no token may call is none',
   )
   const names = COMMANDS.map(nameOf)
   expect(names).toEqual(expect.arrayContaining(['server create', 'server list', 'ssh-key create', 'operation get']))
-  expect(names.filter((name) => /console|token|login|mcp/.test(name))).toEqual([])
+  expect(names.filter((name) => /console|token|login|mcp/.test(name))).toEqual(['token revoke-own'])
 })
 
 const commandOf = (name: string): Command => {
@@ -137,4 +137,26 @@ test('shells complete nouns, verbs, flags and choices', () => {
   expect(candidates(COMMANDS, ['server', 'stop', 'web', '--stop-type'])).toEqual(['soft', 'hard'])
   for (const shell of ['bash', 'zsh', 'fish']) expect(completionScript(shell)).toContain('svccloud complete --')
   expect(completionScript('csh')).toBeUndefined()
+})
+
+test('a series is drawn as bars, as many as fit, and is JSON for programs', () => {
+  const at = (second: number) => new Date(second * 1000).toISOString()
+  const points = Array.from({ length: 120 }, (_, second) => ({
+    at: at(second),
+    bytes: second === 119 ? 7 : 0,
+    calls: 0,
+  }))
+  const lines = render({ period: '1h', points }, style).split('\n')
+  expect(lines[0]).toBe(`From ${at(0)} to ${at(119)}`)
+  expect(lines[1]).toBe(`bytes  ${'▁'.repeat(59)}█  most 7`)
+  expect(lines[2]).toBe(`calls  ${'▁'.repeat(60)}  most 0`)
+  expect(JSON.parse(render({ points }, { ...style, format: 'json' }))).toEqual({ points })
+})
+
+test('columns that an answer does not have are refused, and one of an absent label is empty', () => {
+  expect(() => render(LIST, { ...style, columns: ['nmae'] })).toThrow('there is no column nmae; did you mean name?')
+  expect(() => render({ server: { id: '1' } }, { ...style, columns: ['x'] })).toThrow(
+    'there is no column x; there are id',
+  )
+  expect(render(LIST, { ...style, columns: ['size.b'] })).toBe('SIZE.B\n-\n-\n')
 })

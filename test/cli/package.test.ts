@@ -1,6 +1,6 @@
 /** The package that `npm pack` makes runs with the dependencies that it names, which are none of the services'. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -28,12 +28,12 @@ beforeAll(async () => {
       '--outDir',
       join(folder, part === 'cli' ? 'dist' : 'dist/client'),
     ])
-  for (const file of ['package.json', ...manifest.files.filter((name) => name !== 'dist/')])
+  for (const file of ['package.json', 'README.md', 'LICENSE', ...manifest.files.filter((name) => name !== 'dist/')])
     await cp(join(ROOT, file), join(folder, file), { recursive: true })
   await mkdir(join(folder, 'node_modules'))
   for (const name of Object.keys(manifest.dependencies))
     await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
-})
+}, 120_000) // two compilations
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('has the command', async () => {
@@ -51,6 +51,50 @@ test('has the client', async () => {
     'function\n',
   )
 })
+
+/** The packages that the package needs, theirs too. */
+async function closureOf(names: readonly string[], found: ReadonlySet<string> = new Set()): Promise<readonly string[]> {
+  const all = new Set([...found, ...names])
+  for (const name of names) {
+    if (found.has(name)) continue
+    const text = await readFile(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')
+    const { dependencies = {} } = JSON.parse(text) as { dependencies?: Record<string, string> } // npm's own format
+    for (const each of await closureOf(Object.keys(dependencies), all)) all.add(each)
+  }
+  return [...all]
+}
+
+test('packs, installs into an empty folder and runs there, with what it names and nothing else', async () => {
+  const bare = await mkdtemp(join(tmpdir(), 'svccloud-bare-'))
+  try {
+    const needed = await closureOf(Object.keys(manifest.dependencies))
+    const sources = [folder, ...needed.map((name) => join(ROOT, 'node_modules', name))]
+    // npm of the machine, as whoever installs it has; what is installed is packed again, so that nothing is fetched
+    const npm = (...line: string[]) => run('npm', [...line, '--ignore-scripts', '--json'], { cwd: bare })
+    const { stdout } = await npm('pack', ...sources)
+    const packed = JSON.parse(stdout) as readonly { name: string; filename: string; files: { path: string }[] }[]
+    const files = packed.find(({ name }) => name === 'svccloud')?.files.map(({ path }) => path) ?? []
+    expect(files).toEqual(expect.arrayContaining(['package.json', 'LICENSE', 'README.md', 'cli/svccloud.js']))
+    expect(files.filter((path) => /^(test|apiserver|controllers|agents|embedded)\/|(?<!\.d)\.ts$/.test(path))).toEqual(
+      [],
+    )
+
+    await writeFile(join(bare, 'package.json'), '{}')
+    await npm('install', '--offline', ...packed.map(({ filename }) => `./${filename}`))
+    const { packages } = JSON.parse(await readFile(join(bare, 'node_modules/.package-lock.json'), 'utf8')) as {
+      packages: Record<string, unknown>
+    } // npm's own format
+    expect(Object.keys(packages).sort()).toEqual(['svccloud', ...needed].map((name) => `node_modules/${name}`).sort())
+    const svccloud = async (...line: string[]) => (await run(join(bare, 'node_modules/.bin/svccloud'), line)).stdout
+    expect(await svccloud('--version')).toBe(`svccloud ${VERSION}\n`)
+    expect(await svccloud('help')).toContain('server')
+    const program = `import { createClient } from 'svccloud/client'; console.log(typeof createClient)`
+    const client = await run('node', ['--input-type=module', '--eval', program], { cwd: bare })
+    expect(client.stdout).toBe('function\n')
+  } finally {
+    await rm(bare, { recursive: true, force: true })
+  }
+}, 60_000)
 
 test('names three small dependencies', () => {
   expect(Object.keys(manifest.dependencies)).toEqual(['openapi-fetch', 'yaml', 'zod'])

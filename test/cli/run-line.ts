@@ -1,4 +1,5 @@
 /** One command line in this process: only the terminal is the test's. */
+import { spawn } from 'node:child_process'
 import { run } from '../../cli/run.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
@@ -49,6 +50,17 @@ export async function runLine(
         return lines.shift() ?? ''
       },
       readAll: async () => input,
+      runProgram: (program, words) =>
+        new Promise((resolve, reject) => {
+          const child = spawn(program, [...words], { env: { ...process.env, ...environment } })
+          child.stdout.on('data', (bytes: Buffer) => void (said.out += bytes.toString()))
+          child.stderr.on('data', (bytes: Buffer) => void (said.error += bytes.toString()))
+          child.once('error', reject)
+          child.once('close', (ended) => resolve(ended ?? 1))
+          // a program that reads nothing closes its input
+          child.stdin.on('error', () => undefined)
+          child.stdin.end(input)
+        }),
     },
   })
   return { code, ...said }

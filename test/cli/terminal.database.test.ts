@@ -27,7 +27,7 @@ const agents: AgentConnections = {
       onClosed: () => port.connections.delete(lines),
     })
     port.connections.add(lines)
-    lines.push({ type: 'tail', data: base64(port.shown) })
+    lines.push({ type: 'tail', data: base64(port.shown), log: 'a', end: port.shown.length })
     lines.push({ type: 'status', connected: true, running: port.isOn })
     yield* lines
   },
@@ -39,7 +39,8 @@ const agents: AgentConnections = {
 /** What the guest writes. */
 function print(text: string): void {
   port.shown += text
-  for (const lines of port.connections) lines.push({ type: 'output', data: base64(text) })
+  const end = port.shown.length
+  for (const lines of port.connections) lines.push({ type: 'output', data: base64(text), log: 'a', end })
 }
 
 const shared = useWorld({ agents })

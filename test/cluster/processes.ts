@@ -1,6 +1,5 @@
 /** The processes of the cloud on a real API server, each with a user of its own: the API server with its webhook
- *  registered, the controllers,
- *  and one host with simulated guests. */
+ *  registered, the controllers, and one host with simulated guests. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,33 +17,12 @@ import { Node } from '../../resources/node/index.ts'
 import { startPostgres } from '../database.ts'
 import { eventually } from '../eventually.ts'
 import { kubeconfig, type RealCluster } from './real-cluster.ts'
+import { manifestsOf } from '../catalog.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const SYSTEM = 'svccloud-system'
 const READY_MILLISECONDS = 60_000
-const CATALOG = [
-  { kind: 'Region', metadata: { name: 'eu-1' }, spec: { displayName: 'Europe', country: 'DE' } },
-  { kind: 'Zone', metadata: { name: 'eu-1a' }, spec: { displayName: 'Europe A', region: 'eu-1' } },
-  {
-    kind: 'Plan',
-    metadata: { name: 'tiny' },
-    spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 },
-  },
-  {
-    kind: 'Template',
-    metadata: { name: 'tiny-linux' },
-    spec: {
-      title: 'Tiny',
-      osFamily: 'linux',
-      osVersion: '1',
-      defaultUser: 'root',
-      minStorageGibibytes: 1,
-      minMemoryMebibytes: 128,
-      image: { built: 'tiny-linux' },
-    },
-  },
-  { kind: 'Node', metadata: { name: 'n1' }, spec: { zone: 'eu-1a' } },
-].map((object) => ({ apiVersion: 'svccloud.dev/v1alpha1', ...object }))
+const CATALOG = manifestsOf('eu-1', 'eu-1a')
 
 const ServiceAccount: ResourceType<undefined> = {
   group: '',

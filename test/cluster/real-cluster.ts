@@ -1,7 +1,6 @@
 /** Starts a real Kubernetes control plane on loopback for tests: etcd, kube-apiserver and kube-controller-manager, with
- *  TLS and RBAC on.
- *  There is no scheduler and no kubelet: pods stay Pending. Garbage collection and namespace deletion work, as the
- *  controller manager runs. */
+ *  TLS and RBAC on. Unless it shall run pods there is no scheduler and no kubelet: pods stay Pending. Garbage
+ *  collection and namespace deletion work, as the controller manager runs. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -33,6 +32,8 @@ export interface RealCluster {
 export interface ClusterOptions {
   /** Makes etcd wait for the disk as it does in production. Off for speed; benchmarks turn it on. */
   readonly durable?: boolean
+  /** Starts kube-scheduler, and kwok as the kubelet of every node: pods get to Running, and nothing runs. */
+  readonly runsPods?: boolean
 }
 
 const HOST = '127.0.0.1'
@@ -70,6 +71,47 @@ async function admissionConfiguration(
   const plugins = [{ name: 'ValidatingAdmissionWebhook', configuration }]
   return JSON.stringify({ apiVersion, kind: 'AdmissionConfiguration', plugins })
 }
+
+/** Without the limits on its own requests that it has by default. */
+const schedulerConfiguration = (kubeconfigFile: string): string =>
+  JSON.stringify({
+    apiVersion: 'kubescheduler.config.k8s.io/v1',
+    kind: 'KubeSchedulerConfiguration',
+    clientConnection: { kubeconfig: kubeconfigFile, qps: 10_000, burst: 10_000 },
+    leaderElection: { leaderElect: false },
+  })
+
+/** What kwok does as a kubelet: nodes get ready with room for everything, and pods that are on a node run at once. */
+const STAGES = [
+  {
+    kind: 'Node',
+    expression: { key: '.status.phase', operator: 'DoesNotExist' },
+    status: {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }],
+      allocatable: { cpu: '1k', memory: '1Ti', pods: '1M' },
+      capacity: { cpu: '1k', memory: '1Ti', pods: '1M' },
+    },
+  },
+  {
+    kind: 'Pod',
+    expression: { key: '.status.phase', operator: 'In', values: ['Pending'] },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  },
+]
+  .map(({ kind, expression, status }) =>
+    JSON.stringify({
+      apiVersion: 'kwok.x-k8s.io/v1alpha1',
+      kind: 'Stage',
+      metadata: { name: kind.toLowerCase() },
+      spec: {
+        resourceRef: { apiGroup: 'v1', kind },
+        selector: { matchExpressions: [expression] },
+        next: { statusTemplate: JSON.stringify(status) },
+      },
+    }),
+  )
+  .join('\n---\n')
 
 /** One child process whose output goes to a file, so that a failure to start can be explained. */
 class Component {
@@ -146,7 +188,10 @@ async function waitUntil(isReady: () => Promise<boolean>, components: readonly C
 
 /** Builds what is missing (see tools/cluster/build.ts), starts it and waits until it serves: 3 to 5 seconds when
  *  everything is built. */
-export async function startRealCluster({ durable = false }: ClusterOptions = {}): Promise<RealCluster> {
+export async function startRealCluster({
+  durable = false,
+  runsPods = false,
+}: ClusterOptions = {}): Promise<RealCluster> {
   const etcdBinary = await buildTool('etcd')
   const serverBinary = await buildTool('kube-apiserver')
   const controllerBinary = await buildTool('kube-controller-manager')
@@ -239,6 +284,18 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
     const isReconciling = async () =>
       (await statusOf(`${url}/api/v1/namespaces/default/serviceaccounts/default`, { ca, token })) === 200
     await waitUntil(isReconciling, components)
+    if (runsPods) {
+      start('kube-scheduler', await buildTool('kube-scheduler'), [
+        `--config=${await write('scheduler.json', schedulerConfiguration(kubeconfigFile))}`,
+        '--secure-port=0',
+      ])
+      start('kwok', await buildTool('kwok'), [
+        `--kubeconfig=${kubeconfigFile}`,
+        `--config=${await write('stages.yaml', STAGES)}`,
+        '--manage-all-nodes=true',
+        `--server-address=${HOST}:${await probePort(HOST, 0)}`,
+      ])
+    }
     const crash = async () => {
       await apiserver.crash()
       components.splice(components.indexOf(apiserver), 1)

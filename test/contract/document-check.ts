@@ -1,6 +1,5 @@
 /** Answers held against the OpenAPI document, as a stranger would who has nothing else. Stricter than the document in
- *  one thing: it says that answers may
- *  gain fields, and here they have none that it does not name. */
+ *  one thing: it says that answers may gain fields, and here they have none that it does not name. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { documentFor } from '../../apiserver/pages/documents.ts'

@@ -1,9 +1,8 @@
 /** Every route, asked for by every kind of caller, against the contract's table of roles, scopes and support modes,
- *  written out
- *  here once more. The pipeline, the routes and the credentials are real; handlers are replaced, so that what is seen
- *  is who is let through. */
+ *  written out here once more. The pipeline, the routes and the credentials are real; handlers are replaced, so that
+ *  what is seen is who is let through. */
 import { beforeAll, expect, test } from 'vitest'
-import { createSealing } from '../../apiserver/identity/sealing.ts'
+import { createSealing } from '../../kit/sys/sealing.ts'
 import { formatToken } from '../../apiserver/identity/token-format.ts'
 import { createToken } from '../../db/identity/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
@@ -301,6 +300,8 @@ function expected(route: Route, asker: Asker): 401 | 403 | 'through' {
   // A bearer token that is not one of ours is refused where any credential is looked at.
   if (asker.kind === 'cluster') return 401
   if (asker.kind === 'nobody' || asker.kind === 'staff') return takes('public') ? 'through' : 401
+  // Where only tokens are taken, nobody looks at a cookie.
+  if (asker.kind !== 'token' && route.credentials.every((credential) => credential === 'token')) return 401
   if (!takes(asker.kind === 'token' ? 'token' : 'session')) return 403
   if (asker.kind === 'support' && route.isRefusedToSupport) return 403
   if (route.isCredentialRead && asker.isReadOnly) return 403

@@ -4,33 +4,47 @@
  *  guests that take a second to boot do not. */
 import { openAgent } from '../../agents/node/loop.ts'
 import { ledgerInMemory } from '../../agents/node/ledger.ts'
+import { type SimulatedStore, simulatedBackups } from '../../agents/node/backup/simulated.ts'
 import { newSimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
 import { newSimulatedHost, type SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
 import { newSimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
+import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import { sweepClaims } from '../../controllers/claim/index.ts'
 import type { OpenStorageAccess } from '../../controllers/fencing/effects.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
+import { openSimulatedOvn, type SimulatedOvn } from '../../controllers/ovn/simulated-ovn.ts'
 import type { Parts } from '../../controllers/parts.ts'
 import type { Database } from '../../db/open.ts'
+import { accountExists } from '../../db/server/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { nodeUser } from '../../embedded/kubernetes/server/credentials.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../kit/kube/crd.ts'
-import { Namespace } from '../../kit/kube/object.ts'
+import { Event, Namespace } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
+import { createSealing } from '../../kit/sys/sealing.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Instance } from '../../resources/instance/index.ts'
+import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job/index.ts'
+import { CustomImage } from '../../resources/custom-image/index.ts'
+import { Image, Instance, Volume } from '../../resources/instance/index.ts'
+import { FloatingIp } from '../../resources/floating-ip/index.ts'
+import { Network } from '../../resources/network/index.ts'
+import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
+import { Storage } from '../../resources/storage/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
+import { giveStanding } from '../accounts.ts'
+import { TINY_LINUX, TINY_PLAN } from '../catalog.ts'
 
 const SPEED = 10
 const startedAt = systemClock.now().getTime()
@@ -44,6 +58,7 @@ export const fastClock: Clock = {
 export interface Cloud {
   /** Kubernetes as kubectl uses it. */
   readonly kubectl: Store
+  readonly ovn: SimulatedOvn
   /** The first host. */
   readonly host: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
@@ -51,17 +66,26 @@ export interface Cloud {
   readonly pool: ReadonlyMap<string, HeldVolume>
   /** Addresses that shared storage serves no more. */
   readonly blocked: ReadonlySet<string>
+  /** Complete backups in the store of the first zone. */
+  readonly backups: SimulatedStore
+  backupsIn(zone: string): SimulatedStore
+  /** Which volumes began as which backups. */
+  readonly filled: ReadonlyMap<string, string>
   hostOf(node: string): SimulatedHost
   /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write:
    *  nothing of it happens
    *  any more, not even learning what came of the write. `onDeath` is called then. */
-  startControllers(life?: { readonly writesMaximum: number; readonly onDeath: () => void }): () => Promise<void>
+  startControllers(
+    life?: { readonly writesMaximum: number; readonly onDeath: () => void },
+    options?: { readonly hasSealing: boolean },
+  ): () => Promise<void>
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
    *  have died: the one after them lives. */
   startMortals(writesMaximum: number, deathsMaximum?: number): Mortals
   startAgent(node?: string, bootId?: string): () => Promise<void>
+  /** Its namespace, and leave to make what costs when it is in the database. */
   openAccount(accountId: string): Promise<void>
-  /** Releases claims of lost servers as it will be done after the given time. */
+  /** Releases claims of what is lost as it will be done after the given time. */
   sweepClaims(laterMilliseconds: number): Promise<number>
   close(): Promise<void>
 }
@@ -77,17 +101,19 @@ export const ZONE = 'zone-1'
 
 const POOL = 'pool-1'
 
+/** `zoneOf` says which hosts are in another zone than the first. */
 export async function openCloud(
   db: Database,
   log: Logger = silentLog,
   nodes: readonly string[] = [NODE],
+  zoneOf: Readonly<Record<string, string>> = {},
 ): Promise<Cloud> {
   const clock = fastClock
   const random = systemRandom
   const core = await openCore({ clock, random, log: silentLog, storage: memoryStorage() })
-  const storeOf = (fieldManager: string) =>
+  const storeOf = (fieldManager: string, user = ADMIN) =>
     openClient({
-      transport: (request) => core.handle(request, ADMIN),
+      transport: (request) => core.handle(request, user),
       fieldManager,
       clock,
       random,
@@ -96,34 +122,24 @@ export async function openCloud(
   const kubectl = storeOf('kubectl-edit')
   await installCrds(kubectl, await readCrds('crds'), clock)
   await kubectl.create(Region, { metadata: { name: 'eu-1' }, spec: { displayName: 'Europe', country: 'DE' } })
-  await kubectl.create(Zone, {
-    metadata: { name: ZONE },
-    spec: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] },
-  })
+  for (const name of new Set([ZONE, ...Object.values(zoneOf)]))
+    await kubectl.create(Zone, {
+      metadata: { name },
+      spec: { displayName: name, region: 'eu-1', isClosed: false, capabilities: [] },
+    })
   await kubectl.create(Plan, {
     metadata: { name: 'tiny' },
-    spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 },
+    spec: TINY_PLAN,
   })
   await kubectl.create(Template, {
     metadata: { name: 'tiny-linux' },
-    spec: {
-      title: 'Tiny',
-      osFamily: 'linux',
-      osVersion: '1',
-      architecture: 'x86_64',
-      defaultUser: 'root',
-      minStorageGibibytes: 1,
-      minMemoryMebibytes: 128,
-      zones: [],
-      image: { built: 'tiny-linux' },
-      isHidden: false,
-    },
+    spec: TINY_LINUX,
   })
   for (const name of nodes)
     await kubectl.create(Node, {
       metadata: { name },
       spec: {
-        zone: ZONE,
+        zone: zoneOf[name] ?? ZONE,
         rack: 'r1',
         roles: ['compute'],
         isCordoned: false,
@@ -133,6 +149,7 @@ export async function openCloud(
     })
 
   const network = newSimulatedNetwork()
+  const ovn = openSimulatedOvn()
   const storage = nodes.length === 1 ? newSimulatedStorage() : newSimulatedStorage(POOL)
   const pools = [...storage.pools.keys()]
   const hosts = new Map(
@@ -152,6 +169,13 @@ export async function openCloud(
   }
   const { machine: host, volumes } = hostOf(nodes[0] ?? NODE)
   const blocked = new Set<string>()
+  const stores = new Map<string, SimulatedStore>([ZONE, ...Object.values(zoneOf)].map((zone) => [zone, new Map()]))
+  const backupsIn = (zone: string): SimulatedStore => {
+    const found = stores.get(zone)
+    if (found === undefined) throw new Error(`there is no zone ${zone}`)
+    return found
+  }
+  const filled = new Map<string, string>()
   const openStorageAccess: OpenStorageAccess = async ({ addresses }) => ({
     take: async () => addresses.forEach((address) => blocked.add(address)),
     giveBack: async () => addresses.forEach((address) => blocked.delete(address)),
@@ -171,10 +195,14 @@ export async function openCloud(
 
   const cloud: Cloud = {
     kubectl,
+    ovn,
     host,
     volumes,
     pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(),
     blocked,
+    backups: backupsIn(ZONE),
+    backupsIn,
+    filled,
     hostOf: (name) => hostOf(name).machine,
     startMortals(writesMaximum, deathsMaximum = Number.POSITIVE_INFINITY) {
       let deaths = 0
@@ -202,7 +230,7 @@ export async function openCloud(
         },
       }
     },
-    startControllers(life) {
+    startControllers(life, { hasSealing } = { hasSealing: true }) {
       const mortal =
         life === undefined
           ? undefined
@@ -222,7 +250,13 @@ export async function openCloud(
         random,
         log,
       }
-      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), openStorageAccess })
+      const controllers = openControllers({
+        ...parts,
+        ovn,
+        metrics: openControllerMetrics(registry),
+        openStorageAccess,
+        sealing: createSealing(hasSealing ? [{ id: 'test', key: Buffer.alloc(32, 1) }] : [], random),
+      })
       return running(async (signal) => {
         const ending = AbortSignal.any([signal, died.signal])
         parts.caches.start(ending)
@@ -238,11 +272,19 @@ export async function openCloud(
       const of = hostOf(node)
       const agent = openAgent({
         nodeName: node,
-        store: storeOf('svccloud-agent'),
+        store: storeOf('svccloud-agent', { name: nodeUser(node).user, groups: nodeUser(node).groups }),
         hypervisor: of.machine.attach(),
         volumes: simulatedVolumes(of.volumes, { storage, mounted: pools, host: node }),
         images: simulatedTemplates(),
+        customImages: simulatedImages(),
         ledger: of.ledger,
+        openBackups: () =>
+          simulatedBackups(backupsIn(zoneOf[node] ?? ZONE), {
+            sizeOf: async (volume) => of.volumes.get(volume)?.sizeGibibytes,
+            clock,
+            filled,
+            sourceOf: (zone) => stores.get(zone),
+          }),
         clock,
         random,
         log,
@@ -254,13 +296,17 @@ export async function openCloud(
           memoryMebibytes: 4_096,
           storageGibibytes: 100,
           hypervisor: 'simulated',
-          features: [],
+          features: [
+            BACKUPS_FEATURE,
+            ...[...stores.keys()].filter((zone) => zone !== (zoneOf[node] ?? ZONE)).map(backupSourceFeature),
+          ],
           pools,
         }),
       })
       return running((signal) => agent.run(signal))
     },
     async openAccount(accountId) {
+      if (await accountExists(db, accountId)) await giveStanding(db, accountId)
       await kubectl.create(Namespace, { metadata: { name: accountNamespace(accountId) }, spec: undefined })
     },
     async sweepClaims(laterMilliseconds) {
@@ -272,12 +318,12 @@ export async function openCloud(
         log,
         registry: openRegistry({ isProcessWide: false }),
       })
-      caches.of(Server)
-      caches.of(Instance)
+      const types = [Server, Instance, Storage, Volume, CustomImage, Image, Network, Router, FloatingIp]
+      for (const type of types) caches.of<unknown, unknown>(type)
       caches.start(ending.signal)
       await caches.ready()
       const later = { ...clock, now: () => new Date(clock.now().getTime() + laterMilliseconds) }
-      const swept = await sweepClaims({ store: kubectl, caches, db, clock: later, random, log })
+      const swept = await sweepClaims({ store: kubectl, caches, db, clock: later, random, log, ovn })
       ending.abort()
       return swept
     },
@@ -304,7 +350,9 @@ function mortality(writesMaximum: number, die: () => void) {
     store: (store: Store): Store => ({
       ...store,
       get: (type, key) => (writes >= writesMaximum ? never() : store.get(type, key)),
-      create: (type, draft) => write(() => store.create(type, draft)),
+      // an Event is told beside the work, and no life is measured by it
+      create: (type, draft) =>
+        type.kind === Event.kind ? store.create(type, draft) : write(() => store.create(type, draft)),
       replace: (type, object) => write(() => store.replace(type, object)),
       replaceStatus: (type, object) => write(() => store.replaceStatus(type, object)),
       patch: (type, key, patch, subresource) => write(() => store.patch(type, key, patch, subresource)),

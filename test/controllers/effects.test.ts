@@ -38,6 +38,8 @@ const noun = {
   name: 'zone',
   resource: Zone,
   sharding: 'zones',
+  reads: [],
+  writes: [],
   open: () => ({ watches: [], observe: () => undefined, effects: claims }),
 } as const
 const registered = controller<Claims>()({ ...noun, plan: () => [] })

@@ -6,14 +6,14 @@ import { type KubernetesRequest, recordKubernetesRequest } from '../../db/reques
 import { findOperation } from '../../db/operation/index.ts'
 import { findCandidate } from '../../db/placement/index.ts'
 import { listQuotas } from '../../db/account/index.ts'
-import { type KubeObject, Namespace, type ResourceType } from '../../kit/kube/object.ts'
+import { Event, type KubeObject, Namespace, type ResourceType } from '../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, nodeNamespace, Volume } from '../../resources/instance/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Operation } from '../../resources/operation/index.ts'
 import { Node } from '../../resources/node/index.ts'
-import { Zone } from '../../resources/catalog/index.ts'
+import { Plan, type PlanSpec, Zone } from '../../resources/catalog/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { Storage } from '../../resources/storage/index.ts'
@@ -306,6 +306,79 @@ describe('with controllers that live', () => {
     ])
   })
 
+  test('another plan is given to a stopped server by an edit, together with a start or without', async () => {
+    const plan = { family: 'starter', cores: 2, memoryMebibytes: 256, storageGibibytes: 2, priceMonthlyCents: 200 }
+    await cloud.kubectl.create(Plan, { metadata: { name: 'double' }, spec: plan as PlanSpec })
+    await create({ desiredPower: 'stopped' }).then(() => inState('stopped'))
+    await edit({ plan: 'double' })
+    const resized = await until('the new plan', read, (server) => server?.status?.plan === 'double' && isIdle(server))
+    expect(resized?.status).toMatchObject({
+      state: 'stopped',
+      cores: 2,
+      storageGibibytes: 2,
+      operation: { kind: 'server.change_plan', status: 'succeeded', actor: 'user:kubectl-edit' },
+    })
+    await edit({ plan: 'tiny', storageGibibytes: 3, desiredPower: 'running' })
+    expect((await inState('started')).status).toMatchObject({ plan: 'tiny', cores: 1, storageGibibytes: 3 })
+    await recorded([
+      'server.change_plan succeeded user:kubectl-edit',
+      'server.change_plan succeeded user:kubectl-edit',
+      'server.create succeeded user:kubectl-edit',
+      'server.start succeeded system:controllers',
+    ])
+    await expect(edit({ plan: 'double' })).rejects.toThrow('only a stopped server can get another plan')
+    await edit({ desiredPower: 'stopped' })
+    await inState('stopped')
+    await edit({ plan: 'unheard-of' })
+    const failed = await until(
+      'the refusal',
+      read,
+      (server) => server?.status?.operation?.status === 'failed' && isIdle(server),
+    )
+    expect([failed?.spec.plan, failed?.status?.plan, failed?.status?.operation?.error]).toEqual([
+      'tiny',
+      'tiny',
+      'There is no plan unheard-of.',
+    ])
+  })
+
+  test('kubectl describe tells of a server how its creation failed', async () => {
+    await create({ plan: 'unheard-of' })
+    const { metadata } = (await until(
+      'the creation to fail',
+      read,
+      (server) => server?.status?.operation?.status === 'failed',
+    )) as ServerObject
+    // as kubectl looks for them
+    const fieldSelector = `involvedObject.name=web,involvedObject.kind=Server,involvedObject.uid=${metadata.uid}`
+    const events = async () =>
+      (await cloud.kubectl.list({ ...Event, group: '' }, { namespace, fieldSelector })).items as unknown as readonly {
+        readonly type: string
+        readonly reason: string
+        readonly message: string
+      }[]
+    const texts = async () =>
+      (await events()).map(({ type, reason, message }) => `${type} ${reason}: ${message}`).sort()
+    expect(await until('the event', texts, (all) => all.length > 0)).toEqual([
+      'Warning OperationFailed: server.create failed at step claimed: There is no plan unheard-of.',
+    ])
+  })
+
+  test('kubectl describe tells why a server waits for room', async () => {
+    await create({ storageGibibytes: 5_000 })
+    const events = () => cloud.kubectl.list(Event, { namespace })
+    const { items } = await until('the refusal', events, ({ items }) => items.length > 0)
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        type: 'Warning',
+        reason: 'NoCapacity',
+        action: 'Claimed',
+        regarding: expect.objectContaining({ kind: 'Server', name: 'web', namespace }),
+        reportingController: 'svccloud.dev/controllers',
+      }),
+    )
+  })
+
   test('a creation that is deleted is cancelled and leaves nothing', async () => {
     await create()
     await until('the creation to begin', read, (server) => server?.status?.operation?.kind === 'server.create')
@@ -490,7 +563,7 @@ describe('with controllers that live', () => {
     await until(
       'the zone to be full',
       () => cloud.kubectl.get(Zone, { name: ZONE }),
-      (zone) => zone?.status?.state === 'full' && zone.status.unavailablePlans?.[0] === 'tiny',
+      (zone) => zone?.status?.state === 'full' && zone.status.unavailablePlans?.includes('tiny') === true,
     )
     await create()
     await until(

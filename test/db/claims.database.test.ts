@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { findMacAddress } from '../../db/claim/index.ts'
 import { forgetNode, mirrorNode } from '../../db/placement/nodes.ts'
@@ -298,4 +299,22 @@ describe('a node', () => {
       { total: { cores: 2 }, used: { ...NOTHING_USED, cores: 3, memoryMebibytes: 512, storageGibibytes: 1 } },
     ])
   })
+})
+
+test('reading the claims of a server touches only its own rows, also before PostgreSQL has statistics', async () => {
+  await addNode('n1', 1_000)
+  await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).where('account_id', '=', accountId).execute()
+  const demands = Array.from({ length: 300 }, () => demandOf())
+  await database.db.transaction().execute((tx) => claimServers(tx, demands, { now, random: systemRandom }))
+  const touched = await database.db.transaction().execute(async (tx) => {
+    const rows = () =>
+      sql<{ readonly count: number }>`select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as count
+        from pg_stat_xact_user_tables where relname in ('placement', 'address_claim')`
+        .execute(tx)
+        .then((answer) => answer.rows[0]?.count ?? 0)
+    const before = await rows()
+    expect((await findServersClaims(tx, demands.slice(0, 8))).every((claims) => claims !== undefined)).toBe(true)
+    return (await rows()) - before
+  })
+  expect(touched).toBeLessThanOrEqual(3 * 8) // a host name, a MAC address and the room of each
 })

@@ -21,6 +21,8 @@ import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../domain/public-pool.t
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
+import { eventually } from '../eventually.ts'
+import { lockWaits } from '../lock-waits.ts'
 
 const database = useDatabase()
 const now = new Date('2026-01-01T00:00:00Z')
@@ -268,6 +270,22 @@ describe('a hundred at once', () => {
     const results = await Promise.all(again.map((demand) => refusal(claim(demand))))
     const holders = (await Promise.all(again.filter((_, index) => results[index] === undefined).map(held))).flat()
     expect(new Set(holders).size).toBe(holders.length)
+  })
+
+  test('renumberings of one server at once give it one prefix', async () => {
+    await mirror(ipv6(60))
+    const demand = demandOf({ publicIpv4: false })
+    await claim(demand)
+    await mirror(ipv6(60, { state: 'draining' }))
+    await mirror(ipv6(60, { id: `${zone}-next`, cidr: '2001:db8:fff0::/60' }))
+    let second: Promise<unknown> | undefined
+    await database.db.transaction().execute(async (tx) => {
+      await renumberServer(tx, demand)
+      second = renumber(demand)
+      await eventually('the second waits for the first', async () => (await lockWaits(database.db)) === 1)
+    })
+    await second
+    expect((await held(demand)).length).toBe(2)
   })
 
   test('claiming, renumbering and giving back in any order leave every address with one holder at most', async () => {

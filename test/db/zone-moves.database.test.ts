@@ -2,7 +2,6 @@
  *  lives in exactly one. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { releaseTarget, reserveTarget, cutOverPlacement, type TargetRequest } from '../../db/server/moves.ts'
-import { mirrorNode } from '../../db/placement/nodes.ts'
 import { hasFreeAddress, mirrorPool } from '../../db/public-pool/index.ts'
 import { addServerGroup } from '../../db/server-group/index.ts'
 import { claimServer, findServerClaims, releaseServer, type ServerDemand } from '../../db/server/claims.ts'
@@ -10,6 +9,7 @@ import { Problem } from '../../domain/problem.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
+import { openZone } from './zones.ts'
 
 const database = useDatabase()
 const now = new Date('2026-01-01T00:00:00Z')
@@ -25,15 +25,7 @@ beforeEach(async () => {
   zones = [`here-${tests}`, `there-${tests}`]
   accountId = await createAccount(database.db)
   for (const [index, zone] of zones.entries()) {
-    await mirrorNode(database.db, {
-      node: `${zone}-node`,
-      zone,
-      rack: 'rack-1',
-      cpuPool: null,
-      dedicatedAccountId: null,
-      isSchedulable: true,
-      total: { cores: 8, memoryMebibytes: 4_096, storageGibibytes: 100 },
-    })
+    await openZone(database.db, zone, { cores: 8, memoryMebibytes: 4_096, storageGibibytes: 100 })
     // Room for five addresses and two prefixes.
     await transaction((tx) =>
       mirrorPool(tx, {

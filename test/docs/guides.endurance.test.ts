@@ -1,6 +1,5 @@
 /** The customers' guides against the running product, whose guests are simulated: their commands as they are written,
- *  their configurations in an official
- *  client, and their program with the package as it is packed and installed. */
+ *  their configurations in an official client, and their program with the package as it is packed and installed. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,5 @@
 /** The operators' guides: their commands as they are written, with kubectl as the administrator, against the running
- *  product with simulated
- *  guests; their manifests as a server would take them. */
+ *  product with simulated guests; their manifests as a server would take them. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

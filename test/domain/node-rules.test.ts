@@ -49,7 +49,7 @@ const RULES = {
   uncordon: (facts: NodeFacts) => requireUncordonable({ ...facts, isCordoned: true }),
   drain: requireDrainable,
   upgrade: (facts: NodeFacts) => requireUpgradable(facts, '2', []),
-  remove: (facts: NodeFacts) => requireRemovable({ ...facts, isCordoned: true }),
+  remove: (facts: NodeFacts) => requireRemovable({ ...facts, isCordoned: true }, []),
 } as const satisfies Record<string, (facts: NodeFacts) => void>
 
 describe.each(Object.entries(RULES))('%s', (_verb, rule) => {
@@ -136,7 +136,8 @@ describe('an upgrade', () => {
 })
 
 test('a record goes when nothing is left on the node and nothing can come', () => {
-  const remove = (facts: Partial<NodeFacts>) => judged(() => requireRemovable(node({ isCordoned: true, ...facts })))
+  const remove = (facts: Partial<NodeFacts>, storages: readonly string[] = []) =>
+    judged(() => requireRemovable(node({ isCordoned: true, ...facts }), storages))
   expect(remove({ isCordoned: false })).toBe(`${WRONG}The node is not cordoned. Cordon it first.`)
   expect(remove({ serverCount: 1 })).toBe('409 in_use: A server has its place on the node. Drain it first.')
   expect(remove({ serverCount: 2, isCordoned: false })).toBe(
@@ -148,6 +149,11 @@ test('a record goes when nothing is left on the node and nothing can come', () =
   expect(remove({ serverCount: 3, state: 'fenced' })).toBe(
     '409 in_use: 3 servers have their place on the node. Bring them elsewhere or give them up first.',
   )
+  expect(remove({ isCordoned: false }, ['s1', 's2'])).toBe(
+    '409 in_use: Storages have their place on the node: s1, s2. Move or delete them first.',
+  )
+  const many = Array.from({ length: 12 }, (_, index) => `s${index}`)
+  expect(remove({}, many)).toContain('s8, s9 and 2 more.')
 })
 
 test('a node changes hands while nobody is on it', () => {

@@ -40,7 +40,10 @@ test.each<readonly [OperationKind, number]>([
   ['server.rebuild', 30],
   ['server.change_plan', 30],
   ['server.recover', 30],
+  ['storage.create', 60],
   ['server.move', 60],
+  ['storage.move', 60],
+  ['storage.drain_host', 24 * 60],
   ['node.maintenance', 24 * 60],
   ['node.provision', 24 * 60],
   ['node.agent_upgrade', 60],
@@ -48,10 +51,15 @@ test.each<readonly [OperationKind, number]>([
   expect(minutesOf(kind)).toBe(minutes),
 )
 
-test('a move and a change of plan have two more for each GiB, nothing else has', () => {
-  const longer = OPERATION_KINDS.filter((kind) => minutesOf(kind, 10) !== minutesOf(kind))
-  expect(longer).toEqual(['server.change_plan', 'server.move', 'server.migrate'])
-  expect(longer.map((kind) => minutesOf(kind, 10) - minutesOf(kind))).toEqual([20, 20, 20])
+test('what moves data has more for each GiB, and nothing else has', () => {
+  const moreForTen = OPERATION_KINDS.map((kind) => [kind, minutesOf(kind, 10) - minutesOf(kind)] as const)
+  expect(moreForTen.filter(([, minutes]) => minutes !== 0)).toEqual([
+    ['server.change_plan', 20],
+    ['server.move', 20],
+    ['server.migrate', 20],
+    ['storage.create', 10],
+    ['storage.move', 20],
+  ])
 })
 
 test('what has ended stays ended; a hundred events are kept', () => {

@@ -80,6 +80,16 @@ describe('among nodes that can hold it', () => {
     expect(
       names(rankNodes(demand(), [node({ used: room(6) }), node({ node: 'own', dedicatedAccountId: 'mine' })])),
     ).toEqual(['own', 'a']))
+  test('of equally full ones the smallest is first, by cores, then by memory', () =>
+    expect(
+      names(
+        rankNodes(demand(), [
+          node({ node: 'a', total: room(16), used: room(8) }),
+          node({ node: 'b', total: room(8, 16_384), used: room(4, 8_192) }),
+          node({ node: 'c', used: room(4) }),
+        ]),
+      ),
+    ).toEqual(['c', 'b', 'a']))
   test('equal ones go by name', () =>
     expect(names(rankNodes(demand(), [node({ node: 'b' }), node({ node: 'a' })]))).toEqual(['a', 'b']))
 })

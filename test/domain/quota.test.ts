@@ -14,8 +14,11 @@ test('a new account has the limits that are published', () =>
     networks: 20,
     routers: 10,
     snapshots: 200,
+    backups: 500,
     floating_ips: 10,
     load_balancers: 10,
+    edges: 10,
+    custom_images: 20,
   }))
 
 test('a server takes itself, its cores and its memory; a storage itself and its size', () => {

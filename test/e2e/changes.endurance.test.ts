@@ -39,18 +39,25 @@ const done = async (operation: { readonly id: string }) =>
 const nodeOf = async (id: string) =>
   (await product.query(`select node from placement where server_id = '${id}'`))[0]?.['node']
 
+/** At its end, but for the host keys, which the guest prints when they are made. */
+const KEYS = '-----BEGIN SSH HOST KEY KEYS-----\\r?\\n(ssh|ecdsa)[^#]*-----END SSH HOST KEY KEYS-----\\s*'
+const AT_PROMPT = new RegExp(`root@[^\\n]*:~# (\\u001b\\[6n)?(${KEYS})?$`)
+
 /** What the command says in the guest. */
 async function inGuest(id: string, command: string): Promise<string> {
   const console = customer.console(id)
   try {
     // The last thing shown: what a guest before this one showed is there too. The shell asks the terminal where its
     // cursor is.
-    await console.see(/root@[^\n]*:~# (\u001b\[6n)?$/, 0)
+    await console.see(AT_PROMPT, 0)
     const from = console.shown.length
-    // The line itself is shown too, and broken where it is long: only what the shell makes of the sums marks the
-    // answer.
-    await console.type(`echo begin-$((40 + 1)); ${command}; echo end-$((40 + 2))\n`)
-    return (await console.see(/begin-41[\s\S]*end-42/, from)).replace('begin-41', '').replace('end-42', '').trim()
+    // The line itself is shown too, and broken where it is long, and the guest prints its host keys when they are made:
+    // only what the shell makes of the sums marks the answer's lines.
+    await console.type(`{ ${command}; } | sed "s/^/said-$((40 + 1)) /"; echo end-$((40 + 2))\n`)
+    await console.see(/end-42/, from)
+    const said = [...console.shown.slice(from).matchAll(/said-41 (.*?)\r?$/gm)].map(([, line]) => line)
+    if (said.length === 0) throw new Error(`the guest said nothing: ${JSON.stringify(console.shown)}`)
+    return said.join('\n')
   } finally {
     console.close()
   }

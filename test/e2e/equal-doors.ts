@@ -1,13 +1,12 @@
 /** kubectl and the REST API as equal doors, tried by a person whose role is bound in the namespace of one account. The
- *  same story is told
- *  on the embedded Kubernetes API and on a real one. */
+ *  same story is told on the embedded Kubernetes API and on a real one. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { toolPath } from '../../tools/cluster/build.ts'
 import { eventually, until } from '../eventually.ts'
 import type { Customer, Operation, Server } from './customer.ts'
@@ -143,6 +142,14 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
     PATIENCE_MILLISECONDS,
   )
 
+  // What is made from something else wants it to be there.
+  const ofStorage = parse(
+    await readFile(join(EXAMPLES, 'from-existing/custom-image-of-a-storage.yaml'), 'utf8'),
+  ) as Example
+  await expect(applied(kubectl, ofStorage, '--dry-run=server')).rejects.toThrow('No such storage')
+  const ofMade = { ...ofStorage, spec: { ...ofStorage.spec, source: { storageId: made.id } } }
+  expect(await applied(kubectl, ofMade, '--dry-run=server')).toContain('created')
+
   // A group of the same folder keeps its servers, by either door.
   const group = examples.find(({ kind }) => kind === 'ServerGroup')?.metadata.name ?? ''
   const members = examples.filter(({ spec }) => spec['serverGroupId'] === group).map(({ metadata }) => metadata.name)
@@ -202,11 +209,11 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   )
 }
 
-async function applied(kubectl: Kubectl, object: object): Promise<string> {
+async function applied(kubectl: Kubectl, object: object, ...flags: string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-apply-'))
   try {
     await writeFile(join(folder, 'object.json'), JSON.stringify(object))
-    return await kubectl('create', '-f', join(folder, 'object.json'))
+    return await kubectl('create', '-f', join(folder, 'object.json'), ...flags)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -1,6 +1,6 @@
 /** Lost hosts, with real guests on shared storage: one whose agent hangs while its guests go on, and one that loses its
- *  power. Their servers go
- *  on elsewhere with what is on their disks, and nothing of them is left when a host comes back. */
+ *  power. Their servers go on elsewhere with what is on their disks, and nothing of them is left when a host comes
+ *  back. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

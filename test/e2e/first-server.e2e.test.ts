@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
+import { type Collector, startCollector } from '../collector.ts'
 import { eventually, until } from '../eventually.ts'
 import { Customer, type Server } from './customer.ts'
+import { connectModel } from './model-client.ts'
 import { clearAway, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
@@ -15,15 +17,21 @@ const HOSTNAME = 'web-1'
 const EXAMPLE = join(import.meta.dirname, '../../examples/server.yaml')
 
 let data: string
+let collector: Collector
 let product: Product
 let customer: Customer
 let server: Server
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
+  collector = await startCollector()
+  const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'], environment })
 })
-afterAll(() => clearAway(product, data))
+afterAll(async () => {
+  await clearAway(product, data)
+  await collector.stop()
+})
 
 it('says where everything is', async () => {
   expect((await stat(join(data, 'endpoints.json'))).mode & 0o777).toBe(0o600)
@@ -38,14 +46,28 @@ it('says where everything is', async () => {
     mail_directory: join(data, 'mail'),
     postgres_url: expect.stringMatching(/^postgresql:\/\/svccloud:\w{32}@127\.0\.0\.1:\d+\/svccloud$/),
     operator_token_file: join(data, 'operator-token'),
+    fake_payments_url: null,
+    test_clock: null,
     bmc_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
   })
   const { api_url, mail_directory, kubeconfig } = product.endpoints
   for (const text of [api_url, mail_directory, kubeconfig]) expect(product.output()).toContain(text)
 })
 
-it.each(['/livez', '/readyz', '/metrics'])('the operator listener answers %s', async (path) => {
+/** As an operator asks for metrics. */
+const authorized = async () => ({
+  headers: { authorization: `Bearer ${await readFile(join(data, 'operator-token'), 'utf8')}` },
+})
+
+it.each(['/livez', '/readyz'])('the operator listener answers %s', async (path) => {
   expect((await fetch(`${product.endpoints.operator_url}${path}`)).status).toBe(200)
+})
+
+it('the operator listener has metrics for operators only', async () => {
+  const url = `${product.endpoints.operator_url}/metrics`
+  expect((await fetch(url)).status).toBe(401)
+  const allowed = await fetch(url, await authorized())
+  expect([allowed.status, await allowed.text()]).toEqual([200, expect.stringContaining('svccloud_webhook_served 1')])
 })
 
 it('every other process answers on a port of its own', async () => {
@@ -56,7 +78,7 @@ it('every other process answers on a port of its own', async () => {
   const named = records.filter(({ name }) => name === 'controllers' || name.startsWith('agent-'))
   expect(named).toHaveLength(4)
   for (const { name, metricsUrl } of named) {
-    const answer = await fetch(metricsUrl ?? '')
+    const answer = await fetch(metricsUrl ?? '', await authorized())
     expect([name, answer.status, (await answer.text()).includes('process_cpu_seconds_total')]).toEqual([
       name,
       200,
@@ -94,13 +116,39 @@ it('makes a server, step by step', async () => {
   expect(await product.guests()).toHaveLength(1)
 })
 
+it('traces it from the request to the guest, through every process', async () => {
+  const requests = () => collector.spans.filter(({ name }) => name === 'POST /v1/servers')
+  await until('the trace of the request', requests, (found) => found.length > 0)
+  expect(requests()).toHaveLength(1)
+  const [request] = requests()
+  const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === request?.traceId)
+  const namesOf = (service: string) => ofTrace().flatMap((span) => (span.service === service ? [span.name] : []))
+  // The last span is that of the whole operation.
+  const spans = await until('the end of the trace', ofTrace, (all) => all.some(({ name }) => name === 'server.create'))
+  expect(request).toMatchObject({ service: 'svccloud-apiserver', attributes: { 'http.response.status_code': 202 } })
+  expect(namesOf('svccloud-apiserver')).toEqual(expect.arrayContaining(['POST servers', 'insert', 'commit']))
+  expect(namesOf('svccloud-controllers')).toEqual(expect.arrayContaining(['reconcile server', 'PATCH instances']))
+  await until(
+    'the spans of the host',
+    () => namesOf('svccloud-node-agent'),
+    (names) => names.includes('effect start'),
+  )
+  expect(spans.find(({ name }) => name === 'server.create')?.attributes).toMatchObject({
+    'svccloud.operation': server.active_operation?.id ?? expect.any(String),
+    'svccloud.operation.status': 'succeeded',
+  })
+  const log = await readFile(join(data, 'logs', 'apiserver.log'), 'utf8')
+  expect(log).toContain(`"trace_id":"${request?.traceId}"`)
+})
+
 it('lets the customer type on the console', async () => {
   const console = customer.console(server.id)
   try {
     await console.see(new RegExp(`root@${HOSTNAME}:~# `), 0)
     const before = console.shown.length
-    await console.type('hostname\n')
-    await console.see(new RegExp(`hostname\\r?\\n${HOSTNAME}\\r?\\n`), before)
+    // The guest's host keys may come between what is typed and what it prints.
+    await console.type('echo "this is $(hostname)"\n')
+    await console.see(new RegExp(`this is ${HOSTNAME}`), before)
     expect(console.statuses[0]).toMatchObject({ connected: true, writable: true, server_state: 'started' })
   } finally {
     console.close()
@@ -200,6 +248,27 @@ describe.runIf(hasKubectl)('kubectl', () => {
     expect((await customer.request('GET', '/v1/servers/from-git')).status).toBe(404)
     expect(await product.guests()).toHaveLength(1)
   })
+})
+
+it('lets a model make a server by MCP and run a command in it', async () => {
+  const model = await connectModel(product.endpoints.api_url, customer.token)
+  try {
+    expect(await model.call('whoami')).toMatchObject({ account: { role: 'owner' } })
+    const made = await model.call('create_server', {
+      zone: 'eu-1a',
+      hostname: 'by-model',
+      plan: 'tiny',
+      template: 'tiny-linux',
+    })
+    const { id } = made['server'] as Server
+    expect(await model.finished(made['operation'] as { id: string })).toMatchObject({ status: 'succeeded' })
+    expect(await model.run(id, 'echo $((6 * 7)) on $(hostname)')).toContain('42 on by-model')
+    expect(await model.run(id, 'exit_code_of() { return 3; }; exit_code_of; echo code $?')).toContain('code 3')
+    const deleted = await model.call('delete_server', { id })
+    expect(await model.finished(deleted['operation'] as { id: string })).toMatchObject({ status: 'succeeded' })
+  } finally {
+    await model.close()
+  }
 })
 
 it('deletes it and leaves nothing', async () => {

@@ -1,7 +1,6 @@
 /** A guest that counts is moved between three nodes with real QEMU twenty times, while the parts that move it are
- *  killed. It counts in its memory
- *  and writes each number to its disk: a copy that was left behind, a disk that went back or a memory that was lost
- *  would show in either. */
+ *  killed. It counts in its memory and writes each number to its disk: a copy that was left behind, a disk that went
+ *  back or a memory that was lost would show in either. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { eventually } from '../eventually.ts'

@@ -1,6 +1,5 @@
 /** A model works with the running product through MCP: the official client of each generation, a token that may only
- *  read and one that may
- *  write, and a server with a real guest from nothing to gone. The tests build on each other. */
+ *  read and one that may write, and a server with a real guest from nothing to gone. The tests build on each other. */
 import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from '@modelcontextprotocol/client'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -96,6 +95,7 @@ it('lists for a token that only reads what changes nothing, for one that writes 
       'list_zones',
     ]),
   )
+  for (const name of ['whoami']) expect(fewer.map((tool) => tool.name)).toContain(name)
   for (const { name, annotations } of fewer)
     expect(annotations, name).toMatchObject({ readOnlyHint: true, destructiveHint: false })
   const added = more.filter(({ name }) => !fewer.some((tool) => tool.name === name))

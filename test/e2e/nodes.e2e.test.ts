@@ -1,6 +1,5 @@
 /** The guide of nodes, run as it is written against the running product: two nodes of one zone that share storage, and
- *  a guest in real QEMU
- *  that leaves its node and notices nothing. */
+ *  a guest in real QEMU that leaves its node and notices nothing. */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

@@ -1,7 +1,7 @@
 /** The running product for end-to-end tests: started by `npm start` in a folder of its own on free ports, looked at
  *  from outside only. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,6 +22,8 @@ export interface ProductOptions {
   readonly data: string
   readonly flags?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
+  /** An ordinary user that starts it, to whom the folder belongs; the one that runs the tests when absent. */
+  readonly user?: number | undefined
 }
 
 /** Runs `npm start` to its end and answers what it said; for starts that are refused. */
@@ -38,6 +40,7 @@ export async function refusedStart(
 function launch(
   flags: readonly string[],
   environment: Readonly<Record<string, string>>,
+  user?: { readonly uid: number; readonly gid: number },
 ): { readonly child: ChildProcess; readonly output: () => string } {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(
@@ -48,6 +51,7 @@ function launch(
     cwd: ROOT,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...user,
     env: { ...inherited, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE, ...environment },
   })
   let said = ''
@@ -60,9 +64,15 @@ function launch(
 export async function guestsOf(data: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const lines = await Promise.all(
-    pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })),
+    pids.map(async (pid) => ({
+      pid,
+      line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+      home: await readlink(`/proc/${pid}/cwd`).catch(() => ''),
+    })),
   )
-  return lines.filter(({ line }) => /^[^\0]*qemu-system/.test(line) && line.includes(data)).map(({ pid }) => pid)
+  return lines
+    .filter(({ line, home }) => /^[^\0]*qemu-system/.test(line) && home.startsWith(`${data}/`))
+    .map(({ pid }) => pid)
 }
 
 export class Product {
@@ -79,10 +89,11 @@ export class Product {
   }
 
   /** Starts and waits for `endpoints.json`. */
-  static async start({ data, flags = [], environment = {} }: ProductOptions): Promise<Product> {
+  static async start({ data, flags = [], environment = {}, user }: ProductOptions): Promise<Product> {
     const { child, output } = launch(
       ['--data', data, '--port', '0', '--operator-port', '0', '--kubernetes-port', '0', '--no-install', ...flags],
-      environment,
+      user === undefined ? environment : { HOME: data, SVCCLOUD_IMAGE_CACHE: join(data, 'images'), ...environment },
+      user === undefined ? undefined : { uid: user, gid: user },
     )
     try {
       const endpoints = await eventually(
@@ -167,8 +178,11 @@ export class Product {
     }
   }
 
-  /** A GET of the Kubernetes API as the administrator. */
-  async kubernetes(path: string): Promise<{
+  /** A GET of the Kubernetes API as the administrator, or a change. */
+  async kubernetes(
+    path: string,
+    change?: { readonly method: 'POST' | 'PATCH'; readonly body: object },
+  ): Promise<{
     readonly items: readonly { readonly metadata: { readonly name: string; readonly namespace?: string } }[]
   }> {
     const token = await readFile(this.endpoints.operator_token_file ?? '', 'utf8')
@@ -181,6 +195,12 @@ export class Product {
         this.endpoints.ca_certificate ?? '',
         '-H',
         `Authorization: Bearer ${token.trim()}`,
+        ...(change === undefined
+          ? []
+          : [
+              ...['-X', change.method, '-d', JSON.stringify(change.body), '-H'],
+              `Content-Type: application/${change.method === 'PATCH' ? 'merge-patch+json' : 'json'}`,
+            ]),
         `${this.endpoints.kubernetes_url}${path}`,
       ],
       { maxBuffer: 16 * 1024 * 1024 },

@@ -52,7 +52,12 @@ describe('refuses in one clear line', () => {
         String(port),
       ])
       expect(code).toBe(1)
-      expect(lines(output).at(-1)).toBe(
+      expect(output).toContain(`(process ${process.pid}).`)
+      expect(
+        lines(output)
+          .at(-1)
+          ?.replace(/ by .* \(process \d+\)/, ''),
+      ).toBe(
         `Port ${port} on 127.0.0.1 is in use. Stop what uses it, or choose another: npm start -- --port PORT (0 ` +
           'takes a free one)',
       )

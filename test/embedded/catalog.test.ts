@@ -4,6 +4,9 @@ import { expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { catalogFor, planNodes } from '../../embedded/catalog.ts'
 import { parseNodes } from '../../embedded/options.ts'
+import { zoneAddresses } from '../../embedded/ovn/address-plan.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { PublicPool } from '../../resources/public-pool/index.ts'
 import { RESOURCES } from '../../resources/index.ts'
 
 interface CatalogObject {
@@ -25,6 +28,25 @@ it('offers only what the kinds allow', async () => {
   }
   const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
   expect(new Set(names).size).toBe(names.length)
+})
+
+it('names the way outside of each zone and the pools of its addresses, where there is a network', async () => {
+  const zone = (name: string) => ({
+    publicNetwork: {
+      physicalNetwork: 'outside',
+      addresses: ['198.19.0.2/24'],
+      gateways: ['198.19.0.1'],
+      proxy: 'socks5://127.0.0.1:1080',
+    },
+    pools: zoneAddresses(0).pools.map(({ name: use, ...pool }) => ({ name: use, spec: { zone: name, ...pool } })),
+  })
+  const objects = objectsOf(await catalogFor(parseNodes('here=1'), undefined, { zone }))
+  const specsOf = (resource: (typeof RESOURCES)[number]) =>
+    objects.filter(({ kind }) => kind === resource.kind).map(({ spec }) => resource.spec.parse(spec))
+  expect(specsOf(Zone)).toMatchObject([{ publicNetwork: { proxy: 'socks5://127.0.0.1:1080' } }])
+  expect(specsOf(PublicPool)).toMatchObject(
+    ['server_ipv4', 'floating_ipv4', 'edge', 'server_ipv6_prefix'].map((use) => ({ zone: 'here', use })),
+  )
 })
 
 it('has the zones and nodes that were asked for, in the region that it offers', async () => {
@@ -85,5 +107,5 @@ it('gives nodes names that stay when a zone grows', () => {
 
 it('is explained to people', async () => {
   const readme = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')
-  for (const name of ['"zone": "eu-1a"', '"plan": "tiny"', '"template": "tiny-linux"']) expect(readme).toContain(name)
+  for (const name of ['--zone eu-1a', '--plan tiny', '--template tiny-linux']) expect(readme).toContain(name)
 })

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
+  diskFault,
   endLeftovers,
   lockDataFolder,
   prepareDataFolder,
@@ -44,6 +45,22 @@ describe('the folder', () => {
   it('is refused when it is a file', async () => {
     await writeFile(join(root, 'file'), '')
     await expect(prepareDataFolder(join(root, 'file'))).rejects.toThrow(/is not a folder/)
+  })
+
+  it.each(['/proc/svccloud', '/proc/1/fd/svccloud/data'])(
+    'is refused in %s, where nothing can be made',
+    async (path) => {
+      await expect(prepareDataFolder(path)).rejects.toThrow(
+        /^The folder \/proc\/\S+ cannot be (made there|written by this user)\. Choose another: npm start -- --data/,
+      )
+    },
+  )
+
+  it('is refused on a disk without room, in a sentence that says what to do', async () => {
+    expect(await diskFault(root, 1)).toBeUndefined()
+    expect(await diskFault(root, Number.MAX_SAFE_INTEGER)).toMatch(
+      /^The disk of \S+ is full: \d+ MiB are free\. What is stored is whole; free some space and start again, /,
+    )
   })
 
   it('is refused without permission', async () => {

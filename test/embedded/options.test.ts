@@ -20,11 +20,41 @@ it('has defaults for a first look', () => {
       { zone: 'eu-1b', count: 1 },
     ],
     hypervisor: 'auto',
+    network: 'auto',
+    loopbackPorts: [22, 80, 443],
+    hasPublicRoute: false,
     mayInstall: true,
     kubeconfig: undefined,
     webhookHost: undefined,
     databaseUrl: undefined,
+    hasFakePayments: false,
+    testClock: undefined,
   })
+})
+
+it('takes a clock for tests as an instant or as so much later, of a cloud on this machine only', () => {
+  expect(parsed(['--test-clock', '2027-01-01T00:30:00Z']).testClock).toEqual({ at: new Date('2027-01-01T00:30:00Z') })
+  expect(parsed(['--test-clock', '+31d']).testClock).toEqual({ laterMilliseconds: 31 * 86_400_000 })
+  for (const text of ['tomorrow', '31d', '+1y', '2027-13-01T00:00:00Z', '-1d'])
+    expect(() => parsed([`--test-clock=${text}`])).toThrow('--test-clock must look like')
+  for (const other of ['--kubeconfig', '--database-url'])
+    expect(() => parsed(['--test-clock', '+1d', other, 'x'])).toThrow('leave --kubeconfig and --database-url out')
+})
+
+it('has either a fake payment processor or another one', () => {
+  expect(parsed(['--fake-payments']).hasFakePayments).toBe(true)
+  expect(() => parsed(['--fake-payments'], { SVCCLOUD_STRIPE_KEY_FILE: '/key' })).toThrow('leave SVCCLOUD_STRIPE')
+})
+
+it('says where flags belong that npm took for itself', () => {
+  const npm = { npm_lifecycle_event: 'start' }
+  expect(() => parsed(['0'], { ...npm, npm_config_port: 'true' })).toThrow(
+    'npm took --port for itself. Write two dashes before the flags: npm start -- --port PORT',
+  )
+  expect(() => parsed([], { ...npm, npm_config_ephemeral: 'true' })).toThrow('npm start -- --ephemeral')
+  expect(parsed(['--port', '0'], npm).port).toBe(0)
+  // Settings of npm that are nobody's flag here.
+  expect(parsed([], { ...npm, npm_config_cache: '/x' }).port).toBe(8080)
 })
 
 describe('where a value comes from', () => {
@@ -64,6 +94,8 @@ it.each([
   [['--data', '--ephemeral'], '--data needs a value'],
   [['--port', 'http'], '--port must be a port'],
   [['--port', '65536'], '--port must be a port'],
+  [['--loopback-ports', '22,0'], '--loopback-ports must be'],
+  [['--loopback-ports', '22,60000'], '--loopback-ports must be'],
   [['--hypervisor', 'xen'], '--hypervisor must be auto, qemu, simulated'],
   [['--nodes', 'eu-1a'], '--nodes must look like'],
   [['--nodes', 'eu-1a=0'], '1 to 64 nodes, not 0'],

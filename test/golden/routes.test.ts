@@ -1,6 +1,5 @@
 /** Every route that exists is the contract's, and what customers have once had stays. `routes.json` is the contract's
- *  list;
- *  `built.txt` lists what is built: UPDATE=1 adds to it, nothing takes away from it. */
+ *  list; `built.txt` lists what is built: UPDATE=1 adds to it, nothing takes away from it. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { environment } from '../../kit/sys/process.ts'
@@ -54,13 +53,16 @@ const UNGUARDED = [
   'customer finish_identity_provider_login public',
   'customer finish_identity_provider_login_at_provider public',
   'customer finish_login_second_factor_setup public',
+  'customer get_account token,session',
   'customer get_current_user session',
   'customer get_identity_provider_status public',
   'customer log_in public',
   'customer log_out session,public',
   'customer look_up_invitation public',
+  'customer receive_payment_event public',
   'customer redeem_support_handoff public',
   'customer request_password_reset public',
+  'customer revoke_own_token token',
   'customer send_mcp_message token',
   'customer sign_up public',
   'customer start_identity_provider_login public',

@@ -13,8 +13,14 @@ import { Scheduler, SimulatedProcess } from '../sim/scheduler.ts'
 
 const text = z.string().max(253)
 const time = z.string().max(64)
-const operation = z.strictObject({ id: text, kind: text, deadlineAt: time })
-const progress = z.strictObject({ id: text, status: text, step: text, error: text })
+const operation = z.strictObject({
+  id: text,
+  kind: text,
+  requestedAt: time.optional(),
+  deadlineAt: time,
+  traceparent: time.optional(),
+})
+const progress = z.strictObject({ id: text, kind: text, status: text, step: text, error: text, actor: text })
 const condition = z.strictObject({
   type: text,
   status: text,

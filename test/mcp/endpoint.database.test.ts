@@ -154,12 +154,46 @@ describe('tools', () => {
   })
   test('are chosen by toolset, by reading only, and by search', async () => {
     const { writing } = shared.world.tokens
-    expect(await namesOf(writing, '?toolsets=ssh-keys,no-such&readonly=1')).toEqual(['get_ssh_key', 'list_ssh_keys'])
+    expect(await namesOf(writing, '?toolsets=ssh-keys&readonly=1')).toEqual(['get_ssh_key', 'list_ssh_keys'])
     expect((await ask('tools/list', {}, { 'x-mcp-toolsets': 'zones' })).body['result'].tools).toHaveLength(1)
     expect(await namesOf(writing, '?mode=search')).toEqual(['read_operation', 'search_operations', 'write_operation'])
     expect(await ask('tools/call', { name: 'create_ssh_key' }, {}, '?readonly=1')).toMatchObject({
       body: { error: { code: -32602 } },
     })
+  })
+  test.each(['?read_only=1', '?readonly=yes', '?mode=serch', '?schemas=all', '?toolsets=ssh-keys,no-such'])(
+    'are never listed for a setting that is not known: %s',
+    async (query) => {
+      const { status, body } = await ask('tools/list', {}, {}, query)
+      expect(status).toBe(400)
+      expect(body).toMatchObject({ title: 'Bad Request', errors: [{ field: expect.stringMatching(/\w/) }] })
+    },
+  )
+  test('whoami says for whom a model acts', async () => {
+    const { structuredContent } = await callTool('whoami')
+    expect(structuredContent.account).toMatchObject({ role: 'owner', permissions: expect.any(Array) })
+    expect(structuredContent.account.email).toMatch(/@/)
+    expect(await namesOf(shared.world.tokens.reading)).toContain('whoami')
+  })
+  test('prompts are listed and filled in; others, and unknown arguments, are invalid', async () => {
+    const { prompts } = (await ask('prompts/list')).body['result']
+    expect(prompts.map(({ name }: { name: string }) => name)).toEqual([
+      'create_server',
+      'diagnose_server',
+      'run_command',
+      'review_costs',
+    ])
+    const got = await ask('prompts/get', { name: 'run_command', arguments: { server: 'web', command: 'uptime' } })
+    expect(got.body['result'].messages).toEqual([
+      { role: 'user', content: { type: 'text', text: expect.stringContaining('uptime') } },
+    ])
+    for (const params of [
+      { name: 'no_such' },
+      { name: 'run_command', arguments: { server: 'web' } },
+      { name: 'run_command', arguments: { server: 'web', command: 1 } },
+      { name: 'review_costs', arguments: { other: 'x' } },
+    ])
+      expect(await ask('prompts/get', params)).toMatchObject({ status: 200, body: { error: { code: -32602 } } })
   })
   test('in search mode call the same routes', async () => {
     const found = await callTool('search_operations', { query: 'list the zones' }, {}, '?mode=search')

@@ -1,6 +1,5 @@
 /** The same messages to this endpoint and to the official server package. Where the two differ, the difference is
- *  listed here
- *  with its reason, and nowhere else may there be one. */
+ *  listed here with its reason, and nowhere else may there be one. */
 import { createMcpHandler, McpServer, fromJsonSchema } from '@modelcontextprotocol/server'
 import { expect, test } from 'vitest'
 import { useMcpWorld } from './mcp-world.ts'
@@ -68,7 +67,7 @@ const PROBES: Readonly<Record<string, Probe>> = {
     clientInfo: { name: 'probe', version: '1' },
   }),
   'ping in the new form': modern('ping'),
-  'prompts in the new form': modern('prompts/list'),
+  'resources in the new form': modern('resources/list'),
   'listen in the new form': modern('subscriptions/listen', { notifications: {} }),
   'notification in the new form': raw(
     JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { _meta: META, requestId: 1 } }),
@@ -111,7 +110,7 @@ const ALLOWED: Readonly<Record<string, { readonly ours: Outcome; readonly why: s
   'unknown method': { ours: NO_METHOD, why: IS_200 },
   'initialize in the new form': { ours: NO_METHOD, why: IS_200 },
   'ping in the new form': { ours: NO_METHOD, why: IS_200 },
-  'prompts in the new form': { ours: NO_METHOD, why: IS_200 },
+  'resources in the new form': { ours: NO_METHOD, why: IS_200 },
   'listen in the new form': { ours: NO_METHOD, why: 'no event stream is ever opened' },
   'old list of an unknown revision': {
     ours: { status: 400, code: -32022 },

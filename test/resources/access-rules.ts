@@ -2,7 +2,7 @@
  *  by a real one. */
 import { expect } from 'vitest'
 import { installRoles } from '../../controllers/roles.ts'
-import { type KubeObject, Lease, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
+import { Event, type KubeObject, Lease, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../kit/kube/store.ts'
 import { Instance, NodeReport, Volume } from '../../resources/instance/index.ts'
 import { Operation } from '../../resources/operation/index.ts'
@@ -88,6 +88,8 @@ export async function tryAccountRoles(admin: Store, as: (user: string) => Store)
         ['reading one', true, () => user.get(Server, { namespace: OWN, name: 'web' })],
         ['reading storages', true, () => user.list(Storage, { namespace: OWN })],
         ['reading operations', true, () => user.list(Operation, { namespace: OWN })],
+        ['reading events', true, () => user.list(Event, { namespace: OWN })],
+        ['reading events as kubectl describe does', true, () => user.list({ ...Event, group: '' }, { namespace: OWN })],
         ['making a server', isWriter, () => make(user, OWN, `by-${role}`)],
         [
           'changing a server',
@@ -111,7 +113,7 @@ export async function tryAccountRoles(admin: Store, as: (user: string) => Store)
           false,
           () => user.create(Operation, { metadata: { name: 'op', namespace: OWN }, spec: {} as never }),
         ],
-        ['deleting a storage', false, () => drop(user, Storage, OWN)],
+        ['deleting a storage', isWriter, () => drop(user, Storage, OWN)],
         ['reading another account', false, () => user.list(Server, { namespace: FOREIGN })],
         ['reading one of another account', false, () => user.get(Server, { namespace: FOREIGN, name: 'web' })],
         ['writing in another account', false, () => make(user, FOREIGN, 'intruder')],
@@ -125,6 +127,12 @@ export async function tryAccountRoles(admin: Store, as: (user: string) => Store)
       role,
     ).toEqual([])
   }
+}
+
+const STOLEN_INTERFACE = {
+  macAddress: '52:54:00:00:00:01',
+  kind: 'public',
+  ipv4: { address: '203.0.113.77', prefix: 26, gateway: '203.0.113.65' },
 }
 
 export const instanceOf = (
@@ -147,8 +155,8 @@ export const instanceOf = (
 })
 
 /** Two hosts and an account: each agent does its work in the namespace of its node, and reaches nothing else. The
- *  namespaces of the
- *  nodes `n1` and `n2` are there, and what gives the agents their rights. `agentOf` is the store of a node's agent. */
+ *  namespaces of the nodes `n1` and `n2` are there, and what gives the agents their rights. `agentOf` is the store of a
+ *  node's agent. */
 export async function tryConfinement(admin: Store, agentOf: (node: string) => Store): Promise<void> {
   if ((await admin.get(Namespace, { name: OWN })) === undefined)
     await admin.create(Namespace, { metadata: { name: OWN }, spec: {} })
@@ -193,10 +201,20 @@ export async function tryConfinement(admin: Store, agentOf: (node: string) => St
           () => agent.patch(Volume, { namespace, name: 'disk' }, { status: { state: 'ready' } }, 'status'),
         ],
         [
-          `${at}: holding a guest`,
-          isAllowed,
-          () =>
-            agent.patch(Instance, { namespace, name: 'guest' }, { metadata: { finalizers: ['svccloud.dev/host'] } }),
+          `${at}: taking the address of another guest`,
+          false,
+          () => agent.patch(Instance, { namespace, name: 'guest' }, { spec: { interfaces: [STOLEN_INTERFACE] } }),
+        ],
+        [`${at}: claiming another guest`, false, () => agent.apply(Instance, instanceOf('guest-of-another-host', at))],
+        [
+          `${at}: changing a disk`,
+          false,
+          () => agent.patch(Volume, { namespace, name: 'disk' }, { spec: { sizeGibibytes: 2 } }),
+        ],
+        [
+          `${at}: letting a guest go`,
+          false,
+          () => agent.patch(Instance, { namespace, name: 'guest' }, { metadata: { finalizers: [] } }),
         ],
         [
           `${at}: reporting`,
@@ -264,5 +282,21 @@ export async function tryConfinement(admin: Store, agentOf: (node: string) => St
       ]),
       node,
     ).toEqual([])
+    const key = { namespace: `node-${node}`, name: 'guest' }
+    await agent.patch(
+      Instance,
+      key,
+      {
+        metadata: { finalizers: ['svccloud.dev/host'], labels: { 'svccloud.dev/account': 'another' } },
+        spec: { interfaces: [STOLEN_INTERFACE] },
+        status: { state: 'running', incarnation: 2 },
+      },
+      'status',
+    )
+    const guest = await admin.get(Instance, key)
+    expect(guest?.status?.incarnation, 'the status is what the agent writes').toBe(2)
+    expect(guest?.spec.interfaces, 'a write of the status leaves the spec').toEqual([])
+    expect(guest?.metadata.finalizers, 'and the metadata').toBeUndefined()
+    expect(guest?.metadata.labels).toBeUndefined()
   }
 }

@@ -49,6 +49,7 @@ test('roles that may the same in the API may the same in Kubernetes, and viewers
       resources: expect.arrayContaining(['servers', 'storages', 'operations']),
       verbs: ['get', 'list', 'watch'],
     },
+    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['get', 'list', 'watch'] },
   ])
 })
 

@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest'
-import { EXAMPLES } from '../../resources/examples.ts'
 import { ROUTES } from '../../resources/index.ts'
 
-test('every operation that needs a body has an example that its schema takes; add it to resources/examples.ts', () => {
-  const needing = ROUTES.filter(({ body }) => body !== null && !body.safeParse({}).success)
-  expect(needing.filter(({ id }) => EXAMPLES[id] === undefined).map(({ id }) => id)).toEqual([])
-  for (const [id, example] of Object.entries(EXAMPLES)) {
-    const route = ROUTES.find((candidate) => candidate.id === id)
-    expect(route?.body?.safeParse(example), id).toMatchObject({ success: true })
-  }
+test('every operation that needs a body has an example, on its route, that its schema takes', () => {
+  const withBody = ROUTES.filter(({ body }) => body !== null)
+  const needing = withBody.filter(({ body }) => body?.safeParse({}).success === false)
+  expect(needing.filter(({ example }) => example === null).map(({ id }) => id)).toEqual([])
+  const shown = ROUTES.filter(({ example }) => example !== null)
+  expect(shown.filter(({ body, example }) => body?.safeParse(example).success !== true).map(({ id }) => id)).toEqual([])
 })

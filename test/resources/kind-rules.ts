@@ -89,8 +89,7 @@ const SWITCHED = {
 }
 
 /** The patch of the spec, and what the answer says; undefined when the patch is taken. In order: what is taken stays.
- *  Last, what the platform
- *  has written of the status before. */
+ *  Last, what the platform has written of the status before. */
 const CHANGES: readonly (readonly [
   Name,
   Readonly<Record<string, unknown>>,
@@ -106,7 +105,7 @@ const CHANGES: readonly (readonly [
   ],
   ['server', { zone: 'z2' }, 'zone cannot be changed', { migration: { ...SWITCHED, targetZone: 'z3' } }],
   ['server', { zone: 'z3' }, undefined, { migration: { ...SWITCHED, targetZone: 'z3' } }],
-  ['server', { plan: 'large' }, 'plan cannot be changed'],
+  ['server', { plan: 'large' }, 'plan cannot be changed', { state: 'started' }],
   ['server', { template: 'debian-13' }, 'template cannot be changed'],
   ['server', { template: null, customImageId: 'image' }, 'customImageId cannot be changed'],
   ['server', { customImageId: 'image' }, 'exactly one of template and customImageId'],
@@ -114,6 +113,7 @@ const CHANGES: readonly (readonly [
   ['server', { storageGibibytes: 9 }, 'storageGibibytes cannot be changed'],
   ['server', { userDataSecretName: 'secret' }, 'userDataSecretName cannot be changed'],
   ['server', { initScriptId: 'script' }, 'initScriptId cannot be changed'],
+  ['server', { plan: 'medium', storageGibibytes: 9 }, undefined, { state: 'stopped' }],
   ['server', { operation: stanza('server.move'), plan: 'large' }, 'plan cannot be changed'],
   ['server', { desiredPower: 'stopped', title: 'Title', isProtected: true }],
   ['server', { operation: stanza('server.change_plan'), plan: 'large' }],

@@ -6,8 +6,9 @@ import { installCrds, readCrds, schemaOf } from '../../kit/kube/crd.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
-import type { Resource } from '../../resources/define.ts'
+import { finalizerOf, type Resource } from '../../resources/define.ts'
 import { RESOURCES } from '../../resources/index.ts'
+import { ServerGroup } from '../../resources/server-group/index.ts'
 import { tryKindRules } from './kind-rules.ts'
 
 const kinds = RESOURCES.map((resource) => [resource.kind, resource] as const)
@@ -34,6 +35,9 @@ test.each(kinds)('kubectl explains %s and every field of it', (_kind, { descript
   expect(description).not.toBe('')
   expect(undescribed(schema, '')).toEqual([])
 })
+
+/** Stored objects have it: under another name their controllers would never let them go. */
+test('the finalizer of a kind is its name', () => expect(finalizerOf(ServerGroup)).toBe('svccloud.dev/server-group'))
 
 test('every kind has short names of its own', () => {
   expect(RESOURCES.filter(({ shortNames }) => shortNames.length === 0).map(({ kind }) => kind)).toEqual([])

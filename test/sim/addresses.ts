@@ -1,6 +1,5 @@
 /** Public addresses while everything is shaken: pools of a few addresses that operators drain, bring back, retire and
- *  replace, and servers that
- *  exchange their prefix. Nobody ever has what somebody else has. */
+ *  replace, and servers that exchange their prefix. Nobody ever has what somebody else has. */
 import { countAllocated, listAddresses } from '../../db/public-pool/index.ts'
 import { serverHolder } from '../../db/server/holders.ts'
 import type { Database } from '../../db/open.ts'
@@ -46,7 +45,10 @@ export function watchAddresses(): AddressWatch {
           if (record.object === undefined) held.delete(record.key)
           else {
             const spec = record.object['spec'] as InstanceSpec // of the kind's own schema
-            const [server, addresses] = [spec.server.uid, spec.interfaces.flatMap(addressesOf)]
+            const [server, addresses] = [
+              spec.server.uid,
+              spec.interfaces.filter(({ kind }) => kind === 'public').flatMap(addressesOf),
+            ]
             for (const other of held.values()) {
               const shared =
                 other.server === server ? [] : addresses.filter((address) => other.addresses.includes(address))
@@ -141,8 +143,8 @@ export function runAddresses(world: World, accounts: readonly Account[], send: S
 }
 
 /** Addresses are of servers that exist; each server has the IPv4 address that it was promised and at most one prefix
- *  that is not on its way out, and
- *  says so, and so does its host. A server that was there before the first pool of its zone has no prefix. */
+ *  that is not on its way out, and says so, and so does its host. A server that was there before the first pool of its
+ *  zone has no prefix. */
 export async function checkAddresses({ admin }: World, db: Database): Promise<string[]> {
   const violations: string[] = []
   const { items: servers } = await admin.list(Server)
@@ -154,6 +156,8 @@ export async function checkAddresses({ admin }: World, db: Database): Promise<st
     .select(['address', 'account_id', 'holder'])
     .where('holder', 'is not', null)
     .execute()) {
+    // `checkNetworks` and `checkPorts` look at those
+    if (holder?.startsWith('router/') === true || holder?.startsWith('floating_ip/') === true) continue
     if (!known.has(`${accountNamespace(account_id ?? '')} ${holder}`))
       violations.push(`address ${address} is of ${holder}, which does not exist`)
   }
@@ -187,7 +191,10 @@ export async function checkAddresses({ admin }: World, db: Database): Promise<st
     for (const { spec } of instances.filter(({ metadata }) => metadata.name === server.metadata.uid)) {
       const [own, onHost] = [
         held.map((one) => (one.use === 'server_ipv4' ? one.address : prefixOf(one.address))),
-        spec.interfaces.flatMap(addressesOf).filter((address) => address !== server.status?.macAddress),
+        spec.interfaces
+          .filter(({ kind }) => kind === 'public')
+          .flatMap(addressesOf)
+          .filter((address) => address !== server.status?.macAddress),
       ]
       if (own.toSorted().join() !== onHost.toSorted().join())
         violations.push(`server ${serverId} has ${own.join(', ')}, and its Instance has ${onHost.join(', ')}`)

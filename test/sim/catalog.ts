@@ -6,6 +6,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { bmcOf } from './nodes.ts'
+import { TINY_LINUX, TINY_PLAN } from '../catalog.ts'
 
 export const NODES = [
   { name: 'a1', zone: 'zone-a' },
@@ -38,22 +39,11 @@ export async function createCatalog(admin: Store, clock: Clock, hasLosses: boole
     })
   await admin.create(Plan, {
     metadata: { name: PLAN },
-    spec: { family: 'starter', cores: 1, memoryMebibytes: 256, storageGibibytes: 1, priceMonthlyCents: 100 },
+    spec: { ...TINY_PLAN, memoryMebibytes: 256 },
   })
   await admin.create(Template, {
     metadata: { name: TEMPLATE },
-    spec: {
-      title: 'Tiny',
-      osFamily: 'linux',
-      osVersion: '1',
-      architecture: 'x86_64',
-      defaultUser: 'root',
-      minStorageGibibytes: 1,
-      minMemoryMebibytes: 128,
-      zones: [],
-      image: { built: 'tiny-linux' },
-      isHidden: false,
-    },
+    spec: TINY_LINUX,
   })
   for (const { name, zone } of NODES) {
     await admin.create(Node, {

@@ -1,8 +1,6 @@
-/** A real PostgreSQL under the simulation. Connections are handed out one at a time, in the order of the requests,
- *  so that
- *  the run does not depend on the database's speed; a process that dies in a transaction loses it; faults break
- *  connections before a
- *  statement, before COMMIT, or after it (the commit happened, the answer is lost). */
+/** A real PostgreSQL under the simulation. Connections are handed out one at a time, in the order of the requests, so
+ *  that the run does not depend on the database's speed; a process that dies in a transaction loses it; faults break
+ *  connections before a statement, before COMMIT, or after it (the commit happened, the answer is lost). */
 import {
   CompiledQuery,
   type DatabaseConnection,

@@ -33,7 +33,7 @@ it.each<readonly [string, SimulationOptions, RegExp, number]>([
     'a node that takes shared data with it when it lets go',
     { without: 'retention' },
     /disk .*(gone|holds undefined)|is not on/,
-    8,
+    15,
   ],
 ])('finds %s', async (_what, options, pattern, lastSeed) => {
   expect(await firstViolation(options, pattern, lastSeed)).toMatch(pattern)

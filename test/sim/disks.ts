@@ -10,6 +10,10 @@ export interface Disks {
   store(host: string, store: VolumeStore): VolumeStore
   /** Every guest that runs writes. Answers the violations that this brought to light. */
   write(hosts: readonly { readonly name: string; readonly machine: SimulatedHost }[]): string[]
+  /** What a backup held is on the disk now. */
+  overwrite(host: string, volume: HeldVolume, content: number): void
+  /** As `overwrite`, of one that is being made. */
+  fill(host: string, name: string, content: number): void
   /** What lies where the volume is held, and the most that was ever written to it. */
   contentOf(host: string, volume: HeldVolume): { readonly is: number | undefined; readonly was: number }
 }
@@ -26,8 +30,12 @@ export function newDisks(): Disks {
   const memories = new Map<string, number>()
   /** Where it lies, by the host and port that it is served at. */
   const served = new Map<string, string>()
+  /** What each snapshot keeps, by where its disk lies and its name. */
+  const points = new Map<string, number>()
   /** The most that was ever written, by volume. */
   const written = new Map<string, number>()
+  /** What disks that are being made begin as, by host and name. */
+  const filled = new Map<string, number>()
 
   function writeBy(host: string, { name, executionId, disks, transfer }: SimulatedGuestRecord): string[] {
     return disks.flatMap((path) => {
@@ -60,11 +68,28 @@ export function newDisks(): Disks {
         const wasHere = (await store.inspect(volume.name)) !== undefined
         await store.create(volume, signal)
         if (wasHere) return
+        const { snapshotOf } = volume
+        if (snapshotOf !== undefined) {
+          const place = placeOf(host, pathOf(snapshotOf.volume, snapshotOf.pool))
+          const point = points.get(`${place} ${snapshotOf.snapshot}`)
+          if (point === undefined) throw new Error(`nothing was kept as snapshot ${snapshotOf.snapshot}`)
+          contents.set(placeOf(host, pathOf(volume.name, volume.pool)), point)
+          written.set(volume.name, point)
+          return
+        }
+        const beginning = filled.get(`${host} ${volume.name}`) ?? 0
+        if (volume.fill !== undefined) written.set(volume.name, beginning)
         const from =
           volume.from === undefined
-            ? 0
+            ? beginning
             : (contents.get(served.get(`${volume.from.host}:${volume.from.port}`) ?? '') ?? 0)
         contents.set(placeOf(host, pathOf(volume.name, volume.pool)), from)
+      },
+      async takeSnapshot(name, snapshot, by) {
+        const wasThere = (await store.snapshots(name)).some((known) => known.name === snapshot)
+        await store.takeSnapshot(name, snapshot, by)
+        const place = placeOf(host, pathOf(name, (await store.inspect(name))?.pool))
+        if (!wasThere) points.set(`${place} ${snapshot}`, contents.get(place) ?? 0)
       },
       async serve(name, key) {
         const at = await store.serve(name, key)
@@ -82,6 +107,11 @@ export function newDisks(): Disks {
         if (held !== undefined && held.pool === undefined) contents.delete(placeOf(host, pathOf(name, undefined)))
       },
     }),
+    overwrite(host, { name, pool }, content) {
+      contents.set(placeOf(host, pathOf(name, pool)), content)
+      written.set(name, content)
+    },
+    fill: (host, name, content) => void filled.set(`${host} ${name}`, content),
     write: (hosts) => hosts.flatMap(({ name, machine }) => machine.running().flatMap((guest) => writeBy(name, guest))),
     contentOf: (host, { name, pool }) => ({
       is: contents.get(placeOf(host, pathOf(name, pool))),

@@ -1,6 +1,5 @@
 /** Which faults a seed throws, and how often. Every seed draws its own subset, so that one kind of fault cannot hide
- *  another for ever;
- *  after the chaos everything is calm and liveness must hold. */
+ *  another for ever; after the chaos everything is calm and liveness must hold. */
 import type { DatabaseFaults } from './database.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { TransportFaults } from './transport.ts'

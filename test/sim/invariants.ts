@@ -1,6 +1,5 @@
 /** What must hold, whatever happened. `watchGuests` looks at every instant; the others once everything is quiet. Each
- *  answers the
- *  violations that it found, in words. */
+ *  answers the violations that it found, in words. */
 import { GENESIS_HASH } from '../../domain/audit-chain.ts'
 import { verifyAudit } from '../../db/audit/index.ts'
 import { findOperation } from '../../db/operation/index.ts'
@@ -8,7 +7,7 @@ import type { Database } from '../../db/open.ts'
 import { isFinal } from '../../domain/operations.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, Volume } from '../../resources/instance/index.ts'
-import { Operation } from '../../resources/operation/index.ts'
+import { activeOperationOf, Operation } from '../../resources/operation/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { PublicPool } from '../../resources/public-pool/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
@@ -16,6 +15,8 @@ import { Storage } from '../../resources/storage/index.ts'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { type Account, ask, type History } from './requests.ts'
 import { zoneOf } from './catalog.ts'
+import { areNetworksQuiet } from './networks.ts'
+import { arePortsQuiet } from './ports.ts'
 import type { World } from './world.ts'
 
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
@@ -41,6 +42,9 @@ export async function isQuiet(world: World, db: Database): Promise<boolean> {
     await world.admin.list(Volume),
     await world.admin.list(Storage),
   ]
+  const { items: storages } = await world.admin.list(Storage)
+  if (storages.some((storage) => activeOperationOf(storage) !== undefined)) return false
+  if (!(await areNetworksQuiet(world)) || !(await arePortsQuiet(world))) return false
   if (lists.some(({ items }) => items.some(({ metadata }) => metadata.deletionTimestamp !== undefined))) return false
   if ((await db.selectFrom('placement_target').select('server_id').execute()).length > 0) return false
   const { items: servers } = await world.admin.list(Server)
@@ -181,10 +185,12 @@ export async function checkHoldings(world: World, db: Database): Promise<string[
     if (!alive.has(`${accountNamespace(account_id)}/${server_id}`))
       violations.push(`placement of ${server_id}, which does not exist`)
   }
+  const interfaces = await db.selectFrom('network_interface').select('id').execute()
+  const ids = [...[...alive.keys()].map((key) => key.split('/')[1] ?? key), ...interfaces.map(({ id }) => id)]
   for (const claim of await db.selectFrom('address_claim').selectAll().execute()) {
     if (claim.holder.startsWith('server_arriving/'))
       violations.push(`claim ${claim.kind} ${claim.value} for a move that nobody makes`)
-    if (![...alive.keys()].some((key) => claim.holder.includes(key.split('/')[1] ?? key)))
+    if (!ids.some((id) => claim.holder.includes(id)))
       violations.push(`claim ${claim.kind} ${claim.value} of ${claim.holder}, which does not exist`)
   }
   for (const { account_id, server_id, zone } of placements) {
@@ -247,7 +253,7 @@ export async function checkHosts(world: World): Promise<string[]> {
   for (const volume of (await world.admin.list(Volume)).items)
     if (!storageUids.has(volume.metadata.name))
       violations.push(`Volume ${volume.metadata.namespace}/${volume.metadata.name} of no storage`)
-  for (const storage of storages)
+  for (const storage of storages.filter(({ spec }) => spec.isBoot || spec.serverId !== undefined))
     if (
       !servers.some(
         (server) =>
@@ -320,7 +326,7 @@ async function checkPlaces(world: World, servers: readonly ServerObject[]): Prom
     }
   }
   for (const { metadata } of (await world.admin.list(Secret)).items)
-    if (metadata.name.startsWith('move-'))
+    if (metadata.name.startsWith('move-') || metadata.name.startsWith('copy-'))
       violations.push(`Secret ${metadata.namespace}/${metadata.name} of a move that is over`)
   const known = new Set(storages.map(({ metadata }) => metadata.uid))
   for (const [pool, disks] of world.pools) {

@@ -1,7 +1,6 @@
 /** One loss without other faults: a host that nobody hears any more while its guest goes on. What makes it safe to
- *  start the guest elsewhere is
- *  that its management controller has cut the power; where the controller lies about it, the checkers must see two
- *  guests. */
+ *  start the guest elsewhere is that its management controller has cut the power; where the controller lies about it,
+ *  the checkers must see two guests. */
 import { expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { SimulatedPostgres } from './database.ts'
@@ -12,7 +11,6 @@ import { openAccounts } from './workload.ts'
 import { KEY, PLAN, TEMPLATE } from './catalog.ts'
 import { openWorld, type WorldOptions } from './world.ts'
 
-/** In this world zone-a has shared storage. */
 const SEED = 1
 const MINUTE_MILLISECONDS = 60_000
 
@@ -29,6 +27,7 @@ async function loseHost(options: WorldOptions): Promise<{
   const world = await openWorld(SEED, (scheduler) => new SimulatedPostgres(client, scheduler), {
     ...options,
     hasLosses: true,
+    isPooled: true,
   })
   const { scheduler } = world
   const violations = new Set<string>()

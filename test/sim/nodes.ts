@@ -1,6 +1,5 @@
 /** Hosts that lose their power, or that nobody hears while their guests go on; and what their management controllers
- *  and other nodes say
- *  of them. After the chaos all have power and are heard. */
+ *  and other nodes say of them. After the chaos all have power and are heard. */
 import type { ProbeHost } from '../../agents/node/host-probe.ts'
 import type { OpenPowerControl } from '../../controllers/fencing/effects.ts'
 import { type PowerControl, PowerControlFailed } from '../../controllers/fencing/power-control.ts'

@@ -5,6 +5,8 @@ import type { SimulationResult } from './simulate.ts'
 export interface SeedRun {
   readonly seed: number
   readonly hasLosses: boolean
+  readonly hasBackups?: boolean
+  readonly hasNetwork?: boolean
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */
   readonly isRepeated: boolean
 }

@@ -1,12 +1,14 @@
-/** The product's own processes in a simulated world: API server, two controllers, one agent for each host. Each dies
- *  at any effect and comes back by itself. */
+/** The product's own processes in a simulated world: API server, two controllers, one agent for each host. Each dies at
+ *  any effect and comes back by itself. */
 import { type Agent, openAgent } from '../../agents/node/loop.ts'
 import { type SimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import { createApp } from '../../apiserver/app.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import { parseShard, type Shard, WHOLE } from '../../controllers/shard.ts'
 import type { UsageSource } from '../../controllers/usage/collector.ts'
+import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
@@ -17,12 +19,17 @@ import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
 import { describeError, type Logger } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newUuid } from '../../kit/sys/random.ts'
+import { createSealing } from '../../kit/sys/sealing.ts'
+import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job/index.ts'
 import { documented } from '../contract/document-check.ts'
-import { NODE_CORES, POOLS, zoneOf } from './catalog.ts'
+import { type BackupStores, shakenBackups } from './backup-stores.ts'
+import { NODE_CORES, POOLS, ZONES, zoneOf } from './catalog.ts'
+import { lackingRight } from './rights.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import type { Disks } from './disks.ts'
 import type { FaultPlan } from './faults.ts'
 import type { Host } from './hosts.ts'
+import type { NetworkDatabase, NetworkDefence } from './ovn.ts'
 import { endpointOf, type Power } from './nodes.ts'
 import { type Scheduler, SimulatedProcess } from './scheduler.ts'
 import type { Traffic } from './traffic.ts'
@@ -41,6 +48,7 @@ export type Defence =
   | 'retention'
   /** What management controllers say of power is true. */
   | 'power'
+  | NetworkDefence
 
 /** What the processes run in. */
 export interface Surroundings {
@@ -52,10 +60,13 @@ export interface Surroundings {
   readonly power: Power
   readonly hosts: readonly Host[]
   readonly disks: Disks
+  /** Undefined in worlds without OVN. */
+  readonly ovn: NetworkDatabase | undefined
   readonly storage: SimulatedStorage
   /** Whether zones have shared storage. */
   readonly isPooled: boolean
   readonly traffic: Traffic
+  readonly backups: BackupStores | undefined
   readonly without: Defence | undefined
   readonly trace: ((line: string) => void) | undefined
   /** By name; filled here. */
@@ -122,6 +133,8 @@ function followMain({ bugs }: Surroundings, process: SimulatedProcess, main: Pro
   )
 }
 
+const SEALING_KEY = Buffer.alloc(32, 1)
+
 const never = (): AbortSignal => new AbortController().signal
 
 const isCutOff = ({ scheduler, partitionedUntil, power }: Surroundings, name: string): boolean =>
@@ -132,7 +145,11 @@ const transportOf = (world: Surroundings, process: SimulatedProcess): Transport 
     process,
     scheduler: world.scheduler,
     faults: world.faults,
-    serve: world.serve,
+    serve: (request) => {
+      const lacking = lackingRight(process.name, request)
+      if (lacking !== undefined) world.bugs.push(lacking)
+      return world.serve(request)
+    },
     isPartitioned: () => isCutOff(world, process.name),
   })
 
@@ -184,7 +201,7 @@ function startControllers(
   shard: Shard,
   agents: ReadonlyMap<string, Agent>,
 ): void {
-  const { scheduler, database, faults, power } = world
+  const { scheduler, database, faults, power, backups } = world
   const clock = process.clock()
   const [random, log] = [scheduler.random, recorderOf(world, process.name)]
   const store = openClient({
@@ -196,13 +213,24 @@ function startControllers(
   })
   const registry = openRegistry({ isProcessWide: false })
   const caches = openCaches({ store, clock, random, log, registry })
-  const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log, shard }
+  const ovn = world.ovn?.attach(process)
+  const parts = {
+    store,
+    caches,
+    db: databaseOf(process, database, faults),
+    clock,
+    random,
+    log,
+    shard,
+    ...(ovn && { ovn }),
+  }
   let mayAct = () => false
   const controllers = openControllers({
     ...parts,
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),
     openPowerControl: power.controlFrom(process),
+    ...(backups === undefined ? {} : { sealing: createSealing([{ id: 'sim', key: SEALING_KEY }], random) }),
   })
   followMain(
     world,
@@ -247,7 +275,7 @@ function usageSource(world: Surroundings, agents: ReadonlyMap<string, Agent>): U
 }
 
 function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, agents: Map<string, Agent>): void {
-  const { scheduler, power, traffic, processes } = world
+  const { scheduler, power, traffic, processes, disks, backups: stores } = world
   const clock = process.clock()
   const [random, log] = [scheduler.random, recorderOf(world, process.name)]
   const store = openClient({ transport: transportOf(world, process), fieldManager: 'svccloud-agent', clock, random })
@@ -263,7 +291,25 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
     hypervisor: process.boundTo(traffic.counted(host.name, hypervisor)),
     volumes: process.boundTo(volumes),
     images: simulatedTemplates(),
+    customImages: simulatedImages(),
     ledger: host.ledger,
+    ...(stores === undefined
+      ? {}
+      : {
+          openBackups: ({ diskLocks, userOf }) =>
+            process.boundTo(
+              shakenBackups({
+                host: host.name,
+                volumes: host.volumes,
+                disks,
+                stores,
+                clock,
+                scheduler,
+                diskLocks,
+                userOf,
+              }),
+            ),
+        }),
     clock,
     random,
     log,
@@ -275,7 +321,12 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
       memoryMebibytes: 65_536,
       storageGibibytes: 1_000,
       hypervisor: 'simulated',
-      features: [],
+      features: [
+        ...(world.ovn === undefined ? [] : [NETWORK_FEATURES.public]),
+        ...(stores === undefined
+          ? []
+          : [BACKUPS_FEATURE, ...ZONES.filter((zone) => zone !== zoneOf(host.name)).map(backupSourceFeature)]),
+      ],
       pools,
       endpoint: endpointOf(host.name),
     }),

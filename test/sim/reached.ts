@@ -1,6 +1,6 @@
 /** What a run of the simulation reaches: which faults struck, which requests were answered how, which objects were
- *  written by whom, how operations ended, and which faults struck while which operation went on. Seeds are chosen by
- *  it (`choose.ts`). Names and numbers that differ from seed to seed are left out. */
+ *  written by whom, how operations ended, and which faults struck while which operation went on. Seeds are chosen by it
+ *  (`choose.ts`). Names and numbers that differ from seed to seed are left out. */
 import type { Database } from '../../db/open.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 
@@ -34,8 +34,10 @@ export function newReached(): Reached {
     async addOperations(db) {
       const rows = await db.selectFrom('operation_history').select('body').execute()
       for (const row of rows) {
-        const { kind, status, step, events, createdAt, finishedAt } = row.body as FinishedOperation // the product's own
+        // the product's own
+        const { kind, status, step, actor, events, createdAt, finishedAt } = row.body as FinishedOperation
         reached.add(status === 'succeeded' ? `${kind} succeeded` : `${kind} ${status} at ${step}`)
+        if (actor.startsWith('system:')) reached.add(`${kind} by ${actor}`)
         for (const event of events) reached.add(`${kind} event ${event.kind}`)
         const [from, to] = [Date.parse(createdAt), Date.parse(finishedAt)]
         for (const [fault, times] of struckAt)
@@ -51,5 +53,6 @@ const generalised = (text: string): string =>
   text
     .replace(/\?\S*/, '')
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+    .replaceAll(/\bID\.[0-9a-f]{16}\b/g, 'ID') // of an event, whose name is a hash of ids
     .replaceAll(/\b(agent|controllers|pool|node)-\w+/g, '$1')
     .replaceAll(/\b[ab]\d\b/g, 'HOST')

@@ -1,9 +1,7 @@
 /** Virtual time for the whole control plane in one Node process. Events are popped in order of time, ties broken by the
- *  seed;
- *  after each one every microtask and every tracked real effect (database) is drained before the next. The same seed
- *  therefore
- *  gives the same run. A process is a name with an epoch: a crash raises the epoch, and nothing of the old epoch ever
- *  goes on. */
+ *  seed; after each one every microtask and every tracked real effect (database) is drained before the next. The same
+ *  seed therefore gives the same run. A process is a name with an epoch: a crash raises the epoch, and nothing of the
+ *  old epoch ever goes on. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'

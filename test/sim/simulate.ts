@@ -12,7 +12,9 @@ import {
   isQuiet,
   watchGuests,
 } from './invariants.ts'
+import { checkBackups, isBackedUp } from './backups.ts'
 import { checkChanges } from './changes.ts'
+import { checkRows } from './isolation.ts'
 import { checkRecoveries, runLosses } from './nodes.ts'
 import { type Account, ask } from './requests.ts'
 import { openAccounts, runWorkload } from './workload.ts'
@@ -22,7 +24,13 @@ import { checkTraffic } from './traffic.ts'
 import { Endless } from './scheduler.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
+import { Backup } from '../../resources/backup/index.ts'
 import { Server } from '../../resources/server/index.ts'
+import { Snapshot } from '../../resources/snapshot/index.ts'
+import { Storage } from '../../resources/storage/index.ts'
+import { checkNetworks } from './networks.ts'
+import { checkPorts } from './ports.ts'
+import { checkSnapshots, checkStorages } from './storages.ts'
 
 const CHAOS_MILLISECONDS = 45_000
 /** That a host is found unreachable, fenced and recovered from takes a while. */
@@ -31,8 +39,7 @@ const CHAOS_WITH_LOSSES_MILLISECONDS = 150_000
 const QUIET_MILLISECONDS = 90 * 60_000
 const STEP_MILLISECONDS = 10_000
 /** A watch that stopped without an end during the chaos is found within a minute; what it had hidden may still be
- *  written
- *  then. */
+ *  written then. */
 const STALE_WATCH_MILLISECONDS = 120_000
 /** With nothing left to do nothing is written but leases. */
 const STABLE_MILLISECONDS = 30_000
@@ -87,7 +94,7 @@ export async function simulate(
     if (!(error instanceof Endless)) throw error
     violations.add(error.message)
   }
-  for (const found of [...world.bugs, ...addresses.violations()]) violations.add(found)
+  for (const found of [...world.bugs, ...addresses.violations(), ...world.isolationViolations()]) violations.add(found)
   const { crashes, faults } = world
   const fingerprint = scheduler.fingerprint()
   if (options.isChaosOnly !== true) await inWorld(world, reached.addOperations(world.db))
@@ -142,9 +149,15 @@ async function live(
     checkHosts(world),
     checkRecoveries(db),
     checkChanges(world, db),
+    checkStorages(world, db),
+    checkNetworks(world, db),
+    checkPorts(world, db),
+    checkRows(world, db),
+    checkSnapshots(world, db),
     checkAddresses(world, db),
     checkEmptyNodes(world, db),
     checkTraffic(world, db),
+    ...(world.backups === undefined ? [] : [checkBackups(world)]),
   ])
     for (const violation of await inWorld(world, check)) violations.add(violation)
   for (const violation of checkForeignReads(history)) violations.add(violation)
@@ -157,7 +170,16 @@ async function live(
       `${left.items.length} servers could not be deleted: ` +
         `${left.items.map(({ metadata, status }) => `${metadata.name} ${status?.state}`).join(', ')}`,
     )
-  for (const check of [checkHoldings(world, db), checkHosts(world), checkAddresses(world, db)])
+  for (const check of [
+    checkHoldings(world, db),
+    checkHosts(world),
+    checkAddresses(world, db),
+    checkStorages(world, db),
+    checkNetworks(world, db),
+    checkPorts(world, db),
+    checkRows(world, db),
+    ...(world.backups === undefined ? [] : [checkBackups(world)]),
+  ])
     for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
 }
 
@@ -174,7 +196,8 @@ async function untilQuiet(world: World, db: Database, watch: () => void): Promis
   const until = world.scheduler.nowMilliseconds + QUIET_MILLISECONDS
   while (world.scheduler.nowMilliseconds < until) {
     await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STEP_MILLISECONDS, undefined, watch)
-    if (world.api() !== undefined && (await inWorld(world, isQuiet(world, db)))) return
+    if (world.api() === undefined || !(await inWorld(world, isQuiet(world, db)))) continue
+    if (world.backups === undefined || (await inWorld(world, isBackedUp(world)))) return
   }
 }
 
@@ -202,18 +225,41 @@ async function deleteEverything(
 ): Promise<void> {
   for (let round = 0; round < DELETION_ROUNDS_MAXIMUM; round++) {
     const { items } = await inWorld(world, world.admin.list(Server))
-    if (items.length === 0) return
+    const { items: storages } = await inWorld(world, world.admin.list(Storage))
+    const { items: snapshots } = await inWorld(world, world.admin.list(Snapshot))
+    const backups = world.backups === undefined ? [] : (await inWorld(world, world.admin.list(Backup))).items
+    if ([items, storages, snapshots, backups].every(({ length }) => length === 0)) return
+    for (const account of accounts) {
+      for (const { metadata } of snapshots)
+        if (metadata.namespace === accountNamespace(account.id))
+          await inWorld(world, ask(world, account, 'DELETE', `/v1/snapshots/${metadata.name}`))
+    }
+    if (snapshots.length > 0) await untilQuiet(world, db, watch)
+    if (world.backups !== undefined) await deleteBackups(world, accounts)
     for (const account of accounts) {
       const own = items.filter(({ metadata }) => metadata.namespace === accountNamespace(account.id))
       for (const { metadata } of own)
         await inWorld(world, ask(world, account, 'DELETE', `/v1/servers/${metadata.name}`))
+      for (const { metadata, spec } of storages)
+        if (metadata.namespace === accountNamespace(account.id) && !spec.isBoot && spec.serverId === undefined)
+          await inWorld(world, ask(world, account, 'DELETE', `/v1/storages/${metadata.name}`))
     }
     await untilQuiet(world, db, watch)
   }
 }
 
+/** Backups outlive their storages: they are deleted by themselves, and those that are made meanwhile in the next
+ *  round. */
+async function deleteBackups(world: World, accounts: readonly Account[]): Promise<void> {
+  const { items } = await inWorld(world, world.admin.list(Backup))
+  for (const account of accounts)
+    for (const { metadata } of items)
+      if (metadata.namespace === accountNamespace(account.id))
+        await inWorld(world, ask(world, account, 'DELETE', `/v1/backups/${metadata.name}`))
+}
+
 /** A delete may be refused while something else goes on. */
-const DELETION_ROUNDS_MAXIMUM = 3
+const DELETION_ROUNDS_MAXIMUM = 4
 
 /** Every table but the migrations' own. */
 export async function empty(client: pg.Client): Promise<void> {

@@ -10,11 +10,11 @@ const SEEDS = 1_000
 /** With every so manieth seed hosts are lost. */
 const LOSSES_EVERY = 10
 const REPEAT_EVERY = 50
-/** No seed is begun after it. */
+/** No seed is begun after it, once the least are run. */
 const BUDGET_MILLISECONDS = 4 * MINUTE_MILLISECONDS
-const TIMEOUT_MILLISECONDS = 7 * MINUTE_MILLISECONDS
-/** Of a machine that is so slow that less is run, the result would say little. */
-const SEEDS_MINIMUM = 50
+const TIMEOUT_MILLISECONDS = 9 * MINUTE_MILLISECONDS
+/** So many are run however slow the machine is: the result of less would say little. */
+const SEEDS_MINIMUM = 30
 
 let server: TestServer | undefined
 let pool: Pool | undefined
@@ -35,7 +35,7 @@ it('keeps every invariant for up to a thousand seeds', { timeout: TIMEOUT_MILLIS
   const end = performance.now() + BUDGET_MILLISECONDS
   let [next, count] = [1, 0]
   async function runSeeds(): Promise<void> {
-    while (next <= SEEDS && performance.now() < end) {
+    while (next <= SEEDS && (next <= SEEDS_MINIMUM || performance.now() < end)) {
       const seed = next++
       const hasLosses = seed % LOSSES_EVERY === 0
       const result = await pool?.run({ seed, hasLosses, isRepeated: seed % REPEAT_EVERY === 0 })
@@ -47,5 +47,4 @@ it('keeps every invariant for up to a thousand seeds', { timeout: TIMEOUT_MILLIS
   await Promise.all(Array.from({ length: threads }, runSeeds))
   printLine(`${count} seeds were run`)
   expect(broken).toEqual({})
-  expect(count).toBeGreaterThanOrEqual(SEEDS_MINIMUM)
 })

@@ -1,6 +1,6 @@
 /** What people do to the cloud while it is shaken: two accounts that create, change and delete servers through the API,
- *  an operator
- *  with kubectl, and hardware that has its own ideas. Everything that was answered is remembered for the checks. */
+ *  an operator with kubectl, and hardware that has its own ideas. Everything that was answered is remembered for the
+ *  checks. */
 import { createToken } from '../../db/identity/index.ts'
 import { openChain } from '../../db/audit/index.ts'
 import { openQuotas } from '../../db/account/index.ts'
@@ -10,9 +10,13 @@ import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { runAddresses } from './addresses.ts'
+import { runBackups } from './backups.ts'
 import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'
-import { runOperators } from './operators.ts'
+import { runStorages } from './storages.ts'
+import { runNetworks } from './networks.ts'
+import { runPorts } from './ports.ts'
+import { runOperators, runStorageMoves } from './operators.ts'
 import { KEY, PLAN, TEMPLATE, ZONES } from './catalog.ts'
 import { type Account, type AnswerBody, ask, type History, type Send } from './requests.ts'
 import type { World } from './world.ts'
@@ -99,8 +103,13 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   runNature(world, isOver)
   runMoves(world, accounts, send, isOver)
   runChanges(world, accounts, send, isOver)
+  runStorages(world, accounts, send, isOver)
   runAddresses(world, accounts, send, isOver)
+  runNetworks(world, accounts, send, isOver)
+  runPorts(world, accounts, send, isOver)
+  if (world.backups !== undefined) runBackups(world, accounts, send, isOver)
   runOperators(world, isOver)
+  runStorageMoves(world, isOver)
   return history
 }
 
@@ -195,9 +204,19 @@ function runKubectl(world: World, accounts: readonly Account[], isOver: () => bo
       await world.admin
         .patch(Server, key, { spec: { desiredPower: scheduler.pick(['running', 'stopped']) } })
         .catch(() => {})
-    else await world.admin.delete(Server, key).catch(() => {})
+    else if (!(await hasBootSnapshots(world.db, account.id, server)))
+      await world.admin.delete(Server, key).catch(() => {})
   })
 }
+
+/** As the admission webhook, which is not called here, asks. */
+const hasBootSnapshots = async (db: Database, accountId: string, serverId: string): Promise<boolean> =>
+  (await db
+    .selectFrom('storage_hold')
+    .select('holder')
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .executeTakeFirst()) !== undefined
 
 /** Guests, hosts, processes and their network have accidents. */
 function runNature(world: World, isOver: () => boolean): void {

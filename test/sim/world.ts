@@ -14,10 +14,13 @@ import type { Transport } from '../../kit/kube/transport.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid } from '../../kit/sys/random.ts'
+import { type BackupStores, newBackupStores } from './backup-stores.ts'
 import { createCatalog, NODES, POOLS } from './catalog.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
+import { watchIsolation } from './isolation.ts'
+import { newNetworkDatabase, type NetworkDatabase } from './ovn.ts'
 import { type Host, newHost } from './hosts.ts'
 import { newPower, type Power } from './nodes.ts'
 import { type Defence, startProcesses } from './processes.ts'
@@ -38,8 +41,14 @@ export interface World {
   readonly hosts: readonly Host[]
   readonly disks: Disks
   readonly network: SimulatedNetwork
+  /** What OVN has of the zones; undefined in worlds without it. */
+  readonly ovn: NetworkDatabase | undefined
+  /** What was wrong with that at any instant, so far. */
+  readonly isolationViolations: () => readonly string[]
   readonly power: Power
   readonly traffic: Traffic
+  /** Undefined where zones have no place for backups. */
+  readonly backups: BackupStores | undefined
   /** What lies on shared storage, by pool and volume. */
   readonly pools: ReadonlyMap<string, ReadonlyMap<string, HeldVolume>>
   readonly processes: readonly SimulatedProcess[]
@@ -64,6 +73,12 @@ export interface WorldOptions {
   readonly without?: Defence | undefined
   /** Hosts lose their power, and are cut off with their guests. */
   readonly hasLosses?: boolean
+  /** Zones have a place for backups. */
+  readonly hasBackups?: boolean
+  /** Zones have OVN, which delays, loses and repeats. */
+  readonly hasNetwork?: boolean
+  /** Zones have shared storage. Drawn where it is not set. */
+  readonly isPooled?: boolean
   /** What Kubernetes writes to. */
   readonly storage?: Storage
   /** Called with each step that counts for the fingerprint. */
@@ -73,17 +88,42 @@ export interface WorldOptions {
 export async function openWorld(
   seed: number,
   postgres: (scheduler: Scheduler) => SimulatedPostgres,
-  { trace, without, hasLosses = false, storage = memoryStorage(), onNote }: WorldOptions = {},
+  {
+    trace,
+    without,
+    hasLosses = false,
+    hasBackups = false,
+    hasNetwork = false,
+    isPooled,
+    storage = memoryStorage(),
+    onNote,
+  }: WorldOptions = {},
 ): Promise<World> {
   const scheduler = new Scheduler(seed, onNote)
   const database = postgres(scheduler)
   const outside = new SimulatedProcess('world', scheduler)
   outside.begin()
   const worldClock = outside.clock()
-  const core = await openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage })
+  const isolation = watchIsolation(
+    storage,
+    () => ovn,
+    (uid) =>
+      hosts.flatMap(({ name, machine }) => (machine.running().some((guest) => guest.name === uid) ? [name] : [])),
+  )
+  const core = await openCore({
+    clock: worldClock,
+    random: scheduler.random,
+    log: silentLog,
+    storage: hasNetwork ? isolation.storage : storage,
+  })
   const serve: Transport = (request) => core.handle(request, ADMIN)
-  const admin = openClient({ transport: serve, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
-  await scheduler.track(createCatalog(admin, worldClock, hasLosses))
+  const kubectl = (transport: Transport) =>
+    openClient({ transport, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
+  await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
+  const admin = kubectl((request) => {
+    if (request.method !== 'GET') scheduler.note(`kubectl ${request.method} ${request.path}`)
+    return serve(request)
+  })
 
   const byName = new Map<string, SimulatedProcess>()
   const partitionedUntil = new Map<string, number>()
@@ -91,15 +131,30 @@ export async function openWorld(
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
-  const shared = openShared(scheduler, hasLosses)
+  const drawn = openShared(scheduler, hasLosses)
+  const shared = { ...drawn, isPooled: isPooled ?? drawn.isPooled }
   const traffic = newTraffic(worldClock)
+  const backups = hasBackups ? newBackupStores(scheduler) : undefined
   const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes
   const hosts = newHosts(scheduler, worldClock, shared.network, without)
   const power = openPower(scheduler, hosts, byName, without)
+  let isCalm = false
+  const ovn = hasNetwork
+    ? newNetworkDatabase({
+        scheduler,
+        isCalm: () => isCalm,
+        isLost: (host) => !power.isOn(host) || power.isHidden(host),
+        onWrite: isolation.onWrite,
+        without,
+      })
+    : undefined
   let api: HttpService | undefined
   const world: World = {
+    ovn,
+    isolationViolations: isolation.violations,
     power,
     traffic,
+    backups,
     scheduler,
     faults,
     clock: worldClock,
@@ -116,7 +171,10 @@ export async function openWorld(
     signedIn,
     crashes: 0,
     api: () => api,
-    ...disturbances({ scheduler, faults, power, hosts, network: shared.network, partitionedUntil }),
+    ...disturbances({
+      ...{ scheduler, faults, power, hosts, backups, network: shared.network, partitionedUntil },
+      onCalm: () => void (isCalm = true),
+    }),
     end() {
       for (const process of [outside, ...world.processes]) process.crash()
     },
@@ -190,13 +248,14 @@ function openPower(
   })
 }
 
-interface DisturbanceOptions extends Pick<World, 'scheduler' | 'faults' | 'power' | 'hosts' | 'network'> {
+interface DisturbanceOptions extends Pick<World, 'scheduler' | 'faults' | 'power' | 'hosts' | 'network' | 'backups'> {
   readonly partitionedUntil: Map<string, number>
+  readonly onCalm: () => void
 }
 
 /** What disturbs the world from outside, and what ends that. */
 function disturbances(options: DisturbanceOptions): Pick<World, 'partition' | 'reboot' | 'calm'> {
-  const { scheduler, faults, power, hosts, network, partitionedUntil } = options
+  const { scheduler, faults, power, hosts, network, backups, partitionedUntil, onCalm } = options
   return {
     partition(name, milliseconds) {
       scheduler.note(`partition ${name}`)
@@ -209,8 +268,10 @@ function disturbances(options: DisturbanceOptions): Pick<World, 'partition' | 'r
       host.machine.reboot()
     },
     calm() {
+      onCalm()
       faults.calm()
       power.calm()
+      if (backups !== undefined) backups.failure = 0
       for (const { name, machine } of hosts) {
         network.mend(name)
         for (const guest of machine.running()) machine.keepGuestBusy(guest.name, 0)

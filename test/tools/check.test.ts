@@ -54,6 +54,11 @@ it.each([
     'switch-exhaustiveness-check',
     `export function f(side: 'left' | 'right'): void {\n  switch (side) {\n    case 'left':\n      return\n  }\n}\n`,
   ],
+  [
+    'a function of more than 70 lines',
+    'max-lines-per-function',
+    `export function f(): void {\n${'  f()\n'.repeat(69)}}\n`,
+  ],
 ])('finds %s', async (_, rule, text) => {
   expect(await check('oxlint', { 'a.ts': text })).toMatchObject({ code: 1, text: expect.stringContaining(rule) })
 })

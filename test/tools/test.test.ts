@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { add, chooseTiers, parseSelection, type Report, summary, tallyOf } from '../../tools/test.ts'
+import { add, chooseTiers, filesForSecondTry, parseSelection, type Report, summary, tallyOf } from '../../tools/test.ts'
 import { type Tier, TIERS } from '../../tools/tiers.ts'
 
 const report = (counts: Partial<Report>): Report => ({
@@ -10,7 +10,11 @@ const report = (counts: Partial<Report>): Report => ({
   testResults: [],
   ...counts,
 })
-const failedFile = (...tests: string[]) => ({ status: 'failed', assertionResults: tests.map((status) => ({ status })) })
+const failedFile = (...tests: string[]) => ({
+  name: 'a',
+  status: 'failed',
+  assertionResults: tests.map((status) => ({ status })),
+})
 
 it.each([
   ['a clean run', report({ numPassedTests: 3, numPendingTests: 1 }), true, '3 passed, 0 failed, 1 skipped'],
@@ -29,7 +33,7 @@ it.each([
   ['an error outside every test', report({ numPassedTests: 3 }), false, '3 passed, 1 failed, 0 skipped'],
   [
     'a file without tests',
-    report({ numPassedTests: 3, testResults: [{ status: 'passed', assertionResults: [] }] }),
+    report({ numPassedTests: 3, testResults: [{ name: 'a', status: 'passed', assertionResults: [] }] }),
     true,
     '3 passed, 1 failed, 0 skipped',
   ],
@@ -93,3 +97,28 @@ it.each([
   [['unit'], undefined],
   [['--watch'], undefined],
 ])('reads the command line %j', (flags, expected) => expect(parseSelection(flags)).toEqual(expected))
+
+it.each([
+  ['the files that failed', 2, ['passed', 'failed', 'failed'], ['1', '2']],
+  ['nothing of a tier that owns its time', 0, ['failed'], []],
+  ['nothing when too many failed', 2, ['failed', 'failed', 'failed'], []],
+  ['nothing when all passed', 2, ['passed'], []],
+])('tries again %s', (_what, secondTries, statuses, expected) => {
+  const testResults = statuses.map((status, index) => ({ name: `${index}`, status, assertionResults: [{ status }] }))
+  expect(filesForSecondTry({ secondTries }, report({ testResults }))).toEqual(expected)
+})
+
+it('tries nothing again of a run without a report', () =>
+  expect(filesForSecondTry({ secondTries: 2 }, undefined)).toEqual([]))
+
+it('tries again only where programs of others run in real time', () =>
+  expect(TIERS.filter(({ secondTries }) => secondTries > 0).map(({ name }) => name)).toEqual([
+    'kubectl',
+    'qemu',
+    'network',
+    'fencing',
+    'ceph',
+    'e2e',
+    'endurance',
+    'cluster',
+  ]))

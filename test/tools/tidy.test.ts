@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { findings, tidy } from '../../tools/tidy.ts'
+import { documentFindings, findings, tidy } from '../../tools/tidy.ts'
 
 const rules = (file: string, source: string) => findings(file, source).map((finding) => finding.rule)
 
@@ -134,6 +134,18 @@ it('says the line', () => {
   expect(findings('db/open.ts', '/* a\n b */\nconst a = 1\nconst b = Date.now()')).toEqual([
     { file: 'db/open.ts', line: 4, rule: 'the time comes from a Clock' },
   ])
+})
+
+it.each([
+  ['prose', 'docs/a.md', `${'a '.repeat(60)}b`, [1]],
+  ['an item', 'a.md', `- ${'a '.repeat(60)}`, [1]],
+  ['prose after code', 'a.md', `~~~\n\`\`\`\n~~~\n\n${'a '.repeat(61)}`, [5]],
+  ['prose of 120 columns', 'a.md', 'ä'.repeat(120), []],
+  ['code', 'a.md', `\`\`\`sh\n${'a '.repeat(61)}\n\`\`\``, []],
+  ['a table', 'a.md', `| ${'a '.repeat(61)} |`, []],
+  ['a generated document', 'charts/svccloud/README.md', 'a '.repeat(61), []],
+])('holds %s of a document to the columns', (_what, file, source, lines) => {
+  expect(documentFindings(file, source).map(({ line }) => line)).toEqual(lines)
 })
 
 it('finds nothing in this repository', async () => {

@@ -1,7 +1,6 @@
 /** The OpenAPI document as the TypeScript types that openapi-fetch reads: `paths`, `operations`, `components`. Lives in
- *  a workspace
- *  of its own, because openapi-typescript builds on the compiler API of a TypeScript that the sources have left behind.
- */
+ *  a workspace of its own, because openapi-typescript builds on the compiler API of a TypeScript that the sources have
+ *  left behind. */
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript'
 import type { OpenApiDocument } from '../../kit/http/openapi.ts'
 

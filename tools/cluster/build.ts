@@ -45,6 +45,9 @@ const recipes = {
   kubectl: kubernetes('kubectl'),
   'kube-apiserver': kubernetes('kube-apiserver'),
   'kube-controller-manager': kubernetes('kube-controller-manager'),
+  'kube-scheduler': kubernetes('kube-scheduler'),
+  /** Plays the kubelets of nodes that are only objects. */
+  kwok: { version: 'v0.8.0', package: 'sigs.k8s.io/kwok/cmd/kwok', linkerFlags: '' },
   etcd: { version: 'v3.6.9', package: 'go.etcd.io/etcd/server/v3', module: 'etcd', linkerFlags: '' },
   helm: {
     version: 'v4.3.1',

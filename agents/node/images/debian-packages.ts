@@ -12,8 +12,8 @@ const UPDATE_TIMEOUT_MILLISECONDS = 180_000
 export interface PackageChoice {
   readonly names: readonly string[]
   /** Meta packages of the distribution's kernels; the first that apt knows is taken, as the kernel that it stands for.
-   */
-  readonly kernels: readonly string[]
+   *  None when absent. */
+  readonly kernels?: readonly string[]
 }
 
 /** Downloads and unpacks the newest packages, one on top of the other, into `<folder>/root`; answers that path.
@@ -47,12 +47,8 @@ export async function unpackPackages(choice: PackageChoice, folder: string): Pro
 }
 
 async function download(choice: PackageChoice, options: readonly string[], downloads: string): Promise<void> {
-  await apt(
-    'apt-get',
-    [...options, 'download', ...choice.names, await kernelPackage(choice.kernels, options, downloads)],
-    downloads,
-    DOWNLOAD_TIMEOUT_MILLISECONDS,
-  )
+  const kernel = choice.kernels === undefined ? [] : [await kernelPackage(choice.kernels, options, downloads)]
+  await apt('apt-get', [...options, 'download', ...choice.names, ...kernel], downloads, DOWNLOAD_TIMEOUT_MILLISECONDS)
 }
 
 async function kernelPackage(

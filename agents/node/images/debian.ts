@@ -1,13 +1,11 @@
-/** `npm run image:debian`: builds the template `debian-13` with debootstrap. Needs root, debootstrap, mkfs.ext4 and
- *  qemu-img.
- *  The system has no boot loader: its kernel lies beside its disk, and the hypervisor loads it. The disk is one file
- *  system without
- *  partitions, which cloud-init grows to the size of the volume at first boot.
- *  Options: `--images DIR` (default SVCCLOUD_IMAGE_CACHE, else .svccloud/images), `--mirror URL` (default:
- *  debootstrap's own). */
+/** Templates of Debian, built with debootstrap: by the agent of a host when the first server of one is made there, or
+ *  before by `npm run image:debian` and `npm run image:managed`. Needs root. The system has no boot loader: its kernel
+ *  lies beside its disk, and the hypervisor loads it. The disk is one file system without partitions, which grows to
+ *  the size of the volume at first boot. */
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import {
   environment,
@@ -17,8 +15,12 @@ import {
   printLine,
   processArguments,
 } from '../../../kit/sys/process.ts'
+import { makeFolder } from '../../../kit/sys/make-folder.ts'
 import { runProgram } from '../run-program.ts'
-import { MANIFEST_FILE, type TemplateManifest } from './recipe.ts'
+import { unpackPackages } from './debian-packages.ts'
+import { type DebianSystem, debianVersion } from './debian-system.ts'
+import { managedSystem, managedVersion } from './managed/recipe.ts'
+import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
 
 const SUITE = 'trixie'
@@ -39,8 +41,8 @@ const PACKAGES = [
   'netbase',
   'less',
   'procps',
+  'qemu-guest-agent',
 ]
-const DISK_BYTES = 3 * 1024 ** 3
 const BUILD_TIMEOUT_MILLISECONDS = 1_800_000
 
 const FILES: Readonly<Record<string, string>> = {
@@ -49,101 +51,208 @@ const FILES: Readonly<Record<string, string>> = {
   // The platform's disk is the only source; looking for others costs seconds at every boot.
   'etc/cloud/cloud.cfg.d/90-svccloud.cfg':
     'datasource_list: [NoCloud, None]\nsystem_info:\n  network:\n    renderers: [networkd]\ngrowpart:\n  mode: "off"\n',
+  // Of interfaces that are plugged in later: cloud-init sets up those that it finds at boot, and before this one.
+  'etc/systemd/network/90-plugged-in.network':
+    '[Match]\nType=ether\n\n[Network]\nDHCP=yes\nIPv6AcceptRA=yes\n\n[DHCPv4]\nRouteMetric=2048\n\n' +
+    '[IPv6AcceptRA]\nRouteMetric=2048\n',
   'etc/cloud/ds-identify.cfg': 'policy: enabled\n',
   'etc/initramfs-tools/conf.d/svccloud': 'MODULES=most\nCOMPRESS=gzip\n',
 }
 
+export const DEBIAN_SYSTEM: DebianSystem = {
+  packages: PACKAGES,
+  installs: 'cloud-init, SSH and the kernel',
+  files: FILES,
+  programs: {},
+  enabled: ['systemd-networkd', 'systemd-resolved', 'ssh'],
+  masked: [],
+  commands: [],
+  links: { '/etc/resolv.conf': '/run/systemd/resolve/stub-resolv.conf' },
+  diskBytes: 3 * 1024 ** 3,
+  kernelArguments: [],
+}
+
+/** The image is made of the files when all are there; waiting until each is on the host's disk would be for nothing. */
+const UNSYNCED = ['-o', 'Dpkg::Options::=--force-unsafe-io']
+
 /** Keeps packages from starting their services on the host. */
 const NO_SERVICES = 'usr/sbin/policy-rc.d'
 
-/** Builds the image and answers its version. */
-async function buildDebian(images: string, mirror: string | undefined, say: (line: string) => void): Promise<string> {
-  await mkdir(join(images, TEMPLATE), { recursive: true })
-  const work = await mkdtemp(join(images, 'debian-'))
+/** What a host needs besides, and which Debian packages bring it. */
+const PROGRAMS: readonly (readonly [program: string, packageName: string])[] = [
+  ['wget', 'wget'],
+  ['gpgv', 'gpgv'],
+  ['chroot', 'coreutils'],
+  ['mkfs.ext4', 'e2fsprogs'],
+  ['qemu-img', 'qemu-utils'],
+]
+
+export interface DebianBuild {
+  /** Where the image is made; it is not there yet. */
+  readonly image: string
+  /** May be thrown away afterwards. */
+  readonly work: string
+  /** Where packages come from; debootstrap's own choice when absent. */
+  readonly mirror?: string | undefined
+  readonly system: DebianSystem
+  /** Says which part of the work begins. */
+  readonly onStep: (what: string) => void
+}
+
+/** ImageUnavailable with the reason when this host cannot. */
+async function requirePrograms(): Promise<void> {
+  if (!isRoot())
+    throw new ImageUnavailable(
+      'it is built by root, who alone may enter the new system: run sudo npm run image:debian, or image:managed for ' +
+        'managed machines, once on this host',
+    )
+  for (const [program, packageName] of PROGRAMS)
+    await runProgram('which', [program]).catch(() => {
+      throw new ImageUnavailable(`it is built with ${program}: apt-get install ${packageName} brings it`)
+    })
+}
+
+/** debootstrap as it is called here: the host's own, else that of its package, unpacked and not installed. */
+async function findDebootstrap(work: string): Promise<{ readonly call: readonly string[]; readonly folder?: string }> {
+  if (await runProgram('which', ['debootstrap']).catch(() => undefined)) return { call: ['debootstrap'] }
+  const folder = join(work, 'debootstrap')
+  const root = await unpackPackages({ names: ['debootstrap', 'debian-archive-keyring'] }, folder)
+  const keyring = join(root, 'usr/share/keyrings/debian-archive-keyring.gpg')
+  return {
+    call: ['sh', join(root, 'usr/sbin/debootstrap'), `--keyring=${keyring}`],
+    folder: join(root, 'usr/share/debootstrap'),
+  }
+}
+
+/** Builds the image. Throws ImageUnavailable when this host cannot. */
+export async function buildDebian({ image, work, mirror, system, onStep }: DebianBuild): Promise<void> {
+  await requirePrograms()
+  const debootstrap = await findDebootstrap(work)
   const run = (program: string, ...input: string[]) =>
     runProgram(program, input, {
       timeoutMilliseconds: BUILD_TIMEOUT_MILLISECONDS,
-      environment: { ...environment(), LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+      environment: {
+        ...environment(),
+        LC_ALL: 'C',
+        DEBIAN_FRONTEND: 'noninteractive',
+        ...(debootstrap.folder === undefined ? {} : { DEBOOTSTRAP_DIR: debootstrap.folder }),
+      },
     })
-  try {
-    const root = join(work, 'root')
-    const image = join(work, 'image')
-    await chmod(work, 0o755)
-    say(`unpacking Debian ${SUITE} (a minute or two)`)
-    await run('debootstrap', '--variant=minbase', SUITE, root, ...(mirror === undefined ? [] : [mirror]))
-    for (const [path, text] of Object.entries(FILES)) {
-      await mkdir(join(root, path, '..'), { recursive: true })
-      await writeFile(join(root, path), text)
-    }
-    // By apt and not by debootstrap, which does not know of packages that stand in for others.
-    say('installing cloud-init, SSH and the kernel (a few minutes)')
-    await writeFile(join(root, NO_SERVICES), '#!/bin/sh\nexit 101\n', { mode: 0o755 })
-    await run('chroot', root, 'apt-get', 'install', '-qq', '--yes', '--no-install-recommends', ...PACKAGES)
-    await run('chroot', root, 'systemctl', 'enable', 'systemd-networkd', 'systemd-resolved', 'ssh')
-    await run('chroot', root, 'apt-get', 'clean')
-    await rm(join(root, NO_SERVICES))
-    // Every machine makes its own.
-    await writeFile(join(root, 'etc/machine-id'), '')
-    for (const name of await readdir(join(root, 'etc/ssh')))
-      if (name.startsWith('ssh_host_')) await rm(join(root, 'etc/ssh', name))
-    await rm(join(root, 'etc/resolv.conf'), { force: true })
-    await run('chroot', root, 'ln', '-s', '/run/systemd/resolve/stub-resolv.conf', '/etc/resolv.conf')
+  const root = join(work, 'root')
+  await chmod(work, 0o755)
+  onStep(`unpacking Debian ${SUITE} (a minute or two)`)
+  const [program = 'debootstrap', ...flags] = debootstrap.call
+  await run(program, ...flags, '--variant=minbase', SUITE, root, ...(mirror === undefined ? [] : [mirror]))
+  await put(root, system)
+  // By apt and not by debootstrap, which does not know of packages that stand in for others.
+  onStep(`installing ${system.installs} (a few minutes)`)
+  await writeFile(join(root, NO_SERVICES), '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+  await run(
+    'chroot',
+    root,
+    'apt-get',
+    'install',
+    '-qq',
+    '--yes',
+    '--no-install-recommends',
+    ...UNSYNCED,
+    ...system.packages,
+  )
+  await run('chroot', root, 'systemctl', 'enable', ...system.enabled)
+  if (system.masked.length > 0) await run('chroot', root, 'systemctl', 'mask', ...system.masked)
+  for (const command of system.commands) await run('chroot', root, ...command)
+  await run('chroot', root, 'apt-get', 'clean')
+  await rm(join(root, NO_SERVICES))
+  // Every machine makes its own.
+  await writeFile(join(root, 'etc/machine-id'), '')
+  for (const name of await readdir(join(root, 'etc/ssh')))
+    if (name.startsWith('ssh_host_')) await rm(join(root, 'etc/ssh', name))
+  await rm(join(root, 'etc/resolv.conf'), { force: true })
+  for (const [path, target] of Object.entries(system.links)) await run('chroot', root, 'ln', '-s', target, path)
 
-    say('writing the disk')
-    await mkdir(image)
-    const boot = await readdir(join(root, 'boot'))
-    const newest = (prefix: string) =>
-      boot
-        .filter((name) => name.startsWith(prefix))
-        .sort()
-        .at(-1) ?? fail(`the system has no ${prefix}`)
-    await copyFile(join(root, 'boot', newest('vmlinuz-')), join(image, 'vmlinuz'))
-    await copyFile(join(root, 'boot', newest('initrd.img-')), join(image, 'initrd.img'))
-    const raw = join(work, 'disk.raw')
-    await writeFile(raw, '')
-    await truncate(raw, DISK_BYTES)
-    await run('mkfs.ext4', '-q', '-L', 'root', '-d', root, raw)
-    await run('qemu-img', 'convert', '-f', 'raw', '-O', 'qcow2', raw, join(image, 'disk.qcow2'))
-    const manifest: TemplateManifest = {
-      kernel: 'vmlinuz',
-      initialRamdisk: 'initrd.img',
-      commandLine: 'root=/dev/vda rw console=ttyS0 quiet net.ifnames=0',
-      disk: 'disk.qcow2',
-    }
-    await writeFile(join(image, MANIFEST_FILE), `${JSON.stringify(manifest, undefined, 2)}\n`)
-    const version = systemClock
-      .now()
-      .toISOString()
-      .replace(/[-:]|\.\d+/g, '')
-    await publish(image, join(images, TEMPLATE, version))
-    return version
+  onStep('writing the disk')
+  await mkdir(image)
+  const boot = await readdir(join(root, 'boot'))
+  const newest = (prefix: string) =>
+    boot
+      .filter((name) => name.startsWith(prefix))
+      .sort()
+      .at(-1) ?? fail(`the system has no ${prefix}`)
+  await copyFile(join(root, 'boot', newest('vmlinuz-')), join(image, 'vmlinuz'))
+  await copyFile(join(root, 'boot', newest('initrd.img-')), join(image, 'initrd.img'))
+  const raw = join(work, 'disk.raw')
+  await writeFile(raw, '')
+  await truncate(raw, system.diskBytes)
+  await run('mkfs.ext4', '-q', '-L', 'root', '-d', root, raw)
+  await run('qemu-img', 'convert', '-f', 'raw', '-O', 'qcow2', raw, join(image, 'disk.qcow2'))
+  const manifest: TemplateManifest = {
+    kernel: 'vmlinuz',
+    initialRamdisk: 'initrd.img',
+    commandLine: ['root=/dev/vda rw console=ttyS0 quiet net.ifnames=0', ...system.kernelArguments].join(' '),
+    disk: 'disk.qcow2',
+  }
+  await writeFile(join(image, MANIFEST_FILE), `${JSON.stringify(manifest, undefined, 2)}\n`)
+}
+
+async function put(root: string, { files, programs }: DebianSystem): Promise<void> {
+  const write = async (path: string, text: string, mode: number) => {
+    await mkdir(join(root, path, '..'), { recursive: true })
+    await writeFile(join(root, path), text, { mode })
+  }
+  for (const [path, text] of Object.entries(files)) await write(path, text, 0o644)
+  for (const [path, text] of Object.entries(programs)) await write(path, text, 0o755)
+}
+
+function fail(why: string): never {
+  throw new ImageUnavailable(why)
+}
+
+export const DEBIAN = TEMPLATE
+
+const HELP = `Builds a template of Debian ${SUITE} in a few minutes: ${TEMPLATE} (with cloud-init and SSH), or
+${MANAGED_TEMPLATE} (for edges and load balancers, which a zone does not offer without it). Needs root.
+Without it the first server of ${TEMPLATE} on a host builds that there.
+
+npm run image:debian -- [flags]
+npm run image:managed -- [flags]
+
+  --images DIR   Folder of images (default: SVCCLOUD_IMAGE_CACHE, else .svccloud/images)
+  --mirror URL   Where Debian packages come from (default: debootstrap's own choice)
+  --managed      Build ${MANAGED_TEMPLATE}, as image:managed does
+  --help         Show this text
+
+Building again makes a newer version: new servers get it, those that are there keep theirs.`
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    args: [...processArguments()],
+    options: {
+      images: { type: 'string' },
+      mirror: { type: 'string' },
+      managed: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
+  })
+  if (values.help === true) return printLine(HELP)
+  const images = resolve(values.images ?? environment()['SVCCLOUD_IMAGE_CACHE'] ?? '.svccloud/images')
+  const template = values.managed === true ? MANAGED_TEMPLATE : TEMPLATE
+  await makeFolder(join(images, template))
+  const work = await mkdtemp(join(images, 'debian-'))
+  try {
+    const image = join(work, 'image')
+    const system = values.managed === true ? await managedSystem() : DEBIAN_SYSTEM
+    await buildDebian({ image, work, mirror: values.mirror, system, onStep: printLine })
+    const now = systemClock.now()
+    const version = values.managed === true ? await managedVersion(now) : debianVersion(now)
+    await publish(image, join(images, template, version))
+    printLine(`template ${template}, version ${version}, is in ${images}`)
   } finally {
     await rm(work, { recursive: true, force: true })
   }
 }
 
-function fail(why: string): never {
-  printErrorLine(why)
-  return exitProcess(1)
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    args: [...processArguments()],
-    options: { images: { type: 'string' }, mirror: { type: 'string' } },
+if (import.meta.main)
+  await main().catch((error: unknown) => {
+    printErrorLine(error instanceof Error ? error.message : String(error))
+    exitProcess(1)
   })
-  if (!isRoot()) fail('image:debian needs root: debootstrap makes device files and enters the new system')
-  for (const [program, packageName] of [
-    ['debootstrap', 'debootstrap'],
-    ['mkfs.ext4', 'e2fsprogs'],
-    ['qemu-img', 'qemu-utils'],
-  ] as const) {
-    const where = await runProgram('which', [program]).catch(() => undefined)
-    if (where === undefined) fail(`image:debian needs ${program} (Debian package ${packageName})`)
-  }
-  const images = resolve(values.images ?? environment()['SVCCLOUD_IMAGE_CACHE'] ?? '.svccloud/images')
-  const version = await buildDebian(images, values.mirror, printLine).catch((error: unknown) =>
-    fail(error instanceof Error ? error.message : String(error)),
-  )
-  printLine(`template ${TEMPLATE}, version ${version}, is in ${images}`)
-}

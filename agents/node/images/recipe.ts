@@ -7,7 +7,8 @@ export interface TemplateImage {
   readonly name: string
   /** Names the build; volumes remember which one they were made from. */
   readonly version: string
-  readonly boot: GuestBoot
+  /** Undefined for a disk that brings its own boot loader. */
+  readonly boot: GuestBoot | undefined
   /** Absolute path of the qcow2 file that boot volumes begin as; absent for a system that lives in memory. */
   readonly disk?: string
 }

@@ -13,6 +13,7 @@ export function simulatedTemplates(): TemplateStore {
   return {
     newest: async (name) => ready(name),
     version: async (name) => ready(name),
+    built: async () => ['debian-13', 'managed-machine', 'tiny-linux'],
     prepare() {},
     onChange: () => () => {},
   }

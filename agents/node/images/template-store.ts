@@ -1,18 +1,23 @@
 /** The templates of a host: built once, under a lock that agents share, and published by a rename. */
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
+import { makeFolder } from '../../../kit/sys/make-folder.ts'
+import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { buildDebian, DEBIAN, DEBIAN_SYSTEM } from './debian.ts'
+import { debianVersion } from './debian-system.ts'
 import { lockFolder } from '../folder-lock.ts'
+import { isManagedVersion, managedSystem, managedVersion } from './managed/recipe.ts'
 import { MANIFEST_FILE, type TemplateImage, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
 import { buildTinyLinux, tinyLinuxRecipeDigest } from './tiny-linux/index.ts'
 
 export type ImageState =
   | { readonly is: 'ready'; readonly image: TemplateImage }
-  /** Nobody has made it here yet. */
-  | { readonly is: 'absent' }
+  /** Nobody has made it here yet; `step` while somebody does. */
+  | { readonly is: 'absent'; readonly step?: string }
   /** It cannot be made here, or the last attempt failed. */
   | { readonly is: 'unavailable'; readonly reason: string }
 
@@ -24,7 +29,9 @@ export interface TemplateStore {
   /** Begins to make the template, where it can be made; free while that is under way, done, or failed less than a
    *  minute ago. */
   prepare(name: string): void
-  /** Calls back when making a template has ended. The answer ends it. */
+  /** Names of the templates that are ready here. */
+  built(): Promise<readonly string[]>
+  /** Calls back when making a template has ended, or has got further. The answer ends it. */
   onChange(listener: () => void): () => void
 }
 
@@ -43,14 +50,19 @@ const Manifest = z.strictObject({
 })
 
 export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions): TemplateStore {
-  const preparing = new Set<string>()
+  /** Which part of the work is under way, by template. */
+  const preparing = new Map<string, string>()
   const failures = new Map<string, { readonly reason: string; readonly atMilliseconds: number }>()
   const listeners = new Set<() => void>()
 
-  async function attempt(name: string): Promise<void> {
-    preparing.add(name)
+  async function attempt(name: string, recipe: Recipe): Promise<void> {
+    const onStep = (step: string) => {
+      preparing.set(name, step)
+      for (const listener of [...listeners]) listener()
+    }
+    preparing.set(name, '')
     try {
-      await prepareTinyLinux({ folder, clock, log })
+      await prepare({ folder, clock, log }, name, recipe, onStep)
       failures.delete(name)
     } catch (error) {
       log.error('template not built', { template: name, error })
@@ -63,19 +75,25 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
     for (const listener of [...listeners]) listener()
   }
 
+  const find = (name: string) => RECIPES[name]?.find(folder) ?? newestPublished(folder, name)
+
   return {
+    async built() {
+      const folders = await readdir(folder, { withFileTypes: true }).catch(() => [])
+      const isWork = (name: string) => name.startsWith(WORK)
+      const names = folders.flatMap((entry) => (entry.isDirectory() && !isWork(entry.name) ? [entry.name] : []))
+      const images = await Promise.all(names.sort().map((name) => find(name)))
+      return images.flatMap((image) => (image === undefined ? [] : [image.name])).slice(0, TEMPLATES_MAXIMUM)
+    },
     async newest(name) {
-      const image =
-        name === TINY_LINUX
-          ? await readImage(folder, name, await tinyLinuxRecipeDigest())
-          : await newestPublished(folder, name)
+      const recipe = RECIPES[name]
+      const image = await find(name)
       if (image !== undefined) return { is: 'ready', image }
-      if (name !== TINY_LINUX)
-        return {
-          is: 'unavailable',
-          reason: `template ${name} is not on this host: somebody has to build it there (npm run image:debian)`,
-        }
+      if (recipe === undefined)
+        return { is: 'unavailable', reason: `template ${name} is not on this host, and nothing builds it` }
       const failure = failures.get(name)
+      const step = preparing.get(name)
+      if (step !== undefined) return { is: 'absent', ...(step === '' ? {} : { step }) }
       return failure === undefined ? { is: 'absent' } : { is: 'unavailable', reason: failure.reason }
     },
     async version(name, version) {
@@ -86,9 +104,9 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
     },
     prepare(name) {
       const failedAt = failures.get(name)?.atMilliseconds ?? Number.NEGATIVE_INFINITY
-      if (name !== TINY_LINUX || preparing.has(name) || clock.monotonicMilliseconds() - failedAt < RETRY_MILLISECONDS)
-        return
-      void attempt(name)
+      const recipe = RECIPES[name]
+      const isTooSoon = clock.monotonicMilliseconds() - failedAt < RETRY_MILLISECONDS
+      if (recipe !== undefined && !preparing.has(name) && !isTooSoon) void attempt(name, recipe)
     },
     onChange(listener) {
       listeners.add(listener)
@@ -97,40 +115,84 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
   }
 }
 
-const TINY_LINUX = 'tiny-linux'
-const RETRY_MILLISECONDS = 60_000
-const WORK_PREFIX = 'work-'
+interface Recipe {
+  /** What servers are made from; undefined until it is built. */
+  readonly find: (folder: string) => Promise<TemplateImage | undefined>
+  /** Name of the version that is built now. */
+  readonly version: (now: Date) => Promise<string>
+  /** Builds it as `image` in the folder. */
+  readonly build: (work: string, onStep: (what: string) => void) => Promise<void>
+}
 
-/** Builds the newest version unless it is there. */
-async function prepareTinyLinux({ folder, clock, log }: TemplateStoreOptions): Promise<void> {
-  const version = await tinyLinuxRecipeDigest()
-  await mkdir(join(folder, TINY_LINUX), { recursive: true })
-  const unlock = await lockFolder(folder, clock)
+const TINY_LINUX = 'tiny-linux'
+const RECIPES: Readonly<Partial<Record<string, Recipe>>> = {
+  [TINY_LINUX]: {
+    find: async (folder) => readImage(folder, TINY_LINUX, await tinyLinuxRecipeDigest()),
+    version: tinyLinuxRecipeDigest,
+    build: (work) => buildTinyLinux(join(work, 'image'), work),
+  },
+  [DEBIAN]: {
+    find: (folder) => newestPublished(folder, DEBIAN),
+    version: async (now) => debianVersion(now),
+    build: (work, onStep) => buildDebian({ image: join(work, 'image'), work, system: DEBIAN_SYSTEM, onStep }),
+  },
+  // One of another recipe speaks another language than its host.
+  [MANAGED_TEMPLATE]: {
+    find: (folder) => newestPublished(folder, MANAGED_TEMPLATE, isManagedVersion),
+    version: managedVersion,
+    build: async (work, onStep) =>
+      buildDebian({ image: join(work, 'image'), work, system: await managedSystem(), onStep }),
+  },
+}
+const RETRY_MILLISECONDS = 60_000
+/** Of one host, as its report takes them. */
+const TEMPLATES_MAXIMUM = 64
+
+/** Builds the template unless it is there. Agents of a host build each template once, and different ones at once. */
+async function prepare(
+  { folder, clock, log }: TemplateStoreOptions,
+  name: string,
+  recipe: Recipe,
+  onStep: (what: string) => void,
+): Promise<void> {
+  await makeFolder(join(folder, name))
+  const unlock = await lockFolder(join(folder, name), clock)
   try {
-    if ((await readImage(folder, TINY_LINUX, version)) !== undefined) return // another agent was faster
-    log.info('building template', { template: TINY_LINUX, version })
-    await removeAbandonedWork(folder)
-    const work = await mkdtemp(join(folder, WORK_PREFIX))
-    await buildTinyLinux(join(work, 'image'), work)
-    await publish(join(work, 'image'), join(folder, TINY_LINUX, version))
-    await rm(work, { recursive: true, force: true })
-    log.info('built template', { template: TINY_LINUX, version })
+    if ((await recipe.find(folder)) !== undefined) return // another agent was faster
+    const version = await recipe.version(clock.now())
+    log.info('building template', { template: name, version })
+    await removeAbandonedWork(folder, name)
+    const work = await mkdtemp(join(folder, workPrefix(name)))
+    try {
+      await recipe.build(work, onStep)
+      await publish(join(work, 'image'), join(folder, name, version))
+    } finally {
+      await rm(work, { recursive: true, force: true })
+    }
+    log.info('built template', { template: name, version })
   } finally {
     unlock()
   }
 }
 
+const WORK = 'work-'
+const workPrefix = (name: string): string => `${WORK}${name}-`
+
 /** What builders that were killed left behind. Only for the holder of the lock. */
-async function removeAbandonedWork(folder: string): Promise<void> {
+async function removeAbandonedWork(folder: string, template: string): Promise<void> {
   for (const name of await readdir(folder))
-    if (name.startsWith(WORK_PREFIX)) await rm(join(folder, name), { recursive: true, force: true })
+    if (name.startsWith(workPrefix(template))) await rm(join(folder, name), { recursive: true, force: true })
 }
 
 /** Versions of images that people build sort by their time. */
-async function newestPublished(folder: string, name: string): Promise<TemplateImage | undefined> {
+async function newestPublished(
+  folder: string,
+  name: string,
+  isUsable: (version: string) => Promise<boolean> = async () => true,
+): Promise<TemplateImage | undefined> {
   const versions: string[] = await readdir(join(folder, name)).catch(() => [])
   for (const version of versions.sort().reverse()) {
-    const image = await readImage(folder, name, version)
+    const image = (await isUsable(version)) ? await readImage(folder, name, version) : undefined
     if (image !== undefined) return image
   }
   return undefined

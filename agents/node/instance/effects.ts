@@ -1,10 +1,19 @@
 /** The effects of the plan for Instances. Each may be repeated: it may have happened already, wholly, when it is called
  *  again. What must outlive the guest is written to the ledger before the guest changes. */
 import { type InstanceSpec } from '../../../resources/instance/index.ts'
-import { GuestStartFailed, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+import { GuestStartFailed, portNameOf, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
-import { definitionOf, type InstanceOptions, requireNewest, volumesOf, withDisks } from './guest-definition.ts'
+import {
+  definitionOf,
+  type InstanceOptions,
+  interfacesOf,
+  isUsable,
+  requireNewest,
+  volumesOf,
+  withDisks,
+} from './guest-definition.ts'
 import { DETAIL_CHARACTERS_MAXIMUM, type InstanceEffects, type InstanceObject, POWER_BUTTON_SECONDS } from './plan.ts'
 
 interface Parts extends InstanceOptions {
@@ -26,6 +35,17 @@ export function instanceEffects(options: InstanceOptions): Handlers {
     start: (input, instance) => withDisks(options, instance.spec, () => start(parts, input, instance)),
     receive: (input, instance) => withDisks(options, instance.spec, () => receive(parts, input, instance)),
     send: (input, instance) => send(parts, input, instance),
+    plug: (input, instance) => plug(parts, input, instance),
+    unplug: (input, instance) => unplug(parts, input, instance),
+    plugInterface: (input, instance) => plugInterface(parts, input, instance),
+    async unplugInterface({ portName }, { metadata: { name } }) {
+      await hypervisor.unplugInterface(name, portName)
+    },
+    forgetVolume: async ({ volume }, { metadata: { name } }) =>
+      changeEntry(ledger, name, (entry) => ({
+        ...entry,
+        volumes: (entry.volumes ?? []).filter((known) => known !== volume),
+      })),
     requestStop: (input, instance) => requestStop(parts, input, instance),
     end: (input, instance) => end(parts, input, instance),
     accept: (input, instance) => accept(parts, input, instance),
@@ -82,15 +102,35 @@ async function accept(
   const known = ledger.get(name)
   if (known?.uid !== uid) ledger.put(name, { uid, generation, incarnation })
   else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation })
-  // The guest is here, and its start is missing in the ledger.
-  else ledger.put(name, { uid, generation, incarnation, startedAt: nowText(parts) })
+  // The guest is here, and its start is missing in the ledger. One that has arrived has the disks that it was awaited
+  // with.
+  else {
+    const { volumes } = known
+    ledger.put(name, {
+      uid,
+      generation,
+      incarnation,
+      startedAt: nowText(parts),
+      ...(volumes === undefined ? {} : { volumes }),
+    })
+  }
+}
+
+/** Resolves when nothing but guests reads the disk any more. */
+async function yieldDisk({ backups, diskReads }: Parts, volume: string): Promise<void> {
+  await backups?.yieldDisk(volume)
+  await diskReads.end(volume)
 }
 
 async function start(parts: Parts, { incarnation }: InstanceEffects['start'], instance: InstanceObject): Promise<void> {
   const { hypervisor, volumes, ledger, lastPress, log } = parts
   const { name } = instance.metadata
   const definition = await definitionOf(parts, instance, incarnation)
-  for (const { volume } of instance.spec.disks) await volumes.stopServing(volume)
+  for (const { volume } of instance.spec.disks) {
+    await volumes.stopServing(volume)
+    await yieldDisk(parts, volume)
+    await volumes.requireClosed(volume)
+  }
   await requireNewest(parts, instance)
   // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
   changeEntry(ledger, name, ({ uid, generation, stop }) => ({
@@ -113,9 +153,9 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
   }
 }
 
-/** Positions of the mirrored volumes among the disks. */
-const positionsOf = (mirrored: readonly string[], { disks }: InstanceSpec): number[] =>
-  disks.flatMap(({ volume }, position) => (mirrored.includes(volume) ? [position] : []))
+/** Slots of the mirrored volumes among the disks; that of the boot disk is 0. */
+const slotsOf = (mirrored: readonly string[], { disks }: InstanceSpec): number[] =>
+  disks.flatMap(({ volume, slot = 0 }) => (mirrored.includes(volume) ? [slot] : []))
 
 async function receive(parts: Parts, { attempt }: InstanceEffects['receive'], instance: InstanceObject): Promise<void> {
   const { store, hypervisor, ledger, log, namespace } = parts
@@ -128,7 +168,7 @@ async function receive(parts: Parts, { attempt }: InstanceEffects['receive'], in
   await requireNewest(parts, instance)
   changeEntry(ledger, name, (entry) => ({ ...entry, volumes: volumesOf(spec) }))
   try {
-    const mirroredDisks = positionsOf(order.mirroredVolumes, spec)
+    const mirroredDisks = slotsOf(order.mirroredVolumes, spec)
     await hypervisor.receive(definition, { id: order.id, attempt, key, mirroredDisks })
     log.info('guest awaited', { instance: name, attempt })
   } catch (error) {
@@ -154,18 +194,65 @@ const failedReception = (id: string, attempt: number, detail: string, reportedAt
 })
 
 async function send(
-  { store, hypervisor, log, namespace }: Parts,
+  parts: Parts,
   { attempt }: InstanceEffects['send'],
   { metadata: { name }, spec }: InstanceObject,
 ): Promise<void> {
   if (spec.send?.attempt !== attempt) return
+  const { store, hypervisor, log, namespace } = parts
   const { mirroredVolumes, secretName, isCancelled: _isCancelled, ...order } = spec.send
+  for (const { volume } of spec.disks) await yieldDisk(parts, volume)
   await hypervisor.send(name, {
     ...order,
     key: await readMoveKey(store, namespace, secretName),
-    mirroredDisks: positionsOf(mirroredVolumes, spec),
+    mirroredDisks: slotsOf(mirroredVolumes, spec),
   })
   log.info('guest is being sent', { instance: name, attempt })
+}
+
+/** The ledger names the volume before the guest has it, so that nothing else happens to the disk whoever crashes. */
+async function plug(parts: Parts, { volume }: InstanceEffects['plug'], instance: InstanceObject): Promise<void> {
+  const { hypervisor, volumes, ledger, log } = parts
+  const { name } = instance.metadata
+  const disk = instance.spec.disks.find((each) => each.volume === volume)
+  if (disk?.slot === undefined) return
+  const { serial, slot } = disk
+  await parts.diskLocks.run(volume, async () => {
+    if (!(await isUsable(parts, volume))) throw new Unavailable(`disk ${volume}`, undefined)
+    await volumes.stopServing(volume)
+    await yieldDisk(parts, volume)
+    const isPlugged = (await hypervisor.inspect(name))?.disks.some((path) => volumes.nameOf(path) === volume)
+    if (isPlugged !== true) await volumes.requireClosed(volume)
+    await requireNewest(parts, instance)
+    changeEntry(ledger, name, (entry) => ({ ...entry, volumes: [...new Set([...(entry.volumes ?? []), volume])] }))
+    await hypervisor.plugDisk(name, { path: await volumes.pathOf(volume), serial, slot })
+  })
+  log.info('disk plugged', { instance: name, volume })
+}
+
+async function unplug(
+  { hypervisor, volumes, log }: Parts,
+  { volume, isForced }: InstanceEffects['unplug'],
+  { metadata: { name } }: InstanceObject,
+): Promise<void> {
+  // Where the guest has it open; by now the volume may lie elsewhere.
+  const path = (await hypervisor.inspect(name))?.disks.find((each) => volumes.nameOf(each) === volume)
+  if (path === undefined) return
+  await hypervisor.unplugDisk(name, path, isForced)
+  if (isForced) log.warn('disk taken from the guest', { instance: name, volume })
+}
+
+async function plugInterface(
+  parts: Parts,
+  { portName }: InstanceEffects['plugInterface'],
+  instance: InstanceObject,
+): Promise<void> {
+  const { name } = instance.metadata
+  const added = interfacesOf(instance.spec).find((each) => portNameOf(name, each) === portName)
+  if (added?.slot === undefined) return
+  await requireNewest(parts, instance)
+  await parts.hypervisor.plugInterface(name, added)
+  parts.log.info('interface plugged', { instance: name, port: portName })
 }
 
 /** Presses the power button, at most every POWER_BUTTON_SECONDS. */

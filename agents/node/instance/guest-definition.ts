@@ -6,7 +6,9 @@ import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { Instance, Volume, type InstanceSpec } from '../../../resources/instance/index.ts'
-import type { GuestDefinition, Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import type { BackupWork } from '../backup/work.ts'
+import type { DiskReads } from '../disk-reads.ts'
+import type { GuestDefinition, GuestInterface, Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
@@ -24,6 +26,9 @@ export interface InstanceOptions {
   readonly images: TemplateStore
   readonly ledger: Ledger
   readonly diskLocks: KeyedMutex
+  /** Absent on hosts without a place for backups. */
+  readonly backups?: Pick<BackupWork, 'yieldDisk'>
+  readonly diskReads: DiskReads
   readonly usage: Pick<Usage, 'takeReading'>
   /** Guests reach the metadata service. */
   readonly isMetadataServed?: boolean
@@ -37,15 +42,22 @@ const FORWARDED_PORTS = [22]
 
 export const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)
 
-/** The version of the template that the boot volume began as; the newest one while there is no boot volume. */
+/** As the hypervisor is given them. */
+export const interfacesOf = ({ interfaces }: InstanceSpec): GuestInterface[] =>
+  interfaces.map(({ macAddress, portName, slot }) => ({ macAddress, portName, slot }))
+
+/** The disk brings its own boot loader. */
+const BOOTS_ITSELF: ImageState = { is: 'ready', image: { name: '', version: '', boot: undefined } }
+
+/** The version of the template that the boot volume began as, or the disk that its image was made from; the newest one
+ *  while there is no boot volume. One that began as neither brings its own boot loader. */
 export async function imageOf(
   { volumes, images }: Pick<InstanceOptions, 'volumes' | 'images'>,
   spec: InstanceSpec,
 ): Promise<ImageState> {
   const bootVolume = await volumes.inspect(spec.disks[0]?.volume ?? '')
-  return bootVolume?.source === undefined
-    ? images.newest(spec.template)
-    : images.version(bootVolume.source.name, bootVolume.source.version)
+  if (bootVolume?.source !== undefined) return images.version(bootVolume.source.name, bootVolume.source.version)
+  return bootVolume !== undefined || spec.template === '' ? BOOTS_ITSELF : images.newest(spec.template)
 }
 
 /** Whether a guest may begin with the volume: it is on the host and is not being deleted. */
@@ -99,9 +111,9 @@ export async function definitionOf(
     memoryMebibytes: spec.memoryMebibytes,
     boot: image.image.boot,
     disks: await Promise.all(
-      spec.disks.map(async ({ volume, serial }) => ({ path: await volumes.pathOf(volume), serial })),
+      spec.disks.map(async ({ volume, serial, slot }) => ({ path: await volumes.pathOf(volume), serial, slot })),
     ),
-    interfaces: spec.interfaces.map(({ macAddress }) => ({ macAddress })),
+    interfaces: interfacesOf(spec),
     forwardedPorts: FORWARDED_PORTS,
     seed: seedDisk(
       metadataDocument(spec),

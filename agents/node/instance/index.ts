@@ -1,33 +1,40 @@
 /** The reconciler of Instances: reads the host, and carries out what the plan decides. */
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
-import {
-  AGENT_FINALIZER,
-  Instance,
-  Volume,
-  type InstanceSpec,
-  type InstanceStatus,
-} from '../../../resources/instance/index.ts'
+import { Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../../resources/instance/index.ts'
+import type { Guest } from '../drivers/hypervisor/hypervisor.ts'
+import type { VolumeStore } from '../drivers/storage/volume-store.ts'
+import { openHostKeys } from '../host-keys.ts'
 import { instanceEffects } from './effects.ts'
 import { imageOf, type InstanceOptions, isUsable, volumesOf } from './guest-definition.ts'
 import { type ObservedInstance, planInstance } from './plan.ts'
 
 const VOLUME_INDEX = 'volume'
 
+/** What the guest has open, by its own account and nobody's memory; those of the spec first, in its order. */
+function openIn(guest: Guest | undefined, volumes: Pick<VolumeStore, 'nameOf'>, wanted: readonly string[]): string[] {
+  const open = [...new Set((guest?.disks ?? []).flatMap((path) => volumes.nameOf(path) ?? []))]
+  return [
+    ...wanted.filter((volume) => open.includes(volume)),
+    ...open.filter((volume) => !wanted.includes(volume)).toSorted(),
+  ]
+}
+
 export function instanceReconciler(
   options: InstanceOptions,
 ): Reconciler<InstanceSpec, InstanceStatus, ObservedInstance> {
-  const { caches, hypervisor, images, ledger, namespace } = options
+  const { caches, hypervisor, volumes, images, ledger, namespace } = options
   const instances = caches.of(Instance)
+  const hostKeys = openHostKeys(hypervisor)
   instances.addIndex(VOLUME_INDEX, ({ spec }) => volumesOf(spec))
   return {
     name: 'instance',
     type: Instance,
-    finalizer: AGENT_FINALIZER,
     watches: [watch(Volume, ({ metadata }) => instances.by(VOLUME_INDEX, metadata.name).map(keyOf))],
     wakes(wake) {
       const stops = [
         hypervisor.onChange((name) => wake({ namespace, name })),
+        hostKeys.onChange((name) => wake({ namespace, name })),
         images.onChange(() => instances.list().forEach((instance) => wake(keyOf(instance)))),
       ]
       return () => stops.forEach((stop) => stop())
@@ -36,9 +43,12 @@ export function instanceReconciler(
       const held = await Promise.all(
         volumesOf(spec).map(async (volume) => ({ volume, isHere: await isUsable(options, volume) })),
       )
+      const [guest, entry] = [await hypervisor.inspect(name), ledger.get(name)]
       return {
-        guest: await hypervisor.inspect(name),
-        entry: ledger.get(name),
+        guest,
+        hostKeys: guest?.state === 'running' ? hostKeys.of(guest) : undefined,
+        entry,
+        guestVolumes: openIn(guest, volumes, volumesOf(spec)),
         hypervisor: hypervisor.kind,
         missingVolumes: held.filter(({ isHere }) => !isHere).map(({ volume }) => volume),
         image: await imageOf(options, spec),

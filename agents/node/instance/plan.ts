@@ -1,13 +1,11 @@
 /** What to do for one Instance: pure. The agent has no choices of its own: spec, ledger and guest decide.
  *  Always: an incarnation is started at most once; a guest is never started before the one before it is gone; an older
- *  spec than the one
- *  acted on changes nothing; the finalizer goes when nothing of the guest is left on the host; what shall be received
- *  is never booted; and a
- *  guest that was handed over never goes on. */
+ *  spec than the one acted on changes nothing; it is reported as removed when nothing of the guest is left on the host;
+ *  what shall be received is never booted; and a guest that was handed over never goes on. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
-import type { Guest, HypervisorKind, Transfer } from '../drivers/hypervisor/hypervisor.ts'
+import { type Guest, type HypervisorKind, portNameOf, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
 import type { ImageState } from '../images/template-store.ts'
 import type { LedgerEntry } from '../ledger.ts'
 
@@ -16,10 +14,14 @@ export type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
 export interface ObservedInstance {
   readonly guest: Guest | undefined
   readonly entry: LedgerEntry | undefined
+  /** Names of the volumes that the guest has open. */
+  readonly guestVolumes?: readonly string[]
   /** Names of disks that are not on the host yet. */
   readonly missingVolumes: readonly string[]
   readonly image: ImageState
   readonly hypervisor: HypervisorKind
+  /** Public host keys that the guest has printed since its start. */
+  readonly hostKeys?: readonly string[] | undefined
 }
 
 export type ReceiveOrder = NonNullable<InstanceSpec['receive']>
@@ -31,6 +33,16 @@ export interface InstanceEffects {
   readonly accept: { readonly generation: number; readonly incarnation: number }
   readonly prepare: Record<string, never>
   readonly start: { readonly incarnation: number }
+  /** Gives the guest a disk of the spec that it has not got. */
+  readonly plug: { readonly volume: string }
+  /** Takes one from it that the spec does not have. */
+  readonly unplug: { readonly volume: string; readonly isForced: boolean }
+  /** Gives the guest an interface of the spec that it has not got. */
+  readonly plugInterface: { readonly portName: string }
+  /** Takes one from it that the spec does not have. */
+  readonly unplugInterface: { readonly portName: string }
+  /** The guest has released the volume. */
+  readonly forgetVolume: { readonly volume: string }
   readonly requestStop: { readonly id: string }
   readonly giveUpStop: { readonly id: string }
   readonly noteStopped: { readonly id: string }
@@ -68,14 +80,12 @@ const MISSING_SECONDS = 30
 const PROGRESS_SECONDS = 1
 
 /** Guards in order: deleted, a spec from the past, a guest of another incarnation, a spec that is news, waiting for a
- *  guest, a transfer that ended,
- *  handed over, running, ended, to be begun, at rest. */
+ *  guest, a transfer that ended, handed over, running, ended, to be begun, at rest. */
 export function planInstance(instance: InstanceObject, observed: ObservedInstance, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
   const { spec } = instance
-  if (deletionTimestamp !== undefined) return [effect('forget', {}), { do: 'finalized' }]
-
   const entry = observed.entry?.uid === uid ? observed.entry : { uid, generation: 0, incarnation: 0 }
+  if (deletionTimestamp !== undefined) return planRemoval(instance, entry)
   if (generation < entry.generation) return [wait(STALE_SECONDS, 'a spec as new as the one that was acted on')]
   if (observed.guest !== undefined && (observed.guest.uid !== uid || observed.guest.incarnation < entry.incarnation))
     return [effect('discard', {}), requeue]
@@ -105,7 +115,7 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
     return [effect('accept', { generation, incarnation: spec.incarnation }), requeue]
   if (spec.power === 'running' && spec.incarnation > incarnation)
     return spec.receive === undefined
-      ? planStart(spec, observed, entry)
+      ? planStart(instance, observed, entry, now)
       : planReception(instance, spec.receive, observed, entry, now)
   if (spec.power === 'stopped' && spec.stop !== undefined && entry.stop?.id !== spec.stop.id)
     return [effect('noteStopped', { id: spec.stop.id }), requeue]
@@ -114,6 +124,17 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
       ? statusOf('stopped', observed, entry)
       : statusOf('error', observed, entry, entry.ended.detail),
   ]
+}
+
+/** Once reported, it stays so: the object goes when the platform has read it. */
+function planRemoval({ status }: InstanceObject, { incarnation }: LedgerEntry): Action[] {
+  if (status?.isRemoved === true) return []
+  const removed = {
+    state: status?.state ?? 'stopped',
+    incarnation: status?.incarnation ?? incarnation,
+    isRemoved: true,
+  }
+  return [effect('forget', {}), { do: 'status', status: removed }]
 }
 
 const isCompleted = (transfer: Transfer | undefined, role: Transfer['role']): boolean =>
@@ -125,8 +146,7 @@ const isOf = (
 ): transfer is Transfer => transfer?.role === role && transfer.id === id && transfer.attempt >= attempt
 
 /** The end of an attempt that the ledger does not know yet. A guest that vanished while it was sent may have arrived
- *  for all that this host
- *  knows: it counts as handed over, and the receiver tells. */
+ *  for all that this host knows: it counts as handed over, and the receiver tells. */
 function unrecordedEnd(guest: Guest | undefined, entry: LedgerEntry): Transfer | undefined {
   const transfer = guest?.transfer
   if (transfer === undefined) return undefined
@@ -197,12 +217,60 @@ function pendingTransfer(
   }
 }
 
-function planRunning(
-  { spec: { send: order }, status }: InstanceObject,
+/** How often a guest is asked for a disk: one that is still booting has not heard the first time. */
+const UNPLUG_SECONDS = 2
+
+/** Brings the disks of a running guest to those of the spec, before anything else happens to it; undefined when it has
+ *  them. The boot disk stays whatever the spec says. */
+function planDisks(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerEntry): Action[] | undefined {
+  const { guest, guestVolumes = [], missingVolumes } = observed
+  if (guest?.isResponsive !== true) return undefined
+  const [boot = spec.disks[0]?.volume, ...others] = entry.volumes ?? []
+  const isWanted = (volume: string) => spec.disks.some((disk) => disk.volume === volume)
+  const surplus = guestVolumes.find((volume) => volume !== boot && !isWanted(volume))
+  if (surplus !== undefined) {
+    const isForced = spec.forcedVolumes?.includes(surplus) === true
+    return [
+      effect('unplug', { volume: surplus, isForced }),
+      statusOf('running', observed, entry),
+      isForced ? requeue : wait(UNPLUG_SECONDS, 'the guest to release a disk'),
+    ]
+  }
+  const released = others.find((volume) => !guestVolumes.includes(volume) && !isWanted(volume))
+  if (released !== undefined) return [effect('forgetVolume', { volume: released }), requeue]
+  const lacking = spec.disks.filter(({ volume, slot }) => slot !== undefined && !guestVolumes.includes(volume))
+  const ready = lacking.find(({ volume }) => !missingVolumes.includes(volume))
+  if (ready !== undefined) return [effect('plug', { volume: ready.volume }), requeue]
+  return lacking.length === 0
+    ? undefined
+    : [statusOf('running', observed, entry), wait(MISSING_SECONDS, 'the volumes of the guest')]
+}
+
+/** Brings the interfaces of a running guest to those of the spec, like its disks; those without a slot stay. */
+function planInterfaces(
+  { metadata: { name }, spec }: InstanceObject,
   observed: ObservedInstance,
   entry: LedgerEntry,
-  now: Date,
-): Action[] {
+): Action[] | undefined {
+  const { guest } = observed
+  if (guest?.isResponsive !== true) return undefined
+  const portOf = (each: InstanceSpec['interfaces'][number]) => portNameOf(name, each)
+  const surplus = guest.interfaces.find(
+    (port) => port !== name && !spec.interfaces.some((each) => portOf(each) === port),
+  )
+  if (surplus !== undefined)
+    return [
+      effect('unplugInterface', { portName: surplus }),
+      statusOf('running', observed, entry),
+      wait(UNPLUG_SECONDS, 'the guest to release an interface'),
+    ]
+  const lacking = spec.interfaces.find((each) => each.slot !== undefined && !guest.interfaces.includes(portOf(each)))
+  return lacking && [effect('plugInterface', { portName: portOf(lacking) }), requeue]
+}
+
+function planRunning(instance: InstanceObject, observed: ObservedInstance, entry: LedgerEntry, now: Date): Action[] {
+  const { spec, status } = instance
+  const { send: order } = spec
   const current = observed.guest?.transfer
   if (current?.phase === 'transferring') {
     const isWanted =
@@ -214,6 +282,8 @@ function planRunning(
       wait(reported?.againSeconds ?? PROGRESS_SECONDS, 'progress'),
     ]
   }
+  const devices = planDisks(spec, observed, entry) ?? planInterfaces(instance, observed, entry)
+  if (devices !== undefined) return devices
   if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', observed, entry)]
   if (observed.guest?.isResponsive !== true)
     return [statusOf('running', observed, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
@@ -272,9 +342,21 @@ function planEnded(spec: InstanceSpec, guest: Guest | undefined, entry: LedgerEn
   return effect('end', { reason, ...(isRequested && spec.stop !== undefined ? { stopId: spec.stop.id } : {}) })
 }
 
-function planStart(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerEntry): Action[] {
+/** A guest that waits longer gets a status that says for what. */
+const STATUS_DELAY_SECONDS = 10
+
+function planStart(
+  { metadata, spec, status }: InstanceObject,
+  observed: ObservedInstance,
+  entry: LedgerEntry,
+  now: Date,
+): Action[] {
   const obstacle = obstacleTo(spec, observed)
   if (obstacle === undefined) return [effect('start', { incarnation: spec.incarnation }), requeue]
+  const seconds = (now.getTime() - Date.parse(metadata.creationTimestamp ?? '')) / 1_000
+  // A new server's instance is made together with its disk, which is there before anybody could read of it.
+  if (status === undefined && obstacle.state === 'waiting' && seconds >= 0 && seconds < STATUS_DELAY_SECONDS)
+    return [...obstacle.remedy, wait(STATUS_DELAY_SECONDS - seconds, obstacle.detail)]
   return [statusOf(obstacle.state, observed, entry, obstacle.detail), ...obstacle.remedy]
 }
 
@@ -316,8 +398,11 @@ function statusOf(
     endReason: observed.guest === undefined ? entry.ended?.reason : undefined,
     transfer: observed.transfer ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
+    volumes: observed.guest === undefined ? undefined : [...(observed.guestVolumes ?? [])],
+    interfaces: observed.guest === undefined ? undefined : [...observed.guest.interfaces],
     hypervisor: observed.guest === undefined ? undefined : observed.hypervisor,
     forwards: observed.guest === undefined ? undefined : [...observed.guest.forwards],
+    sshHostKeys: observed.guest === undefined || observed.hostKeys === undefined ? undefined : [...observed.hostKeys],
   }
   return { do: 'status', status }
 }

@@ -2,8 +2,9 @@
  *  First the tail, then a status, then output and statuses as they come, a ping when nothing else was said, and an end
  *  when the agent ends it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { drained } from '../../../kit/sys/drain.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import type { ConsoleStatus, GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
+import type { ConsolePosition, ConsoleStatus, GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
 
 const PING_MILLISECONDS = 10_000
 const CHUNK_BYTES_MAXIMUM = 16_384
@@ -12,7 +13,7 @@ const UNREAD_BYTES_MAXIMUM = 1024 * 1024
 export const INPUT_BYTES_MAXIMUM = 4_096
 
 export type ConsoleLine =
-  | { readonly type: 'tail' | 'output'; readonly data: string }
+  | ({ readonly type: 'tail' | 'output'; readonly data: string } & ConsolePosition)
   | { readonly type: 'status'; readonly connected: boolean; readonly running: boolean; readonly incarnation: number }
   | { readonly type: 'ping' }
   | { readonly type: 'end'; readonly reason: 'removed' | 'agent_stopping' | 'slow_client' }
@@ -26,15 +27,27 @@ export function streamConsole(
 ): Promise<void> {
   return new Promise((resolve) => {
     let cancelPing = () => {}
+    let isBehind = false
+    let isOver = false
+    /** A reader that takes nothing any more is not waited for for ever. */
+    const awaitReader = async () => {
+      if (isBehind) return
+      isBehind = true
+      isBehind = !(await drained(response, 'drain', clock))
+    }
     const send = (line: ConsoleLine) => {
-      response.write(`${JSON.stringify(line)}\n`)
+      if (isOver) return
+      if (!response.write(`${JSON.stringify(line)}\n`)) void awaitReader()
       cancelPing()
       cancelPing = clock.after(PING_MILLISECONDS, () => send({ type: 'ping' }))
       if (response.writableLength > UNREAD_BYTES_MAXIMUM && line.type !== 'end') end('slow_client')
     }
     const sendOutput = (bytes: Buffer) => {
-      for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAXIMUM)
-        send({ type: 'output', data: bytes.subarray(at, at + CHUNK_BYTES_MAXIMUM).toString('base64') })
+      const { log, end } = console.position()
+      for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAXIMUM) {
+        const chunk = bytes.subarray(at, at + CHUNK_BYTES_MAXIMUM)
+        send({ type: 'output', data: chunk.toString('base64'), log, end: end - bytes.length + at + chunk.length })
+      }
     }
     const sendStatus = ({ isConnected, isRunning, incarnation }: ConsoleStatus) =>
       send({ type: 'status', connected: isConnected, running: isRunning, incarnation })
@@ -45,9 +58,12 @@ export function streamConsole(
       resolve()
     }
     const end = (reason: Extract<ConsoleLine, { type: 'end' }>['reason']) => {
+      if (isOver) return
       unsubscribe()
       send({ type: 'end', reason })
+      isOver = true
       response.end()
+      void drained(response, 'finish', clock)
     }
     const stop = () => end('agent_stopping')
 
@@ -58,7 +74,7 @@ export function streamConsole(
       else if (event.type === 'status') sendStatus(event.status)
       else end('removed')
     })
-    send({ type: 'tail', data: console.tail().toString('base64') })
+    send({ type: 'tail', data: console.tail().toString('base64'), ...console.position() })
     sendStatus(console.status())
     stopping.addEventListener('abort', stop, { once: true })
     if (stopping.aborted) stop()

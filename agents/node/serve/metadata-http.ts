@@ -1,5 +1,4 @@
-/** HTTP of the metadata service, on connections of which it is known whose they are. How they come here is the
- *  network's business. */
+/** HTTP of the metadata service, on connections whose guest is known. The network drivers accept the connections. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -21,7 +20,7 @@ export interface MetadataHttp {
 }
 
 const HEADER_BYTES_MAXIMUM = 8_192
-/** For each half of a connection: until it is known whose it is, and from then on. */
+/** For each half of a connection: until its guest is known, and from then on. */
 export const REQUEST_MILLISECONDS = 5_000
 /** At the same time, of all guests of the host. */
 export const CONNECTIONS_MAXIMUM = 256
@@ -52,7 +51,7 @@ export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): 
       response.destroy()
     })
   })
-  // Who has said all, as `nc` does at the end of its input, is still to be answered.
+  // A client that has closed its half, as `nc` does at the end of its input, still gets an answer.
   Object.assign(http, { httpAllowHalfOpen: true })
   return {
     take(socket, mark) {

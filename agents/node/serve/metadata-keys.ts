@@ -1,6 +1,5 @@
 /** How the host knows which guest asks for its metadata: every guest's connections begin with a secret that only the
- *  host can make.
- *  It follows from the guest's name and a key of the host, so that nothing has to be kept for each guest. */
+ *  host can make. It is derived from the guest's name and a key of the host, so that nothing is kept per guest. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,11 +7,11 @@ import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 
 export interface MetadataKeys {
-  /** Says where the service listens now, to those who join guests to it. */
+  /** Stores where the service listens now, for the drivers that connect guests to it. */
   readonly portFile: string
   /** What the connections of a guest begin with; one line. */
   secretOf(guest: string): string
-  /** The guest of a secret; undefined when nobody has it. */
+  /** The guest that has the secret; undefined when none has. */
   guestOf(secret: string): string | undefined
   /** Makes the guest's tokens. */
   tokenKeyOf(guest: string): string

@@ -1,6 +1,5 @@
-/** Where guests of user-mode networking reach the metadata service: a port on the loopback. QEMU joins each connection
- *  of a guest to it by a
- *  small program (`metadata-pipe`), which says first, on a line of its own, the secret that tells whose guest it is. */
+/** Where guests of user-mode networking reach the metadata service: a port on the loopback. QEMU connects each
+ *  connection of a guest to it by a small program (`metadata-pipe`), whose first line is the secret of the guest. */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import {
   CONNECTIONS_MAXIMUM,

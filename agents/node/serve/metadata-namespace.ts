@@ -1,9 +1,8 @@
-/** The process that is the network namespace of the metadata service, on hosts with a network of OVN: the service's
- *  address is 169.254.169.254
- *  there and nowhere else, so that it never meets what the host itself reaches at that address. It says `here` once the
- *  namespace is there, waits
- *  until its parent has put the interface in, gives the parent the server that listens in it, and ends with the parent.
- *  What leaves it lives for one hop: nothing that is told to a guest is carried on. */
+/** The process that is the network namespace of the metadata service, on hosts with a network of OVN: the service has
+ *  the address 169.254.169.254 in it and nowhere else, so that it never conflicts with what the host itself reaches at
+ *  that address. It prints `here` once the namespace exists, waits until its parent has moved the interface into it,
+ *  hands the listening server to the parent, and ends with the parent. Its packets have a hop limit of one: no answer
+ *  to a guest is routed further. */
 import { createServer } from 'node:net'
 import { METADATA_ADDRESS, METADATA_MAC } from '../../../domain/metadata-service.ts'
 import {

@@ -1,8 +1,7 @@
 /** Where guests of a network of OVN reach the metadata service: the host's own end of the port that the zone's switch
- *  has for it, in a network
- *  namespace of its own. A connection is its guest's by the hardware address that answers for where it came from: OVN
- *  itself answers for every
- *  address, and lets no guest use another's, neither to send nor to claim it. Needs root. */
+ *  has for it, in a network namespace of its own. The guest of a connection is found by the hardware address that the
+ *  source address resolves to: OVN itself answers such requests, and lets no guest use the address of another, neither
+ *  to send from it nor to claim it. Needs root, or namespaces of the agent's own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import type { Server, Socket } from 'node:net'
@@ -10,13 +9,17 @@ import { join } from 'node:path'
 import { metadataPort } from '../../../domain/metadata-service.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { environment, nodeBinary } from '../../../kit/sys/process.ts'
-import { INTEGRATION_BRIDGE, OVN_MTU } from '../drivers/network/ovn.ts'
+import { insideCommand, runInside } from '../drivers/network/namespace.ts'
+import { OVN_MTU } from '../drivers/network/ovn.ts'
+import { INTEGRATION_BRIDGE } from '../drivers/network/ovn-guard.ts'
 import { runProgram } from '../run-program.ts'
 import { CONNECTIONS_MAXIMUM, type MetadataHttpOptions, openMetadataHttp } from './metadata-http.ts'
 
 export interface MetadataPortOptions extends MetadataHttpOptions {
   /** Zone of the host's guests; undefined as long as there are none. */
   readonly zone: () => string | undefined
+  /** Where Open vSwitch and the guests are, when not in the agent's own network namespace. */
+  readonly namespace?: string | undefined
 }
 
 const OUTER_INTERFACE = 'svcmetadata'
@@ -31,14 +34,17 @@ const READY_MILLISECONDS = 15_000
 
 /** Serves until the signal aborts. Guests are known by their hardware addresses. What ends or breaks meanwhile is made
  *  anew. */
-export async function runMetadataPort({ zone, ...options }: MetadataPortOptions, signal: AbortSignal): Promise<void> {
+export async function runMetadataPort(
+  { zone, namespace, ...options }: MetadataPortOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, log } = options
   const http = openMetadataHttp(options)
   while (!signal.aborted) {
     const name = zone()
     const isRefused =
       name !== undefined &&
-      (await serve(name, http.take, clock, signal).then(
+      (await serve({ zone: name, namespace }, http.take, clock, signal).then(
         () => false,
         (error: unknown) => {
           if (!signal.aborted) log.warn('the metadata service does not reach guests', { error })
@@ -50,14 +56,20 @@ export async function runMetadataPort({ zone, ...options }: MetadataPortOptions,
   http.close()
 }
 
+interface Place {
+  readonly zone: string
+  readonly namespace: string | undefined
+}
+
 /** Until the namespace is gone. */
 async function serve(
-  zone: string,
+  place: Place,
   take: (socket: Socket, mark: string) => void,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const namespace = spawn('unshare', ['--net', nodeBinary(), PROGRAM], {
+  const [program = '', ...words] = insideCommand(place.namespace, ['unshare', '--net', nodeBinary(), PROGRAM])
+  const namespace = spawn(program, words, {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { PATH: environment()['PATH'] },
   })
@@ -65,14 +77,14 @@ async function serve(
     namespace.on('error', reject)
     namespace.once('exit', () => resolve())
   })
-  ended.catch(() => {}) // whoever waits for it is told
+  ended.catch(() => {}) // thrown to whoever waits for it
   const end = () => namespace.kill('SIGKILL')
   signal.addEventListener('abort', end, { once: true })
   const tooLate = clock.after(READY_MILLISECONDS, end)
   let server: Server | undefined
   try {
     await messageOf(namespace, ended, 'here')
-    await plugIn(namespace.pid ?? 0, zone)
+    await plugIn(namespace.pid ?? 0, place)
     namespace.send({})
     server = await messageOf(namespace, ended, 'listening')
     tooLate()
@@ -104,10 +116,11 @@ const messageOf = (namespace: ChildProcess, ended: Promise<void>, expected: stri
   ])
 
 /** The interface goes with the namespace, and may have left its name in the bridge. */
-async function plugIn(pid: number, zone: string): Promise<void> {
+async function plugIn(pid: number, { zone, namespace }: Place): Promise<void> {
+  const run = runInside(namespace)
   await unplug()
-  await runProgram('ip', ['link', 'delete', OUTER_INTERFACE]).catch(() => '') // most often there is none
-  await runProgram('ip', [
+  await run('ip', ['link', 'delete', OUTER_INTERFACE]).catch(() => '') // most often there is none
+  await run('ip', [
     'link',
     'add',
     OUTER_INTERFACE,
@@ -122,8 +135,8 @@ async function plugIn(pid: number, zone: string): Promise<void> {
     String(pid),
   ])
   // The userspace datapath fills in no checksums.
-  await runProgram('ethtool', ['-K', OUTER_INTERFACE, 'tx', 'off'])
-  await runProgram('ip', ['link', 'set', OUTER_INTERFACE, 'up'])
+  await run('ethtool', ['-K', OUTER_INTERFACE, 'tx', 'off'])
+  await run('ip', ['link', 'set', OUTER_INTERFACE, 'up'])
   await runProgram('ovs-vsctl', [
     'add-port',
     INTEGRATION_BRIDGE,
@@ -140,7 +153,7 @@ function accept(server: Server | undefined, pid: number, take: (socket: Socket, 
   const connections = new Map<string, number>()
   if (server === undefined) return
   server.maxConnections = CONNECTIONS_MAXIMUM
-  // Who has said all is still to be answered.
+  // A client that has closed its half still gets an answer.
   Object.assign(server, { allowHalfOpen: true })
   server.on('connection', (socket: Socket) => {
     socket.on('error', () => socket.destroy())

@@ -1,10 +1,7 @@
-/** The metadata service: what a guest is told at 169.254.169.254, as one pure function. How a request comes here is the
- *  network's business.
- *  A program in the guest that can be tricked into fetching a URL must not be able to read secrets: everything asks for
- *  a token that only a
- *  PUT with a header gives, what was forwarded by a proxy is refused, and so is another Host than the service's own.
- *  cloud-init cannot ask
- *  for a token: the NoCloud paths are open to requests that say they are its own. */
+/** The metadata service: what it answers a guest at 169.254.169.254, as one pure function. `metadata-http.ts` serves
+ *  it. A program in the guest that can be tricked into fetching a URL must not be able to read secrets: every path
+ *  needs a token that only a PUT with a header gives, and requests that a proxy forwarded or that name another Host are
+ *  refused. cloud-init cannot get a token: the NoCloud paths are open to requests with its user agent. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
 import { type MetadataDocument, metaDataText, networkConfigText, NO_USER_DATA } from './metadata.ts'
@@ -65,7 +62,7 @@ const NO_CLOUD: typeof DOCUMENTS = {
   '/network-config': ({ document }) => raw(networkConfigText(document)),
 }
 
-/** What is not offered is answered too. Throws Unavailable when the user data cannot be read now. */
+/** Unknown paths have answers too. Throws Unavailable when the user data cannot be read now. */
 export async function answerMetadata(
   request: MetadataRequest,
   guest: RequestingGuest,
@@ -102,7 +99,7 @@ function newToken(
   return raw(`${expiry}.${sign(expiry, tokenKey)}`)
 }
 
-/** Nothing is kept: a token says until when it is good, and its signature that this guest's key made it. */
+/** Nothing is stored: a token holds when it expires, and a signature by this guest's key. */
 function isToken(token: string | readonly string[] | undefined, { tokenKey }: RequestingGuest, now: Date): boolean {
   const [, expiry, signature] = /^(\d{1,12})\.([0-9a-f]{64})$/.exec(typeof token === 'string' ? token : '') ?? []
   if (expiry === undefined || signature === undefined || Number(expiry) * 1_000 < now.getTime()) return false

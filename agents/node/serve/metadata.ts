@@ -71,8 +71,7 @@ export function metaDataText(document: MetadataDocument): string {
 }
 
 /** NoCloud `network-config`, version 2: every interface is found by its MAC address, has the addresses that are known,
- *  and asks the network for the
- *  rest, routes included. One line for each field, so that a shell can read it too. */
+ *  and asks the network for the rest, routes included. One line for each field, so that a shell can read it too. */
 export function networkConfigText(document: MetadataDocument): string {
   const interfaces = document.interfaces.flatMap(({ mac, ipv4, ipv6 }, index) => {
     const addresses = [ipv4, ipv6].flatMap((given) => (given === null ? [] : [`${given.address}/${given.prefix}`]))

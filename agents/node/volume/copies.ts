@@ -1,8 +1,14 @@
-/** Copies of disks from other hosts, which take longer than a turn. They end with the agent; the next one begins them
- *  anew. */
+/** Copies of disks from other hosts and out of backups, which take longer than a turn. They end with the agent; the
+ *  next one begins them anew. */
+import { Damaged } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
+import { SourceLost } from '../drivers/storage/volume-store.ts'
+import { ImageRefused } from '../images/import/index.ts'
 
-export type CopyState = { readonly is: 'running' } | { readonly is: 'failed'; readonly reason: string }
+export type CopyState =
+  | { readonly is: 'running'; readonly progress?: string }
+  /** What is final is not tried again by this agent. */
+  | { readonly is: 'failed'; readonly reason: string; readonly isFinal?: boolean }
 
 interface Copy {
   /** Where from. */
@@ -28,17 +34,27 @@ export class Copies {
   }
 
   /** Begins; free while a copy from there is under way or has just failed. One from elsewhere is ended first. */
-  async begin(name: string, origin: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async begin(
+    name: string,
+    origin: string,
+    work: (signal: AbortSignal, report: (progress: string) => void) => Promise<void>,
+  ): Promise<void> {
     if (this.#copies.get(name)?.origin === origin) return
     await this.end(name)
     const copy: Copy = { origin, stop: new AbortController(), state: { is: 'running' }, ended: Promise.resolve() }
     this.#copies.set(name, copy)
-    copy.ended = work(copy.stop.signal)
+    const report = (progress: string) => {
+      if (copy.state.is !== 'running' || copy.state.progress === progress) return
+      copy.state = { is: 'running', progress }
+      this.#emit(name)
+    }
+    copy.ended = work(copy.stop.signal, report)
       .then(
         () => void this.#forget(name, copy),
         (error: unknown) => {
-          copy.state = { is: 'failed', reason: error instanceof Error ? error.message : String(error) }
-          this.#clock.after(RETRY_MILLISECONDS, () => this.#forget(name, copy))
+          const isFinal = error instanceof Damaged || error instanceof ImageRefused || error instanceof SourceLost
+          copy.state = { is: 'failed', reason: error instanceof Error ? error.message : String(error), isFinal }
+          if (!isFinal) this.#clock.after(RETRY_MILLISECONDS, () => this.#forget(name, copy))
         },
       )
       .then(() => this.#emit(name))

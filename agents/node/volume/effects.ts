@@ -6,14 +6,17 @@ import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { Instance, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
+import type { BackupWork, WorkProgress } from '../backup/work.ts'
 import type { Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { NewVolume, VolumeStore } from '../drivers/storage/volume-store.ts'
+import type { ImageStore } from '../images/image-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
 import type { Copies } from './copies.ts'
 import type { VolumeEffects, VolumeObject } from './plan.ts'
+import { removeInGuest, takeInGuest } from './snapshots-in-guest.ts'
 
 export interface VolumeOptions {
   readonly store: Store
@@ -21,8 +24,11 @@ export interface VolumeOptions {
   readonly hypervisor: Hypervisor
   readonly volumes: VolumeStore
   readonly images: TemplateStore
+  readonly customImages: ImageStore
   readonly ledger: Pick<Ledger, 'get'>
   readonly diskLocks: KeyedMutex
+  /** Absent on hosts without a place for backups. */
+  readonly backups?: Pick<BackupWork, 'fill'>
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
@@ -38,16 +44,19 @@ type Handlers = {
   readonly [Name in keyof VolumeEffects]: (input: VolumeEffects[Name], volume: VolumeObject) => Promise<void>
 }
 
+type UserOptions = Pick<VolumeOptions, 'caches' | 'hypervisor' | 'volumes' | 'ledger' | 'namespace'>
+
 /** The guest that has the disk open, or may open it at any moment. */
 export async function userOf(
-  { caches, hypervisor, ledger, namespace }: VolumeOptions,
+  { caches, hypervisor, volumes, ledger, namespace }: UserOptions,
   volume: string,
 ): Promise<string | undefined> {
   for (const { metadata, spec } of caches.of(Instance).inNamespace(namespace)) {
     const { name } = metadata
     const isUser =
       spec.disks.some((disk) => disk.volume === volume) || ledger.get(name)?.volumes?.includes(volume) === true
-    if (isUser && (await hypervisor.inspect(name)) !== undefined) return name
+    const guest = await hypervisor.inspect(name)
+    if (guest !== undefined && (isUser || guest.disks.some((path) => volumes.nameOf(path) === volume))) return name
   }
   return undefined
 }
@@ -76,6 +85,7 @@ const draftOf = (name: string, { sizeGibibytes, origin, pool }: VolumeSpec): New
 /** The handlers by name of the effect. */
 export const volumeEffects = (parts: VolumeParts): Handlers => ({
   ...makingEffects(parts),
+  ...snapshotEffects(parts),
   ...servingEffects(parts),
   ...endingEffects(parts),
 })
@@ -84,23 +94,41 @@ const makingEffects = ({
   store,
   volumes,
   images,
+  customImages,
+  backups,
   copies,
   log,
   namespace,
-}: VolumeParts): Pick<Handlers, 'prepare' | 'create' | 'adopt' | 'copy'> => ({
+}: VolumeParts): Pick<Handlers, 'prepare' | 'create' | 'adopt' | 'copy' | 'copySnapshot' | 'fill'> => ({
   async prepare(_input, { spec }) {
     if (spec.source?.kind === 'template') images.prepare(spec.source.name)
   },
   async create(_input, { metadata: { name }, spec }) {
     const { source } = spec
+    const custom = source?.kind === 'image' ? await customImages.inspect(source.name) : undefined
+    if (source?.kind === 'image' && custom === undefined) throw new Unavailable(`image ${source.name}`, undefined)
     const image = source?.kind === 'template' ? await images.newest(source.name) : undefined
     if (image !== undefined && image.is !== 'ready') throw new Unavailable(`template ${source?.name}`, undefined)
-    await volumes.create({ ...draftOf(name, spec), ...(image === undefined ? {} : { source: image.image }) })
+    await volumes.create({
+      ...draftOf(name, spec),
+      ...(image === undefined ? {} : { source: image.image }),
+      ...(custom === undefined ? {} : { copyOf: custom.path }),
+      ...(custom?.origin === undefined ? {} : { origin: custom.origin }),
+    })
     log.info('volume created', { volume: name })
   },
   async adopt({ pool }, { metadata: { name } }) {
     await volumes.adopt(name, pool)
     log.info('volume taken over', { volume: name, pool })
+  },
+  async copySnapshot(_input, { metadata: { name }, spec }) {
+    const { source } = spec
+    if (source?.kind !== 'snapshot' || source.volume === undefined) return
+    const { volume, pool, name: snapshot } = source
+    await copies.begin(name, `${volume}/${snapshot}`, async (signal) => {
+      await volumes.create({ ...draftOf(name, spec), snapshotOf: { volume, pool, snapshot } }, signal)
+      log.info('volume copied from a snapshot', { volume: name })
+    })
   },
   async copy({ host, port }, { metadata: { name }, spec }) {
     if (spec.copyFrom === undefined) return
@@ -110,15 +138,63 @@ const makingEffects = ({
       log.info('volume copied', { volume: name })
     })
   },
+  async fill(_input, { metadata: { name }, spec }) {
+    const { name: backup, accountId, secretName } = spec.source ?? {}
+    if (backup === undefined || accountId === undefined || secretName === undefined || backups === undefined) return
+    await copies.begin(name, backup, async (signal, report) => {
+      const onProgress = (progress: WorkProgress) => report(progressOf(backup, progress))
+      const fill = (path: string) => backups.fill({ backup, accountId, secretName }, path, { signal, onProgress })
+      await volumes.create({ ...draftOf(name, spec), fill }, signal)
+      log.info('volume filled from a backup', { volume: name, backup })
+    })
+  },
 })
 
+/** For people: how much of a backup has been read. */
+export const progressOf = (backup: string, { bytesDone = 0, bytesTotal = 0 }: WorkProgress): string =>
+  `${tenthsOf(bytesDone, bytesTotal)} % of ${bytesTotal} bytes of backup ${backup} are here`
+
+/** In percent, by tens: not every chunk is worth a report. */
+const tenthsOf = (done: number, total: number): number => (total === 0 ? 0 : Math.floor((done / total) * 10) * 10)
+
+/** A disk that a guest has open is changed by that guest's QEMU only; any other while no guest can begin to use it. */
+const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'removeSnapshot'> => {
+  const { volumes, hypervisor, log } = parts
+  const change = (name: string, work: (user: string | undefined) => Promise<void>) =>
+    parts.diskLocks.run(name, async () => {
+      const user = await userOf(parts, name)
+      if (user === undefined) await volumes.stopServing(name)
+      await work(user)
+    })
+  return {
+    async takeSnapshot({ name: snapshot }, { metadata: { name } }) {
+      await change(name, (user) =>
+        volumes.takeSnapshot(name, snapshot, user === undefined ? undefined : takeInGuest(hypervisor, user)),
+      )
+      log.info('snapshot taken', { volume: name, snapshot })
+    },
+    async removeSnapshot({ name: snapshot }, { metadata: { name } }) {
+      await change(name, (user) =>
+        volumes.removeSnapshot(name, snapshot, user === undefined ? undefined : removeInGuest(hypervisor, user)),
+      )
+      log.info('snapshot removed', { volume: name, snapshot })
+    },
+  }
+}
+
 const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | 'stopServing'> => {
-  const { store, volumes, servedFor, log, namespace } = parts
+  const { store, volumes, hypervisor, servedFor, log, namespace } = parts
+  /** Only the guest that has a disk open can make it larger. */
+  const growIn = (user: string) => async (path: string, sizeGibibytes: number) => {
+    if (!(await hypervisor.growDisk(user, path, sizeGibibytes)))
+      throw new Unavailable(`guest ${user}, which has disk ${path}`, undefined)
+  }
   return {
     async grow(_input, { metadata: { name }, spec }) {
-      await whileUnused(parts, name, async () => {
-        await volumes.stopServing(name)
-        await volumes.grow(name, spec.sizeGibibytes)
+      await parts.diskLocks.run(name, async () => {
+        const user = await userOf(parts, name)
+        if (user === undefined) await volumes.stopServing(name)
+        await volumes.grow(name, spec.sizeGibibytes, user === undefined ? undefined : growIn(user))
       })
       log.info('volume grown', { volume: name, size_gibibytes: spec.sizeGibibytes })
     },

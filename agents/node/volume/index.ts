@@ -1,36 +1,43 @@
 /** The reconciler of Volumes: the disk is on the host, or it is gone. */
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
-import {
-  AGENT_FINALIZER,
-  Instance,
-  Volume,
-  type VolumeSpec,
-  type VolumeStatus,
-} from '../../../resources/instance/index.ts'
+import { Image, Instance, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
 import { Copies } from './copies.ts'
 import { servingOf, userOf, volumeEffects, type VolumeOptions } from './effects.ts'
+import { SnapshotRoom } from './snapshot-room.ts'
 import { planVolume, type ObservedVolume } from './plan.ts'
 
 export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, ObservedVolume> {
-  const { caches, volumes, images, namespace } = options
+  const { caches, volumes, images, customImages, namespace } = options
   const copies = new Copies(options.clock)
+  const room = new SnapshotRoom(options)
   const parts = { ...options, copies, servedFor: new Map<string, string>() }
   return {
     name: 'volume',
     type: Volume,
-    finalizer: AGENT_FINALIZER,
-    watches: [watch(Instance, ({ spec }) => spec.disks.map(({ volume }) => ({ namespace, name: volume })))],
+    watches: [
+      watch(Image, ({ metadata }) =>
+        caches
+          .of(Volume)
+          .list()
+          .filter(({ spec: { source } }) => source?.kind === 'image' && source.name === metadata.name)
+          .map(keyOf),
+      ),
+      watch(Instance, ({ spec }) => spec.disks.map(({ volume }) => ({ namespace, name: volume }))),
+    ],
     wakes(wake) {
       const wakeAll = () =>
         caches
           .of(Volume)
           .list()
           .forEach((volume) => wake(keyOf(volume)))
-      const stops = [images.onChange(wakeAll), copies.onChange((name) => wake({ namespace, name }))]
+      const stops = [
+        images.onChange(wakeAll),
+        ...[copies, room].map((each) => each.onChange((name) => wake({ namespace, name }))),
+      ]
       return () => stops.forEach((stop) => stop())
     },
-    async observe({ metadata: { name, deletionTimestamp }, spec }) {
+    async observe({ metadata: { name, deletionTimestamp }, spec, status }) {
       const held = await volumes.inspect(name)
       const mustBeFree =
         deletionTimestamp !== undefined ||
@@ -39,9 +46,17 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
       return {
         held,
         user: mustBeFree ? await userOf(options, name) : undefined,
+        customImage: spec.source?.kind === 'image' ? await customImages.inspect(spec.source.name) : undefined,
         image: spec.source?.kind === 'template' ? await images.newest(spec.source.name) : undefined,
         serving: servingOf(parts, name),
         copy: copies.state(name),
+        hasBackups: options.backups !== undefined,
+        snapshots:
+          // What lies on shared storage may have come here with snapshots that another host took.
+          held === undefined ||
+          (held.pool === undefined && spec.snapshots === undefined && status?.snapshots === undefined)
+            ? []
+            : room.of(name, await volumes.snapshots(name)),
         pool:
           spec.pool === undefined
             ? undefined

@@ -3,7 +3,8 @@
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
-import type { HeldVolume } from '../drivers/storage/volume-store.ts'
+import type { HeldSnapshot, HeldVolume } from '../drivers/storage/volume-store.ts'
+import type { HeldImage } from '../images/image-store.ts'
 import type { ImageState } from '../images/template-store.ts'
 import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'
 import type { CopyState } from './copies.ts'
@@ -16,16 +17,26 @@ export interface ObservedVolume {
   readonly user: string | undefined
   /** Undefined when it does not begin as a template. */
   readonly image: ImageState | undefined
+  /** Undefined when it does not begin as one, or that is not on the host yet. */
+  readonly customImage?: HeldImage | undefined
   /** Where it is served, and for which operation. */
   readonly serving?: VolumeStatus['serving']
   readonly copy?: CopyState | undefined
+  /** The host has a place for backups. */
+  readonly hasBackups?: boolean
   /** Of its pool: whether the host has mounted it, and whether the volume lies in it. */
   readonly pool?: { readonly isMounted: boolean; readonly hasVolume: boolean } | undefined
+  /** In the disk. Not read when nobody asks for any. */
+  readonly snapshots?: readonly HeldSnapshot[]
 }
 
 export interface VolumeEffects {
   readonly create: Record<string, never>
   readonly adopt: { readonly pool: string }
+  readonly fill: Record<string, never>
+  readonly takeSnapshot: { readonly name: string }
+  readonly removeSnapshot: { readonly name: string }
+  readonly copySnapshot: Record<string, never>
   readonly copy: { readonly host: string; readonly port: number }
   readonly grow: Record<string, never>
   readonly serve: { readonly id: string }
@@ -37,6 +48,8 @@ export interface VolumeEffects {
 
 const RETRY_SECONDS = 30
 const IN_USE_SECONDS = 1
+/** As many as the status holds. */
+const SNAPSHOTS_MAXIMUM = 512
 
 const effect = <Name extends keyof VolumeEffects>(name: Name, input: VolumeEffects[Name]): Action => ({
   do: 'effect',
@@ -48,21 +61,34 @@ const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, 
 const requeue = wait(0, 'the next look')
 const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to let go`)
 
-/** Guards in order: deleting, not here, too small, to be served, done. */
-export function planVolume({ metadata, spec }: VolumeObject, observed: ObservedVolume): Action[] {
-  const { held, user, serving } = observed
+/** Guards in order: deleting, not here, too small, a snapshot to be made or removed, to be served, done. */
+export function planVolume({ metadata, spec, status }: VolumeObject, observed: ObservedVolume): Action[] {
+  const { held, user, serving, snapshots = [] } = observed
   if (metadata.deletionTimestamp !== undefined) {
+    // Once reported, it stays so: the object goes when the platform has read it.
+    if (status?.isRemoved === true) return []
     if (user !== undefined) return [waitForRelease(user)]
-    return [effect(spec.isRetained === true ? 'release' : 'remove', {}), { do: 'finalized' }]
+    return [effect(spec.isRetained === true ? 'release' : 'remove', {}), removed(status)]
   }
   if (held === undefined) return planMaking(spec, observed)
-  if (held.sizeGibibytes < spec.sizeGibibytes)
-    return user === undefined ? [ready(held), effect('grow', {}), requeue] : [ready(held), waitForRelease(user)]
-  if (spec.serve !== undefined && user !== undefined) return [ready(held), waitForRelease(user)]
+  const reported = ready(held, serving, snapshots)
+  if (held.sizeGibibytes < spec.sizeGibibytes) return [reported, effect('grow', {}), requeue]
+  const change = nextSnapshot(spec, snapshots)
+  if (change !== undefined) return [reported, change, requeue]
+  if (spec.serve !== undefined && user !== undefined) return [reported, waitForRelease(user)]
   if (spec.serve !== undefined && serving?.id !== spec.serve.id)
     return [effect('serve', { id: spec.serve.id }), requeue]
   if (spec.serve === undefined && serving !== undefined) return [effect('stopServing', {}), requeue]
-  return [ready(held, serving)]
+  return [reported]
+}
+
+/** Removal first: it gives room. What is there is never taken again. */
+function nextSnapshot({ snapshots: wanted = [] }: VolumeSpec, there: readonly HeldSnapshot[]): Action | undefined {
+  const isThere = (name: string) => there.some((known) => known.name === name)
+  const gone = wanted.find(({ name, shall }) => shall === 'go' && isThere(name))
+  if (gone !== undefined) return effect('removeSnapshot', { name: gone.name })
+  const missing = wanted.find(({ name, shall }) => shall === 'be' && !isThere(name))
+  return missing && effect('takeSnapshot', { name: missing.name })
 }
 
 function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, observed: ObservedVolume): Action[] {
@@ -81,6 +107,16 @@ function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, 
     const detail = observed.copy?.is === 'failed' ? observed.copy.reason : 'being copied from the other node'
     return [creating(detail), effect('copy', { host: copyFrom.host, port: copyFrom.port })]
   }
+  if (source?.kind === 'backup') return planFilling(source.name, observed)
+  if (source?.kind === 'snapshot' && observed.copy?.is === 'failed' && observed.copy.isFinal === true)
+    return [failed(observed.copy.reason)]
+  if (source?.kind === 'snapshot')
+    return [
+      creating(observed.copy?.is === 'failed' ? observed.copy.reason : 'being copied from a snapshot'),
+      effect('copySnapshot', {}),
+    ]
+  if (source?.kind === 'image' && observed.customImage === undefined)
+    return [creating(`image ${source.name} is being fetched`), wait(RETRY_SECONDS, 'the image')]
   if (source?.kind === 'template' && observed.image?.is === 'unavailable')
     return [
       { do: 'status', status: status('error', observed.image.reason) },
@@ -89,16 +125,35 @@ function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, 
     ]
   if (source?.kind === 'template' && observed.image?.is !== 'ready')
     return [
-      creating(`template ${source.name} is being prepared`),
+      creating(preparing(source.name, observed.image)),
       effect('prepare', {}),
       wait(RETRY_SECONDS, 'the template'),
     ]
   return [effect('create', {}), requeue]
 }
 
-type Status = {
-  readonly [Field in keyof Omit<VolumeStatus, 'observedGeneration' | 'conditions'>]-?: VolumeStatus[Field] | undefined
+function planFilling(backup: string, { copy, hasBackups }: ObservedVolume): Action[] {
+  if (hasBackups !== true) return [failed('this host has no place for backups'), wait(RETRY_SECONDS, 'one')]
+  if (copy?.is === 'failed' && copy.isFinal) return [failed(`backup ${backup}: ${copy.reason}`)]
+  const detail = copy?.is === 'failed' ? copy.reason : (copy?.progress ?? `backup ${backup} is being read`)
+  return [creating(detail), effect('fill', {})]
 }
+
+const preparing = (name: string, image: ImageState | undefined): string =>
+  image?.is === 'absent' && image.step !== undefined
+    ? `Template ${name} is being built: ${image.step}.`
+    : `Template ${name} is being built.`
+
+type Status = {
+  readonly [Field in keyof Omit<VolumeStatus, 'observedGeneration' | 'conditions' | 'isRemoved'>]-?:
+    | VolumeStatus[Field]
+    | undefined
+}
+
+const removed = (reported: VolumeStatus | undefined): Action => ({
+  do: 'status',
+  status: { state: reported?.state ?? 'creating', isRemoved: true },
+})
 
 const status = (state: VolumeStatus['state'], detail?: string): Status => ({
   state,
@@ -106,9 +161,21 @@ const status = (state: VolumeStatus['state'], detail?: string): Status => ({
   sizeGibibytes: undefined,
   origin: undefined,
   serving: undefined,
+  snapshots: undefined,
 })
+const failed = (detail: string): Action => ({ do: 'status', status: status('error', detail) })
 const creating = (detail: string): Action => ({ do: 'status', status: status('creating', detail) })
-const ready = ({ sizeGibibytes, source }: HeldVolume, serving?: VolumeStatus['serving']): Action => ({
+const ready = (
+  { sizeGibibytes, source }: HeldVolume,
+  serving: VolumeStatus['serving'],
+  snapshots: readonly HeldSnapshot[],
+): Action => ({
   do: 'status',
-  status: { ...status('ready'), sizeGibibytes, origin: source, serving },
+  status: {
+    ...status('ready'),
+    sizeGibibytes,
+    origin: source,
+    serving,
+    snapshots: snapshots.length === 0 ? undefined : snapshots.slice(0, SNAPSHOTS_MAXIMUM),
+  },
 })

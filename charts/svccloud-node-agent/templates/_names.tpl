@@ -9,3 +9,23 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "agent.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
+
+{{/* How the agent of a host is scheduled: a list of the root and the host's label. */}}
+{{- define "agent.scheduling" -}}
+{{- $pods := (index . 0).Values.pods -}}
+nodeSelector:
+  {{- /* The host last: no value may move an agent to another. */}}
+  {{- merge (dict "kubernetes.io/hostname" (index . 1)) $pods.nodeSelector | toYaml | nindent 2 }}
+{{- with $pods.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.topologySpreadConstraints }}
+topologySpreadConstraints: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}

@@ -43,6 +43,10 @@ capabilities:
 
 {{/* What every process of the control plane is told. */}}
 {{- define "svccloud.environment" -}}
+{{- /* fail and not required: `helm lint` passes over it without a warning. */ -}}
+{{- if not .Values.database.existingSecret -}}
+{{ fail "database.existingSecret must name the Secret with the URL of the database" }}
+{{- end -}}
 - name: SVCCLOUD_DATABASE_URL
   valueFrom:
     secretKeyRef:
@@ -93,4 +97,20 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ .Release.Name }}-apiserver,sys
 {{- if ne (len $zones) (len (uniq $zones)) }}{{ fail "controllers.shards: a zone is in two shards" }}{{ end }}
 {{- if ne (len $names) (len (uniq $names)) }}{{ fail "controllers.shards: two shards have one name" }}{{ end }}
 {{- $zones | sortAlpha | join "," }}
+{{- end }}
+
+{{/* How the pods of API server, controllers and migrations are scheduled, beside their spread. */}}
+{{- define "svccloud.scheduling" -}}
+{{- with .Values.pods.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.pods.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.pods.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.pods.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 {{- end }}

@@ -6,7 +6,8 @@ import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, instanceKey, powerOf } from '../drafts.ts'
 import { shareKeys } from './effects.ts'
 import {
-  hasTargetDisk,
+  hasTargetDisks,
+  targetVolumesOf,
   inState,
   isRunningOnTarget,
   isUnreachable,
@@ -36,13 +37,8 @@ const aborted: Rule<MigrationInput> = (input) => {
 
 /** Why a stopped server cannot move to the target; undefined when it can. */
 export function reasonAgainst(input: MigrationInput): string | undefined {
-  const {
-    source,
-    target,
-    observed: { targetVolume },
-    observed,
-    targetNode,
-  } = input
+  const { source, target, observed, targetNode } = input
+  const brokenDisk = targetVolumesOf(input).find(({ status }) => status?.state === 'error')
   const broken =
     target?.status?.state === 'error' && hasObservedSpec(target)
       ? (target.status.detail ?? 'The guest could not be started.')
@@ -50,9 +46,7 @@ export function reasonAgainst(input: MigrationInput): string | undefined {
   return (
     reasonToAbort(input) ??
     broken ??
-    (targetVolume?.status?.state === 'error'
-      ? (targetVolume.status.detail ?? 'The disk could not be copied.')
-      : undefined) ??
+    (brokenDisk === undefined ? undefined : (brokenDisk.status?.detail ?? 'The disk could not be copied.')) ??
     (source !== undefined && isUnreachable(observed, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
   )
 }
@@ -89,12 +83,12 @@ const stateWhileMoved = (
 /** Waits until the target node can use the disk. The storage controller prepares it once the move is `detached`. */
 const diskCopied: Rule<MigrationInput> = (input) => {
   const {
-    observed: { targetVolume },
     recorded: { state },
     source,
     targetNode,
   } = input
-  if (state === 'detached' && hasTargetDisk(input, 'copy') && targetVolume?.status?.state === 'ready') return undefined
+  const isCopied = targetVolumesOf(input).every(({ status }) => status?.state === 'ready')
+  if (state === 'detached' && hasTargetDisks(input, 'copy') && isCopied) return undefined
   return inState(input, 'detached', {
     ...stateWhileMoved(input, 'stopped'),
     actions: source === undefined ? [] : [shareKeys(input)],

@@ -1,21 +1,19 @@
 /** The effects of migrations: reservations in PostgreSQL, and the Secrets that both nodes share. */
-import { isDeepStrictEqual } from 'node:util'
 import { releaseTarget, reserveTarget, cutOverPlacement } from '../../../db/server/index.ts'
-import { type Key, Secret } from '../../../kit/kube/object.ts'
+import { Secret } from '../../../kit/kube/object.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
 import { orUnavailable } from '../../database.ts'
 import type { EffectsOn } from '../../effects.ts'
 import { requireNewest } from '../../newest.ts'
 import type { Parts } from '../../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../refusal.ts'
+import { shareKey, writeSecret } from '../../shared-key.ts'
 import { nodesWithoutPool } from '../../shared-pools.ts'
 import type { MigrationEffects, SecretCopy, ServerAction } from '../actions.ts'
 import { RESERVED } from '../conditions.ts'
 import { migrationKeyKey, userDataKey } from '../drafts.ts'
 import type { ServerObject } from '../observed.ts'
 import type { MigrationInput } from './input.ts'
-
-const KEY_BYTES = 32
 
 /** Gives both nodes the same key, and the target the user data with which the guest was created. */
 export const shareKeys = ({ server, sourceNode, targetNode }: MigrationInput): ServerAction => ({
@@ -56,10 +54,8 @@ export const migrationEffects = (parts: Parts): EffectsOn<MigrationEffects, Serv
     await orUnavailable(parts.db.transaction().execute((tx) => releaseTarget(tx, migration)))
     return undefined
   },
-  async shareKeys({ keys: [source, target], userData }) {
-    const psk = parts.random.bytes(KEY_BYTES).toString('hex')
-    const key = (await parts.store.get(Secret, source))?.data ?? { psk: Buffer.from(psk).toString('base64') }
-    for (const place of [source, target]) await writeSecret(parts, place, key)
+  async shareKeys({ keys, userData }) {
+    await shareKey(parts, keys)
     if (userData !== undefined) await copySecret(parts, userData)
     return undefined
   },
@@ -72,14 +68,4 @@ export const migrationEffects = (parts: Parts): EffectsOn<MigrationEffects, Serv
 async function copySecret(parts: Parts, [source, target]: SecretCopy): Promise<void> {
   const given = (await parts.store.get(Secret, source))?.data
   if (given !== undefined) await writeSecret(parts, target, given)
-}
-
-/** Writes nothing when the Secret already has the data. */
-async function writeSecret(
-  { store }: Pick<Parts, 'store'>,
-  metadata: Key,
-  data: Readonly<Record<string, string>>,
-): Promise<void> {
-  if (!isDeepStrictEqual((await store.get(Secret, metadata))?.data, data))
-    await store.apply(Secret, { metadata, spec: undefined, data })
 }

@@ -20,7 +20,7 @@ export function prepareReceiver(
   const receive = {
     id: migrationId,
     attempt,
-    mirroredVolumes: mirroredVolumes(storage),
+    mirroredVolumes: mirroredVolumes({ storage, observed }),
     secretName: migrationKeyKey(server, targetNode).name,
   }
   return present(

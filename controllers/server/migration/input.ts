@@ -15,7 +15,7 @@ import type { MigrationState } from '../../../resources/operation/index.ts'
 import { type Decision, type OperationInput, type ReconcileInput, unchanged } from '../decision.ts'
 import { madeFor, uidOf } from '../drafts.ts'
 import { hasEnded, hasObservedSpec, hasStarted } from '../power/index.ts'
-import type { InstanceObject, Observed, ServerObject, StorageObject } from '../observed.ts'
+import type { InstanceObject, Observed, ServerObject, StorageObject, VolumeObject } from '../observed.ts'
 
 /** The input of a server for which the move `migrationId` has reserved capacity on another node. */
 export interface MigrationInput extends OperationInput {
@@ -163,21 +163,33 @@ export function modeOf({ server, operation }: Pick<OperationInput, 'server' | 'o
   return mode ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
 }
 
-/** The target's disk was made for this move. One that an earlier move left there, or that is being deleted, would be
- *  removed while the guest uses it. */
-export function hasTargetDisk(
-  { observed: { targetVolume }, storage, migrationId }: MigrationInput,
-  kind: 'mirror' | 'copy',
-): boolean {
-  if (targetVolume === undefined || targetVolume.metadata.deletionTimestamp !== undefined) return false
-  const { pool, source, arrivingFor } = targetVolume.spec
-  const isShared = pool !== undefined && pool === storage.status?.pool && source === undefined
-  return (isShared && arrivingFor === migrationId) || (source?.kind === kind && source.name === migrationId)
-}
+/** Its disks, the boot disk first: the shared storage that each lies on, and its volume on the target. */
+const disksOf = ({ storage, observed }: Pick<MigrationInput, 'storage' | 'observed'>) => [
+  { volume: uidOf(storage), pool: storage.status?.pool, target: observed.targetVolume },
+  ...(observed.dataDisks ?? []).map(({ volume, own, target }) => ({ volume, pool: own?.spec.pool, target })),
+]
 
-/** Disks that are mirrored to the target, because it cannot access them on the source. */
-export const mirroredVolumes = (storage: StorageObject): string[] =>
-  storage.status?.pool === undefined ? [uidOf(storage)] : []
+/** The volumes on the target, as far as they are there. */
+export const targetVolumesOf = (input: Pick<MigrationInput, 'storage' | 'observed'>): readonly VolumeObject[] =>
+  disksOf(input).flatMap(({ target }) => target ?? [])
+
+/** The target's disks were made for this move. What an earlier move left there, or what is being deleted, would be
+ *  removed while the guest uses it. */
+export const hasTargetDisks = (input: MigrationInput, kind: 'mirror' | 'copy'): boolean =>
+  disksOf(input).every((disk) => {
+    if (disk.target === undefined || disk.target.metadata.deletionTimestamp !== undefined) return false
+    const { pool, source, arrivingFor } = disk.target.spec
+    const isShared = pool !== undefined && pool === disk.pool && source === undefined
+    return (
+      (isShared && arrivingFor === input.migrationId) || (source?.kind === kind && source.name === input.migrationId)
+    )
+  })
+
+/** Disks that are mirrored to the target, because it cannot access them on the source, or shall lie elsewhere there. */
+export const mirroredVolumes = (input: Pick<MigrationInput, 'storage' | 'observed'>): string[] =>
+  disksOf(input)
+    .filter(({ pool, target }) => pool === undefined || target?.spec.source?.kind === 'mirror')
+    .map(({ volume }) => volume)
 
 /** A move is aborted this long before its deadline, so that the rollback is done in time. */
 const ROLLBACK_SECONDS = 120
@@ -197,13 +209,14 @@ const secondsToEnd = ({ operation, now }: OperationInput): number | undefined =>
 }
 
 /** Memory and mirrored disks, in GiB. */
-export const gibibytesToSend = ({
-  claims: {
-    placement: { memoryMebibytes, storageGibibytes },
-  },
-  storage,
-}: MigrationInput): number =>
-  gibibytesOf({ memoryMebibytes, ...(mirroredVolumes(storage).length > 0 ? { storageGibibytes } : {}) })
+export const gibibytesToSend = (input: MigrationInput): number => {
+  const { memoryMebibytes, storageGibibytes } = input.claims.placement
+  const data = (input.observed.dataDisks ?? []).reduce(
+    (sum, { own }) => sum + (own?.spec.pool === undefined ? (own?.spec.sizeGibibytes ?? 0) : 0),
+    input.storage.status?.pool === undefined ? storageGibibytes : 0,
+  )
+  return gibibytesOf({ memoryMebibytes, ...(data > 0 ? { storageGibibytes: data } : {}) })
+}
 
 /** Minimum interval between two writes that change only figures. */
 const REPORT_MILLISECONDS = 1_000

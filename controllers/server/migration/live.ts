@@ -9,7 +9,7 @@ import { ensureInstance, powerOf } from '../drafts.ts'
 import { awaitArrival, prepareReceiver } from './handover.ts'
 import { transferStopped } from './cold.ts'
 import {
-  hasTargetDisk,
+  hasTargetDisks,
   inState,
   isFenced,
   isGuestLost,
@@ -87,7 +87,7 @@ const receiverPrepared: Rule<MigrationInput> = (input) => {
       input,
       `The guest could not be sent in ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}: ${failureOf(input)}`,
     )
-  if (!hasTargetDisk(input, 'mirror'))
+  if (!hasTargetDisks(input, 'mirror'))
     return inState(input, state, {
       actions: removeTarget(input),
       waitFor: `the disk to be made on node ${targetNode}`,

@@ -3,8 +3,8 @@
 import type { MigrationProgress } from '../../../resources/server/index.ts'
 import { type Decision, type ReconcileInput, unchanged } from '../decision.ts'
 
-/** Undefined once the spec names the zone of the server's placement. The status records the move first, because the
- *  CRD refuses another zone without that. */
+/** Undefined once the spec names the zone of the server's placement. The status records the move first, because the CRD
+ *  refuses another zone without that. */
 export function followZone(input: ReconcileInput): Decision | undefined {
   const {
     server: { spec, status },

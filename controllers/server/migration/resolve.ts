@@ -39,8 +39,8 @@ const asRequested = (input: OperationInput, decision: Decision): Decision =>
   decision.outcome === undefined ? decision : { ...decision, ...outcomeOf('target', input) }
 
 /** Ends the move that still holds a reservation. An operator may name the winner, but the nodes' reports take
- *  precedence. Where they leave it open, because the server runs nowhere, the source wins unless the target was named.
- */
+ *  precedence. Where they leave it open, because the server runs nowhere, the source wins unless the target was
+ *  named. */
 export function resolve(input: OperationInput): Decision {
   const { claims: { target } = {}, storage } = input.observed
   if (target === undefined) return unchanged(input)

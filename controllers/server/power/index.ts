@@ -7,16 +7,37 @@ import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../.
 import type { OperationStanza } from '../../../resources/shapes.ts'
 import { refusalOf } from '../../refusal.ts'
 import { firstDecision, present } from '../../operation/decision.ts'
+import { hasBegun, hasNoRequest } from '../../operation/stanza.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, ensureStorage, ensureUserData, madeFor, type Power, powerOf } from '../drafts.ts'
-import type { InstanceObject, Observed, ServerObject } from '../observed.ts'
+import type { InstanceObject, Observed, ServerObject, StorageObject } from '../observed.ts'
 
 export const create = (input: OperationInput): Decision =>
-  firstDecision(input, [refusedPermanently, claimed, storageReady, instanceEnsured, bootFailed, poweredAsCreated])
+  deferStatus(
+    input,
+    firstDecision(input, [
+      refusedPermanently,
+      claimed,
+      storageEnsured,
+      instanceEnsured,
+      storageOnline,
+      bootFailed,
+      poweredAsCreated,
+    ]),
+  )
 export const start = (input: OperationInput): Decision =>
-  firstDecision(input, [refusedPermanently, claimed, storageReady, powerOrdered, bootFailed, running])
+  firstDecision(input, [refusedPermanently, claimed, storageEnsured, storageOnline, powerOrdered, bootFailed, running])
 export const restart = (input: OperationInput): Decision =>
-  firstDecision(input, [refusedPermanently, claimed, storageReady, powerOrdered, timedOut, bootFailed, running])
+  firstDecision(input, [
+    refusedPermanently,
+    claimed,
+    storageEnsured,
+    storageOnline,
+    powerOrdered,
+    timedOut,
+    bootFailed,
+    running,
+  ])
 export const stop = (input: OperationInput): Decision =>
   firstDecision(input, [instanceAbsent, stopOrdered, timedOut, guestEnded])
 
@@ -24,6 +45,8 @@ export const stop = (input: OperationInput): Decision =>
 const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain', 'NoFreeAddress']
 /** `kubectl apply` may create a server before its group, so a missing group is waited for. */
 const GROUP_WAIT_SECONDS = 2
+const GUEST_START = 'the guest to start'
+const NODE_READY = 'the node to be ready for the guest'
 /** Wait before room in a full zone is requested again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 
@@ -37,9 +60,10 @@ const refusedPermanently: Rule = (input) => {
   if (observed.claims !== undefined) return undefined
   if (observed.zone === undefined) return failed(input, 'claimed', `There is no zone ${spec.zone}.`)
   if (observed.plan === undefined) return failed(input, 'claimed', `There is no plan ${spec.plan}.`)
-  if (spec.customImageId !== undefined) return failed(input, 'claimed', 'There are no custom images in this zone.')
-  if (!observed.isTemplateKnown)
-    return failed(input, 'claimed', `There is no template ${spec.template ?? ''} in zone ${spec.zone}.`)
+  if (!observed.isSystemKnown) {
+    const system = spec.customImageId === undefined ? `template ${spec.template}` : `custom image ${spec.customImageId}`
+    return failed(input, 'claimed', `There is no ${system} in zone ${spec.zone}.`)
+  }
   if (spec.userDataSecretName !== undefined && observed.userData === undefined)
     return failed(input, 'claimed', `There is no Secret ${spec.userDataSecretName}.`)
   const refusal = refusalOf(input.server, CLAIMED)
@@ -57,6 +81,13 @@ const claimed: Rule = (input) => {
       waitFor: `the server group ${server.spec.serverGroupId ?? ''}`,
       waitSeconds: GROUP_WAIT_SECONDS,
     }
+  const [missing] = observed.networks?.missing ?? []
+  if (missing !== undefined)
+    return {
+      ...inProgress(input, 'claimed'),
+      waitFor: `the network ${missing}`,
+      waitSeconds: GROUP_WAIT_SECONDS,
+    }
   const { cores, memoryMebibytes, storageGibibytes, cpuPool } = observed.plan
   const demand = {
     accountId: observed.accountId,
@@ -68,9 +99,11 @@ const claimed: Rule = (input) => {
     storageGibibytes: server.spec.storageGibibytes ?? storageGibibytes,
     ...(cpuPool === undefined ? {} : { cpuPool }),
     publicIpv4: server.spec.publicIpv4,
+    ...(observed.networks === undefined ? {} : { networks: observed.networks.known }),
     ...(server.spec.serverGroupId === undefined
       ? {}
       : { serverGroupId: server.spec.serverGroupId, region: observed.zone?.region }),
+    ...(server.spec.managedBy === undefined ? {} : { managedBy: server.spec.managedBy }),
   }
   return {
     ...inProgress(input, 'claimed'),
@@ -80,31 +113,92 @@ const claimed: Rule = (input) => {
   }
 }
 
-const storageReady: Rule = (input) => {
+const storageEnsured: Rule = (input) => {
   const { server, observed } = input
-  if (observed.claims === undefined) return undefined
-  const decision = { ...inProgress(input, 'storage'), waitFor: 'the boot storage' }
-  if (observed.storage === undefined)
-    return { ...decision, actions: [ensureStorage(server, observed, observed.claims)] }
-  if (observed.storage.metadata.deletionTimestamp !== undefined)
+  const { claims, storage } = observed
+  if (claims === undefined) return undefined
+  if (storage === undefined) return { ...waitForStorage(input), actions: [ensureStorage(server, observed, claims)] }
+  if (storage.metadata.deletionTimestamp !== undefined)
     return failed(input, 'storage', 'The boot storage is being deleted.')
-  if (observed.storage.status?.state === 'error')
-    return failed(input, 'storage', observed.storage.status.stateDetail ?? 'The boot storage could not be made.')
-  return observed.storage.status?.state === 'online' ? undefined : decision
+  return storage.status?.state === 'error'
+    ? failed(input, 'storage', storage.status.stateDetail ?? 'The boot storage could not be made.')
+    : undefined
 }
 
-/** The instance exists, running unless the server was created stopped. */
+const storageOnline: Rule = (input) => {
+  const { storage } = input.observed
+  return storage === undefined || isOnline(storage)
+    ? undefined
+    : { ...waitForStorage(input), ...storageEvents(storage) }
+}
+
+const waitForStorage = (input: OperationInput) => ({
+  ...inProgress(input, 'storage'),
+  waitFor: 'the boot storage',
+})
+
+const isOnline = ({ status }: StorageObject): boolean => status?.state === 'online'
+
+/** What the host says of the work, which may take minutes where it builds the image first. */
+export const storageEvents = ({ status }: StorageObject): Pick<Decision, 'events'> =>
+  status?.stateDetail === undefined ? {} : { events: [{ kind: 'storage', message: status.stateDetail }] }
+
+/** The instance exists, running unless the server was created stopped. Its host waits for the disk, and begins as soon
+ *  as that is there. */
 const instanceEnsured: Rule = (input) => {
-  const current = input.observed.instance
+  const { instance: current, storage } = input.observed
   if (current !== undefined && (current.spec.incarnation > 0 || current.spec.power === 'stopped'))
     return waitForDeletion(input, current)
   const isRunning = input.server.spec.desiredPower === 'running'
-  return withPower(input, 'instance', {
+  const incarnation = isRunning ? nextIncarnation(input) : 0
+  const ordered = withPower(input, 'instance', {
     power: isRunning ? 'running' : 'stopped',
-    incarnation: isRunning ? nextIncarnation(input) : 0,
+    incarnation,
     operationId: input.operation.id,
   })
+  if (ordered.actions === undefined) return ordered
+  // With the instance made, what comes after it is what does not hold yet: one write says both.
+  const next =
+    storage === undefined || isOnline(storage)
+      ? { step: 'started', waitFor: isRunning ? GUEST_START : NODE_READY }
+      : { ...waitForStorage(input), ...storageEvents(storage) }
+  return { ...ordered, ...next, status: { incarnation } }
 }
+
+/** A creation that takes longer, or a guest that takes longer to start, gets a status that says so. */
+const STATUS_DELAY_SECONDS = 10
+
+/** Most guests have started before anybody could read that they are about to. What the host reports meanwhile is
+ *  written at once, and so is that a server begins which was made in Kubernetes: tools take an object without
+ *  conditions for one that is as it shall be. */
+function deferStatus(input: OperationInput, decision: Decision): Decision {
+  const { server, operation, now } = input
+  if (hasNoRequest(operation) && !hasBegun(server, operation)) return decision
+  // The request has made the claims.
+  const begun = hasNoRequest(operation) ? decision : { ...decision, startedAt: operation.requestedAt }
+  const since = unreportedSince(input, decision)
+  const seconds = since === undefined ? STATUS_DELAY_SECONDS : (now.getTime() - Date.parse(since)) / 1_000
+  return seconds >= 0 && seconds < STATUS_DELAY_SECONDS
+    ? { ...begun, isStatusDeferred: true, waitSeconds: STATUS_DELAY_SECONDS - seconds }
+    : begun
+}
+
+/** When what goes on began, of which nothing but that is known; undefined when the status has to be written. */
+function unreportedSince({ server, operation, observed, now }: OperationInput, decision: Decision): string | undefined {
+  const { claims, instance, isHostReachable } = observed
+  const isAsOrdered = instance !== undefined && (hasStarted(instance) || isOff(instance))
+  const isMoreKnown =
+    decision.outcome !== undefined ||
+    decision.detail !== undefined ||
+    decision.events !== undefined ||
+    (instance?.status !== undefined && !isAsOrdered)
+  if (claims === undefined || !isHostReachable || isMoreKnown) return undefined
+  if (decision.step === 'started') return instance?.metadata.creationTimestamp ?? now.toISOString()
+  return hasBegun(server, operation) ? undefined : operation.requestedAt
+}
+
+/** As it was ordered to be. */
+const isOff = (instance: InstanceObject): boolean => instance.spec.power === 'stopped' && hasEnded(instance)
 
 /** A new incarnation was ordered for this operation; a restart ends the one before. */
 const powerOrdered: Rule = (input) => {
@@ -164,7 +258,7 @@ export const running: Rule = (input) => {
     input.operation.kind === 'server.restart' && isLive(instance) && !runsFor(instance, input.operation)
   return hasToEndFirst
     ? { ...inProgress(input, 'stopped'), waitFor: 'the guest to end' }
-    : { ...inProgress(input, 'started'), waitFor: 'the guest to start' }
+    : { ...inProgress(input, 'started'), waitFor: GUEST_START }
 }
 
 const poweredAsCreated: Rule = (input) => {
@@ -172,7 +266,7 @@ const poweredAsCreated: Rule = (input) => {
   if (instance?.spec.power !== 'stopped') return running(input)
   return hasEnded(instance)
     ? { state: 'stopped', step: 'started', outcome: 'succeeded' }
-    : { ...inProgress(input, 'started'), waitFor: 'the node to be ready for the guest' }
+    : { ...inProgress(input, 'started'), waitFor: NODE_READY }
 }
 
 const instanceAbsent: Rule = ({ observed: { instance } }) =>

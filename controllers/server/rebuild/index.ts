@@ -15,6 +15,7 @@ import {
   nextIncarnation,
   running,
   stopOf,
+  storageEvents,
   userData,
   withPower,
 } from '../power/index.ts'
@@ -83,7 +84,7 @@ const newDiskReady: Rule = (input) => {
   if (newStorage === undefined) return { ...waiting, actions: [ensureStorage(server, observed, claims, operation.id)] }
   if (newStorage.status?.state === 'error')
     return rebuildFailed(input, 'storage', newStorage.status.stateDetail ?? 'The new boot storage could not be made.')
-  return newStorage.status?.state === 'online' ? undefined : waiting
+  return newStorage.status?.state === 'online' ? undefined : { ...waiting, ...storageEvents(newStorage) }
 }
 
 /** The point of no return. */
@@ -200,6 +201,7 @@ export function rebuildFailed(input: OperationInput, step: string, error: string
         patch: {
           spec: {
             template: before('previous_template'),
+            customImageId: before('previous_custom_image'),
             userDataSecretName: before('previous_user_data_secret'),
             initScriptId: before('previous_init_script'),
           },

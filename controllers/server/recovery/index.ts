@@ -12,7 +12,7 @@ import {
   type Rule,
 } from '../decision.ts'
 import { ensureInstance, madeFor, removeInstances } from '../drafts.ts'
-import { serverIdOf } from '../observed.ts'
+import { areOnPools, serverIdOf } from '../observed.ts'
 import { moveUserData } from '../migration/effects.ts'
 import { isFenced } from '../migration/input.ts'
 import { firstDecision, present } from '../../operation/decision.ts'
@@ -35,7 +35,7 @@ const refused: Rule = (input) => {
     return { ...unchanged(input), step: 'reserved', outcome: 'failed', error: UNMADE }
   if (hasLeftNode(input)) return undefined
   if (!isFenced(observed, lostNodeOf(input))) return nodeReturned(input)
-  return storage.status?.pool === undefined
+  return !areOnPools(observed)
     ? { ...unchanged(input), state: 'error', detail: DISK_LOST, step: 'reserved', outcome: 'failed', error: DISK_LOST }
     : undefined
 }
@@ -206,8 +206,8 @@ export const recoverFailed = (input: OperationInput, step: string, error: string
 })
 
 /** The status detail of an idle server whose node was fenced. */
-export const lostHostDetail = ({ observed: { storage } }: ReconcileInput): string =>
-  storage?.status?.pool === undefined ? DISK_LOST : 'The host of the server was lost. The server goes on elsewhere.'
+export const lostHostDetail = ({ observed }: ReconcileInput): string =>
+  !areOnPools(observed) ? DISK_LOST : 'The host of the server was lost. The server goes on elsewhere.'
 
 /** Ends an operation that a lost host can never finish, so that the server can recover. Undefined for other operations.
  */

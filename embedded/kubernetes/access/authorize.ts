@@ -20,6 +20,17 @@ export function authorize(engine: Engine, user: User, request: Request, query: Q
   requireVerb(engine, user, verb, target, name === '' && request.method === 'GET' ? selectedName(query) : name)
 }
 
+/** The same without a refusal. */
+export function isAuthorized(engine: Engine, user: User, request: Request, query: Query, target: Target): boolean {
+  try {
+    authorize(engine, user, request, query, target)
+    return true
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}
+
 /** Throws 403 unless the user may create the target: for writes that make what does not exist. */
 export const authorizeCreate = (engine: Engine, user: User, target: Target): void =>
   requireVerb(engine, user, 'create', target, target.name)

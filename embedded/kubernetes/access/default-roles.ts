@@ -31,8 +31,19 @@ const rule = (verbs: readonly string[], apiGroups: readonly string[], resources:
 
 /** What the agent of a node may do in its own namespace; the same as the chart of the agents gives. */
 export const NODE_RULES: readonly Rule[] = [
-  rule(['get', 'list', 'watch', 'patch'], ['svccloud.dev'], ['instances', 'volumes', 'observations']),
-  rule(['patch'], ['svccloud.dev'], ['instances/status', 'volumes/status', 'observations/status']),
+  rule(READ, ['svccloud.dev'], ['instances', 'managedmachines', 'volumes', 'images', 'backupjobs', 'observations']),
+  rule(
+    ['patch'],
+    ['svccloud.dev'],
+    [
+      'instances/status',
+      'managedmachines/status',
+      'volumes/status',
+      'images/status',
+      'backupjobs/status',
+      'observations/status',
+    ],
+  ),
   rule(['get', 'create', 'patch'], ['svccloud.dev'], ['nodereports']),
   rule(['get', 'create', 'patch'], ['coordination.k8s.io'], ['leases']),
   rule(['get'], [''], ['secrets', 'namespaces']),

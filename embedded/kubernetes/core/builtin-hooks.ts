@@ -224,10 +224,36 @@ const TO_CORE = {
 }
 const FROM_CORE = Object.fromEntries(Object.entries(TO_CORE).map(([from, to]) => [to, from]))
 
+const EVENT_WORD_MAXIMUM = 128
+const EVENT_NOTE_MAXIMUM = 1_024
+
+/** What the newer group requires of an event beside its object; faults name the fields as this group does. */
+function newEventFaults(event: KubeObject): Cause[] {
+  const words = ['reportingController', 'reportingInstance', 'action', 'reason'].map(
+    (name) => [name, asString(event[name])] as const,
+  )
+  const note = asString(event.note)
+  return [
+    ...(event.eventTime === undefined || event.eventTime === null ? [fieldRequired('eventTime')] : []),
+    ...words.filter(([, word]) => word === '').map(([name]) => fieldRequired(name)),
+    ...words
+      .filter(([, word]) => word.length > EVENT_WORD_MAXIMUM)
+      .map(([name]) => fieldInvalid(name, '', `can have at most ${EVENT_WORD_MAXIMUM} characters`)),
+    ...(note.length > EVENT_NOTE_MAXIMUM
+      ? [fieldInvalid('message', '', `can have at most ${EVENT_NOTE_MAXIMUM} characters`)]
+      : []),
+    ...(['Normal', 'Warning'].includes(asString(event.type))
+      ? []
+      : [fieldInvalid('type', '', `has invalid value: ${asString(event.type)}`)]),
+  ]
+}
+
 /** The same events under their newer names. */
 export const eventsEventHooks: Hooks = {
   // Renaming keeps kind and metadata.
   fromStored: (object) => ({ ...renamed(object, FROM_CORE), apiVersion: 'events.k8s.io/v1' }) as KubeObject,
   toStored: (object) => ({ ...renamed(object, TO_CORE), apiVersion: 'v1' }) as KubeObject, // as above
+  // events of the older group have less
+  validate: (object, old) => (old === undefined ? newEventFaults(object) : []),
   keepsSeconds: EVENT_KEEPS_SECONDS,
 }

@@ -299,7 +299,7 @@ export function renderOutcome(
   const as = negotiate(request.headers.accept, ['Table', 'PartialObjectMetadata'])
   return json(
     status,
-    rendererOf(target.definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(object),
+    rendererOf(target.definition, as, query.get('includeObject') ?? '', engine.clock).object(object),
     warningHeaders(warnings),
   )
 }

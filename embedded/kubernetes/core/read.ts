@@ -15,6 +15,7 @@ import {
   notFound,
   revisionTooLarge,
 } from './status.ts'
+import type { Table } from './store-table.ts'
 import { toScale } from './scale.ts'
 import { revisionIn, watch } from './watch.ts'
 import { viewOf } from './view.ts'
@@ -39,11 +40,17 @@ export async function get(engine: Engine, target: Target, request: Request, quer
     200,
     subresource === 'scale'
       ? JSON.stringify(toScale(definition, view))
-      : rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(view),
+      : rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock).object(view),
   )
 }
 
-export async function listOrWatch(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
+export async function listOrWatch(
+  engine: Engine,
+  target: Target,
+  request: Request,
+  query: Query,
+  isAuthorized: () => boolean,
+): Promise<Answer> {
   const { definition, namespace, name } = target
   const filter = filterOf(definition, namespace, name, query)
   const isWatch = isTrue(query, 'watch')
@@ -51,8 +58,11 @@ export async function listOrWatch(engine: Engine, target: Target, request: Reque
     'Table',
     isWatch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList',
   ])
-  const renderer = rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now())
-  if (isWatch) return watch(engine, { definition, filter, query, signal: request.signal, render: renderer.event })
+  const renderer = rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock)
+  if (isWatch) {
+    const mayGoOn = () => request.isAuthentic?.() !== false && isAuthorized()
+    return watch(engine, { definition, filter, query, signal: request.signal, mayGoOn, render: renderer.event })
+  }
   const { views, metadata } = selectPage(engine, definition, filter, query)
   const body = renderer.list(views, metadata)
   await engine.store.durable()
@@ -67,37 +77,41 @@ interface Page {
 function selectPage(engine: Engine, definition: Definition, filter: Filter, query: Query): Page {
   const limit = countIn(query, 'limit') ?? 0
   const position = positionOf(engine, query)
-  const table = engine.store.table(definition.storageKey)
-  const objects =
-    position.revision === engine.store.revision()
-      ? filter.onlyKey === undefined
-        ? table.scan(filter.prefix, position.after)
-        : only(filter.onlyKey, table.get(filter.onlyKey), position.after)
-      : olderState(engine, definition, filter.prefix, position)
+  const state = stateOf(engine, definition, filter, position.revision)
   const views: KubeObject[] = []
   let last = ''
-  let remaining = 0
-  for (const [key, stored] of objects) {
-    const isFull = limit > 0 && views.length === limit
-    if (isFull && filter.isEverything) {
-      remaining++
-      continue
-    }
+  let hasMore = false
+  for (const [key, stored] of state.scan(position.after)) {
     const view = viewOf(definition, stored)
     if (!filter.matches(view)) continue
-    if (isFull) remaining++
-    else {
-      views.push(view)
-      last = key
-    }
+    hasMore = limit > 0 && views.length === limit
+    if (hasMore) break
+    views.push(view)
+    last = key
   }
   return {
     views,
     metadata: {
       resourceVersion: String(position.revision),
-      ...(remaining > 0 ? { continue: tokenOf({ revision: position.revision, after: last }) } : {}),
-      ...(remaining > 0 && filter.isEverything ? { remainingItemCount: remaining } : {}),
+      ...(hasMore ? { continue: tokenOf({ revision: position.revision, after: last }) } : {}),
+      ...(hasMore && filter.isEverything ? { remainingItemCount: state.count(last) } : {}),
     },
+  }
+}
+
+/** The objects of a list at its revision, in the order of their keys. A page costs its own length, and what has changed
+ *  since the first. */
+interface State {
+  scan(after: string | undefined): Iterable<readonly [string, KubeObject]>
+  count(after: string): number
+}
+
+function stateOf(engine: Engine, definition: Definition, { prefix, onlyKey }: Filter, revision: number): State {
+  const table = engine.store.table(definition.storageKey)
+  if (revision !== engine.store.revision()) return olderState(table, prefix, revision)
+  return {
+    scan: (after) => (onlyKey === undefined ? table.scan(prefix, after) : only(onlyKey, table.get(onlyKey), after)),
+    count: (after) => table.count(prefix, after),
   }
 }
 
@@ -154,14 +168,8 @@ function positionIn(token: string): Position {
   throw badRequest('invalid continue token: continue key is not valid: the token is not one that this server gave out')
 }
 
-/** The state at an older revision: the current one with the changes since then reverted. */
-function olderState(
-  engine: Engine,
-  definition: Definition,
-  prefix: string,
-  { revision, after }: Position,
-): (readonly [string, KubeObject])[] {
-  const table = engine.store.table(definition.storageKey)
+/** The state at an older revision: the current one, but for what has changed since. */
+function olderState(table: Table, prefix: string, revision: number): State {
   const changes = table.window.since(revision)
   if (!changes) {
     throw expired(
@@ -169,13 +177,27 @@ function olderState(
         'without the continue parameter.',
     )
   }
-  const state = new Map(table.scan(prefix))
-  for (const { key, old } of changes.toReversed()) {
-    if (!key.startsWith(prefix)) continue
-    if (old) state.set(key, old)
-    else state.delete(key)
+  const before = new Map<string, KubeObject | undefined>()
+  for (const { key, old } of changes) if (key.startsWith(prefix) && !before.has(key)) before.set(key, old)
+  const known = [...before].flatMap(([key, object]) => (object === undefined ? [] : [[key, object] as const]))
+  known.sort(([a], [b]) => (a < b ? -1 : 1))
+  return {
+    *scan(after) {
+      const reverted = known.filter(([key]) => after === undefined || key > after)
+      let index = 0
+      for (const [key, object] of table.scan(prefix, after)) {
+        for (let next = reverted[index]; next !== undefined && next[0] <= key; next = reverted[++index]) yield next
+        if (!before.has(key)) yield [key, object]
+      }
+      yield* reverted.slice(index)
+    },
+    count(after) {
+      let count = table.count(prefix, after)
+      for (const [key, object] of before)
+        if (key > after) count += (object === undefined ? 0 : 1) - (table.get(key) === undefined ? 0 : 1)
+      return count
+    },
   }
-  return [...state].filter(([key]) => after === undefined || key > after).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 /** Used by deletes of collections. */

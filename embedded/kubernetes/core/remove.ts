@@ -68,7 +68,7 @@ export async function remove(engine: Engine, { target, request, query, user }: W
     const details = { name, ...(group === '' ? {} : { group }), kind: resource, uid: object.metadata.uid }
     return json(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }))
   }
-  return json(200, rendererOf(definition, {}, '', engine.clock.now()).object(viewOf(definition, object)))
+  return json(200, rendererOf(definition, {}, '', engine.clock).object(viewOf(definition, object)))
 }
 
 /** Kinds whose deletion answers with the object even when it is gone. */
@@ -94,7 +94,7 @@ export async function removeCollection(engine: Engine, { target, request, query,
   }
   await engine.store.durable()
   const metadata = { resourceVersion: String(engine.store.revision()) }
-  return json(200, rendererOf(definition, {}, '', engine.clock.now()).list(answered, metadata))
+  return json(200, rendererOf(definition, {}, '', engine.clock).list(answered, metadata))
 }
 
 const LASTING_NAMESPACES = new Set(['default', 'kube-system', 'kube-public'])

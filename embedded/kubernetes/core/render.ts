@@ -1,5 +1,6 @@
 /** Objects and lists as the client wants to see them: plain, as metadata only, or as a table for people. */
 import type { Representation } from './accept.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
 import { ageOf } from './age.ts'
 import type { Column, Definition } from './definition.ts'
 import { groupVersionOf } from './definition.ts'
@@ -21,8 +22,9 @@ export interface Renderer {
   event(view: KubeObject): string
 }
 
-export function rendererOf(definition: Definition, as: Representation, includeObject: string, now: Date): Renderer {
-  if (as.as === 'Table') return tableRenderer(definition, as.version ?? 'v1', includeObject, now)
+/** Ages are as old as their row: a watch goes on showing rows long after it began. */
+export function rendererOf(definition: Definition, as: Representation, includeObject: string, clock: Clock): Renderer {
+  if (as.as === 'Table') return tableRenderer(definition, as.version ?? 'v1', includeObject, clock)
   if (as.as === 'PartialObjectMetadata' || as.as === 'PartialObjectMetadataList') {
     const version = as.version ?? 'v1'
     const object = (view: KubeObject) => textOf(partial(view, version))
@@ -66,7 +68,7 @@ const AGE: Column = {
   cell: '.metadata.creationTimestamp',
 }
 
-function tableRenderer(definition: Definition, version: string, includeObject: string, now: Date): Renderer {
+function tableRenderer(definition: Definition, version: string, includeObject: string, clock: Clock): Renderer {
   const columns = columnsOf(definition)
   const definitions = [
     ...(columns.hasName ? [NAME_COLUMN] : []),
@@ -81,7 +83,7 @@ function tableRenderer(definition: Definition, version: string, includeObject: s
   const rowOf = (view: KubeObject): JsonObject => ({
     cells: [
       ...(columns.hasName ? [view.metadata.name] : []),
-      ...columns.columns.map((column) => cellOf(column, view, now)),
+      ...columns.columns.map((column) => cellOf(column, view, clock.now())),
     ],
     ...(includeObject === 'None' ? {} : { object: includeObject === 'Object' ? view : partial(view, 'v1') }),
   })

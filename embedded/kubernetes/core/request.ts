@@ -8,6 +8,8 @@ export interface Request {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly signal?: AbortSignal
+  /** Whether its credential is good for the same user still: asked while a watch goes on. */
+  readonly isAuthentic?: () => boolean
 }
 
 export interface Response {

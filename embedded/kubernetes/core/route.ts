@@ -1,5 +1,5 @@
 /** Routes a request to its handler by method and path. */
-import { authorize, authorizePath } from '../access/authorize.ts'
+import { authorize, authorizePath, isAuthorized } from '../access/authorize.ts'
 import { requestToken, review } from '../access/reviews.ts'
 import { type Definition, subresourcesOf, verbsOf } from './definition.ts'
 import { discovery } from './discovery.ts'
@@ -57,7 +57,9 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
   switch (request.method) {
     case 'GET':
       if (definition.storing === 'review') throw methodNotAllowed()
-      return name === '' ? listOrWatch(engine, target, request, query) : get(engine, target, request, query)
+      return name === ''
+        ? listOrWatch(engine, target, request, query, () => isAuthorized(engine, user, request, query, target))
+        : get(engine, target, request, query)
     case 'POST':
       if (subresource === 'token') return requestToken(engine, write)
       if (definition.storing === 'review') return review(engine, write)

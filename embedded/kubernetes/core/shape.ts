@@ -120,7 +120,10 @@ export function checkValid(
     own: [...metadataFaults(object, old, nameRuleOf(definition)), ...(definition.hooks.validate?.(object, old) ?? [])],
     tolerated,
   })
-  if (causes.length > 0) throw invalid(definition, object.metadata.name, causes)
+  if (causes.length > 0) {
+    const [group = ''] = definition.storageKey.split('/') // refusals name the kind as it is stored
+    throw invalid({ ...definition, group }, object.metadata.name, causes)
+  }
   return tolerated.map(({ field, message }) => `${field ?? ''}: ${message}`)
 }
 

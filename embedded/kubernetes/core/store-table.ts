@@ -19,6 +19,8 @@ export interface Table {
   entries(): Iterable<readonly [string, KubeObject]>
   /** Objects whose key starts with the prefix and is greater than `after`, in the order of their keys. */
   scan(prefix: string, after?: string): Iterable<readonly [string, KubeObject]>
+  /** How many these are, without a look at each. */
+  count(prefix: string, after?: string): number
   readonly window: Window
 }
 
@@ -48,6 +50,8 @@ export function openTable(floor: number): Table {
     else sorted = [...sorted, ...added].sort((a, b) => (a < b ? -1 : 1))
     added = []
   }
+  const firstOf = (prefix: string, after: string | undefined) =>
+    firstFrom(sorted, after === undefined ? prefix : `${after}\0`)
   return {
     get: (key) => objects.get(key),
     set(key, object) {
@@ -66,11 +70,16 @@ export function openTable(floor: number): Table {
     entries: () => objects.entries(),
     *scan(prefix, after) {
       sortAdded()
-      let index = after === undefined ? firstFrom(sorted, prefix) : firstFrom(sorted, `${after}\0`)
+      let index = firstOf(prefix, after)
       for (let key = sorted[index]; key?.startsWith(prefix); key = sorted[++index]) {
         const object = objects.get(key)
         if (object) yield [key, object]
       }
+    },
+    count(prefix, after) {
+      sortAdded()
+      const first = firstOf(prefix, after)
+      return firstIndex(first, sorted.length, (index) => sorted[index]?.startsWith(prefix) === true) - first
     },
     window: openWindow(floor),
   }

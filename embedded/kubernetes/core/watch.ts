@@ -29,6 +29,8 @@ export interface WatchRequest {
   readonly filter: Filter
   readonly query: Query
   readonly signal: AbortSignal | undefined
+  /** Whether its user may still watch; asked at every bookmark, also where those are not sent. */
+  readonly mayGoOn: () => boolean
   /** The text of an object as the client wants to see it. */
   readonly render: (view: KubeObject) => string
 }
@@ -111,7 +113,7 @@ async function* stream(
 ): AsyncGenerator<string> {
   const { query, signal, render } = request
   const hasBookmarks = isTrue(query, 'allowWatchBookmarks')
-  const stopTimers = arm(engine, subscription, query, hasBookmarks)
+  const stopTimers = arm(engine, subscription, query)
   const onAbort = () => subscription.end()
   signal?.addEventListener('abort', onAbort, { once: true })
   try {
@@ -124,6 +126,7 @@ async function* stream(
         if (line !== undefined) yield line
         continue
       }
+      if (!request.mayGoOn()) return
       if (hasBookmarks) yield bookmark(request, Math.max(start, engine.store.published()))
       if (item === 'expired') return
     }
@@ -135,7 +138,7 @@ async function* stream(
 }
 
 /** Starts the bookmark and the timeout of a watch; the answer stops both. */
-function arm(engine: Engine, subscription: Subscription, query: Query, hasBookmarks: boolean): () => void {
+function arm(engine: Engine, subscription: Subscription, query: Query): () => void {
   const { clock, random } = engine
   const requested = countIn(query, 'timeoutSeconds') ?? 0
   const seconds =
@@ -149,7 +152,7 @@ function arm(engine: Engine, subscription: Subscription, query: Query, hasBookma
     })
   }
   // A short watch gets its bookmark well before its end.
-  if (hasBookmarks) next(Math.max(FIRST_BOOKMARK_MILLISECONDS, Math.min(BOOKMARK_MILLISECONDS, (seconds - 2) * 1000)))
+  next(Math.max(FIRST_BOOKMARK_MILLISECONDS, Math.min(BOOKMARK_MILLISECONDS, (seconds - 2) * 1000)))
   return () => {
     stopTimeout()
     stopBookmark()

@@ -1,6 +1,5 @@
 /** Bearer tokens of people and components, in one file of the data folder, and kubeconfigs that carry them.
- *  Whoever may write the folder may issue: another process adds tokens, the server reads the file again when it meets a
- *  token that it does not know. */
+ *  Whoever may write the folder may issue and revoke: the server reads the file again when it has changed. */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -115,7 +114,7 @@ export function kubeconfig({
 /** Finds the user of a token; undefined when nobody has it. */
 export type Authenticate = (token: string) => User | undefined
 
-/** Reads the file again for a token that it does not know, so that new users need no restart. */
+/** Reads the file again when it has changed: users come and go without a restart. */
 export function tokenFile(folder: string): Authenticate {
   const path = join(folder, TOKEN_FILE)
   let users = new Map<string, User>()
@@ -132,9 +131,8 @@ export function tokenFile(folder: string): Authenticate {
     readAt = changedAt
   }
   return (token) => {
-    const wanted = digest(token).toString('hex') // by digest, so that the time it takes says nothing about the token
-    if (!users.has(wanted)) reload()
-    return users.get(wanted)
+    reload()
+    return users.get(digest(token).toString('hex')) // by digest, so that the time it takes says nothing about the token
   }
 }
 

@@ -24,6 +24,8 @@ const KEEP_ALIVE_MILLISECONDS = 65_000
 const HEADERS_MILLISECONDS = 30_000
 const CLOSE_GRACE_MILLISECONDS = 3_000
 const COMPRESS_FROM_BYTES = 128 * 1024
+/** What a reader must take in the time that a stream has to be drained. */
+const PIECE_BYTES = 1024 * 1024
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 /** Anyone may ask whether the server lives, and which version it has. */
 const OPEN_PATHS = new Set(['/livez', '/readyz', '/healthz', '/version'])
@@ -90,7 +92,10 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
     const path = (incoming.url ?? '/').split('?')[0] ?? '/'
     const user = userOf(options.core, incoming)
     if (!user && !OPEN_PATHS.has(path)) throw unauthorized()
-    const request = await requestOf(incoming, gone.signal)
+    const request = {
+      ...(await requestOf(incoming, gone.signal)),
+      isAuthentic: () => isStillUser(options.core, incoming, user),
+    }
     if (path === '/metrics') {
       authorizePath(options.core.engine, user ?? ANONYMOUS, request, path)
       return await send(
@@ -99,12 +104,20 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
         200,
         { 'content-type': options.metrics.contentType },
         await options.metrics.text(),
+        options.clock,
       )
     }
     await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing, options.clock)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    await send(outgoing, incoming, error.code, { 'content-type': 'application/json' }, JSON.stringify(toStatus(error)))
+    await send(
+      outgoing,
+      incoming,
+      error.code,
+      { 'content-type': 'application/json' },
+      JSON.stringify(toStatus(error)),
+      options.clock,
+    )
   }
 }
 
@@ -114,6 +127,16 @@ function userOf({ engine }: Core, incoming: IncomingMessage): User | undefined {
   const found = /^bearer\s+(\S+)$/i.exec(incoming.headers.authorization ?? '')
   const user = found?.[1] === undefined ? undefined : engine.authenticate(found[1])
   return user && actingUser(engine.authorizer, user, incoming.headersDistinct)
+}
+
+/** The tokens of today decide: one may have been taken away, or have run out. */
+function isStillUser(core: Core, incoming: IncomingMessage, user: User | undefined): boolean {
+  try {
+    return userOf(core, incoming)?.name === user?.name
+  } catch (error) {
+    if (error instanceof Refusal) return false // who acted as another may no longer
+    throw error
+  }
 }
 
 async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
@@ -150,7 +173,8 @@ async function reply(
   outgoing: ServerResponse,
   clock: Clock,
 ): Promise<void> {
-  if (!response.isStream) return send(outgoing, incoming, response.status, response.headers, await response.text())
+  if (!response.isStream)
+    return send(outgoing, incoming, response.status, response.headers, await response.text(), clock)
   outgoing.writeHead(response.status, { 'cache-control': 'no-cache, private', ...response.headers })
   outgoing.flushHeaders() // clients start their timeout when they see the headers
   for await (const line of response.lines()) {
@@ -167,6 +191,7 @@ async function send(
   status: number,
   headers: Readonly<Record<string, string>>,
   text: string,
+  clock: Clock,
 ): Promise<void> {
   const isLarge =
     text.length > COMPRESS_FROM_BYTES && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''))
@@ -178,5 +203,9 @@ async function send(
     ...(isLarge ? { 'content-encoding': 'gzip' } : {}),
     ...length,
   })
-  outgoing.end(status === 304 ? undefined : body)
+  // A list may be large: whoever takes nothing of it any more would hold it for ever.
+  for (let at = 0; status !== 304 && at < body.length; at += PIECE_BYTES)
+    if (!outgoing.write(body.subarray(at, at + PIECE_BYTES)) && !(await drained(outgoing, 'drain', clock))) return
+  outgoing.end()
+  await drained(outgoing, 'finish', clock)
 }

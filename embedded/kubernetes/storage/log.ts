@@ -4,7 +4,7 @@
  *  begun first, then the snapshot is written beside the work and renamed into place; only then older files go. So at
  *  every moment the newest complete snapshot and the logs from it on are the whole truth.
  *  Everything that is waiting when the disk becomes free is written and synchronised as one batch. */
-import { open, readdir, readFile, rename, rm, truncate, mkdir, type FileHandle } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat, truncate, mkdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncToDisk } from '../../../kit/sys/durable-file.ts'
 import { tryLock } from '../../../kit/sys/file-lock.ts'
@@ -214,9 +214,10 @@ async function loadFolder(folder: string, log: Logger): Promise<Loaded & { reado
   const logs = files
     .filter(({ kind, revision }) => kind === 'log' && revision >= newest)
     .sort((a, b) => a.revision - b.revision)
-  const records: StoredRecord[] = []
+  // one list at a time: they may be longer than the arguments of a call
+  let records: StoredRecord[] = []
   for (const [index, { name }] of logs.entries())
-    records.push(...(await readLog(join(folder, name), index === logs.length - 1, log)))
+    records = records.concat(await readLog(join(folder, name), index === logs.length - 1, log))
   return { snapshot, revision: newest, records, logRevision: logs.at(-1)?.revision ?? newest }
 }
 
@@ -226,18 +227,35 @@ interface Line {
   readonly records: readonly StoredRecord[] | undefined
 }
 
-/** Line by line: a file may be longer than a string can be. */
-function* linesOf(bytes: Buffer): Generator<Line> {
-  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
-    end = bytes.indexOf(10, start)
-    yield { start, records: end < 0 ? undefined : recordsIn(bytes.toString('utf8', start, end)) }
-    if (end < 0) return
+/** Of a file that is read at once. */
+const PIECE_BYTES = 16 * 1024 * 1024
+
+/** Line by line and piece by piece: a file may be longer than a string or a buffer can be. */
+async function* linesOf(path: string): AsyncGenerator<Line> {
+  const file = await open(path)
+  try {
+    const piece = Buffer.allocUnsafe(PIECE_BYTES)
+    let start = 0
+    let rest = Buffer.alloc(0)
+    for (let read = await file.read(piece); read.bytesRead > 0; read = await file.read(piece)) {
+      const bytes = Buffer.concat([rest, piece.subarray(0, read.bytesRead)])
+      let from = 0
+      for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+        yield { start: start + from, records: recordsIn(bytes.toString('utf8', from, end)) }
+        from = end + 1
+      }
+      start += from
+      rest = bytes.subarray(from)
+    }
+    if (rest.length > 0) yield { start, records: undefined }
+  } finally {
+    await file.close()
   }
 }
 
 async function readSnapshot(path: string, revision: number): Promise<StoredRecord[]> {
   const records: StoredRecord[] = []
-  for (const line of linesOf(await readFile(path))) {
+  for await (const line of linesOf(path)) {
     if (!line.records) throw new LogDamaged(`${path} is damaged`)
     records.push(...line.records)
   }
@@ -249,16 +267,15 @@ async function readSnapshot(path: string, revision: number): Promise<StoredRecor
 
 /** The end of the last log may be torn: what was never acknowledged is cut off. Damage anywhere else is an error. */
 async function readLog(path: string, isLast: boolean, log: Logger): Promise<StoredRecord[]> {
-  const bytes = await readFile(path)
   const records: StoredRecord[] = []
   let tornAt: number | undefined
-  for (const line of linesOf(bytes)) {
+  for await (const line of linesOf(path)) {
     if (line.records && tornAt === undefined) records.push(...line.records)
     else if (line.records || !isLast) throw new LogDamaged(`${path} is damaged at byte ${tornAt ?? line.start}`)
     else tornAt ??= line.start
   }
   if (tornAt !== undefined) {
-    log.warn('cut a torn end off the log', { file: path, bytes: bytes.length - tornAt })
+    log.warn('cut a torn end off the log', { file: path, bytes: (await stat(path)).size - tornAt })
     await truncate(path, tornAt)
   }
   return records

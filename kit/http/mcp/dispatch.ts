@@ -57,15 +57,16 @@ const FORWARDED = ['authorization', 'user-agent', 'traceparent', 'tracestate'] a
 
 function requestOf({ route, arguments: given, request }: ToolCall): HttpRequest {
   const { path, query } = placesOf(route)
-  const missing = path.filter((name) => !isText(given[name]))
+  const names = path.map(({ argument }) => argument)
+  const missing = names.filter((name) => !isText(given[name]))
   if (missing.length > 0)
     throw refusal(
       missing.map((field) => ({ field, detail: given[field] === undefined ? 'is required' : 'must be a string' })),
     )
   const target = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
-    encodeURIComponent(String(given[name]).toWellFormed()),
+    encodeURIComponent(String(given[path.find((one) => one.name === name)?.argument ?? name]).toWellFormed()),
   )
-  const rest = Object.entries(given).filter(([name, value]) => !path.includes(name) && value !== undefined)
+  const rest = Object.entries(given).filter(([name, value]) => !names.includes(name) && value !== undefined)
   const isInQuery = (name: string) => query.includes(name) || route.body === null
   const search = new URLSearchParams(
     rest.filter(([name]) => isInQuery(name)).flatMap(([name, value]) => queryEntries(name, value)),

@@ -1,10 +1,11 @@
 /** The MCP endpoint as a handler: decides about the message, answers it from the tools, dispatches calls into the
  *  API. */
-import { rateLimited } from '../../../domain/problem.ts'
+import { badField, rateLimited } from '../../../domain/problem.ts'
 import type { Answer, Customer, RequestFacts } from '../call.ts'
 import type { Route } from '../route.ts'
 import { isReadOnlyToken } from '../steps/credential-guard.ts'
 import { type Dispatcher, dispatch, type ToolResult } from './dispatch.ts'
+import type { Descriptions } from '../openapi-fields.ts'
 import {
   type Decision,
   decide,
@@ -15,11 +16,18 @@ import {
   REVISIONS,
 } from './protocol.ts'
 import { SEARCH_TOOLS, searchStep } from './search.ts'
+import { type Prompt, promptFault } from './prompts.ts'
 import { isAllowed, isChosen, type ShownTool, type Tool, type ToolFilter, toolsOf } from './tools.ts'
 
 export interface McpOptions extends Dispatcher {
   readonly routes: readonly Route[]
   readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
+  /** Names of tools by operationId, where another one says better what a model can ask for. */
+  readonly names?: Readonly<Record<string, string>>
+  /** Of arguments and answers that do not describe themselves. */
+  readonly descriptions?: Descriptions
+  /** Jobs that people choose from a menu of their client. */
+  readonly prompts: readonly Prompt[]
   /** What a model should know before it calls anything; under 2 kB. */
   readonly instructions: string
 }
@@ -45,7 +53,7 @@ const DISCOVERY_FRESH_MILLISECONDS = 3_600_000
 const BUSY_RETRY_SECONDS = 1
 
 export function createMcp(options: McpOptions): (call: McpCall) => Promise<Answer> {
-  const tools = toolsOf(options.routes)
+  const tools = toolsOf(options.routes, options)
   const running = new Map<string, number>()
 
   return async (call) => {
@@ -53,6 +61,8 @@ export function createMcp(options: McpOptions): (call: McpCall) => Promise<Answe
     if (decision.kind === 'accepted') return { status: 202 }
     if (decision.kind === 'malformed') return { status: 400, body: errorMessage(null, decision.error) }
     if (decision.kind === 'error') return { status: 200, body: errorMessage(decision.id, decision.error) }
+    const unknown = call.view.toolsets?.find((name) => !tools.some(({ toolset }) => toolset === name))
+    if (unknown !== undefined) throw badField('toolsets', `there is no toolset ${unknown}`)
     const key = call.caller.token?.id ?? call.caller.userId
     const others = running.get(key) ?? 0
     if (others >= CONCURRENT_MAXIMUM)
@@ -97,6 +107,24 @@ async function answer(
         ? invalid('The cursor is not of this list.')
         : reply(page, { ttlMs: TOOLS_FRESH_MILLISECONDS, cacheScope: 'private' })
     }
+    case 'prompts/list':
+      return request.cursor === undefined
+        ? reply(
+            { prompts: options.prompts.map(({ render: _render, ...shown }) => shown) },
+            { ttlMs: DISCOVERY_FRESH_MILLISECONDS, cacheScope: 'public' },
+          )
+        : invalid('The cursor is not of this list.')
+    case 'prompts/get': {
+      const prompt = options.prompts.find(({ name }) => name === request.name)
+      if (prompt === undefined) return invalid(`There is no prompt ${request.name} here.`)
+      const fault = promptFault(prompt, request.arguments)
+      if (fault !== undefined) return invalid(fault)
+      const text = prompt.render(request.arguments as Readonly<Record<string, string>>) // as promptFault has found
+      return reply({
+        description: prompt.description,
+        messages: [{ role: 'user', content: { type: 'text', text } }],
+      })
+    }
     case 'tools/call': {
       const result = await callTool(options, tools, call, request)
       return result === undefined ? invalid(`There is no tool ${request.name} here.`) : reply(result)
@@ -104,7 +132,7 @@ async function answer(
   }
 }
 
-const CAPABILITIES = { tools: {} } as const
+const CAPABILITIES = { tools: {}, prompts: {} } as const
 
 function offered(tools: readonly Tool[], { caller, view }: McpCall): readonly Tool[] {
   const isReadOnly = isReadOnlyToken(caller)

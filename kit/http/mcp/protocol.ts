@@ -35,6 +35,8 @@ export type ClientRequest =
   | { readonly method: 'initialize'; readonly revision: string }
   | { readonly method: 'ping' | 'server/discover' }
   | { readonly method: 'tools/list'; readonly cursor: string | undefined }
+  | { readonly method: 'prompts/list'; readonly cursor: string | undefined }
+  | { readonly method: 'prompts/get'; readonly name: string; readonly arguments: Members }
   | { readonly method: 'tools/call'; readonly name: string; readonly arguments: Members }
 
 export type Decision =
@@ -172,13 +174,13 @@ const NAMED_METHODS: ReadonlyMap<string, string> = new Map([
 ])
 
 function decideTools({ method, params }: Request, id: MessageId, isStateless: boolean): Decision {
-  if (method === 'tools/list') {
+  if (method === 'tools/list' || method === 'prompts/list') {
     const { cursor } = params
     if (cursor !== undefined && typeof cursor !== 'string')
       return failed(id, INVALID_PARAMS, 'cursor must be a string.')
     return { kind: 'answer', id, isStateless, request: { method, cursor } }
   }
-  if (method === 'tools/call') {
+  if (method === 'tools/call' || method === 'prompts/get') {
     const { name, arguments: given = {} } = params
     if (typeof name !== 'string') return failed(id, INVALID_PARAMS, 'name must be a string.')
     if (!isObject(given)) return failed(id, INVALID_PARAMS, 'arguments must be an object.')

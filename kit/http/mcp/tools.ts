@@ -2,7 +2,10 @@
  *  from the route. */
 import { z } from 'zod'
 import type { Customer } from '../call.ts'
+import { exactlyOneText } from '../exactly-one.ts'
 import type { Route } from '../route.ts'
+import type { Schema } from '../openapi-fields.ts'
+import { describeFields, type Descriptions } from '../openapi-fields.ts'
 import type { Members } from './protocol.ts'
 
 /** How long lists are when a tool call does not say: answers are read by models, a page at a time. */
@@ -32,23 +35,33 @@ export interface ShownTool {
 }
 
 /** Tools in the order of their names. Throws when a route's inputs share a name: arguments could not be told apart. */
-export const toolsOf = (routes: readonly Route[]): readonly Tool[] =>
+export const toolsOf = (
+  routes: readonly Route[],
+  {
+    names = {},
+    descriptions = {},
+  }: {
+    readonly names?: Readonly<Record<string, string>> | undefined
+    readonly descriptions?: Descriptions | undefined
+  } = {},
+): readonly Tool[] =>
   routes
     .filter(isCallable)
-    .map(toolOf)
+    .map((route) => toolOf(route, names[route.id] ?? route.id, descriptions))
     .sort((one, other) => (one.shown.name < other.shown.name ? -1 : 1))
 
-/** Streams, pages of a browser and routes without a caller are no tools; session-only ones are dispatched, and
- *  refuse. */
+/** Streams, pages of a browser and routes without a caller are no tools, nor is what a token does to itself: it would
+ *  end the client. Session-only ones are dispatched, and refuse. */
 const isCallable = (route: Route): boolean =>
   route.audience === 'customer' &&
   route.mediaType === 'application/json' &&
   !route.credentials.includes('public') &&
+  route.credentials.some((credential) => credential !== 'token') &&
   route.readsBodyAs === 'json'
 
 const isReading = ({ method, isCredentialRead }: Route): boolean => method === 'GET' && !isCredentialRead
 
-function toolOf(route: Route): Tool {
+function toolOf(route: Route, name: string, descriptions: Descriptions): Tool {
   const { id, method, summary, description, isDestructive } = route
   const success = Object.entries(route.answers).filter(([status, schema]) => status.startsWith('2') && schema !== null)
   const [answer] = success
@@ -56,13 +69,13 @@ function toolOf(route: Route): Tool {
     route,
     toolset: route.path.split('/')[2] ?? '',
     shown: {
-      name: id,
+      name,
       title: summary,
-      description: [summary, description, route.starts.length > 0 ? STARTS : undefined]
+      description: [summary, description, exactlyOneText(route.body), route.starts.length > 0 ? STARTS : undefined]
         .filter((text) => text !== undefined)
         .map(sentence)
         .join(' '),
-      inputSchema: inputSchemaOf(route),
+      inputSchema: inputSchemaOf(route, descriptions),
       annotations: {
         readOnlyHint: isReading(route),
         destructiveHint: method === 'DELETE' || isDestructive,
@@ -73,7 +86,7 @@ function toolOf(route: Route): Tool {
     // A schema with a name would be a reference; clients want the object itself.
     outputSchema:
       success.length === 1 && answer?.[1] instanceof z.ZodObject
-        ? schemaOf(z.strictObject(answer[1].shape), 'output')
+        ? schemaOf(z.strictObject(answer[1].shape), 'output', { shape: id, descriptions })
         : undefined,
   }
 }
@@ -82,26 +95,40 @@ const STARTS =
   'Answers an operation at once: call get_operation with its id until status is succeeded, failed or cancelled.'
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
-/** The names of a route's inputs, by where they go. */
-export function placesOf(route: Route): { readonly path: readonly string[]; readonly query: readonly string[] } {
+/** A parameter of a path, and the argument of the tool that it comes from. */
+export interface PathParameter {
+  readonly name: string
+  readonly argument: string
+}
+
+/** A route's inputs, by where they go. A parameter of the path whose name the body or the query has too is the
+ *  argument `path_<name>`. */
+export function placesOf(route: Route): { readonly path: readonly PathParameter[]; readonly query: readonly string[] } {
+  const query = Object.keys(shapeOf(route.query))
+  const others = [...query, ...Object.keys(shapeOf(route.body))]
   return {
-    path: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name),
-    query: Object.keys(shapeOf(route.query)),
+    path: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+      name,
+      argument: others.includes(name) ? `path_${name}` : name,
+    })),
+    query,
   }
 }
 
 const shapeOf = (schema: z.ZodType | null): z.ZodRawShape => (schema instanceof z.ZodObject ? schema.shape : {})
 
-function inputSchemaOf(route: Route): Members {
+function inputSchemaOf(route: Route, descriptions: Descriptions): Members {
   const { path, query } = placesOf(route)
   const body = Object.keys(shapeOf(route.body))
-  const names = [...path, ...query, ...body]
+  const names = [...path.map(({ argument }) => argument), ...query, ...body]
   if (new Set(names).size !== names.length || (route.body !== null && !(route.body instanceof z.ZodObject)))
     throw new Error(`${route.id}: path, query and body do not fit into one object`)
-  const schema = schemaOf(
-    z.strictObject({ ...shapeOf(route.params), ...shapeOf(route.query), ...shapeOf(route.body) }),
-    'input',
-  )
+  const params = shapeOf(route.params)
+  const pathShape = Object.fromEntries(path.map(({ name, argument }) => [argument, params[name] ?? z.string()]))
+  const schema = schemaOf(z.strictObject({ ...pathShape, ...shapeOf(route.query), ...shapeOf(route.body) }), 'input', {
+    shape: route.id,
+    descriptions,
+  })
   // the schema of an object has the schemas of its properties
   const { limit } = (schema['properties'] ?? {}) as { readonly limit?: { default?: number } }
   if (query.includes('limit') && limit !== undefined) limit.default = LIMIT_DEFAULT
@@ -109,7 +136,11 @@ function inputSchemaOf(route: Route): Members {
 }
 
 /** JSON Schema 2020-12 that refers to nothing outside itself. Answers may gain fields, so their objects are open. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Members {
+function schemaOf(
+  schema: z.ZodType,
+  io: 'input' | 'output',
+  { shape, descriptions }: { readonly shape: string; readonly descriptions: Descriptions },
+): Members {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
     io,
     reused: 'inline',
@@ -124,6 +155,9 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Members {
         if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
     },
   })
+  describeFields(rest as Schema, shape, descriptions) // JSON Schema
+  // and so is every part of it
+  for (const [name, part] of Object.entries(rest.$defs ?? {})) describeFields(part as Schema, name, descriptions)
   return rest
 }
 

@@ -173,7 +173,7 @@ function fieldErrors(issue: z.core.$ZodIssue, input: unknown): FieldError[] {
     const [cause] = issue.issues
     return [{ field, detail: `is not an accepted name${cause === undefined ? '' : `: ${sentence(cause)}`}` }]
   }
-  return [{ field, detail: isMissing(issue, input) ? 'is required' : sentence(issue) }]
+  return [{ field, detail: isMissing(issue, input) && !isOwnWording(issue) ? 'is required' : sentence(issue) }]
 }
 
 const depth = (issues: readonly z.core.$ZodIssue[]): number => Math.max(0, ...issues.map((issue) => issue.path.length))
@@ -184,6 +184,9 @@ function isMissing(issue: z.core.$ZodIssue, input: unknown): boolean {
     value = typeof value === 'object' && value !== null ? Reflect.get(value, part) : undefined
   return issue.path.length > 0 && value === undefined
 }
+
+/** A rule between fields says itself what is missing. */
+const isOwnWording = ({ code, message }: z.core.$ZodIssue): boolean => code === 'custom' && !isZodWording(message)
 
 /** Zod's own words are for programmers; a schema's own message is kept. */
 const isZodWording = (message: string): boolean => /^(Invalid|Too |Unrecognized)/.test(message)

@@ -1,12 +1,16 @@
 /** A node in one process under virtual time: the embedded Kubernetes API, a simulated host, and an agent that can be
  *  killed. */
+import { Unavailable } from '../../../domain/problem.ts'
 import { join } from 'node:path'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
+import { nodeUser } from '../../../embedded/kubernetes/server/credentials.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
+import type { BackupWork } from '../../../agents/node/backup/work.ts'
 import type { Hypervisor } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { newSimulatedHost, type SimulatedHost } from '../../../agents/node/drivers/hypervisor/simulated.ts'
 import { simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../../agents/node/drivers/storage/volume-store.ts'
+import { type HeldImage, simulatedImages } from '../../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../../agents/node/images/simulated.ts'
 import { type Ledger, ledgerInMemory } from '../../../agents/node/ledger.ts'
 import { openAgent } from '../../../agents/node/loop.ts'
@@ -18,6 +22,7 @@ import type { Transport } from '../../../kit/kube/transport.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import {
+  AGENT_FINALIZER,
   Instance,
   nodeNamespace,
   type InstanceSpec,
@@ -26,6 +31,7 @@ import {
 } from '../../../resources/instance/index.ts'
 import { Scheduler, SimulatedProcess } from '../../sim/scheduler.ts'
 import { instanceSpec } from './instance-spec.ts'
+import { releaseRemoved } from './release.ts'
 
 export const NODE = 'alpha'
 export const NAMESPACE = nodeNamespace(NODE)
@@ -37,6 +43,10 @@ export interface AgentStart {
   readonly canReport?: () => boolean
   /** What stands between the agent and the server. */
   readonly disturb?: (serve: Transport) => Transport
+  /** What the host does for backups. */
+  readonly backups?: BackupWork
+  /** Names of disks that somebody has open elsewhere. */
+  readonly openElsewhere?: ReadonlySet<string>
   /** The agent dies as soon as a guest of its was destroyed, and learns nothing of it. */
   readonly diesWithGuest?: boolean
 }
@@ -46,6 +56,7 @@ export interface AgentWorld {
   readonly store: Store
   readonly host: SimulatedHost
   readonly disks: Map<string, HeldVolume>
+  readonly images: Map<string, HeldImage>
   readonly ledger: Ledger
   startAgent(options?: AgentStart): void
   killAgent(): void
@@ -68,6 +79,9 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   const clock = machine.clock()
   const core = await openCore({ clock, random: scheduler.random, log: silentLog, storage: memoryStorage() })
   const serve: Transport = (request) => core.handle(request, ADMIN)
+  const { user, groups } = nodeUser(NODE)
+  const serveAgent: Transport = (request) =>
+    core.handle(request, { name: user, groups: [...groups, 'system:authenticated'] })
   const clientFor = (fieldManager: string, processClock = clock, transport = serve) =>
     openClient({
       transport,
@@ -78,6 +92,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   const store = clientFor('tests')
   const host = newSimulatedHost({ clock, random: scheduler.random })
   const disks = new Map<string, HeldVolume>()
+  const images = new Map<string, HeldImage>()
   const ledger = ledgerInMemory()
   const agentProcess = new SimulatedProcess('agent', scheduler)
 
@@ -92,6 +107,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   const until: AgentWorld['until'] = async (look) => {
     const deadline = scheduler.nowMilliseconds + VIRTUAL_PATIENCE_MILLISECONDS
     while (!(await settled(look()))) {
+      await settled(releaseRemoved(store, NAMESPACE))
       if (scheduler.nowMilliseconds > deadline) throw new Error('it did not come true in virtual time')
       await scheduler.runUntil(scheduler.nowMilliseconds + 100)
     }
@@ -105,11 +121,18 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     store,
     host,
     disks,
+    images,
     ledger,
     settled,
     until,
     pass: async (milliseconds) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds)),
-    startAgent({ canReport = () => true, disturb = (transport: Transport) => transport, diesWithGuest = false } = {}) {
+    startAgent({
+      canReport = () => true,
+      disturb = (transport: Transport) => transport,
+      diesWithGuest = false,
+      backups,
+      openElsewhere = new Set(),
+    } = {}) {
       agentProcess.begin()
       const agentClock = agentProcess.clock()
       const attached = host.attach()
@@ -130,11 +153,18 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
       })
       const agent = openAgent({
         nodeName: NODE,
-        store: clientFor('svccloud-agent', agentClock, disturb(serve)),
+        store: clientFor('svccloud-agent', agentClock, disturb(serveAgent)),
         hypervisor,
-        volumes: simulatedVolumes(disks),
+        volumes: {
+          ...simulatedVolumes(disks),
+          async requireClosed(name) {
+            if (openElsewhere.has(name)) throw new Unavailable(`disk ${name}`, undefined)
+          },
+        },
         images: simulatedTemplates(),
+        customImages: simulatedImages(images),
         ledger,
+        ...(backups === undefined ? {} : { openBackups: () => backups }),
         clock: agentClock,
         random: scheduler.random,
         log: silentLog,
@@ -167,7 +197,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     async createInstance(spec = {}) {
       await settled(
         store.create(Volume, {
-          metadata: { namespace: NAMESPACE, name: 'boot' },
+          metadata: { namespace: NAMESPACE, name: 'boot', finalizers: [AGENT_FINALIZER] },
           spec: {
             storage: { namespace: 'acct-1', name: 's', uid: 's' },
             sizeGibibytes: 1,
@@ -175,7 +205,9 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
           },
         }),
       )
-      await settled(store.create(Instance, { metadata: key, spec: instanceSpec(spec) }))
+      await settled(
+        store.create(Instance, { metadata: { ...key, finalizers: [AGENT_FINALIZER] }, spec: instanceSpec(spec) }),
+      )
     },
     change: async (spec) => void (await settled(store.patch(Instance, key, { spec }))),
   }

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Lease } from '../../../kit/kube/object.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { simulatedBackups } from '../../../agents/node/backup/simulated.ts'
 import {
   AGENT_FINALIZER,
   HEARTBEAT_LEASE_NAME,
+  Image,
   Instance,
   NODE_REPORT_NAME,
   NodeReport,
@@ -27,6 +30,50 @@ describe('an agent of a simulated host', () => {
   const stopped = () => world.instanceWhen(({ status }) => status?.state === 'stopped')
   const soft = (id: string) => ({ id, type: 'soft' as const, timeoutSeconds: 60, timeoutAction: 'hard' as const })
 
+  it('has the reading of a backup end before the running guest gets the disk', async () => {
+    world.killAgent()
+    const disksWhenYielded: (readonly [string, readonly string[]])[] = []
+    const backups = simulatedBackups(new Map(), { sizeOf: async () => 1, clock: systemClock })
+    world.startAgent({
+      backups: {
+        ...backups,
+        yieldDisk: async (volume) =>
+          void disksWhenYielded.push([volume, world.host.running().flatMap(({ disks }) => disks)]),
+      },
+    })
+    await world.createInstance()
+    const instance = await running()
+    const data = { metadata: { namespace: NAMESPACE, name: 'data', finalizers: [AGENT_FINALIZER] } }
+    const storage = { namespace: 'acct-1', name: 'd', uid: 'd' }
+    await world.settled(world.store.create(Volume, { ...data, spec: { storage, sizeGibibytes: 1 } }))
+    await world.change({ disks: [...instance.spec.disks, { volume: 'data', serial: 'data', slot: 1 }] })
+    await world.until(async () => world.host.running()[0]?.disks.includes('/simulated/data') ?? false)
+    expect(disksWhenYielded).toEqual([
+      ['boot', []],
+      ['data', ['/simulated/boot']],
+    ])
+  })
+
+  it('gives a guest no disk that somebody else has open, and costs it no incarnation', async () => {
+    world.killAgent()
+    const openElsewhere = new Set(['boot', 'data'])
+    world.startAgent({ openElsewhere })
+    await world.createInstance()
+    await world.pass(60_000)
+    expect(world.host.running()).toEqual([])
+    openElsewhere.delete('boot')
+    const instance = await running()
+    expect(instance.status).toMatchObject({ incarnation: 1 })
+    const data = { metadata: { namespace: NAMESPACE, name: 'data', finalizers: [AGENT_FINALIZER] } }
+    const storage = { namespace: 'acct-1', name: 'd', uid: 'd' }
+    await world.settled(world.store.create(Volume, { ...data, spec: { storage, sizeGibibytes: 1 } }))
+    await world.change({ disks: [...instance.spec.disks, { volume: 'data', serial: 'data', slot: 1 }] })
+    await world.pass(60_000)
+    expect(world.host.running()[0]?.disks).toEqual(['/simulated/boot'])
+    openElsewhere.clear()
+    await world.until(async () => world.host.running()[0]?.disks.includes('/simulated/data') ?? false)
+  })
+
   it('runs a guest, stops it, starts it again, and leaves nothing behind', async () => {
     await world.createInstance()
     const instance = await running()
@@ -35,7 +82,6 @@ describe('an agent of a simulated host', () => {
       hypervisor: 'simulated',
       observedGeneration: instance.metadata.generation,
     })
-    expect(instance.metadata.finalizers).toEqual(['svccloud.dev/agent'])
     expect(world.host.running()).toMatchObject([
       { name: INSTANCE, uid: instance.metadata.uid, incarnation: 1, disks: ['/simulated/boot'] },
     ])
@@ -83,6 +129,18 @@ describe('an agent of a simulated host', () => {
     expect([world.host.running().length, world.disks.has('boot')]).toEqual([1, true])
     await world.change({ power: 'stopped', stop: soft('op-1') })
     await world.until(async () => !world.disks.has('boot'))
+  })
+
+  it('knows which disks a guest was to have whose start it has not noted', async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    const { uid = '', generation = 0, volumes = [] } = world.ledger.get(INSTANCE) ?? {}
+    expect(volumes).toEqual(['boot'])
+    world.ledger.put(INSTANCE, { uid, generation, incarnation: 0, volumes })
+    world.startAgent()
+    await world.until(async () => world.ledger.get(INSTANCE)?.incarnation === 1)
+    expect(world.ledger.get(INSTANCE)?.volumes).toEqual(['boot'])
   })
 
   it("never restarts a guest behind its owner's back", async () => {
@@ -177,6 +235,50 @@ describe('an agent of a simulated host', () => {
     await world.until(async () => world.host.running().length === 0)
   })
 
+  const image = 'acct-1.mine'
+  const holdImage = async () => {
+    await world.settled(
+      world.store.create(Image, {
+        metadata: { namespace: NAMESPACE, name: image, finalizers: [AGENT_FINALIZER] },
+        spec: {
+          image: { namespace: 'acct-1', name: 'mine', uid: 'u' },
+          ...{ url: 'https://images.example.com/disk.qcow2', checksum: 'a'.repeat(64) },
+        },
+      }),
+    )
+    await world.until(async () => world.images.has(image))
+    world.killAgent()
+    await world.settled(world.store.delete(Image, { namespace: NAMESPACE, name: image }))
+  }
+  const loseImage = () =>
+    world.settled(world.store.patch(Image, { namespace: NAMESPACE, name: image }, { metadata: { finalizers: null } }))
+
+  it('removes an image whose Image went past its finalizer, and no other', async () => {
+    await holdImage()
+    await loseImage()
+    const kept = 'acct-1.kept'
+    await world.settled(
+      world.store.create(Image, {
+        metadata: { namespace: NAMESPACE, name: kept, finalizers: [AGENT_FINALIZER] },
+        spec: { image: { namespace: 'acct-1', name: 'kept', uid: 'v' } },
+      }),
+    )
+    world.images.set(kept, { name: kept, sizeGibibytes: 1, path: '/kept' })
+    world.startAgent()
+    await world.until(async () => !world.images.has(image))
+    await world.pass(300_000)
+    expect([...world.images.keys()]).toEqual([kept])
+  })
+
+  it('leaves images of another cluster alone', async () => {
+    await holdImage()
+    await loseImage()
+    world.ledger.setNamespaceUid('the namespace of another cluster')
+    world.startAgent()
+    await world.pass(300_000)
+    expect([...world.images.keys()]).toEqual([image])
+  })
+
   it('leaves what was made for another cluster alone', async () => {
     await world.createInstance()
     await running()
@@ -218,7 +320,6 @@ describe('an agent of a simulated host', () => {
     world.killAgent()
     const key = { namespace: NAMESPACE, name: INSTANCE }
     await world.createInstance()
-    await world.settled(world.store.patch(Instance, key, { metadata: { finalizers: [AGENT_FINALIZER] } }))
     let isListed = false
     let isMute = true
     world.startAgent({

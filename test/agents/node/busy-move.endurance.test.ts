@@ -1,12 +1,10 @@
 /** A guest that writes to its memory faster than the link carries it is moved under each policy, by real QEMU: what
- *  makes such a guest arrive is how
- *  long it may stand still, and one that may not for long enough stays. And a guest whose QEMU dies while it is sent,
- *  which must not come to life
- *  anywhere by itself. The test plays the controllers. */
+ *  makes such a guest arrive is how long it may stand still, and one that may not for long enough stays. And a guest
+ *  whose QEMU dies while it is sent, which must not come to life anywhere by itself. The test plays the controllers. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MIGRATION_POLICIES, type MigrationPolicyName } from '../../../domain/migration-policies.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
-import { Instance, type InstanceStatus, Volume } from '../../../resources/instance/index.ts'
+import { AGENT_FINALIZER, Instance, type InstanceStatus, Volume } from '../../../resources/instance/index.ts'
 import { eventually } from '../../eventually.ts'
 import {
   counts,
@@ -61,7 +59,10 @@ async function send(
   const { send: _earlier, ...definition } = spec
   const { userDataSecretName: _name, ...metadata } = spec.metadata
   const receive = { id, attempt: 1, mirroredVolumes: [], secretName: KEY_SECRET }
-  await hosts.store.create(Instance, { metadata: instanceKey(to), spec: { ...definition, metadata, receive } })
+  await hosts.store.create(Instance, {
+    metadata: { ...instanceKey(to), finalizers: [AGENT_FINALIZER] },
+    spec: { ...definition, metadata, receive },
+  })
   const { transfer } = await hosts.statusWhen(
     'the receiver',
     to,
@@ -108,13 +109,7 @@ async function clear(node: NodeName): Promise<void> {
     await hosts.store.patch(Volume, volumeKey(node), { spec: { isRetained: true } })
   await hosts.store.delete(Instance, instanceKey(node))
   await hosts.store.delete(Volume, volumeKey(node))
-  await eventually(
-    `${node} to be empty`,
-    async () =>
-      ((await hosts.store.get(Volume, volumeKey(node))) === undefined &&
-        (await hosts.store.get(Instance, instanceKey(node))) === undefined) ||
-      undefined,
-  )
+  await eventually(`${node} to be empty`, async () => (await hosts.isEmpty(node)) || undefined)
 }
 
 /** The guest is written to and counts on, from where it was: nothing is left out or done twice. */

@@ -93,12 +93,12 @@ describe('a sign of life', () => {
 })
 
 describe('an observation', () => {
-  const observation = (askedAt: string, answeredAt?: string) => ({
+  const observation = (requestedAt: string, answeredAt?: string) => ({
     apiVersion: 'svccloud.dev/v1alpha1',
     kind: 'Observation',
     metadata: { name: 'n1', namespace: 'node-n2' },
-    spec: { endpoint: at(1), askedAt },
-    ...(answeredAt === undefined ? {} : { status: { askedAt: answeredAt, answer: 'agent', detail: '' } as const }),
+    spec: { endpoint: at(1), requestedAt },
+    ...(answeredAt === undefined ? {} : { status: { requestedAt: answeredAt, answer: 'agent', detail: '' } as const }),
   })
   it('is made once for each question', () => {
     expect(planObservation(observation('1'))).toEqual([{ do: 'effect', name: 'look', input: {} }])

@@ -3,14 +3,18 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   type Guest,
   type GuestDefinition,
+  type GuestDisk,
   GuestExists,
   type Hypervisor,
 } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import { Unavailable } from '../../../domain/problem.ts'
 
 export interface HypervisorWorld {
   /** A hypervisor as a newly started agent opens it, on the same host. */
   attach(): Promise<Hypervisor>
   definition(name: string, incarnation: number): Promise<GuestDefinition>
+  /** Another disk of 1 GiB that no guest has. */
+  disk(): Promise<GuestDisk>
   /** Ends the guest's process from outside, as a crash would. */
   killGuest(name: string): Promise<void>
   /** Lets time pass until the promise is settled. */
@@ -69,7 +73,7 @@ export function hypervisorContract(open: () => Promise<HypervisorWorld>): void {
       await booted()
       const before = text().length
       type('hostname')
-      await until(() => /hostname\s+web-1\r?\n/.test(text().slice(before)))
+      await until(() => /\nweb-1\r?\n/.test(text().slice(before)))
       const counters = await world.settled(hypervisor.counters(NAME))
       expect(counters?.diskReadOperations).toBeTypeOf('number')
 
@@ -111,6 +115,99 @@ export function hypervisorContract(open: () => Promise<HypervisorWorld>): void {
       hypervisor = await world.attach()
       await stateBecomes('off')
       expect(await inspect()).toMatchObject({ incarnation: 7, state: 'off' })
+    })
+
+    const disksOf = async () => (await inspect())?.disks ?? []
+    /** Waits until the guest has these disks besides its boot disk. */
+    async function disksBecome(...paths: readonly string[]): Promise<void> {
+      const boot = (await world.definition(NAME, 1)).disks[0]?.path
+      let seen: readonly string[] = []
+      await until(() => {
+        void hypervisor.inspect(NAME).then((guest) => (seen = guest?.disks ?? []))
+        return [boot, ...paths].toSorted().join() === seen.toSorted().join()
+      })
+    }
+
+    it('gives a running guest a disk, lets it grow, and takes it when the guest has released it', async () => {
+      await start()
+      await booted()
+      const disk = await world.disk()
+      await world.settled(hypervisor.plugDisk(NAME, disk))
+      await world.settled(hypervisor.plugDisk(NAME, disk)) // free
+      expect(await disksOf()).toContain(disk.path)
+      expect(await world.settled(hypervisor.growDisk(NAME, disk.path, 2))).toBe(true)
+      expect(await world.settled(hypervisor.growDisk(NAME, '/elsewhere', 2))).toBe(false)
+      for (const verb of ['take', 'remove'] as const) {
+        const change = { verb, label: 'point' }
+        expect(await world.settled(hypervisor.changeSnapshots(NAME, disk.path, change))).toBe(true)
+        expect(await world.settled(hypervisor.changeSnapshots(NAME, '/elsewhere', change))).toBe(false)
+      }
+
+      await hypervisor.close()
+      hypervisor = await world.attach()
+      expect(await disksOf()).toContain(disk.path)
+      await world.settled(hypervisor.unplugDisk(NAME, disk.path, false))
+      await disksBecome()
+      await world.settled(hypervisor.unplugDisk(NAME, disk.path, false)) // free
+      await world.settled(hypervisor.plugDisk(NAME, disk))
+      await disksBecome(disk.path)
+      expect(await inspect()).toMatchObject({ state: 'running', isResponsive: true })
+    })
+
+    it('takes a disk by force from a guest that does not release it', async () => {
+      await start()
+      const disk = await world.disk()
+      await world.settled(hypervisor.plugDisk(NAME, disk))
+      // It has not booted: nobody there hears that the disk is to go.
+      await world.settled(hypervisor.unplugDisk(NAME, disk.path, false))
+      expect(await disksOf()).toContain(disk.path)
+      await world.settled(hypervisor.unplugDisk(NAME, disk.path, true))
+      await disksBecome()
+      await world.settled(hypervisor.unplugDisk(NAME, disk.path, true)) // free
+    })
+
+    it('gives a running guest an interface, and takes it when the guest has released it', async () => {
+      const portsOf = async () => (await inspect())?.interfaces ?? []
+      const portsBecome = async (...ports: readonly string[]) => {
+        let seen: readonly string[] = []
+        await until(() => {
+          void hypervisor.inspect(NAME).then((guest) => (seen = guest?.interfaces ?? []))
+          return ports.toSorted().join() === seen.toSorted().join()
+        })
+      }
+      await start()
+      const before = await portsOf()
+      const added = { macAddress: '52:54:00:00:00:99', portName: 'port-1', slot: 3 }
+      await booted()
+      await world.settled(hypervisor.plugInterface(NAME, added))
+      await world.settled(hypervisor.plugInterface(NAME, added)) // free
+      expect(await portsOf()).toEqual([...before, 'port-1'])
+
+      await hypervisor.close()
+      hypervisor = await world.attach()
+      expect(await portsOf()).toEqual([...before, 'port-1'])
+      await world.settled(hypervisor.unplugInterface(NAME, 'port-1'))
+      await portsBecome(...before)
+      await world.settled(hypervisor.unplugInterface(NAME, 'port-1')) // free
+      await world.settled(hypervisor.unplugInterface(NAME, NAME)) // that with which it began stays
+      await world.settled(hypervisor.plugInterface(NAME, { ...added, portName: 'port-2' }))
+      await portsBecome(...before, 'port-2')
+      expect(await inspect()).toMatchObject({ state: 'running', isResponsive: true })
+      await world.killGuest(NAME)
+      await stateBecomes('gone')
+      await expect(world.settled(hypervisor.plugInterface(NAME, added))).rejects.toThrow(Unavailable)
+    })
+
+    it('gives no disk to a guest that has ended, which is no bug', async () => {
+      await start()
+      const disk = await world.disk()
+      let state: string | undefined = 'running'
+      await world.killGuest(NAME)
+      await until(() => {
+        void hypervisor.inspect(NAME).then((guest) => (state = guest?.state))
+        return state !== 'running'
+      })
+      await expect(world.settled(hypervisor.plugDisk(NAME, disk))).rejects.toThrow(Unavailable)
     })
 
     it('tells a guest that vanished from one that powered itself off', async () => {

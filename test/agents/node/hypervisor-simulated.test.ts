@@ -60,6 +60,7 @@ hypervisorContract(async () => {
     ...time,
     attach: async () => host.attach(),
     definition: async (name, incarnation) => definitionOf(name, incarnation),
+    disk: async () => ({ path: '/data', serial: 'data', slot: 1 }),
     killGuest: async (name) => host.crashGuest(name),
   }
 })

@@ -21,6 +21,8 @@ interface Row {
   readonly spec?: Partial<InstanceSpec>
   readonly generation?: number
   readonly isDeleting?: boolean
+  /** Made so many seconds ago, and not reported on yet. */
+  readonly madeSecondsAgo?: number
   readonly guest?: Partial<Guest>
   readonly entry?: Partial<LedgerEntry>
   readonly missingVolumes?: readonly string[]
@@ -36,9 +38,14 @@ const guest = (over: Partial<Guest>): Guest => ({
   isResponsive: true,
   startedAt: secondsAgo(30),
   forwards: [],
+  disks: [],
+  interfaces: [],
   ...over,
 })
 const entry = (over: Partial<LedgerEntry>): LedgerEntry => ({ uid: 'uid-1', generation: 1, incarnation: 1, ...over })
+
+const own = { macAddress: '52:54:00:00:00:01', kind: 'public' } as const
+const added = { macAddress: '52:54:00:00:00:02', kind: 'private', portName: 'port-1', slot: 1 } as const
 
 const receive = { id: 'op-1', attempt: 2, mirroredVolumes: [], secretName: 's' }
 const send = {
@@ -78,6 +85,7 @@ function summaryOf(action: Action): string {
     ].join(' ')
   }
   if (action.do === 'status') {
+    if (action.status['isRemoved'] === true) return 'removed'
     const {
       state,
       endReason,
@@ -106,6 +114,34 @@ const rows: readonly Row[] = [
     does: ['status waiting', 'wait 30'],
   },
   {
+    why: 'of a disk that is made together with it nothing is said at first',
+    entry: { incarnation: 0 },
+    madeSecondsAgo: 4,
+    missingVolumes: ['boot'],
+    does: ['wait 30', 'wait 6'],
+  },
+  {
+    why: 'but when that takes long',
+    entry: { incarnation: 0 },
+    madeSecondsAgo: 10,
+    missingVolumes: ['boot'],
+    does: ['status waiting', 'wait 30'],
+  },
+  {
+    why: 'and when the clocks of host and Kubernetes disagree',
+    entry: { incarnation: 0 },
+    madeSecondsAgo: -1,
+    missingVolumes: ['boot'],
+    does: ['status waiting', 'wait 30'],
+  },
+  {
+    why: 'an error is said at once',
+    entry: { incarnation: 0 },
+    madeSecondsAgo: 4,
+    image: { is: 'unavailable', reason: 'no apt' },
+    does: ['status error', 'prepare', 'wait 30'],
+  },
+  {
     why: 'a template that is not there is made',
     entry: { incarnation: 0 },
     image: { is: 'absent' },
@@ -124,6 +160,34 @@ const rows: readonly Row[] = [
     does: ['status stopped'],
   },
   { why: 'a running guest is left alone', guest: {}, entry: {}, does: ['status running'] },
+  {
+    why: 'an interface with a slot comes while it runs',
+    spec: { interfaces: [own, added] },
+    guest: { interfaces: ['i'] },
+    entry: {},
+    does: ['plugInterface port-1', 'wait 0'],
+  },
+  {
+    why: 'and goes again, whatever the guest was made with stays',
+    spec: { interfaces: [] },
+    guest: { interfaces: ['i', 'port-1'] },
+    entry: {},
+    does: ['unplugInterface port-1', 'status running', 'wait 2'],
+  },
+  {
+    why: 'a slot is freed before another interface comes there',
+    spec: { interfaces: [own, { ...added, portName: 'port-2' }] },
+    guest: { interfaces: ['i', 'port-1'] },
+    entry: {},
+    does: ['unplugInterface port-1', 'status running', 'wait 2'],
+  },
+  {
+    why: 'a guest that does not answer keeps its interfaces',
+    spec: { interfaces: [own, added] },
+    guest: { interfaces: ['i'], isResponsive: false },
+    entry: {},
+    does: ['status running'],
+  },
   {
     why: 'an incarnation is started once: one that ended stays so',
     entry: { ended: { at: secondsAgo(1), reason: 'guest_shutdown' } },
@@ -534,7 +598,7 @@ const rows: readonly Row[] = [
     guest: {},
     entry: {},
     generation: 0,
-    does: ['forget', 'finalized'],
+    does: ['forget', 'removed'],
   },
 ]
 
@@ -550,6 +614,7 @@ describe('the plan of an Instance', () => {
         uid: 'uid-1',
         generation: row.generation ?? 1,
         ...(row.isDeleting ? { deletionTimestamp: secondsAgo(1) } : {}),
+        ...(row.madeSecondsAgo === undefined ? {} : { creationTimestamp: secondsAgo(row.madeSecondsAgo) }),
       },
     }
     const observed: ObservedInstance = {

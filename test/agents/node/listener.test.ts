@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConsoleLine as Line } from '../../../agents/node/drivers/hypervisor/console-line.ts'
 import { type AgentCertificate, openCertificate } from '../../../agents/node/serve/certificate.ts'
 import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
-import { type Listener, startListener } from '../../../agents/node/serve/listener.ts'
+import { type Listener, type ListenerOptions, startListener } from '../../../agents/node/serve/listener.ts'
 import { NO_COUNTERS } from '../../../domain/usage.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
@@ -20,21 +20,23 @@ let listener: Listener
 let line: Line
 let typed: string
 
+const options = (): ListenerOptions => ({
+  host: '127.0.0.1',
+  port: 0,
+  certificate,
+  clock: systemClock,
+  log: silentLog,
+  isAuthorized: async (authorization) => authorization === 'Bearer good',
+  consoleOf: (name) => (name === 'web' ? line : undefined),
+  usage: async () => [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
+})
+
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-listener-'))
   certificate = await openCertificate(folder, systemClock, systemRandom)
   line = new Line(Buffer.from('before'))
   typed = ''
-  listener = await startListener({
-    host: '127.0.0.1',
-    port: 0,
-    certificate,
-    clock: systemClock,
-    log: silentLog,
-    isAuthorized: async (authorization) => authorization === 'Bearer good',
-    consoleOf: (name) => (name === 'web' ? line : undefined),
-    usage: async () => [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
-  })
+  listener = await startListener(options())
 })
 afterEach(async () => {
   await listener.stop()
@@ -84,11 +86,11 @@ describe('the console of a guest', () => {
     line.removed()
     await stream.ended
     expect(linesOf(stream.text())).toEqual([
-      { type: 'tail', data: base64('before') },
+      { type: 'tail', data: base64('before'), log: 'memory', end: 6 },
       { type: 'status', connected: false, running: false, incarnation: 0 },
       { type: 'status', connected: true, running: true, incarnation: 1 },
-      { type: 'output', data: base64('x'.repeat(16_384)) },
-      { type: 'output', data: base64('x'.repeat(3_616)) },
+      { type: 'output', data: base64('x'.repeat(16_384)), log: 'memory', end: 16_390 },
+      { type: 'output', data: base64('x'.repeat(3_616)), log: 'memory', end: 20_006 },
       { type: 'status', connected: false, running: false, incarnation: 1 },
       { type: 'end', reason: 'removed' },
     ])
@@ -116,6 +118,26 @@ describe('the console of a guest', () => {
     expect((await open('GET')).status).toBe(429)
     streams[0]?.destroy()
     await expect.poll(async () => (await open('GET')).status).toBe(200)
+  })
+
+  it('gives back the stream of a reader that takes nothing any more', async () => {
+    await listener.stop()
+    // what comes later comes a hundred times sooner
+    const clock = { ...systemClock, after: (late: number, work: () => void) => systemClock.after(late / 100, work) }
+    listener = await startListener({ ...options(), clock })
+    const silent = request(`${listener.url}/v1/instances/web/console`, {
+      ...{ agent: false, rejectUnauthorized: false, headers: { authorization: 'Bearer good' } },
+    })
+    silent.on('error', () => {}).end()
+    await new Promise((resolve) => silent.once('response', resolve)) // its head is read, its body never is
+    const others = await Promise.all(Array.from({ length: 15 }, () => open('GET')))
+    expect((await open('GET')).status).toBe(429)
+    line.append(Buffer.alloc(16_000_000, 'x'))
+    await Promise.all(others.map(({ ended }) => ended)) // they are too far behind, and have been told
+    for (const stream of await Promise.all(Array.from({ length: 15 }, () => open('GET'))))
+      expect(stream.status).toBe(200)
+    await expect.poll(async () => (await open('GET')).status, { timeout: 10_000 }).toBe(200)
+    silent.destroy()
   })
 
   it('takes input in whole, while a guest runs', async () => {

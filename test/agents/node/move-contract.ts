@@ -76,7 +76,7 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
     async function talks(hypervisor: () => Hypervisor): Promise<void> {
       const before = textOf(hypervisor()).length
       await world.until(() => hypervisor().console(NAME).write(Buffer.from('hostname\n')))
-      await world.until(() => /hostname\s+web-1\r?\n/.test(textOf(hypervisor()).slice(before)))
+      await world.until(() => /\nweb-1\r?\n/.test(textOf(hypervisor()).slice(before)))
     }
     async function boot(disk: 'shared' | 'own'): Promise<void> {
       await world.settled(source.start(await world.hosts[0].definition(NAME, disk)))

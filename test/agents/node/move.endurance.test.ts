@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
-import { Instance, type InstanceStatus, Volume } from '../../../resources/instance/index.ts'
+import { AGENT_FINALIZER, Instance, type InstanceStatus, Volume } from '../../../resources/instance/index.ts'
 import { eventually } from '../../eventually.ts'
 import {
   counts,
@@ -54,7 +54,10 @@ async function move(from: NodeName, isShared: boolean, faults: readonly Fault[])
   })
   const { userDataSecretName: _name, ...metadata } = spec.metadata
   const receive = { id, attempt: 1, mirroredVolumes, secretName: KEY_SECRET }
-  await hosts.store.create(Instance, { metadata: key(to), spec: { ...spec, metadata, receive } })
+  await hosts.store.create(Instance, {
+    metadata: { ...key(to), finalizers: [AGENT_FINALIZER] },
+    spec: { ...spec, metadata, receive },
+  })
 
   for (let attempt = 1; ; attempt++) {
     if (attempt > 1) await hosts.store.patch(Instance, key(to), { spec: { receive: { attempt } } })
@@ -105,13 +108,7 @@ async function move(from: NodeName, isShared: boolean, faults: readonly Fault[])
   if (held.spec.pool !== undefined) await hosts.store.patch(Volume, volumeKey(from), { spec: { isRetained: true } })
   await hosts.store.delete(Instance, key(from))
   await hosts.store.delete(Volume, volumeKey(from))
-  await eventually(
-    'the sender to be empty',
-    async () =>
-      ((await hosts.store.get(Volume, volumeKey(from))) === undefined &&
-        (await hosts.store.get(Instance, key(from))) === undefined) ||
-      undefined,
-  )
+  await eventually('the sender to be empty', async () => (await hosts.isEmpty(from)) || undefined)
   await hosts.store.patch(Instance, key(to), { spec: { receive: null } })
   if (held.spec.pool !== undefined) await hosts.store.patch(Volume, volumeKey(to), { spec: { isRetained: null } })
   return printed
@@ -159,47 +156,37 @@ describe.each([
   ['shared storage', true],
   ['disks of their own', false],
 ])('a guest that counts, between hosts with %s', (_where, isShared) => {
-  it(
-    'goes on counting wherever it is',
-    async () => {
-      const pool = isShared ? await hosts.pool() : undefined
-      expect(pool !== undefined).toBe(isShared)
-      let at: NodeName = 'alpha'
-      await hosts.boot(at, pool, COUNT)
-      let printed = ''
-      for (const faults of STORY) {
-        printed += await move(at, isShared, faults)
-        at = other(at)
-        const before = counts(printed).at(-1) ?? 0
-        await hosts.printedWhen(
-          `the count to go on after ${before}`,
-          at,
-          (text) => (counts(printed + text).at(-1) ?? 0) > before + 3,
-        )
-      }
-      const all = printed + (await hosts.consoleOf(at))
-      expect(counts(all).length).toBeGreaterThan(STORY.length)
-      expect(disorderIn(all)).toBe('')
-
-      await hosts.store.delete(Instance, key(at))
-      await hosts.store.delete(Volume, volumeKey(at))
-      await eventually(
-        'the end of everything',
-        async () =>
-          ((await hosts.store.get(Volume, volumeKey(at))) === undefined &&
-            (await hosts.store.get(Instance, key(at))) === undefined) ||
-          undefined,
+  it('goes on counting wherever it is', { timeout: STORY_MILLISECONDS }, async () => {
+    const pool = isShared ? await hosts.pool() : undefined
+    expect(pool !== undefined).toBe(isShared)
+    let at: NodeName = 'alpha'
+    await hosts.boot(at, pool, COUNT)
+    let printed = ''
+    for (const faults of STORY) {
+      printed += await move(at, isShared, faults)
+      at = other(at)
+      const before = counts(printed).at(-1) ?? 0
+      await hosts.printedWhen(
+        `the count to go on after ${before}`,
+        at,
+        (text) => (counts(printed + text).at(-1) ?? 0) > before + 3,
       )
-      await hosts.forgetUserData('alpha')
-      for (const node of NODES)
-        expect([
-          await readdir(join(hosts.folder, node, 'guests')),
-          await readdir(join(hosts.folder, node, 'volumes')),
-        ]).toEqual([[], []])
-      expect(await readdir(join(hosts.folder, 'shared', 'volumes'))).toEqual([])
-    },
-    STORY_MILLISECONDS,
-  )
+    }
+    const all = printed + (await hosts.consoleOf(at))
+    expect(counts(all).length).toBeGreaterThan(STORY.length)
+    expect(disorderIn(all)).toBe('')
+
+    await hosts.store.delete(Instance, key(at))
+    await hosts.store.delete(Volume, volumeKey(at))
+    await eventually('the end of everything', async () => (await hosts.isEmpty(at)) || undefined)
+    await hosts.forgetUserData('alpha')
+    for (const node of NODES)
+      expect([
+        await readdir(join(hosts.folder, node, 'guests')),
+        await readdir(join(hosts.folder, node, 'volumes')),
+      ]).toEqual([[], []])
+    expect(await readdir(join(hosts.folder, 'shared', 'volumes'))).toEqual([])
+  })
 })
 
 it('copies the disk of a guest that stands still', async () => {
@@ -229,9 +216,6 @@ it('copies the disk of a guest that stands still', async () => {
   await hosts.volumeWhen('the end of serving', 'alpha', (status) => status.serving === undefined)
   for (const node of NODES) {
     await hosts.store.delete(Volume, volumeKey(node))
-    await eventually(
-      'the end of the disk',
-      async () => (await hosts.store.get(Volume, volumeKey(node))) === undefined || undefined,
-    )
+    await eventually('the end of the disk', async () => (await hosts.isEmpty(node)) || undefined)
   }
 })

@@ -17,7 +17,7 @@ const guest: GuestDefinition = {
   boot: { kernel: '/images/vmlinuz', initialRamdisk: '/images/initrd.gz', commandLine: 'console=ttyS0 quiet' },
   disks: [
     { path: '/volumes/a,b.qcow2', serial: 'boot' },
-    { path: '/volumes/data.qcow2', serial: 'data' },
+    { path: '/volumes/data.qcow2', serial: 'data', slot: 1 },
   ],
   interfaces: [{ macAddress: '52:54:00:12:34:56' }, { macAddress: '52:54:00:12:34:57' }],
   forwardedPorts: [22],
@@ -53,6 +53,24 @@ describe('the command line of a guest', () => {
         ),
       ),
     )
+  })
+  it('shows an instruction that an old emulator hides to a kernel that leaves it alone', () => {
+    const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64,cx16=off' } as const
+    const cpuOf = (commandLine: string) => {
+      const boot = { kernel: '/k', initialRamdisk: '/i', commandLine }
+      const input = qemuArguments({ ...guest, boot }, UUID, machine, { isOutboundAllowed: false }, [])
+      return input[input.indexOf('-cpu') + 1]
+    }
+    expect(cpuOf('quiet')).toBe('qemu64,cx16=off')
+    expect(cpuOf('quiet clearcpuid=cx16')).toBe('qemu64')
+  })
+  it('without a kernel of the host, from its first disk', () => {
+    const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' } as const
+    const input = qemuArguments({ ...guest, boot: undefined }, UUID, machine, { isOutboundAllowed: false }, [])
+    expect(input).not.toContain('-kernel')
+    expect(input.filter((argument) => argument.includes('bootindex'))).toEqual([
+      '{"driver":"virtio-blk-pci","id":"vd0","drive":"disk0","serial":"boot","bootindex":0}',
+    ])
   })
   it('on KVM, small, isolated, without disks', () => {
     matchesGolden(

@@ -17,6 +17,7 @@ import { silentLog } from '../../../kit/sys/log.ts'
 import { environment, nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
 import {
+  AGENT_FINALIZER,
   Instance,
   type InstanceStatus,
   NODE_REPORT_NAME,
@@ -29,6 +30,7 @@ import {
 import { until } from '../../eventually.ts'
 import { instanceSpec } from './instance-spec.ts'
 import { IMAGE_FOLDER, tinyLinux } from './real-host.ts'
+import { releaseRemoved } from './release.ts'
 
 export const NODES = ['alpha', 'beta'] as const
 export type NodeName = (typeof NODES)[number]
@@ -136,7 +138,10 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
   const consoleOf = (node: NodeName): Promise<string> =>
     readFile(join(guestFolder(node), 'console.log'), 'utf8').catch(() => '')
   const createVolume = (node: NodeName, spec: Omit<VolumeSpec, 'storage' | 'sizeGibibytes'>) =>
-    store.create(Volume, { metadata: volumeKey(node), spec: { storage: STORAGE, sizeGibibytes: 1, ...spec } })
+    store.create(Volume, {
+      metadata: { ...volumeKey(node), finalizers: [AGENT_FINALIZER] },
+      spec: { storage: STORAGE, sizeGibibytes: 1, ...spec },
+    })
   const statusWhen = (
     what: string,
     node: NodeName,
@@ -201,11 +206,18 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
       // What a kernel without processor time complains about would stand between the digits of a number.
       await createSecret(node, USER_DATA_SECRET, { userData: `#!/bin/sh\necho 1 > /proc/sys/kernel/printk\n${script}` })
       await store.create(Instance, {
-        metadata: instanceKey(node),
+        metadata: { ...instanceKey(node), finalizers: [AGENT_FINALIZER] },
         spec: { ...spec, metadata: { ...spec.metadata, userDataSecretName: USER_DATA_SECRET } },
       })
       await statusWhen('the guest to run', node, ({ state }) => state === 'running')
       await printedWhen('the count', node, (text) => counts(text).includes(5))
+    },
+    /** Whether the cluster has nothing of the guest on the node any more; what the agent has reported as removed is let
+     *  go, as the controllers do. */
+    async isEmpty(node: NodeName): Promise<boolean> {
+      await releaseRemoved(store, nodeNamespace(node))
+      const left = [await store.get(Volume, volumeKey(node)), await store.get(Instance, instanceKey(node))]
+      return left.every((object) => object === undefined)
     },
     forgetUserData: (node: NodeName) =>
       store.delete(Secret, { namespace: nodeNamespace(node), name: USER_DATA_SECRET }),

@@ -11,6 +11,8 @@ const guest = (incarnation: number): Guest => ({
   isResponsive: true,
   startedAt: '2026-01-01T00:00:00Z',
   forwards: [],
+  disks: [],
+  interfaces: [],
 })
 const counted = (diskReadBytes: number): GuestCounters => ({
   diskReadBytes,

@@ -24,13 +24,30 @@ function summaryOf(action: Action): string {
   if (action.do === 'effect') return [action.name, ...Object.values(action.input)].join(' ')
   if (action.do === 'status') {
     // as the plan writes it
-    const { state, serving } = action.status as { state: string; serving?: { id: string; port: number } }
+    const { state, serving, isRemoved } = action.status as {
+      state: string
+      serving?: { id: string; port: number }
+      isRemoved?: boolean
+    }
+    if (isRemoved === true) return 'removed'
     return ['status', state, ...(serving === undefined ? [] : [serving.id, serving.port])].join(' ')
   }
   return action.do === 'wait' ? `wait ${action.seconds}` : action.do
 }
 
 const rows: readonly Row[] = [
+  {
+    why: 'a copy of a snapshot that is lost is an error at once',
+    spec: { source: { kind: 'snapshot', name: 's1', volume: 'v0' } },
+    observed: { copy: { is: 'failed', reason: 'volume v0 has no snapshot s1', isFinal: true } },
+    does: ['status error'],
+  },
+  {
+    why: 'and one that failed otherwise is made anew',
+    spec: { source: { kind: 'snapshot', name: 's1', volume: 'v0' } },
+    observed: { copy: { is: 'failed', reason: 'no room' } },
+    does: ['status creating', 'copySnapshot'],
+  },
   {
     why: 'one that begins as a template is made of it',
     spec: { source: template },
@@ -50,6 +67,17 @@ const rows: readonly Row[] = [
     does: ['status error', 'prepare', 'wait 30'],
   },
   {
+    why: 'one that begins as a custom image is made when that is on the host',
+    spec: { source: { kind: 'image', name: 'acct-1.mine' } },
+    observed: { customImage: { name: 'acct-1.mine', sizeGibibytes: 1, path: '/i' } },
+    does: ['create', 'wait 0'],
+  },
+  {
+    why: 'and waits until then',
+    spec: { source: { kind: 'image', name: 'acct-1.mine' } },
+    does: ['status creating', 'wait 30'],
+  },
+  {
     why: 'one that is filled while its guest moves begins empty',
     spec: { source: { kind: 'mirror', name: 'op-1' }, origin: held.source },
     does: ['create', 'wait 0'],
@@ -62,10 +90,10 @@ const rows: readonly Row[] = [
     does: ['status ready', 'grow', 'wait 0'],
   },
   {
-    why: 'but not under a guest',
+    why: 'also under a guest, which sees it',
     spec: { sizeGibibytes: 3 },
     observed: { held, user: 'g' },
-    does: ['status ready', 'wait 1'],
+    does: ['status ready', 'grow', 'wait 0'],
   },
 
   {
@@ -175,13 +203,13 @@ const rows: readonly Row[] = [
     does: ['stopServing', 'wait 0'],
   },
 
-  { why: 'it goes with its data', isDeleting: true, observed: { held }, does: ['remove', 'finalized'] },
+  { why: 'it goes with its data', isDeleting: true, observed: { held }, does: ['remove', 'removed'] },
   {
     why: 'or without them',
     isDeleting: true,
     spec: { isRetained: true, pool: 'p' },
     observed: { held, pool: { isMounted: true, hasVolume: true } },
-    does: ['release', 'finalized'],
+    does: ['release', 'removed'],
   },
   { why: 'but not under a guest', isDeleting: true, observed: { held, user: 'g' }, does: ['wait 1'] },
 ]
@@ -202,4 +230,23 @@ describe('the plan of a Volume', () => {
       planVolume(volume, { held: undefined, user: undefined, image: undefined, ...observed }).map(summaryOf),
     ).toEqual(does)
   })
+})
+
+it('says which part of building its image is under way', () => {
+  const volume = {
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'Volume',
+    metadata: { name: 'v' },
+    spec: { storage: { namespace: 'a', name: 's', uid: 's' }, sizeGibibytes: 2, source: template },
+  }
+  const detailWith = (image: ObservedVolume['image']) => {
+    const status = planVolume(volume, { held: undefined, user: undefined, image }).find(
+      ({ do: what }) => what === 'status',
+    )
+    return status?.do === 'status' ? status.status['detail'] : undefined
+  }
+  expect(detailWith({ is: 'absent' })).toBe('Template tiny-linux is being built.')
+  expect(detailWith({ is: 'absent', step: 'writing the disk' })).toBe(
+    'Template tiny-linux is being built: writing the disk.',
+  )
 })

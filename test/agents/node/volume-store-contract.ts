@@ -1,6 +1,6 @@
 /** What every volume store must do. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { VolumeStore } from '../../../agents/node/drivers/storage/volume-store.ts'
+import { SourceLost, type TakeInGuest, type VolumeStore } from '../../../agents/node/drivers/storage/volume-store.ts'
 import type { TemplateImage } from '../../../agents/node/images/recipe.ts'
 
 export interface VolumeWorld {
@@ -9,6 +9,8 @@ export interface VolumeWorld {
   /** As an agent of another host opens it, which has mounted the same pool. */
   openOther(): Promise<VolumeStore>
   readonly template: TemplateImage
+  /** As the guest that has the disk does it, frozen. */
+  readonly takeFrozen: TakeInGuest
   close(): Promise<void>
 }
 
@@ -46,6 +48,40 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       await volumes.remove('a')
       await volumes.remove('a')
       expect((await volumes.list()).map(({ name }) => name)).toEqual(['b'])
+    })
+
+    it('keeps points of a volume once, in the volume, and makes others from them', async () => {
+      const other = await world.openOther()
+      for (const pool of [undefined, volumes.pools[0] ?? '']) {
+        const [a, b] = pool === undefined ? ['a', 'b'] : ['pa', 'pb']
+        await volumes.create({ name: a, sizeGibibytes: 1, ...(pool === undefined ? {} : { pool }) })
+        expect([await volumes.snapshots(a), await volumes.snapshots('nobody')]).toEqual([[], []])
+        await volumes.takeSnapshot(a, 's1')
+        await volumes.grow(a, 2)
+        await volumes.takeSnapshot(a, 's1', world.takeFrozen)
+        await volumes.takeSnapshot(a, 's2', world.takeFrozen)
+        const [s1, s2] = [
+          { name: 's1', sizeGibibytes: 1, isFrozen: false },
+          { name: 's2', sizeGibibytes: 2, isFrozen: true },
+        ]
+        volumes = await world.open()
+        expect([await volumes.snapshots(a), (await volumes.inspect(a))?.sizeGibibytes]).toEqual([[s1, s2], 2])
+        if (pool !== undefined) {
+          await other.adopt(a, pool)
+          expect(await other.snapshots(a)).toEqual([s1, s2])
+        }
+        await volumes.create({ name: b, sizeGibibytes: 3, snapshotOf: { volume: a, pool, snapshot: 's1' } })
+        expect([await volumes.inspect(b), await volumes.snapshots(b)]).toEqual([{ name: b, sizeGibibytes: 3 }, []])
+        const lost = { volume: a, pool, snapshot: 'nobody' }
+        await expect(volumes.create({ name: 'c', sizeGibibytes: 3, snapshotOf: lost })).rejects.toThrow(SourceLost)
+        await volumes.removeSnapshot(a, 's1')
+        await volumes.removeSnapshot(a, 's1')
+        expect([await volumes.snapshots(a), await volumes.inspect('c')]).toEqual([[s2], undefined])
+        await volumes.remove(a)
+        await volumes.create({ name: a, sizeGibibytes: 1, ...(pool === undefined ? {} : { pool }) })
+        expect(await volumes.snapshots(a)).toEqual([])
+      }
+      await expect(volumes.takeSnapshot('nobody', 's1')).rejects.toThrow('not here')
     })
 
     it('shares what lies in the pool with the hosts that have mounted it, and with nobody what does not', async () => {

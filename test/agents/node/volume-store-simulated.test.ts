@@ -13,6 +13,7 @@ volumeStoreContract(async () => {
       version: 'simulated',
       boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' },
     },
+    takeFrozen: async (_path, labelOf) => void labelOf(true),
     close: async () => {},
   }
 })

@@ -1,10 +1,11 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openDiskServer } from '../../../agents/node/drivers/storage/disk-server.ts'
 import { openPool } from '../../../agents/node/drivers/storage/pool.ts'
 import { openQcow2Volumes } from '../../../agents/node/drivers/storage/qcow2.ts'
+import { takeSnapshotClosed } from '../../../agents/node/drivers/storage/qcow2-snapshots.ts'
 import type { VolumeStore } from '../../../agents/node/drivers/storage/volume-store.ts'
 import { runProgram } from '../../../agents/node/run-program.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -13,7 +14,8 @@ import { volumeStoreContract } from './volume-store-contract.ts'
 
 async function openFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-volumes-'))
-  const disk = join(folder, 'template.qcow2')
+  await mkdir(join(folder, 'images'))
+  const disk = join(folder, 'images', 'template.qcow2')
   await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '1G'])
   await runProgram('qemu-io', ['-c', 'write -P 0x5a 1M 64k', disk])
   const boot = { kernel: '/k', initialRamdisk: '/i', commandLine: '' }
@@ -23,6 +25,7 @@ async function openFolder() {
     const store = await openQcow2Volumes({
       folder: join(folder, host, 'volumes'),
       server,
+      imageFolder: join(folder, 'images'),
       pools: [
         await openPool({ path: join(folder, 'shared'), markerFile: join(folder, host, 'pool'), random: systemRandom }),
       ],
@@ -36,6 +39,7 @@ async function openFolder() {
     open: () => openHost('alpha'),
     openOther: () => openHost('beta'),
     template: { name: 'debian-13', version: '1', boot, disk },
+    takeFrozen: (path: string, labelOf: (isFrozen: boolean) => string) => takeSnapshotClosed(path, () => labelOf(true)),
     async close() {
       for (const store of opened) for (const { name } of await store.list()) await store.stopServing(name)
       await rm(folder, { recursive: true })
@@ -57,6 +61,46 @@ it('a qcow2 volume is an overlay of its template, in its own size', async () => 
     'virtual-size': 3 * 1024 ** 3,
     'backing-filename': world.template.disk,
   })
+  await world.close()
+})
+
+it('says how much room each snapshot alone keeps', async () => {
+  const world = await openFolder()
+  const volumes = await world.open()
+  await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template })
+  const write = async (command: string) => runProgram('qemu-io', ['-c', command, await volumes.pathOf('a')])
+  const room = async () => Object.fromEntries(await volumes.roomOfSnapshots('a'))
+  await write('write -P 1 0 4M')
+  await volumes.takeSnapshot('a', 's1')
+  expect(await room()).toEqual({ s1: 0 }) // the disk shares all of it
+  await write('write -P 2 0 1M')
+  const table = 65_536
+  expect(await room()).toEqual({ s1: 1_048_576 + table })
+  await volumes.takeSnapshot('a', 's2')
+  await write('write -P 3 0 2M')
+  // of its two, the first is what lies between the snapshots, and the second both have
+  expect(await room()).toEqual({ s1: 1_048_576 + table, s2: 1_048_576 + table })
+  await volumes.removeSnapshot('a', 's1')
+  expect(await room()).toEqual({ s2: 2 * 1_048_576 + table })
+  await writeFile(await volumes.pathOf('a'), Buffer.alloc(100_000, 0xff))
+  await expect(volumes.roomOfSnapshots('a')).rejects.toThrow('no qcow2 file')
+  expect(await volumes.roomOfSnapshots('nowhere')).toEqual(new Map())
+  await world.close()
+})
+
+it('no program of the host opens what a disk names that a guest has written anew', async () => {
+  const world = await openFolder()
+  const volumes = await world.open()
+  for (const name of ['a', 'b', 'other']) await volumes.create({ name, sizeGibibytes: 1, source: world.template })
+  const [a, b, other] = await Promise.all(['a', 'b', 'other'].map((name) => volumes.pathOf(name)))
+  expect(await volumes.checkedPathOf('a')).toBe(a)
+  await runProgram('qemu-img', ['rebase', '-u', '-f', 'qcow2', '-b', other ?? '', '-F', 'qcow2', a ?? ''])
+  await expect(volumes.checkedPathOf('a')).rejects.toThrow('an overlay of what is no template')
+  await expect(volumes.serve('a', 'e5'.repeat(32))).rejects.toThrow('an overlay of what is no template')
+  await expect(volumes.grow('a', 2)).rejects.toThrow('an overlay of what is no template')
+  const data = `data_file=${join(world.folder, 'data')},data_file_raw=on`
+  await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', '-o', data, b ?? '', '1G'])
+  await expect(volumes.checkedPathOf('b')).rejects.toThrow('its data are said to be in another file')
   await world.close()
 })
 
@@ -156,4 +200,32 @@ it('hosts that open a pool at once agree on its name', async () => {
   expect((await readdir(join(folder, 'pool'))).sort()).toEqual(['pool.json', 'templates', 'volumes'])
   expect((await stat(join(folder, 'pool', 'pool.json'))).nlink).toBe(1)
   await rm(folder, { recursive: true })
+})
+
+it('a volume that is made from a snapshot has its bytes, and not what was written since', async () => {
+  const world = await openFolder()
+  const volumes = await world.open()
+  await volumes.create({ name: 'a', sizeGibibytes: 1, source: world.template })
+  const io = async (name: string, ...commands: readonly string[]) =>
+    runProgram('qemu-io', [...commands.flatMap((command) => ['-c', command]), await volumes.pathOf(name)])
+  await io('a', 'write -P 1 8M 8M')
+  await volumes.takeSnapshot('a', 's1')
+  await io('a', 'write -P 2 8M 4M', 'write -P 2 64M 1M')
+  await volumes.takeSnapshot('a', 's2')
+  await io('a', 'write -P 3 0 128M')
+  for (const snapshot of ['s1', 's2'])
+    await volumes.create({ name: snapshot, sizeGibibytes: 2, snapshotOf: { volume: 'a', snapshot } })
+  await io('s1', 'read -P 0x5a 1M 64k', 'read -P 1 8M 8M', 'read -P 0 64M 1M', 'read -P 0 1G 64k')
+  await io('s2', 'read -P 0x5a 1M 64k', 'read -P 2 8M 4M', 'read -P 1 12M 4M', 'read -P 2 64M 1M')
+  const facts = JSON.parse(await runProgram('qemu-img', ['info', '--output=json', await volumes.pathOf('s1')]))
+  expect([facts['backing-filename'], facts['virtual-size']]).toEqual([undefined, 2 * 1024 ** 3])
+
+  const { blocks: before } = await stat(await volumes.pathOf('a'))
+  await volumes.removeSnapshot('a', 's1')
+  await volumes.removeSnapshot('a', 's2')
+  const { blocks: after } = await stat(await volumes.pathOf('a'))
+  expect((before - after) * 512).toBeGreaterThan(8 * 1024 ** 2)
+  await io('a', 'read -P 3 0 128M')
+  expect(await runProgram('qemu-img', ['check', await volumes.pathOf('a')])).toContain('No errors were found')
+  await world.close()
 })

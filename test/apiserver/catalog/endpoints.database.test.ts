@@ -24,7 +24,7 @@ beforeAll(async () => {
   })
   await create('plain')
   await create('elsewhere', { zones: ['eu-1-b'], osFamily: 'debian' })
-  await create('hidden', { isHidden: true })
+  await create('hidden', { hiddenAt: new Date(0).toISOString() })
   await create('old', { deprecatedAt: PAST, unavailableAt: FUTURE })
   await create('soon-old', { deprecatedAt: FUTURE })
   await create('gone', { unavailableAt: PAST })
@@ -54,6 +54,21 @@ describe('templates', () => {
     const { body } = await list(query)
     expect(body['items'].map(({ name }: { name: string }) => name)).toEqual(names)
     expect(body['next_cursor']).toBeNull()
+  })
+
+  test('say whether every host that may run their servers has their image', async () => {
+    const statusOf = async (query: string) => {
+      const { items } = (await list(query)).body as { items: { name: string; image_status: string }[] }
+      return items.find(({ name }) => name === 'plain')?.image_status
+    }
+    expect([await statusOf(''), await statusOf('?zone=eu-1-a')]).toEqual(['not_built', 'not_built'])
+    const status = { builtTemplates: ['plain'] }
+    const build = async (name: string) =>
+      cloud.caches.of(Zone).apply(await cloud.admin.patch(Zone, { name }, { status }, 'status'))
+    await build('eu-1-a')
+    expect([await statusOf(''), await statusOf('?zone=eu-1-a')]).toEqual(['not_built', 'built'])
+    await build('eu-1-b')
+    expect([await statusOf(''), await statusOf('?zone=eu-1-a')]).toEqual(['built', 'built'])
   })
 
   test('of a zone that is not there are refused', async () =>

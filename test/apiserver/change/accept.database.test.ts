@@ -198,3 +198,33 @@ test('without Kubernetes reads are 503 and lists are answered from what is known
   expect((await ada.send('GET', `/v1/servers/${body['server'].id}`)).status).toBe(503)
   expect((await ada.send('GET', '/v1/servers?limit=1')).body['items'][0].id).toBe(body['server'].id)
 })
+
+test('an operator whose write waits for Kubernetes keeps no other operator waiting', async () => {
+  await cloud.grant('olga', [{ resources: ['publicpools'], verbs: ['get', 'list', 'create'] }])
+  const pool = (number: number) =>
+    cloud.operate('olga', 'POST', '/v1/operator/public-pools', {
+      ...{ zone: cloud.zone, family: 'ipv4', cidr: `198.51.100.${number * 16}/28`, use: 'server_ipv4' },
+    })
+  const [isHeld, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  fault = async (request, serve) => {
+    if (request.method !== 'GET' && request.path.includes('/publicpools')) {
+      fault = undefined // the first only
+      isHeld.resolve()
+      await goOn.promise
+    }
+    return serve(request)
+  }
+  const first = pool(1)
+  await isHeld.promise
+  const second = await pool(2)
+  goOn.resolve()
+  expect([second.status, (await first).status]).toEqual([202, 202])
+  for (const reply of [await first, second])
+    expect(
+      await cloud.db
+        .selectFrom('audit_entry')
+        .select('action')
+        .where('request_id', '=', String(reply.headers['x-request-id']))
+        .execute(),
+    ).toEqual([{ action: 'public_pool.create' }])
+})

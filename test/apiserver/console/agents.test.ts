@@ -23,12 +23,14 @@ import { Node } from '../../../resources/node/index.ts'
 const INSTANCE = '0b7f7a5c-5a0e-4a53-9b62-2f9d4c1a7b11'
 const guest = {
   isRunning: true,
+  end: 5,
   isConnected: true,
   typed: [] as string[],
   listeners: new Set<(event: ConsoleEvent) => void>(),
 }
 const console: GuestConsole = {
   tail: () => Buffer.from('boot\n'),
+  position: () => ({ log: 'a', end: guest.end }),
   status: () => ({ isConnected: guest.isConnected, isRunning: guest.isRunning, incarnation: 1 }),
   write(bytes) {
     if (guest.isConnected) guest.typed.push(bytes.toString())
@@ -135,12 +137,13 @@ test('follows tail, status and output, and leaves when asked', async () => {
     for await (const line of connect().follow('n1', INSTANCE, stop.signal)) lines.push(line)
   })()
   await expect.poll(() => lines.length).toBe(2)
+  guest.end += 7
   for (const listen of guest.listeners) listen({ type: 'output', bytes: Buffer.from('login: ') })
   await expect.poll(() => lines.length).toBe(3)
   expect(lines).toMatchObject([
-    { type: 'tail', data: Buffer.from('boot\n').toString('base64') },
+    { type: 'tail', data: Buffer.from('boot\n').toString('base64'), log: 'a', end: 5 },
     { type: 'status', connected: true, running: true },
-    { type: 'output', data: Buffer.from('login: ').toString('base64') },
+    { type: 'output', data: Buffer.from('login: ').toString('base64'), log: 'a', end: 12 },
   ])
   stop.abort()
   await following.catch(() => {})

@@ -21,6 +21,9 @@ const host = {
   written: [] as string[],
   outcome: 'written' as 'written' | 'stopped' | 'unreachable',
   isUp: true,
+  /** What the guest has written since its log began. */
+  log: 'a',
+  end: 5,
 }
 const agents: AgentConnections = {
   async *follow(_node, _instance, signal) {
@@ -33,7 +36,7 @@ const agents: AgentConnections = {
       onClosed: () => host.connections.splice(host.connections.indexOf(lines), 1),
     })
     host.connections.push(lines)
-    lines.push({ type: 'tail', data: base64('boot\n') })
+    lines.push({ type: 'tail', data: base64('boot\n'), log: host.log, end: host.end })
     lines.push({ type: 'status', connected: true, running: true })
     yield* lines
   },
@@ -43,6 +46,10 @@ const agents: AgentConnections = {
   },
 }
 const base64 = (text: string) => Buffer.from(text).toString('base64')
+function print(text: string): void {
+  host.end += Buffer.byteLength(text)
+  host.connections[0]?.push({ type: 'output', data: base64(text), log: host.log, end: host.end })
+}
 
 beforeAll(async () => {
   cloud = await openCloud(database.db, { agents })
@@ -99,6 +106,76 @@ async function watch(token: string, headers: HttpRequest['headers'] = { authoriz
 }
 const until = async (isTrue: () => boolean) => expect.poll(isTrue).toBe(true)
 
+describe('read', () => {
+  const read = async (query = '') =>
+    (await ada.send('GET', `/v1/servers/${id}/console/output${query}`)).body['console'] as {
+      text: string
+      position: string
+      is_found: boolean
+      has_more: boolean
+      is_incomplete: boolean
+    }
+  test('answers the end, then what comes after a position, as soon as a text is there', async () => {
+    const first = await read()
+    expect(first).toMatchObject({
+      text: 'boot\n',
+      is_found: true,
+      has_more: false,
+      is_incomplete: false,
+      connected: true,
+      server_state: 'started',
+    })
+    const stream = await watch(await ada.token('read_write')) // keeps the connection to the host
+    await stream.next()
+    const waiting = read(`?since=${first.position}&wait_for=login:&wait=30`)
+    await until(() => host.connections.length === 1)
+    print('start\n')
+    print('login: ')
+    const second = await waiting
+    expect(second).toMatchObject({ text: 'start\nlogin: ', is_found: true })
+    expect(await read(`?since=${second.position}`)).toMatchObject({ text: '', is_found: true })
+    expect(await read(`?since=${second.position}&wait_for=never&wait=1`)).toMatchObject({ text: '', is_found: false })
+    print('x'.repeat(20_000))
+    const third = await read(`?since=${second.position}`)
+    expect([third.text.length, third.has_more]).toEqual([16_384, true])
+    stream.close()
+  })
+  test('tells output that repeats itself apart, leaves out nothing, and cuts no character', async () => {
+    const stream = await watch(await ada.token('read_write'))
+    await stream.next()
+    const prompt = '# '.repeat(100)
+    let { position } = await read()
+    for (const _ of [1, 2, 3]) {
+      print(prompt)
+      const next = await read(`?since=${position}&wait=5`)
+      expect(next).toMatchObject({ text: prompt, is_incomplete: false })
+      ;({ position } = next)
+    }
+    const text = `${'x'.repeat(16_383)}\u20ac and on`
+    print(text)
+    const first = await read(`?since=${position}&wait_for=and%20on&wait=5`)
+    expect([first.text, first.has_more]).toEqual(['x'.repeat(16_383), true])
+    expect(await read(`?since=${first.position}`)).toMatchObject({ text: '\u20ac and on', has_more: false })
+    // The host has read past something that nobody here got: what is known begins anew behind it.
+    host.end += 1_000
+    print('after the gap')
+    expect(await read(`?since=${first.position}&wait_for=gap&wait=1`)).toMatchObject({ is_found: true })
+    stream.close()
+  })
+  test('says when what was read before is no longer there, and is refused to tokens that only read', async () => {
+    for (const lost of ['b-5', 'a-99'])
+      expect(await read(`?since=${lost}`)).toMatchObject({ text: 'boot\n', is_incomplete: true })
+    const response = await cloud.app.customers({
+      method: 'GET',
+      target: `/v1/servers/${id}/console/output`,
+      headers: { authorization: `Bearer ${await ada.token('read')}` },
+      remoteAddress: '192.0.2.9',
+      signal: new AbortController().signal,
+    })
+    expect(response.status).toBe(403)
+  })
+})
+
 describe('stream', () => {
   test('gives the tail, the status, then output; everyone who watches shares one connection to the host', async () => {
     const token = await ada.token('read_write')
@@ -114,13 +191,13 @@ describe('stream', () => {
       reason: null,
       stream_ends_at: expect.any(String),
     })
-    host.connections[0]?.push({ type: 'output', data: base64('login: ') })
+    print('login: ')
     expect(await first.next()).toEqual({ event: 'output', data: 'login: ' })
 
     const second = await watch(token)
     expect(await second.next()).toEqual({ event: 'tail', data: 'boot\nlogin: ' })
     expect((await second.next()).event).toBe('status')
-    host.connections[0]?.push({ type: 'output', data: base64('root') })
+    print('root')
     expect(await Promise.all([first.next(), second.next()])).toEqual([
       { event: 'output', data: 'root' },
       { event: 'output', data: 'root' },
@@ -181,8 +258,7 @@ describe('stream', () => {
       { action: 'server.console_session', outcome: 'success', resource_id: id },
     ])
     const quick = await watch(await ada.token('read_write'))
-    for (let sent = 0; sent < 200; sent++)
-      host.connections[0]?.push({ type: 'output', data: base64(sent === 199 ? 'last' : 'x'.repeat(16_000)) })
+    for (let sent = 0; sent < 200; sent++) print(sent === 199 ? 'last' : 'x'.repeat(16_000))
     for (let data = ''; data !== 'last'; ) {
       const next = await quick.next()
       expect(next.event).not.toBe('closed')
@@ -233,7 +309,7 @@ describe('stream', () => {
     await ada.send('DELETE', member(removed))
     await leaving.send('POST', '/v1/accounts/active', { body: { account_id: leaving.accountId } })
     await expect.poll(() => [...ended].sort(), { timeout: 20_000 }).toEqual([0, 1, 2])
-    host.connections[0]?.push({ type: 'output', data: base64('still there') })
+    print('still there')
     streams[3].close()
     await Promise.all(reading)
   })

@@ -14,27 +14,30 @@ test('mails that wait, entries that are not verified and broken chains are count
   openIdentityMetrics(db, registry)
   const read = async () =>
     Object.fromEntries(
-      [...(await registry.metrics()).matchAll(/^(svc_\w+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]),
+      [...(await registry.metrics()).matchAll(/^(svccloud_\w+) (\S+)$/gm)].map(([, name, value]) => [
+        name,
+        Number(value),
+      ]),
     )
   expect(await read()).toEqual({
-    svc_email_outbox_pending: 0,
-    svc_audit_unverified_entries: 0,
-    svc_audit_broken_accounts: 0,
+    svccloud_email_outbox_pending: 0,
+    svccloud_audit_unverified_entries: 0,
+    svccloud_audit_broken_accounts: 0,
   })
 
   const harness = await openHarness(db)
   const verify = () => upkeep({ db, clock: harness.clock, log: silentLog }, harness.clock.now())
   await harness.signUpAndIn('metrics@example.com')
   await harness.openBrowser().send('POST', '/v1/auth/password-reset', { body: { email: 'metrics@example.com' } })
-  expect(await read()).toMatchObject({ svc_email_outbox_pending: 1, svc_audit_broken_accounts: 0 })
-  expect((await read())['svc_audit_unverified_entries']).toBeGreaterThan(1)
+  expect(await read()).toMatchObject({ svccloud_email_outbox_pending: 1, svccloud_audit_broken_accounts: 0 })
+  expect((await read())['svccloud_audit_unverified_entries']).toBeGreaterThan(1)
   harness.clock.move(1)
   await verify()
   await harness.readMails()
   expect(await read()).toEqual({
-    svc_email_outbox_pending: 0,
-    svc_audit_unverified_entries: 0,
-    svc_audit_broken_accounts: 0,
+    svccloud_email_outbox_pending: 0,
+    svccloud_audit_unverified_entries: 0,
+    svccloud_audit_broken_accounts: 0,
   })
 
   await db
@@ -43,11 +46,11 @@ test('mails that wait, entries that are not verified and broken chains are count
     .execute()
   harness.clock.move(1)
   await verify()
-  expect((await read())['svc_audit_broken_accounts']).toBe(1)
+  expect((await read())['svccloud_audit_broken_accounts']).toBe(1)
 })
 
 test('the metrics are served while the database is away', async () => {
   const registry = openRegistry({ isProcessWide: false })
   openIdentityMetrics(database.db.withSchema('nowhere'), registry)
-  expect(await registry.metrics()).toMatch(/^svc_email_outbox_pending Nan$/m)
+  expect(await registry.metrics()).toMatch(/^svccloud_email_outbox_pending Nan$/m)
 })

@@ -6,7 +6,7 @@ import { mirrorNode } from '../../../db/placement/index.ts'
 import type { FinishedOperation } from '../../../domain/operations.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../../resources/node/index.ts'
+import { Node, type NodeStatus } from '../../../resources/node/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, OPERATOR_TOKEN, type Person, PUBLIC_KEY, type Reply } from '../cloud.ts'
@@ -32,52 +32,22 @@ beforeEach(() => {
   name = `host-${(names += 1)}`
 })
 
-/** A node that its agent has reported, empty. */
-async function addNode(
-  id: string,
-  {
-    spec = {},
-    status = {},
-    memoryMebibytes = 8_192,
-  }: {
-    readonly spec?: Partial<NodeSpec>
-    readonly status?: Partial<NodeStatus>
-    readonly memoryMebibytes?: number
-  } = {},
-): Promise<void> {
-  await cloud.admin.create(Node, {
-    metadata: { name: id },
-    spec: {
-      zone: cloud.zone,
-      rack: 'r1',
-      roles: ['compute'],
-      isCordoned: false,
-      cpuOvercommit: 4,
-      reservedMemoryMebibytes: 0,
-      ...spec,
-    },
-  })
-  await setStatus(id, {
-    state: 'ready',
-    isCordoned: false,
-    isInMaintenance: false,
-    logicalCpus: 4,
-    memoryMebibytes: 8_192,
-    agentVersion: '1',
-    ...status,
-  })
-  await mirrorNode(cloud.db, {
-    node: id,
-    zone: spec.zone ?? cloud.zone,
-    rack: 'r1',
-    cpuPool: spec.cpuPool ?? null,
-    dedicatedAccountId: null,
-    isSchedulable: true,
-    total: { cores: 16, memoryMebibytes, storageGibibytes: 100 },
-  })
-}
 const setStatus = (id: string, status: Partial<NodeStatus>) =>
   cloud.admin.patch(Node, { name: id }, { status }, 'status')
+const keepStorage = (node: string, storageId: string) =>
+  cloud.db
+    .insertInto('storage_claim')
+    .values({
+      account_id: owner.accountId,
+      storage_id: storageId,
+      zone: cloud.zone,
+      size_gibibytes: 1,
+      phase: 'detached',
+      node,
+      claimed_at: new Date(),
+    })
+    .execute()
+
 /** A server has its place on the node. */
 const place = (node: string, serverId: string, memoryMebibytes = 512, groupId?: string) =>
   cloud.db.transaction().execute(async (tx) => {
@@ -179,7 +149,7 @@ describe('who may', () => {
     expect((await cloud.send('GET', '/v1/servers', { headers })).status).toBe(401)
   })
   test('who may only read is told the verb that is missing', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     expect((await cloud.operate('rita', 'GET', `/v1/operator/nodes/${name}`)).status).toBe(200)
     const refused = await cloud.operate('rita', 'POST', `/v1/operator/nodes/${name}/cordon`, { reason: 'x' })
     expect(refused.body).toMatchObject({
@@ -284,7 +254,10 @@ describe('a node that joins', () => {
 describe('nodes', () => {
   test('are listed newest first, by zone, rack, state and pool, page by page', async () => {
     for (const id of [`${name}-a`, `${name}-b`, `${name}-c`])
-      await addNode(id, { spec: { rack: name, cpuPool: 'odd' }, status: id.endsWith('c') ? { state: 'cordoned' } : {} })
+      await cloud.addNode(id, {
+        spec: { rack: name, cpuPool: 'odd' },
+        status: id.endsWith('c') ? { state: 'cordoned' } : {},
+      })
     const idsOf = (reply: Reply) => (reply.body['items'] as { id: string }[]).map(({ id }) => id).sort()
     expect(idsOf(await olga('GET', `/nodes?rack=${name}&cpu_pool=odd&zone=${cloud.zone}`))).toEqual([
       `${name}-a`,
@@ -300,7 +273,7 @@ describe('nodes', () => {
     expect((await olga('GET', '/nodes?limit=2&cursor=nonsense')).status).toBe(400)
   })
   test('show what is used of them', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     await place(name, `${name}-s`)
     expect((await olga('GET', `/nodes/${name}`)).body['node']).toMatchObject({
       state: 'ready',
@@ -314,7 +287,7 @@ describe('nodes', () => {
     expect((await olga('GET', '/nodes/nowhere')).status).toBe(404)
   })
   test('change their rack, pool, labels and overcommit, and their account only while they are empty', async () => {
-    await addNode(name, { spec: { labels: { a: '1', b: '2' } } })
+    await cloud.addNode(name, { spec: { labels: { a: '1', b: '2' } } })
     const reply = await olga('PATCH', `/nodes/${name}`, {
       rack: 'r9',
       cpu_pool: 'fast',
@@ -339,7 +312,7 @@ describe('nodes', () => {
 
 describe('cordoning', () => {
   test('writes the wish and its operation together, once', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     const reply = await olga('POST', `/nodes/${name}/cordon`, { reason: 'A fan is loud.' })
     expect(reply.status).toBe(202)
     expect((await storedNode(name))?.spec).toMatchObject({
@@ -369,7 +342,7 @@ describe('cordoning', () => {
 
 describe('draining', () => {
   test('keeps what was asked for, and its deadline counts from the announced hour', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     await place(name, `${name}-s`)
     const reply = await olga('POST', `/nodes/${name}/drain`, {
       mode: 'live_then_cold',
@@ -387,7 +360,7 @@ describe('draining', () => {
     expect((await storedNode(name))?.spec).toMatchObject({ isCordoned: true, isInMaintenance: true })
   })
   test('is refused when the zone has no room for everybody, and names who is in the way', async () => {
-    await addNode(name, { memoryMebibytes: 4_194_304 })
+    await cloud.addNode(name, { room: { memoryMebibytes: 4_194_304 } })
     await Promise.all([place(name, `${name}-huge`, 2_097_152), place(name, `${name}-small`)])
     const reply = await olga('POST', `/nodes/${name}/drain`, {})
     expect(reply.body).toMatchObject({ status: 503, reason: 'no_capacity', blocking_servers: [`${name}-huge`] })
@@ -398,7 +371,7 @@ describe('draining', () => {
   })
   test('is refused when a strict group has a server on every other node', async () => {
     const [spec, groupId] = [{ zone: `${name}-z` }, randomUUID()]
-    await Promise.all([addNode(name, { spec }), addNode(`${name}-2`, { spec })])
+    await Promise.all([cloud.addNode(name, { spec }), cloud.addNode(`${name}-2`, { spec })])
     await cloud.db
       .insertInto('server_group')
       .values({
@@ -423,13 +396,13 @@ describe('draining', () => {
       reason: 'no_capacity',
       blocking_servers: [`${name}-a`],
     })
-    await addNode(`${name}-3`, { spec })
+    await cloud.addNode(`${name}-3`, { spec })
     expect((await olga('POST', `/nodes/${name}/drain`, {})).status).toBe(202)
   })
   test.each(['provisioning', 'unreachable', 'maintenance', 'fenced'] as const)(
     'is nothing for a node that is %s',
     async (state) => {
-      await addNode(name, { status: { state } })
+      await cloud.addNode(name, { status: { state } })
       expect((await olga('POST', `/nodes/${name}/drain`, {})).body).toMatchObject({
         status: 409,
         reason: 'state_not_allowed',
@@ -437,7 +410,7 @@ describe('draining', () => {
     },
   )
   test('for maintenance has a reason, and holds storage only where it is replicated', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     expect(
       (await olga('POST', `/nodes/${name}/maintenance`, { reason: 'New memory.', storage_flags: true })).body,
     ).toMatchObject({ status: 409, reason: 'zone_capability_missing' })
@@ -451,7 +424,7 @@ describe('draining', () => {
 test(
   'work on its node is announced to the owner of a server, with its ' + 'hour, its reason and how the server leaves',
   async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     const made = await owner.send('POST', '/v1/servers', {
       body: { zone: cloud.zone, hostname: name, plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] },
     })
@@ -474,8 +447,8 @@ test(
 describe('another agent', () => {
   test('is tried by one node of the zone first', async () => {
     const version = `2.0.${names}`
-    await addNode(name)
-    await addNode(`${name}-b`)
+    await cloud.addNode(name)
+    await cloud.addNode(`${name}-b`)
     const canary = await olga('POST', `/nodes/${name}/agent-upgrade`, { version })
     expect(canary.body['operation']).toMatchObject({ kind: 'node.agent_upgrade' })
     expect((await olga('POST', `/nodes/${name}-b/agent-upgrade`, { version })).body).toMatchObject({
@@ -494,8 +467,8 @@ describe('another agent', () => {
 })
 
 describe('removing', () => {
-  test('takes only a cordoned node without servers', async () => {
-    await addNode(name)
+  test('takes only a cordoned node without servers and storages', async () => {
+    await cloud.addNode(name)
     await place(name, `${name}-s`)
     expect((await olga('DELETE', `/nodes/${name}`)).body).toMatchObject({
       status: 409,
@@ -511,6 +484,13 @@ describe('removing', () => {
     await cloud.db.deleteFrom('placement').where('server_id', '=', `${name}-s`).execute()
     expect((await olga('DELETE', `/nodes/${name}`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
     await cloud.admin.patch(Node, { name }, { spec: { isCordoned: true } })
+    await keepStorage(name, `${name}-data`)
+    expect((await olga('DELETE', `/nodes/${name}`)).body).toMatchObject({
+      status: 409,
+      reason: 'in_use',
+      detail: `Storages have their place on the node: ${name}-data. Move or delete them first.`,
+    })
+    await cloud.db.deleteFrom('storage_claim').where('storage_id', '=', `${name}-data`).execute()
     const removed = await olga('DELETE', `/nodes/${name}`)
     expect(removed.status).toBe(204)
     expect(await storedNode(name)).toBeUndefined()
@@ -521,7 +501,7 @@ describe('removing', () => {
 
 describe('operations of operators', () => {
   test('are cancelled once, where that can be', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     const drain = await olga('POST', `/nodes/${name}/drain`, {})
     const { id } = drain.body['operation']
     const cancelled = await olga('POST', `/operations/${id}/cancel`)
@@ -530,7 +510,7 @@ describe('operations of operators', () => {
     expect(await logOf(cancelled)).toMatchObject([{ action: 'operation.cancel', detail: { node_id: name } }])
     await finish(name, drain.body['operation'], 'failed')
     expect((await olga('POST', `/operations/${id}/cancel`)).status).toBe(404) // its record is the controllers' to make
-    await addNode(`${name}-b`)
+    await cloud.addNode(`${name}-b`)
     const cordon = await olga('POST', `/nodes/${name}-b/cordon`, { reason: 'x' })
     expect((await olga('POST', `/operations/${cordon.body['operation'].id}/cancel`)).body).toMatchObject({
       status: 409,
@@ -538,7 +518,7 @@ describe('operations of operators', () => {
     })
   })
   test('that have failed are tried again with what was asked for, as long as nothing came after', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     const drain = await olga('POST', `/nodes/${name}/drain`, { mode: 'live_then_cold', deadline_minutes: 30 })
     const { id } = drain.body['operation']
     expect((await olga('POST', `/operations/${id}/retry`)).body).toMatchObject({
@@ -569,8 +549,8 @@ describe('operations of operators', () => {
   })
   test('that have failed are judged again as what they ask for', async () => {
     const version = `3.0.${names}`
-    await addNode(name)
-    await addNode(`${name}-b`)
+    await cloud.addNode(name)
+    await cloud.addNode(`${name}-b`)
     const upgrade = await asFailed(
       name,
       await olga('POST', `/nodes/${name}/agent-upgrade`, { version }),
@@ -583,7 +563,7 @@ describe('operations of operators', () => {
       detail: expect.stringContaining(`${name}-b tries version`),
     })
     const drained = `${name}-c`
-    await addNode(drained)
+    await cloud.addNode(drained)
     const drain = await asFailed(drained, await olga('POST', `/nodes/${drained}/drain`, {}), 'node.drain')
     await setStatus(drained, { state: 'unreachable' })
     expect((await olga('POST', `/operations/${drain}/retry`)).body).toMatchObject({
@@ -593,7 +573,7 @@ describe('operations of operators', () => {
     })
   })
   test('that have failed to prove something are not tried again', async () => {
-    await addNode(name, {
+    await cloud.addNode(name, {
       status: { state: 'unreachable' },
       spec: { bmc: { address: 'https://bmc', protocol: 'redfish', secretName: 'bmc' } },
     })
@@ -609,7 +589,7 @@ describe('operations of operators', () => {
     })
   })
   test('of nodes are no business of who may not touch nodes', async () => {
-    await addNode(name)
+    await cloud.addNode(name)
     const drain = await olga('POST', `/nodes/${name}/drain`, {})
     const refusal = { status: 403, detail: expect.stringContaining('update on nodes.svccloud.dev') }
     expect(

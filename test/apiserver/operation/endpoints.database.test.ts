@@ -4,7 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordOperation } from '../../../db/operation/index.ts'
 import type { FinishedOperation } from '../../../domain/operations.ts'
 import { accountNamespace } from '../../../resources/index.ts'
+import { CustomImage } from '../../../resources/custom-image/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
+import { Storage } from '../../../resources/storage/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from '../cloud.ts'
 
@@ -126,4 +128,50 @@ test('what has ended and what cannot be undone is not cancelled: 409, audited', 
     ])
   }
   expect((await owner.send('POST', `/v1/operations/${randomUUID()}/cancel`)).status).toBe(404)
+})
+
+test('long copies are cancelled by who began them, as long as they go on', async () => {
+  const cancel = (id: string) => owner.send('POST', `/v1/operations/${id}/cancel`)
+  const image = await owner.send('POST', '/v1/custom-images', {
+    body: {
+      ...{ zone: cloud.zone, title: 'Golden', source_url: 'https://images.example.com/disk.qcow2' },
+      checksum_sha256: 'a'.repeat(64),
+    },
+  })
+  const empty = await owner.send('POST', '/v1/storages', { body: { zone: cloud.zone, size_gibibytes: 1 } })
+  const key = { namespace: accountNamespace(owner.accountId), name: empty.body['storage'].id }
+  const { operation } = (await cloud.admin.get(Storage, key))?.spec ?? {}
+  if (operation === undefined) throw new Error('there is no operation')
+  const ofStorage = { id: operation.id, kind: operation.kind, status: 'succeeded', step: 'attached' } as const
+  cloud.caches.of(Storage).apply(
+    await cloud.admin.patch(
+      Storage,
+      key,
+      {
+        status: {
+          ...{ state: 'online', nodeName: 'node-1', pool: 'pool-1', sizeGibibytes: 1, conditions: [] },
+          operation: {
+            ...{ ...ofStorage, stepIndex: 2, stepCount: 3, error: '', actor: operation.actor },
+            ...{ createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt },
+            finishedAt: operation.requestedAt,
+          },
+        },
+      },
+      'status',
+    ),
+  )
+  const copy = await owner.send('POST', '/v1/storages', { body: { source_storage_id: key.name } })
+  expect([image.status, copy.status], JSON.stringify(copy.body)).toEqual([202, 202])
+  for (const { body } of [image, copy]) {
+    const reply = await cancel(body['operation'].id)
+    expect(reply.status, JSON.stringify(reply.body)).toBe(202)
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'operation.cancel', outcome: 'success' }])
+  }
+  const imageKey = { ...key, name: image.body['custom_image'].id }
+  const copyKey = { ...key, name: copy.body['storage'].id }
+  const marked = { arguments: { cancel: 'true' } }
+  expect((await cloud.admin.get(CustomImage, imageKey))?.spec.operation).toMatchObject(marked)
+  expect((await cloud.admin.get(Storage, copyKey))?.spec.operation).toMatchObject(marked)
+  const another = await owner.send('POST', '/v1/storages', { body: { zone: cloud.zone, size_gibibytes: 1 } })
+  expect((await cancel(another.body['operation'].id)).status).toBe(409) // nothing is copied
 })

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PAGES } from '../../../apiserver/identity/pages.ts'
 import { createPages } from '../../../apiserver/pages/customer.ts'
@@ -41,6 +42,20 @@ describe('every page', () => {
     expect(response.headers.get('x-content-type-options')).toBe('nosniff')
     expect(response.headers.get('x-powered-by')).toBeNull()
     expect((await response.text()).length).toBeGreaterThan(0)
+  })
+
+  test('the documentation sends requests with the token that was entered, or with the session', async () => {
+    const script = await (await fetch(`${origin}/docs/start.js`)).text()
+    let options: { requestInterceptor: (request: object) => object; supportedSubmitMethods?: unknown } | undefined
+    runInNewContext(script, {
+      SwaggerUIBundle: (given: typeof options) => void (options = given),
+      document: { cookie: 'a=b; svccloud_csrf=c%3Dd' },
+    })
+    expect(options).not.toHaveProperty('supportedSubmitMethods')
+    expect(options?.requestInterceptor({ headers: {} })).toEqual({ headers: { 'X-CSRF-Token': 'c=d' } })
+    const withToken = { headers: { Authorization: 'Bearer t' } }
+    expect(options?.requestInterceptor(withToken)).toEqual(withToken)
+    expect((await fetch(`${origin}/docs`)).headers.get('content-security-policy')).toContain("connect-src 'self'")
   })
 
   test.each(['/docs', ...PAGES.map((page) => page.path)])(

@@ -72,7 +72,7 @@ async function end(id: string, status: 'succeeded' | 'failed', more: Partial<Pub
           id: operation.id,
           kind: operation.kind,
           status,
-          step: 'told',
+          step: 'announced',
           stepIndex: 2,
           stepCount: 2,
           error: '',
@@ -305,8 +305,19 @@ describe('a customer', () => {
       public_ipv6: '2001:db8:0:1::1',
       ssh_command: 'ssh root@203.0.113.2',
     })
-    expect((await owner.send('GET', `/v1/servers/${both.id}`)).body['server']).toMatchObject({
+    const read = async () => (await owner.send('GET', `/v1/servers/${both.id}`)).body['server']
+    expect(await read()).toMatchObject({
       public_ipv4: '203.0.113.2',
+      ssh: { host: '203.0.113.2', port: 22, user: 'root', host_keys: [], proxy: null },
+    })
+    // A host that forwards a port has a network in which addresses lead nowhere.
+    const sshForward = { host: '127.0.0.1', port: 40_022 }
+    const key = { namespace: accountNamespace(owner.accountId), name: both.id }
+    const status = { state: 'started' as const, sshForward, sshHostKeys: ['ssh-ed25519 AAAA'] }
+    await cloud.admin.patch(Server, key, { status }, 'status')
+    expect(await read()).toMatchObject({
+      ssh_command: 'ssh -p 40022 root@127.0.0.1',
+      ssh: { ...sshForward, user: 'root', host_keys: ['ssh-ed25519 AAAA'], proxy: null },
     })
   })
 
@@ -402,3 +413,19 @@ describe('a customer', () => {
     ).toBe(58)
   })
 })
+
+test.each(['garbage', '203.0.113.77/29', '2001:db8::/200', '203.0.113.0/32'])(
+  'a pool whose network is "%s", stored past every check, is listed and stands in the way of nothing',
+  async (cidr) => {
+    await cloud.admin.create(PublicPool, {
+      metadata: { name: 'wrong' },
+      spec: { zone: cloud.zone, family: 'ipv4', cidr, use: 'server_ipv4', announce: 'static', state: 'active' },
+    })
+    await expect
+      .poll(async () => (await olga('GET')).body['items'])
+      .toMatchObject([{ id: 'wrong', cidr, total: 0, allocated: 0 }])
+    expect((await olga('GET', '/wrong')).body['public_pool']).toMatchObject({ id: 'wrong', total: 0 })
+    expect((await make({ ...IPV4, cidr: '198.51.100.0/29' })).status).toBe(202)
+    expect((await olga('GET')).body['items']).toHaveLength(2)
+  },
+)

@@ -2,7 +2,6 @@
  *  run: tests say what they would. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createStaff } from '../../../db/staff/index.ts'
-import { mirrorNode } from '../../../db/placement/index.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
@@ -56,35 +55,8 @@ const STORAGE: { readonly storageAccess: NonNullable<NodeSpec['storageAccess']> 
   storageAccess: { protocol: 'ceph', addresses: ['192.0.2.7', '2001:db8::7'], secretName: 'ceph' },
 }
 
-async function addNode(id: string, status: Partial<NodeStatus>, ways: Partial<NodeSpec> = { bmc: BMC }): Promise<void> {
-  await cloud.admin.create(Node, {
-    metadata: { name: id },
-    spec: {
-      zone: cloud.zone,
-      rack: 'r1',
-      roles: ['compute'],
-      isCordoned: false,
-      cpuOvercommit: 4,
-      reservedMemoryMebibytes: 0,
-      ...ways,
-    },
-  })
-  await cloud.admin.patch(
-    Node,
-    { name: id },
-    { status: { isCordoned: false, isInMaintenance: false, agentVersion: '1', ...status } },
-    'status',
-  )
-  await mirrorNode(cloud.db, {
-    node: id,
-    zone: cloud.zone,
-    rack: 'r1',
-    cpuPool: null,
-    dedicatedAccountId: null,
-    isSchedulable: status.state === 'ready',
-    total: { cores: 16, memoryMebibytes: 8_192, storageGibibytes: 100 },
-  })
-}
+const addNode = (id: string, status: Partial<NodeStatus>, spec: Partial<NodeSpec> = { bmc: BMC }): Promise<void> =>
+  cloud.addNode(id, { status, spec, isSchedulable: status.state === 'ready' })
 const olga = (method: string, path: string, body?: unknown): Promise<Reply> =>
   cloud.operate('olga', method, `/v1/operator${path}`, body)
 const fenceNode = (body: object, who = 'olga') =>

@@ -6,6 +6,7 @@ import { Operation } from '../../../resources/operation/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
+import { progressOf } from '../../progress.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
 
 const database = useDatabase()
@@ -42,22 +43,16 @@ async function settle(id: string, state: 'started' | 'stopped', nodeName = cloud
   const server = await cloud.admin.get(Server, keyOf(id))
   if (server?.spec.operation === undefined) throw new Error('no such server')
   const { operation } = server.spec
-  const progress = {
-    id: operation.id,
-    kind: operation.kind,
-    status: 'succeeded',
-    step: 'done',
-    stepIndex: 0,
-    stepCount: 1,
-    error: '',
-    actor: operation.actor,
-    createdAt: operation.requestedAt,
-    deadlineAt: operation.deadlineAt,
-    finishedAt: operation.requestedAt,
-  } as const
   cloud.caches
     .of(Server)
-    .apply(await cloud.admin.patch(Server, keyOf(id), { status: { state, nodeName, operation: progress } }, 'status'))
+    .apply(
+      await cloud.admin.patch(
+        Server,
+        keyOf(id),
+        { status: { state, nodeName, operation: progressOf(operation) } },
+        'status',
+      ),
+    )
 }
 async function createSettled(state: 'started' | 'stopped' = 'started', more: object = {}): Promise<string> {
   const { body } = await create(more)
@@ -169,8 +164,8 @@ describe('create_server', () => {
     ['a key id of nobody', { ssh_key_ids: ['00000000-0000-4000-8000-000000000000'] }, 'ssh_key_ids'],
     ['no key at all', { ssh_key_ids: [] }, 'ssh_key_ids'],
     ['an unknown field', { colour: 'red' }, 'colour'],
-    ['a custom image', { custom_image_id: 'x' }, 'custom_image_id'],
-    ['private networks', { networks: [{ network_id: 'x' }] }, 'networks'],
+    ['neither template nor custom image', { template: undefined }, 'template'],
+    ['both template and custom image', { custom_image_id: 'x' }, 'custom_image_id'],
     ['a bad label', { labels: { '-x': 'y' } }, 'labels.-x'],
     ['too much user data', { user_data: 'x'.repeat(65_537) }, 'user_data'],
   ])('refuses %s by the name of the field and leaves nothing behind', async (_what, more, field) => {
@@ -181,6 +176,27 @@ describe('create_server', () => {
     expect(reply.body.errors).toMatchObject([{ field, detail: expect.any(String) }])
     expect(await cloud.auditOf(reply)).toEqual([])
     expect(await listQuotas(cloud.db, ada.accountId)).toEqual(before)
+  })
+
+  test.each([
+    ['neither', { template: undefined }, 'template', 'is required, unless custom_image_id is given'],
+    [
+      'null',
+      { template: undefined, custom_image_id: null },
+      'template',
+      'is required, unless custom_image_id is given',
+    ],
+    ['both', { custom_image_id: 'x' }, 'custom_image_id', 'cannot be given together with template'],
+  ])('says of %s of template and custom image what to do', async (_what, more, field, detail) => {
+    expect((await create(more)).body.errors).toEqual([{ field, detail }])
+  })
+
+  test('names what is missing all at once', async () => {
+    const { body } = await create({ hostname: undefined, template: undefined })
+    expect(body.errors).toEqual([
+      { field: 'hostname', detail: 'is required' },
+      { field: 'template', detail: 'is required, unless custom_image_id is given' },
+    ])
   })
 
   test('refuses a public IPv4 address in a zone that has none to give', async () => {
@@ -513,6 +529,108 @@ describe('policies', () => {
   })
 })
 
+describe('the firewall', () => {
+  const rule = { direction: 'in', action: 'accept', protocol: 'tcp', port_start: 22, remote_cidrs: ['2001:DB8:0::/32'] }
+
+  test('of a new server lets everything pass', async () => {
+    const id = await createSettled()
+    const reply = await ada.send('GET', `/v1/servers/${id}/firewall`)
+    expect([reply.status, reply.body.firewall]).toEqual([
+      200,
+      {
+        enabled: false,
+        default_inbound: 'drop',
+        default_outbound: 'accept',
+        rules: [],
+        generation: 0,
+        applied_generation: 0,
+        applied_at: null,
+      },
+    ])
+    expect((await bob.send('GET', `/v1/servers/${id}/firewall`)).status).toBe(404)
+  })
+
+  test('is replaced as a whole by an operation, in canonical form', async () => {
+    const id = await createSettled()
+    const path = `/v1/servers/${id}/firewall`
+    const reply = await ada.send('PUT', path, { body: { enabled: false, rules: [rule] } })
+    expect(reply.status, reply.text).toBe(202)
+    expect(reply.body).toMatchObject({
+      firewall: {
+        rules: [{ ...rule, family: 'any', port_end: 22, remote_cidrs: ['2001:db8::/32'], comment: '' }],
+        generation: 1,
+        applied_generation: 0,
+      },
+      operation: { kind: 'server.firewall', status: 'pending', server_id: id },
+    })
+    expect(await cloud.auditOf(reply)).toMatchObject([
+      { action: 'server.firewall', outcome: 'success', resource_id: id },
+    ])
+    expect((await ada.send('GET', path)).body.firewall).toEqual(reply.body.firewall)
+    expect((await ada.send('GET', `/v1/servers/${id}`)).body.server.firewall_enabled).toBe(false)
+    const busy = await ada.send('PUT', path, { body: { enabled: false } })
+    expect([busy.status, busy.body.reason]).toEqual([409, 'operation_in_progress'])
+  })
+
+  test.each<[string, object, string]>([
+    ['a rule for ports of ICMP', { ...rule, protocol: 'icmp' }, 'rules.0.port_start'],
+    ['a range that goes backwards', { ...rule, port_end: 21 }, 'rules.0.port_end'],
+    ['a network with host bits', { ...rule, remote_cidrs: ['192.0.2.1/24'] }, 'rules.0.remote_cidrs.0'],
+    ['a network of the other family', { ...rule, family: 'ipv4' }, 'rules.0.remote_cidrs.0'],
+  ])('with %s is refused, also with a new server', async (_what, wrong, field) => {
+    const firewall = { enabled: true, rules: [wrong] }
+    const id = await createSettled()
+    const reply = await ada.send('PUT', `/v1/servers/${id}/firewall`, { body: firewall })
+    expect(reply.body).toMatchObject({ status: 400, errors: [{ field }] })
+    expect((await create({ firewall })).body).toMatchObject({ status: 400, errors: [{ field: `firewall.${field}` }] })
+  })
+
+  test('has at most a hundred rules', async () => {
+    const id = await createSettled()
+    const reply = await ada.send('PUT', `/v1/servers/${id}/firewall`, {
+      body: { enabled: false, rules: Array.from({ length: 101 }, () => rule) },
+    })
+    expect(reply.body).toMatchObject({
+      status: 422,
+      reason: 'quota_exceeded',
+      quota: { name: 'firewall_rules', limit: 100, used: 0, requested: 101 },
+    })
+  })
+
+  test('comes with a new server', async () => {
+    const { body } = await create({ firewall: { enabled: false, default_inbound: 'accept', rules: [rule] } })
+    const { firewall } = (await ada.send('GET', `/v1/servers/${body.server.id}/firewall`)).body
+    expect(firewall).toMatchObject({ default_inbound: 'accept', generation: 1, rules: [{ port_end: 22 }] })
+  })
+
+  test('is refused where no host would follow it', async () => {
+    const id = await createSettled()
+    const why = 'host h1 has user-mode networking: there is no /dev/net/tun'
+    const setNetworks = async (hasPrivateNetworks: boolean, networkObstacle?: string) =>
+      cloud.caches
+        .of(Zone)
+        .apply(
+          await cloud.admin.patch(
+            Zone,
+            { name: cloud.zone },
+            { status: { hasPrivateNetworks, networkObstacle: networkObstacle ?? null } },
+            'status',
+          ),
+        )
+    await setNetworks(false, why)
+    const refusal = {
+      ...{ status: 409, reason: 'zone_capability_missing', capability: 'private_networks' },
+      detail: expect.stringContaining(why),
+    }
+    const reply = await ada.send('PUT', `/v1/servers/${id}/firewall`, { body: { enabled: true } })
+    expect(reply.body).toMatchObject(refusal)
+    expect((await create({ firewall: { enabled: true } })).body).toMatchObject(refusal)
+    await setNetworks(true)
+    const accepted = await ada.send('PUT', `/v1/servers/${id}/firewall`, { body: { enabled: true } })
+    expect([accepted.status, accepted.body.firewall?.enabled]).toEqual([202, true])
+  })
+})
+
 describe('the metadata setting', () => {
   test('is changed by an operation and read back, both with an entry', async () => {
     const id = await createSettled('started')
@@ -568,6 +686,19 @@ describe('the metadata setting', () => {
 })
 
 describe('delete_server', () => {
+  test('is gone once its deletion has succeeded, however long its object takes to go', async () => {
+    const id = await createSettled('stopped')
+    await settle(id, 'stopped')
+    await cloud.admin.delete(Server, keyOf(id))
+    expect((await ada.send('GET', `/v1/servers/${id}`)).status).toBe(200)
+    const other = await createSettled('stopped')
+    expect((await ada.send('DELETE', `/v1/servers/${other}`)).status).toBe(202)
+    await settle(other, 'stopped')
+    await cloud.admin.delete(Server, keyOf(other))
+    for (const [method, body] of [['GET'], ['PATCH', { title: 'late' }], ['DELETE']] as const)
+      expect((await ada.send(method, `/v1/servers/${other}`, { body })).status).toBe(404)
+  })
+
   test('is accepted while the server is still being made and replaces that operation', async () => {
     const { body } = await create()
     const reply = await ada.send('DELETE', `/v1/servers/${body.server.id}`)
@@ -577,6 +708,17 @@ describe('delete_server', () => {
       status: 409,
       reason: 'operation_in_progress',
     })
+  })
+
+  test('takes the storages along when the request says so, and leaves them otherwise', async () => {
+    const argumentsOf = async (query: string) => {
+      const id = await createSettled()
+      expect((await ada.send('DELETE', `/v1/servers/${id}${query}`)).status).toBe(202)
+      return (await cloud.admin.get(Server, keyOf(id)))?.spec.operation?.arguments
+    }
+    expect(await argumentsOf('?delete_storages=true')).toEqual({ delete_storages: 'true' })
+    expect(await argumentsOf('?delete_storages=false')).toBeUndefined()
+    expect(await argumentsOf('')).toBeUndefined()
   })
 })
 

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mirrorNode } from '../../../db/placement/index.ts'
+import { attachStorage, claimStorage, releaseStorage } from '../../../db/storage/index.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { useDatabase } from '../../database.ts'
+import { progressOf } from '../../progress.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
 
 const database = useDatabase()
@@ -60,20 +63,12 @@ async function report(
   migration?: object,
 ): Promise<void> {
   const { operation } = await stored(id)
-  const progress = {
-    id: operation.id,
-    kind: operation.kind,
+  const { finishedAt, ...running } = progressOf(operation, {
     status,
     step: 'reserved',
-    stepIndex: 0,
     stepCount: 4,
-    error: '',
-    actor: operation.actor,
-    createdAt: operation.requestedAt,
-    deadlineAt: operation.deadlineAt,
     startedAt: operation.requestedAt,
-    ...(status === 'running' ? {} : { finishedAt: operation.requestedAt }),
-  } as const
+  })
   cloud.caches.of(Server).apply(
     await cloud.admin.patch(
       Server,
@@ -83,7 +78,7 @@ async function report(
           state,
           memoryMebibytes: 1_024,
           storageGibibytes: 3,
-          operation: progress,
+          operation: { ...running, ...(status === 'running' ? {} : { finishedAt }) },
           ...(migration === undefined ? {} : { migration }),
         },
       },
@@ -216,6 +211,30 @@ describe('move_server to another zone', () => {
     ).body.server.id
     await report(id, 'stopped', 'succeeded')
     expect((await leave(id, cloud.zone)).body).toMatchObject({ status: 409, reason: 'name_taken' })
+  })
+
+  test('is refused while the server has a storage of its own, before anything changes', async () => {
+    const id = await createSettled('stopped')
+    const storageId = newUuid(systemRandom)
+    const storage = { accountId: ada.accountId, storageId }
+    await cloud.db.transaction().execute(async (tx) => {
+      await claimStorage(tx, { ...storage, zone: cloud.zone, sizeGibibytes: 1 }, new Date())
+      await attachStorage(tx, { ...storage, serverId: id, volume: 'v1' })
+    })
+    const placement = () =>
+      cloud.db.selectFrom('placement').selectAll().where('server_id', '=', id).executeTakeFirstOrThrow()
+    const before = await placement()
+    expect((await leave(id)).body).toMatchObject({
+      status: 409,
+      reason: 'in_use',
+      detail: 'The server has a storage besides its boot storage, which stays in its zone. Detach it first.',
+      resource: { type: 'storage', id: storageId },
+    })
+    expect((await stored(id)).operation.kind).toBe('server.create')
+    expect(await placement()).toEqual(before)
+    expect(await cloud.db.selectFrom('placement_target').selectAll().where('server_id', '=', id).execute()).toEqual([])
+    await cloud.db.transaction().execute((tx) => releaseStorage(tx, { ...storage, isForced: false }))
+    expect((await leave(id)).body.operation).toMatchObject({ kind: 'server.move' })
   })
 
   test('is refused for what is bound to the zone: a group of it, a local-nvme storage', async () => {

@@ -1,7 +1,7 @@
 import { generate } from 'otplib'
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
-import { createSealing } from '../../../apiserver/identity/sealing.ts'
+import { createSealing } from '../../../kit/sys/sealing.ts'
 import { makeStaff } from '../../../apiserver/staff/create.ts'
 import type { StaffRole } from '../../../domain/permissions.ts'
 import { STAFF_CHAIN } from '../../../db/audit/index.ts'

@@ -15,6 +15,19 @@ import {
 
 const refused = { only: ['message', 'reason', 'code', 'details'] }
 const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+const NEW_EVENT = {
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  metadata: { name: 'e' },
+  eventTime: '2026-01-02T03:04:05.000006Z',
+  reportingController: 'example.com/test',
+  reportingInstance: 'test-1',
+  action: 'Doing',
+  regarding: { kind: 'Widget', name: 'a', namespace: '{ns}' },
+  reason: 'Made',
+  note: 'Made it',
+  type: 'Normal',
+}
 const gone = (path: string): Step => get(path, { until: { status: 404 }, only: ['reason'] })
 
 export const namespaces: Theme = {
@@ -235,24 +248,32 @@ export const coreKinds: Theme = {
     ),
     scenario(
       'an event in the newer group',
-      post(
-        '/apis/events.k8s.io/v1/namespaces/{ns}/events',
-        {
-          apiVersion: 'events.k8s.io/v1',
-          kind: 'Event',
-          metadata: { name: 'e' },
-          eventTime: '2026-01-02T03:04:05.000006Z',
-          reportingController: 'example.com/test',
-          reportingInstance: 'test-1',
-          action: 'Doing',
-          regarding: { kind: 'Widget', name: 'a', namespace: '{ns}' },
-          reason: 'Made',
-          note: 'Made it',
-          type: 'Normal',
-        },
-        { only: ['kind', 'note', 'code', 'message'] },
-      ),
+      post('/apis/events.k8s.io/v1/namespaces/{ns}/events', NEW_EVENT, { only: ['kind', 'note', 'code', 'message'] }),
       get(corePath('events', 'e'), { only: ['kind', 'message', 'involvedObject', 'reason'] }),
+    ),
+    scenario(
+      'an event that happens again is counted in its series',
+      post('/apis/events.k8s.io/v1/namespaces/{ns}/events', NEW_EVENT, { only: ['kind', 'series'] }),
+      mergePatch(
+        '/apis/events.k8s.io/v1/namespaces/{ns}/events/e',
+        { series: { count: 3, lastObservedTime: '2026-01-02T03:05:05.000006Z' } },
+        { only: ['kind', 'series'] },
+      ),
+      get(corePath('events', 'e'), { only: ['kind', 'series'] }),
+    ),
+    ...[
+      ['without a time', { eventTime: undefined }],
+      ['without an action', { action: undefined }],
+      ['without a reason', { reason: undefined }],
+      ['without a reporter', { reportingInstance: undefined }],
+      ['of another type', { type: 'Bad' }],
+      ['with a long note', { note: 'x'.repeat(1_025) }],
+      ['about another namespace', { regarding: { kind: 'Widget', name: 'a', namespace: 'elsewhere' } }],
+    ].map(([what, fields]) =>
+      scenario(
+        `an event in the newer group ${what}`,
+        post('/apis/events.k8s.io/v1/namespaces/{ns}/events', { ...NEW_EVENT, ...(fields as object) }, refused),
+      ),
     ),
     scenario(
       'a service and a deployment are stored',

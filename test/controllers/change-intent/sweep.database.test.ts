@@ -1,4 +1,5 @@
 /** Changes whose maker died: every one gets exactly one audit entry, and what did not happen holds nothing. */
+import type { Transaction } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   INTENT_AGE_MILLISECONDS,
@@ -8,11 +9,15 @@ import {
 import { INTENT_HANDLERS } from '../../../controllers/index.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { listAudit } from '../../../db/audit/index.ts'
-import { closeIntent, listIntents, recordIntent } from '../../../db/change/index.ts'
+import { closeIntent, closeIntents, hasIntent, listIntents, recordIntent } from '../../../db/change/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
+import { claimNetwork, findNetwork, renameNetwork } from '../../../db/network/index.ts'
+import { claimRouter, findRouter, renameRouter } from '../../../db/router/index.ts'
 import { claimServer } from '../../../db/server/index.ts'
+import type { Tables } from '../../../db/tables.ts'
+import { claimStorage, findStorageClaim, resizeStorageClaim } from '../../../db/storage/index.ts'
 import { deadlineOf, type OperationKind } from '../../../domain/operations.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -20,8 +25,11 @@ import { silentLog } from '../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../../resources/labels.ts'
+import { Network } from '../../../resources/network/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
+import { Router } from '../../../resources/router/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'
+import { Storage, type StorageSpec } from '../../../resources/storage/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, ZONE } from '../cloud.ts'
@@ -63,7 +71,7 @@ beforeEach(async () => {
 
 /** The transaction of the acceptance, as the API server makes it. */
 async function accepted(
-  action: 'server.create' | 'server.update' | 'floating_ip.update',
+  action: 'server.create' | 'server.update' | 'storage.resize' | 'network.update' | 'router.update' | 'database.update',
   serverId = id(),
   operationId = id(),
 ) {
@@ -217,13 +225,39 @@ test('a change that was not written has failed, and the server keeps its claims'
   expect(await held()).toBe(1)
 })
 
+test('growth of a storage that was not written holds no room and no quota', async () => {
+  const storageId = id()
+  const demand = { accountId, storageId, zone: ZONE, sizeGibibytes: 1 }
+  await database.db.transaction().execute((tx) => claimStorage(tx, demand, systemClock.now()))
+  await cloud.kubectl.create(Storage, {
+    metadata: { name: storageId, namespace },
+    spec: { zone: ZONE, sizeGibibytes: 1 } as StorageSpec, // the API server fills in the defaults
+  })
+  const grow = (sizeGibibytes: number) =>
+    database.db.transaction().execute((tx) => resizeStorageClaim(tx, { accountId, storageId, sizeGibibytes }))
+  const size = async () => (await findStorageClaim(database.db, { accountId, storageId }))?.sizeGibibytes
+  await grow(5)
+  await accepted('storage.resize', storageId)
+  await sweepIntents(parts)
+  expect((await audited()).map(({ action, outcome }) => `${action} ${outcome}`)).toEqual(['storage.resize failed'])
+  const quotas = await listQuotas(database.db, accountId)
+  expect([await size(), quotas.find(({ name }) => name === 'storage_gibibytes')?.used]).toEqual([1, 1])
+
+  // What was written since is kept.
+  await grow(7)
+  await cloud.kubectl.patch(Storage, { name: storageId, namespace }, { spec: { sizeGibibytes: 7 } })
+  await accepted('storage.resize', storageId)
+  await sweepIntents(parts)
+  expect(await size()).toBe(7)
+})
+
 test('a young intent is left to its maker', async () => {
   await accepted('server.create')
   expect(await sweepIntents({ ...parts, clock: systemClock })).toEqual({ resolved: 0, unknown: 0 })
   expect(await audited()).toEqual([])
 })
 
-test('an intent that its maker settles meanwhile gets no second entry', async () => {
+test('an intent that its maker closes meanwhile gets no second entry', async () => {
   const { operationId } = await accepted('server.create')
   const store: Parts['store'] = {
     ...cloud.kubectl,
@@ -244,22 +278,62 @@ test('several sweepers at once write one entry', async () => {
   expect(await held()).toBe(0)
 })
 
-test('an intent of a noun that nobody has registered is left as it is, said aloud, and holds no other up', async () => {
-  const unknown = await accepted('floating_ip.update')
+test('a network and a router whose change was not written have the name that they shall have', async () => {
+  const [networkId, routerId] = [id(), id()]
+  const inTransaction = <Result>(work: (tx: Transaction<Tables>) => Promise<Result>) =>
+    database.db.transaction().execute(work)
+  await inTransaction((tx) => claimNetwork(tx, { accountId, networkId, zone: ZONE, name: 'inner' }, systemRandom))
+  await inTransaction((tx) =>
+    claimRouter(tx, { accountId, routerId, zone: ZONE, name: 'outer', natEnabled: false, networkIds: [] }),
+  )
+  await cloud.kubectl.create(Network, {
+    metadata: { name: networkId, namespace },
+    spec: Network.spec.parse({ zone: ZONE, name: 'inner' }),
+  })
+  await cloud.kubectl.create(Router, {
+    metadata: { name: routerId, namespace },
+    spec: Router.spec.parse({ zone: ZONE, name: 'outer', networkIds: [], natEnabled: false }),
+  })
+  await inTransaction((tx) => renameNetwork(tx, { accountId, networkId }, 'never written'))
+  await inTransaction((tx) => renameRouter(tx, { accountId, routerId }, 'never written'))
+  await accepted('network.update', networkId)
+  await accepted('router.update', routerId)
+
+  expect(await sweepIntents(parts)).toEqual({ resolved: 2, unknown: 0 })
+  expect(await findNetwork(database.db, { accountId, networkId })).toMatchObject({ name: 'inner' })
+  expect(await findRouter(database.db, { accountId, routerId })).toMatchObject({ name: 'outer' })
+})
+
+test('intents of a noun that nobody has registered stay, raise an error, and hold no other up', async () => {
+  const unknown = Array.from({ length: 101 }, () => id())
+  for (const operationId of unknown) await accepted('database.update', id(), operationId)
   const { serverId, operationId } = await accepted('server.create')
   await write(serverId, { operation: stanza(operationId, 'server.create') })
   const errors: unknown[] = []
   const log = { ...silentLog, error: (message: string, fields?: object) => void errors.push({ message, ...fields }) }
-  expect(await sweepIntents({ ...parts, log })).toEqual({ resolved: 1, unknown: 1 })
+  expect(await sweepIntents({ ...parts, log })).toEqual({ resolved: 1, unknown: 101 })
   expect(errors).toEqual([
-    {
-      message: 'no noun has registered for the change intent',
-      operation_id: unknown.operationId,
-      resource_type: 'floating_ip',
-    },
+    { message: 'no noun has registered for change intents', resource_type: 'database', count: 101 },
   ])
   expect((await audited()).map(({ action }) => action)).toEqual(['server.create'])
-  const kept = await listIntents(database.db, parts.clock.now(), 100)
-  expect(kept.map((intent) => intent.operationId)).toEqual([unknown.operationId])
-  await database.db.transaction().execute((tx) => closeIntent(tx, unknown.operationId))
+  const kept = await listIntents(database.db, parts.clock.now(), { limit: 200 })
+  expect(kept.map((intent) => intent.operationId).sort()).toEqual(unknown.toSorted())
+  await database.db.transaction().execute((tx) => closeIntents(tx, unknown))
+})
+
+test('an intent whose handler fails stays and holds no other up', async () => {
+  const broken = await accepted('server.create')
+  const { serverId, operationId } = await accepted('server.create')
+  await write(serverId, { operation: stanza(operationId, 'server.create') })
+  const intents = INTENT_HANDLERS.map((handler) => ({
+    ...handler,
+    wasApplied: async (...[given, intent]: Parameters<typeof handler.wasApplied>) => {
+      if (intent.operationId === broken.operationId) throw new TypeError('a bug')
+      return handler.wasApplied(given, intent)
+    },
+  }))
+  expect(await sweepIntents({ ...parts, intents })).toEqual({ resolved: 1, unknown: 0 })
+  expect(await hasIntent(database.db, broken.operationId)).toBe(true)
+  expect(await audited()).toHaveLength(1)
+  await database.db.transaction().execute((tx) => closeIntent(tx, broken.operationId))
 })

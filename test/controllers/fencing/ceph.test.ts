@@ -1,6 +1,6 @@
 /** Access to Ceph as fencing takes and gives it back, with a program in the place of `ceph` that plays a cluster: it
- *  holds the blocklist in a
- *  file, lists it as Ceph does, wants the key in the environment and writes down its arguments. */
+ *  holds the blocklist in a file, lists it as Ceph does, wants the key in the environment and writes down its
+ *  arguments. */
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,5 @@
 /** IPMI as fencing speaks it, with a program in the place of ipmitool that plays a controller: it holds the power in a
- *  file, wants the
- *  password in the environment and writes down its arguments. */
+ *  file, wants the password in the environment and writes down its arguments. */
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

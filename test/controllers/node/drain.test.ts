@@ -182,7 +182,7 @@ describe('draining', () => {
       do: 'effect',
       name: 'order',
       input: {
-        serverId: 'a',
+        id: 'a',
         actor: 'system:nodes',
         arguments: { mode: requested, node_operation_id: 'op', node_operation_turn: '1' },
       },

@@ -6,6 +6,7 @@ import { RECOVERIES_MAXIMUM } from '../../../controllers/node/recovery.ts'
 import type { NodeObject, ObservationObject, Observed, TenantServer } from '../../../controllers/node/observed.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { NodePower, NodeSpec, NodeStatus, NodeStorageBlock } from '../../../resources/node/index.ts'
+import { progressOf } from '../../progress.ts'
 import { actionLines, candidate, guest, node, NOW, observed, operationOf, report, stanza, statusOf } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
@@ -43,13 +44,13 @@ const unreachable = (status: Partial<NodeStatus> = {}, spec: Partial<NodeSpec> =
 const answered = (
   observer: string,
   answer: 'agent' | 'host' | 'nothing' | undefined,
-  askedAt = ago(3),
+  requestedAt = ago(3),
 ): ObservationObject => ({
   apiVersion: 'svccloud.dev/v1alpha1',
   kind: 'Observation',
   metadata: { name: 'n1', namespace: `node-${observer}` },
-  spec: { endpoint, askedAt },
-  ...(answer === undefined ? {} : { status: { askedAt, answer, detail: '' } }),
+  spec: { endpoint, requestedAt },
+  ...(answer === undefined ? {} : { status: { requestedAt, answer, detail: '' } }),
 })
 const observers = ['n2', 'n3', 'n4']
 const fiveObservers = [...observers, 'n5', 'n6']
@@ -61,6 +62,13 @@ const heardBy = (...answers: readonly ('agent' | 'host' | 'nothing' | undefined)
 const kindsOf = (actions: readonly Action[]) =>
   actionLines(actions).map((line) => /"kind":"([a-z._]+)"/.exec(line)?.[1] ?? line)
 const planned = (object: NodeObject, world: Observed) => kindsOf(plan(object, world, NOW))
+
+/** A fencing that ended without proof. */
+const unproven = (startedSecondsAgo: number, finishedSecondsAgo: number) =>
+  progressOf(stanza('node.fence', { id: 'f', requestedAt: ago(startedSecondsAgo) }), {
+    status: 'failed',
+    finishedAt: ago(finishedSecondsAgo),
+  })
 
 describe('a node that has fallen silent', () => {
   test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
@@ -219,19 +227,7 @@ describe('a node that has fallen silent', () => {
       unreachable(
         {
           power: power('off'),
-          operation: {
-            id: 'f',
-            kind: 'node.fence',
-            status: 'failed',
-            step: '',
-            stepIndex: 0,
-            stepCount: 2,
-            error: '',
-            actor: '',
-            createdAt: ago(90),
-            deadlineAt: '',
-            finishedAt: ago(30),
-          },
+          operation: unproven(90, 30),
         },
         { bmc },
       ),
@@ -243,19 +239,7 @@ describe('a node that has fallen silent', () => {
       unreachable(
         {
           power: power('off'),
-          operation: {
-            id: 'f',
-            kind: 'node.fence',
-            status: 'failed',
-            step: '',
-            stepIndex: 0,
-            stepCount: 2,
-            error: '',
-            actor: '',
-            createdAt: ago(190),
-            deadlineAt: '',
-            finishedAt: ago(61),
-          },
+          operation: unproven(190, 61),
         },
         { bmc },
       ),

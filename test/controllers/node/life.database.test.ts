@@ -129,7 +129,7 @@ describe('a node that is emptied', () => {
       expect((await cloud.kubectl.list(Instance, { namespace: nodeNamespace(home) })).items).toEqual([])
       const { status } = (await cloud.kubectl.get(Operation, { namespace: nodeNamespace(home), name: id }))!
       expect(status?.events?.map(({ kind }) => kind)).toEqual(
-        expect.arrayContaining(['started', 'server_asked', 'succeeded']),
+        expect.arrayContaining(['started', 'server_move_requested', 'succeeded']),
       )
       expect((await nodeOf(home)).status?.plannedWork).toBeUndefined()
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
 import type { NodeObject, Observed } from '../../../controllers/node/observed.ts'
+import { BACKUPS_FEATURE } from '../../../resources/backup-job/index.ts'
 import type { NodeSpec } from '../../../resources/node/index.ts'
-import { actionLines, candidate, guest, node, NOW, observed, operationOf, stanza, statusOf } from './worlds.ts'
+import { actionLines, candidate, guest, node, NOW, observed, operationOf, report, stanza, statusOf } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
 const holding = (isSchedulable: boolean) =>
@@ -50,6 +51,18 @@ describe('a node', () => {
       ['effect mirror false', 'state ready'],
     ],
     ['at rest changes nothing', node({ state: 'ready' }), observed(), ['state ready']],
+    [
+      'that was given to an account says so in its object before placement hears of it again',
+      node({ state: 'ready' }),
+      observed({ dedication: 'a1', mirror: candidate({ dedicatedAccountId: 'a1' }) }),
+      ['change {"dedicatedAccountId":"a1"}', 'state ready'],
+    ],
+    [
+      'whose object says so is mirrored once more, so that this is known',
+      node({ state: 'ready' }, { dedicatedAccountId: 'a1' }),
+      observed({ dedication: 'a1', mirror: candidate({ dedicatedAccountId: 'a1' }) }),
+      ['effect mirror true', 'state ready'],
+    ],
     [
       'that is made cordoned takes nothing new, and that is no operation',
       node({ state: 'provisioning' }, { isCordoned: true }),
@@ -110,6 +123,18 @@ describe('a node', () => {
       node({ state: 'ready' }, { cpuOvercommit: 8 }),
       observed(),
       ['effect mirror true', 'state ready'],
+    ],
+    [
+      'that has got a place for backups is mirrored again',
+      node({ state: 'ready' }),
+      observed({ report: { ...report, features: [BACKUPS_FEATURE] } }),
+      ['effect mirror true', 'state ready'],
+    ],
+    [
+      'with a place for backups is at rest when placement knows',
+      node({ state: 'ready' }),
+      observed({ report: { ...report, features: [BACKUPS_FEATURE] }, mirror: candidate({ hasBackups: true }) }),
+      ['state ready'],
     ],
     [
       'that leaves takes nothing new while servers are on it',

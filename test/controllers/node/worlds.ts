@@ -59,6 +59,8 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
   observations: [],
   guests: [],
   instanceCount: 0,
+  storages: [],
+  volumeCount: 0,
   zoneNodes: [candidate({ isSchedulable: false }), candidate({ node: 'n2' })],
   ...changes,
 })
@@ -131,7 +133,7 @@ export const guest = (
 /** What lines show of the inputs of effects. */
 const SHOWN_INPUTS: Readonly<Record<string, readonly string[]>> = {
   mirror: ['isSchedulable'],
-  order: ['kind', 'serverId'],
+  order: ['kind', 'id'],
 }
 
 export const actionLines = (actions: readonly Action[]) =>

@@ -1,6 +1,8 @@
 /** The record of an operation whose target went before it began: cancelled, and never because a cache is behind. */
 import { expect, test } from 'vitest'
 import { OPERATION_TARGETS } from '../../../controllers/index.ts'
+import { listAudit } from '../../../db/audit/index.ts'
+import { findOperation } from '../../../db/operation/index.ts'
 import { operationController } from '../../../controllers/operation/reconciler.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
@@ -8,15 +10,19 @@ import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
-import { Namespace } from '../../../kit/kube/object.ts'
+import { Event, type Key, Namespace } from '../../../kit/kube/object.ts'
 import type { Draft } from '../../../kit/kube/store.ts'
+import { openEventRecorder } from '../../../kit/reconcile/events.ts'
+import { interpret } from '../../../kit/reconcile/interpret.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { Node } from '../../../resources/node/index.ts'
+import { accountNamespace } from '../../../resources/index.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { Operation, type OperationSpec, type OperationState } from '../../../resources/operation/index.ts'
+import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { reconcilerOf } from '../reconciler-of.ts'
 
@@ -86,4 +92,49 @@ test.each([
   const observed = await reconciler.observe(record, NOW)
   expect(observed).toEqual({ target, history: undefined })
   expect(reconciler.plan(record, observed, NOW).map((action) => action.do === 'effect' && action.name)).toEqual(effects)
+})
+
+test('an operation that is given up is cancelled, in history too, and an Event says so', async () => {
+  const parts = await openParts()
+  const record = await parts.store.create(Operation, draft)
+  const reconciler = reconcilerOf(operationController(OPERATION_TARGETS), parts)
+  const plan = reconciler.plan(record, await reconciler.observe(record, NOW), NOW)
+  const { store, clock } = parts
+  const events = openEventRecorder({ store, clock, log: silentLog, controller: 'svccloud.dev/test', instance: 'i' })
+  const interpreter = { ...parts, effects: reconciler.effects, events, mayAct: () => true }
+  await interpret(Operation, record, plan, interpreter)
+  expect(await findOperation(database.db, null, OPERATION)).toMatchObject({ status: 'cancelled' })
+  expect((await store.get(Operation, record.metadata as Key))?.status).toMatchObject({ status: 'cancelled' })
+  const { namespace = '' } = record.metadata
+  await expect
+    .poll(async () => (await store.list(Event, { namespace })).items)
+    .toMatchObject([
+      {
+        type: 'Warning',
+        reason: 'OperationCancelled',
+        regarding: { kind: 'Operation', name: OPERATION },
+        note: expect.stringContaining('node n1 is gone'),
+      },
+    ])
+})
+
+test.each([
+  ['that no request wrote', OPERATION, ['storage.move']],
+  ['whose request has written it', 'r', []],
+])('the audit entry of an operation %s', async (_which, requestId, actions) => {
+  const parts = await openParts()
+  const accountId = await createAccount(database.db)
+  const namespace = accountNamespace(accountId)
+  await parts.store.create(Namespace, { metadata: { name: namespace }, spec: undefined })
+  const target = { type: 'storage', id: 'disk' } as const
+  const record = await parts.store.create(Operation, {
+    metadata: { namespace, name: OPERATION },
+    spec: { ...draft.spec, kind: 'storage.move', target, requestId },
+  })
+  const { effects } = reconcilerOf(operationController(OPERATION_TARGETS), parts)
+  for (const _again of [1, 2]) await effects?.['abandon']?.({}, record)
+  const entries = await listAudit(database.db, accountId, { limit: 10 })
+  expect(entries.map(({ action, resource_id }) => `${action} ${resource_id}`)).toEqual(
+    actions.map((action) => `${action} disk`),
+  )
 })

@@ -75,9 +75,12 @@ describe('progress', () => {
 
 describe('events', () => {
   const running = advance(pendingProgress(stanza), step('claimed'), NOW)
-  const record = (events: OperationState['events']): Pick<OperationState, 'status' | 'step' | 'events'> => ({
+  const record = (
+    events: OperationState['events'],
+  ): Pick<OperationState, 'status' | 'step' | 'stepIndex' | 'events'> => ({
     status: 'running',
     step: 'claimed',
+    stepIndex: 0,
     events,
   })
   test('of a first turn are the beginning and its step', () =>
@@ -85,6 +88,38 @@ describe('events', () => {
   test('of the same turn again are none', () => {
     const first = [...eventsAfter(undefined, running, [], NOW)] as NonNullable<OperationState['events']>
     expect(eventsAfter(record(first), running, [], NOW)).toEqual(first)
+  })
+  test('name each step that was passed since the record was written', () => {
+    const started = advance(running, step('started'), NOW)
+    const steps = eventsAfter(record([]), started, [], NOW).map(({ message, data }) => [message, data?.['step_index']])
+    expect(steps).toEqual([
+      ['Step storage.', 1],
+      ['Step instance.', 2],
+      ['Step started.', 3],
+    ])
+  })
+  test('of an operation that ends in its first turn name its beginning and all steps', () => {
+    const startedAt = new Date(NOW.getTime() - 5_000).toISOString()
+    const ended = advance(pendingProgress(stanza), { ...step('started', { outcome: 'succeeded' }), startedAt }, NOW)
+    expect(ended).toMatchObject({ startedAt, finishedAt: NOW.toISOString() })
+    expect(eventsAfter(undefined, ended, [], NOW).map(({ at, message }) => [at, message])).toEqual([
+      [startedAt, 'The operation began.'],
+      [NOW.toISOString(), 'Step claimed.'],
+      [NOW.toISOString(), 'Step storage.'],
+      [NOW.toISOString(), 'Step instance.'],
+      [NOW.toISOString(), 'Step started.'],
+      [NOW.toISOString(), 'The operation succeeded.'],
+    ])
+  })
+  test('name them also at the end', () => {
+    const ended = advance(running, step('started', { outcome: 'succeeded' }), NOW)
+    const steps = eventsAfter(record([]), ended, [], NOW).map(({ message, data }) => [message, data?.['step_index']])
+    expect(steps).toEqual([
+      ['Step storage.', 1],
+      ['Step instance.', 2],
+      ['Step started.', 3],
+      ['The operation succeeded.', undefined],
+    ])
   })
   test('that a plan tells twice are there once', () => {
     const actionLines = [{ kind: 'target_chosen', message: 'Host found.' }]

@@ -26,28 +26,6 @@ beforeAll(async () => {
   accountId = await createAccount(database.db)
   namespace = accountNamespace(accountId)
   await cloud.openAccount(accountId)
-  await database.db
-    .insertInto('app_user')
-    .values({
-      id: '11111111-1111-4111-8111-111111111111',
-      email: 'owner@example.com',
-      name: null,
-      password_hash: null,
-      email_verified_at: new Date(),
-      own_account_id: null,
-      active_account_id: accountId,
-      created_at: new Date(),
-    })
-    .execute()
-  await database.db
-    .insertInto('membership')
-    .values({
-      account_id: accountId,
-      user_id: '11111111-1111-4111-8111-111111111111',
-      role: 'owner',
-      joined_at: new Date(),
-    })
-    .execute()
 })
 afterAll(() => cloud.close())
 
@@ -205,8 +183,9 @@ async function story(prefix: string): Promise<void> {
 test('pools give addresses, drain and go', async () => {
   stopControllers = cloud.startControllers()
   await story('aaa')
-  const mails = await database.db.selectFrom('email_outbox').select(['recipient', 'subject']).execute()
-  expect(mails).toEqual([{ recipient: 'owner@example.com', subject: 'IPv6 addresses of your servers will change' }])
+  const mails = await database.db.selectFrom('email_outbox').select('subject').execute()
+  // To the only owner.
+  expect(mails).toEqual([{ subject: 'IPv6 addresses of your servers will change' }])
 })
 
 test('the same while the controllers die after every second write', async () => {

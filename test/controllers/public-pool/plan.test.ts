@@ -118,7 +118,7 @@ describe('a new pool', () => {
       spec: { ...fresh.spec, cidr: '2001:DB8:70da:0000::/56', gateway: 'FE80::0001' },
     })
     const mirror = { ...poolOf(object), state: 'active' as const, cidr: '2001:db8:70da::/56', gateway: 'fe80::1' }
-    expect(actionLines({ object, observed: { ...observed, mirror } })).toContain('operation told succeeded')
+    expect(actionLines({ object, observed: { ...observed, mirror } })).toContain('operation announced succeeded')
   })
   test.each<Row>([
     [
@@ -131,7 +131,11 @@ describe('a new pool', () => {
       pool({ ...fresh, observed: { mirror: undefined } }),
       ['audit public_pool.create', 'mirror active', 'operation mirrored', 'wait for the database'],
     ],
-    ['is active then', pool(fresh), ['audit public_pool.create', 'operation told succeeded', 'state active, Ready']],
+    [
+      'is active then',
+      pool(fresh),
+      ['audit public_pool.create', 'operation announced succeeded', 'state active, Ready'],
+    ],
     [
       'that overlaps another fails',
       pool({ ...fresh, status: { ...fresh.status, conditions: REFUSED }, observed: { mirror: undefined } }),
@@ -181,7 +185,7 @@ describe('active, draining, retired', () => {
     [
       'active to draining: then the owners get a mail',
       pool({ ...draining, observed: { mirror: { ...poolOf(pool(draining).object) }, allocated: 3 } }),
-      ['audit public_pool.update', 'notify', 'operation told succeeded', 'state draining, Ready'],
+      ['audit public_pool.update', 'notify', 'operation announced succeeded', 'state draining, Ready'],
     ],
     [
       'an IPv4 pool has nothing to exchange',
@@ -198,7 +202,7 @@ describe('active, draining, retired', () => {
           },
         },
       }),
-      ['audit public_pool.update', 'operation told succeeded', 'state draining, Ready'],
+      ['audit public_pool.update', 'operation announced succeeded', 'state draining, Ready'],
     ],
     [
       'draining to active',
@@ -212,12 +216,12 @@ describe('active, draining, retired', () => {
         status: { state: 'draining' },
         observed: { mirror: poolOf(pool().object) },
       }),
-      ['audit public_pool.update', 'operation told succeeded', 'state active, Ready'],
+      ['audit public_pool.update', 'operation announced succeeded', 'state active, Ready'],
     ],
     [
       'to retired through the API: the object is deleted first',
       pool({ spec: { operation: stanza('delete') } }),
-      ['audit public_pool.delete', 'remove', 'operation told'],
+      ['audit public_pool.delete', 'remove', 'operation announced'],
     ],
     ['to retired with kubectl', pool({ isDeleted: true }), ['adopt delete']],
     [
@@ -226,7 +230,7 @@ describe('active, draining, retired', () => {
       [
         'audit public_pool.delete',
         'mirror draining',
-        'operation told',
+        'operation announced',
         'state draining, Reconciling',
         'wait for its addresses to be free',
       ],
@@ -234,7 +238,13 @@ describe('active, draining, retired', () => {
     [
       'to retired with none in use',
       pool({ spec: { operation: stanza('delete') }, isDeleted: true }),
-      ['audit public_pool.delete', 'forget', 'operation told succeeded', 'state retired, Reconciling', 'finalized'],
+      [
+        'audit public_pool.delete',
+        'forget',
+        'operation announced succeeded',
+        'state retired, Reconciling',
+        'finalized',
+      ],
     ],
     [
       'a mirror that was lost is made again',
@@ -251,7 +261,7 @@ describe('active, draining, retired', () => {
   test('a deletion past its deadline has failed, and the pool goes all the same when it can', () => {
     const late = { spec: { operation: stanza('delete') }, isDeleted: true }
     expect(actionLines(pool({ ...late, observed: { allocated: 1 } }), LATER)).toContain(
-      'operation told failed: 1 of its addresses are in use; it goes when they are not.',
+      'operation announced failed: 1 of its addresses are in use; it goes when they are not.',
     )
     const failed = {
       ...late,

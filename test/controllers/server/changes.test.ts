@@ -211,7 +211,7 @@ describe('stopped | rebuild | stopped', () => {
     incarnation = 1,
   ) =>
     instance(
-      { power, incarnation, template: 'other-linux', disks: [{ volume: 'storage-uid-2', serial: 'storageuid2' }] },
+      { power, incarnation, template: 'other-linux', disks: [{ volume: 'storage-uid-2', serial: 'op1' }] },
       status,
       madeFor,
     )
@@ -228,7 +228,7 @@ describe('stopped | rebuild | stopped', () => {
       at({ newStorage: newDisk('error') }),
       [
         'remove Storage',
-        'change {"template":"tiny-linux","userDataSecretName":null,"initScriptId":null}',
+        'change {"template":"tiny-linux","customImageId":null,"userDataSecretName":null,"initScriptId":null}',
         'operation op-1 storage failed: No such template. The server has its boot storage as before.',
         'state stopped',
       ],

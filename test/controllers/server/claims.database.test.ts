@@ -60,7 +60,7 @@ function partsWith(db: Parts['db']): Parts {
   return { store, caches, db, clock: fastClock, random: systemRandom, log: silentLog }
 }
 
-const effects = () => serverEffects(partsWith(database.db))
+const effects = () => serverEffects(partsWith(database.db), new Map())
 
 const create = (name: string) =>
   cloud.kubectl.create(Server, {

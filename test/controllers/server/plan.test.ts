@@ -15,6 +15,8 @@ import {
 } from './worlds.ts'
 
 const DELETED = { metadata: { deletionTimestamp: NOW.toISOString() } }
+/** Of a server that was made with kubectl. */
+const ORDERED_BY_SPEC = { ...operation('server.create'), requestId: 'op-1' }
 const lines = ({ server, observed }: World, now = NOW) => actionLines(plan(server, observed, now))
 const statusOf = ({ server, observed }: World) => plan(server, observed, NOW).find((action) => action.do === 'status')
 const ready = (world: World) => statusOf(world)?.conditions?.find((condition) => condition.type === 'Ready')
@@ -26,10 +28,35 @@ const health = (world: World) =>
 
 test.each<readonly [why: string, world: World, expected: string]>([
   ['a server that runs as wanted', started(), 'Ready'],
-  ['one that is being made', newborn(), 'Reconciling'],
+  ['one that is being made with kubectl', newborn({ spec: { operation: ORDERED_BY_SPEC } }), 'Reconciling'],
   ['one that an operation works on', working('server.stop'), 'Reconciling'],
   ['one whose host is silent', started({ observed: { isHostReachable: false } }), 'Stalled'],
 ])('tools see %s as it is', (_why, world, expected) => expect(health(world)).toEqual([expected]))
+
+test('a server shows where its SSH port is forwarded from, and keeps the host keys that it knew', () => {
+  const forwards = [{ guestPort: 22, host: '127.0.0.1', hostPort: 40_022 }]
+  const sshHostKeys = ['ssh-ed25519 AAAA']
+  const running = started({ observed: { instance: instance({}, { forwards, sshHostKeys }) } })
+  expect(statusOf(running)?.status).toMatchObject({ sshForward: { host: '127.0.0.1', port: 40_022 }, sshHostKeys })
+  // Not known any more by a host that has the guest for the first time: the status is left as it is.
+  const moved = statusOf(started({ observed: { instance: instance({}, {}) } }))?.status ?? {}
+  expect(moved).toHaveProperty('sshForward', undefined)
+  expect(moved).not.toHaveProperty('sshHostKeys')
+})
+
+test('the events of a creation tell what the host does for the boot storage', () => {
+  const detail = 'Template debian-13 is being built: writing the disk.'
+  const world = newborn({ observed: { storage: storage('creating', detail) } })
+  const action = plan(world.server, world.observed, NOW).find((each) => each.do === 'operation')
+  expect(action).toMatchObject({ events: [{ kind: 'storage', message: detail }] })
+})
+
+test('a rebuilt server has no host keys until its new system has printed some', () => {
+  const rebuilding = (bootStorageId: string) =>
+    statusOf(working('server.rebuild', { spec: { bootStorageId }, observed: { storage: storage('online') } }))?.status
+  expect(rebuilding('op-1')).toHaveProperty('sshHostKeys', undefined)
+  expect(rebuilding('web-id')).not.toHaveProperty('sshHostKeys')
+})
 
 type Row = readonly [why: string, world: World, expected: readonly string[]]
 
@@ -40,26 +67,26 @@ describe('creating', () => {
       newborn({ observed: { claims: undefined } }),
       ['effect claim', 'operation op-1 claimed', 'state creating', 'wait for room in the zone'],
     ],
-    ['then makes the boot storage', newborn(), ['ensure Storage', 'operation op-1 storage', 'state creating']],
+    ['then makes the boot storage', newborn(), ['ensure Storage', 'wait for the boot storage']],
     [
-      'waits for the boot storage',
+      'makes the instance with it, to run when the disk is there',
       newborn({ observed: { storage: storage('creating') } }),
-      ['operation op-1 storage', 'state creating'],
-    ],
-    [
-      'then makes the instance, to run',
-      newborn({ observed: { storage: storage('online') } }),
-      ['ensure Instance running 1', 'operation op-1 instance', 'state creating'],
+      ['ensure Instance running 1', 'wait for the boot storage'],
     ],
     [
       'or to stay off when it was not to be started',
-      newborn({ spec: { desiredPower: 'stopped' }, observed: { storage: storage('online') } }),
-      ['ensure Instance stopped 0', 'operation op-1 instance', 'state creating'],
+      newborn({ spec: { desiredPower: 'stopped' }, observed: { storage: storage('creating') } }),
+      ['ensure Instance stopped 0', 'wait for the boot storage'],
+    ],
+    [
+      'waits for the boot storage, also when the guest runs',
+      newborn({ observed: { storage: storage('creating'), instance: instance({}, {}, 'op-1') } }),
+      ['wait for the boot storage'],
     ],
     [
       'waits until the node has begun',
       newborn({ observed: { storage: storage('online'), instance: instance({}, undefined, 'op-1') } }),
-      ['operation op-1 started', 'state creating'],
+      ['wait for the guest to start'],
     ],
     [
       'ends when the guest runs',
@@ -112,7 +139,7 @@ describe('creating', () => {
     ],
     [
       'fails without its template',
-      newborn({ observed: { claims: undefined, isTemplateKnown: false } }),
+      newborn({ observed: { claims: undefined, isSystemKnown: false } }),
       [
         'operation op-1 claimed failed: There is no template tiny-linux in zone zone-1.',
         'state error: There is no template tiny-linux in zone zone-1.',
@@ -122,6 +149,11 @@ describe('creating', () => {
       'fails when the disk cannot be made',
       newborn({ observed: { storage: storage('error', 'The disk of the host is full.') } }),
       ['operation op-1 storage failed: The disk of the host is full.', 'state error: The disk of the host is full.'],
+    ],
+    [
+      'leaves the guest off whose disk cannot be made',
+      newborn({ observed: { storage: storage('error', 'No room.'), instance: instance({}, undefined, 'op-1') } }),
+      ['ensure Instance stopped 1', 'operation op-1 storage failed: No room.', 'state error: No room.'],
     ],
     [
       'fails when the guest cannot be started, and leaves it off',
@@ -161,6 +193,67 @@ describe('creating', () => {
     expect(lines(refused('NoCapacity', 2))[0]).toBe('effect claim')
   })
 
+  describe('does not say how far it is', () => {
+    const begun = { operation: { ...ended('server.create', 'op-1').progress, status: 'running' as const } }
+    const made = (status?: Parameters<typeof instance>[1]) => {
+      const one = instance({}, status, 'op-1')
+      return { ...one, metadata: { ...one.metadata, creationTimestamp: after(20).toISOString() } }
+    }
+    const world = (observed: Partial<World['observed']>, changes: Parameters<typeof newborn>[0] = {}) =>
+      newborn({ ...changes, observed: { storage: storage('online'), ...observed } })
+    test('in its first seconds', () => {
+      expect(lines(newborn(), after(9))).toEqual(['ensure Storage', 'wait for the boot storage'])
+      expect(lines(newborn(), after(10))).toEqual(['ensure Storage', 'operation op-1 storage', 'state creating'])
+      expect(lines(newborn(), after(-1))).toEqual(['ensure Storage', 'operation op-1 storage', 'state creating'])
+    })
+    test('when it orders the start of the guest', () =>
+      expect(lines(world({}, { status: begun }), after(20))).toEqual([
+        'ensure Instance running 1',
+        'wait for the guest to start',
+      ]))
+    test('while the host may start the guest any moment', () => {
+      for (const status of [undefined, begun]) {
+        const waiting = newborn({
+          ...(status === undefined ? {} : { status }),
+          observed: { storage: storage('online'), instance: made() },
+        })
+        expect(lines(waiting, after(29))).toEqual(['wait for the guest to start'])
+        expect(lines(waiting, after(30))).toEqual(['operation op-1 started', 'state creating'])
+        expect(lines(waiting, after(19))).toEqual(['operation op-1 started', 'state creating'])
+      }
+    })
+    test('unless its host has said something, or nothing for long', () => {
+      const progress = ['operation op-1 started', 'state creating']
+      expect(lines(world({ instance: made({ state: 'waiting', incarnation: 0 }) }), after(21))).toEqual(progress)
+      expect(lines(world({ instance: made(), isHostReachable: false }), after(21))).toEqual(progress)
+      const building = storage('creating', 'Template debian-13 is being built.')
+      expect(lines(newborn({ observed: { storage: building } }))).toContain('operation op-1 storage')
+    })
+    test('unless nobody but Kubernetes tells what becomes of it', () =>
+      expect(lines(newborn({ spec: { operation: ORDERED_BY_SPEC } }))).toEqual([
+        'effect audit server.create',
+        'ensure Storage',
+        'operation op-1 storage',
+        'state creating',
+      ]))
+    test('unless something else holds it up before it has its claims', () =>
+      expect(lines(newborn({ observed: { claims: undefined } }))).toContain('operation op-1 claimed'))
+    test('but that it is late', () =>
+      expect(
+        lines(world({ instance: made() }, { status: begun }), after(1_800)).map((line) => line.split(':')[0]),
+      ).toContain('operation op-1 started failed'))
+    test('and has begun with its request all the same', () =>
+      expect(plan(newborn().server, world({ instance: made({}) }).observed, after(25))).toContainEqual(
+        expect.objectContaining({ do: 'operation', outcome: 'succeeded', startedAt: NOW.toISOString() }),
+      ))
+  })
+
+  test('is over as soon as its server shall be deleted, however little of it is written', () => {
+    const deleting = { spec: { operation: operation('server.delete') }, observed: { storage: storage('creating') } }
+    expect(lines(newborn(deleting))).toEqual(['remove Server'])
+    expect(lines(newborn({ ...deleting, ...DELETED })).join()).toContain('remove Storage')
+  })
+
   test('fails at its deadline with what it waited for', () =>
     expect(lines(newborn({ observed: { storage: storage('creating') } }), after(1_800))).toEqual([
       'operation op-1 storage failed: It was not done in time: still waiting for the boot storage.',
@@ -173,10 +266,9 @@ describe('creating', () => {
     expect(lines(newborn({ ...given, observed: { ...observed, userData: { userData: 'eA==' } } }))).toEqual([
       'ensure Secret',
       'ensure Instance running 1',
-      'operation op-1 instance',
-      'state creating',
+      'wait for the guest to start',
     ])
-    expect(lines(newborn({ ...given, observed }))).toEqual(['operation op-1 instance', 'state creating'])
+    expect(lines(newborn({ ...given, observed }))).toEqual(['wait for the Secret web-id-user-data'])
   })
 })
 
@@ -633,8 +725,8 @@ describe('at rest', () => {
     ],
     [
       'an operation that servers do not know fails',
-      working('server.firewall'),
-      ['operation op-1 done failed: A server knows no operation server.firewall.', 'state started'],
+      working('node.drain'),
+      ['operation op-1 done failed: A server knows no operation node.drain.', 'state started'],
     ],
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
 })

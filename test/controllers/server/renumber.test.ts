@@ -72,22 +72,22 @@ describe('renumbering', () => {
     [
       'then tells the host, and the guest runs on',
       renumbering(REPLACED),
-      ['ensure Instance running 1', 'operation op-1 told', 'state started'],
+      ['ensure Instance running 1', 'operation op-1 announced', 'state started'],
     ],
     [
       'waits until the host has seen it',
       renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, { observedGeneration: 0 }) }),
-      ['operation op-1 told', 'state started'],
+      ['operation op-1 announced', 'state started'],
     ],
     [
       'ends when the host has seen it',
       renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, {}) }),
-      ['operation op-1 told succeeded', 'state started'],
+      ['operation op-1 announced succeeded', 'state started'],
     ],
     [
       'ends at once when there is no host to tell',
       renumbering(REPLACED, { instance: undefined }),
-      ['operation op-1 told succeeded', 'state started'],
+      ['operation op-1 announced succeeded', 'state started'],
     ],
     [
       'fails when nothing is free, and changes nothing',
@@ -111,7 +111,7 @@ describe('renumbering', () => {
         { instance: instance({ power: 'stopped', interfaces: [NEW_INTERFACE] }, { state: 'stopped' }) },
         { state: 'stopped' },
       ),
-      ['operation op-1 told succeeded', 'state stopped'],
+      ['operation op-1 announced succeeded', 'state stopped'],
     ],
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
 
@@ -121,7 +121,7 @@ describe('renumbering', () => {
         renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, { observedGeneration: 0 }) }),
         after(1_800),
       ).at(-2),
-    ).toContain('op-1 told failed: It was not done in time'))
+    ).toContain('op-1 announced failed: It was not done in time'))
 })
 
 describe('the addresses of a server', () => {

@@ -81,7 +81,7 @@ export function newborn(changes: Changes = {}): World {
   }
   const observed: Observed = {
     accountId: ACCOUNT,
-    isTemplateKnown: true,
+    isSystemKnown: true,
     isGroupMissing: false,
     isHostReachable: true,
     userData: undefined,
@@ -93,6 +93,8 @@ export function newborn(changes: Changes = {}): World {
     claims: {
       macAddress: '52:54:00:00:00:01',
       addresses: [],
+      disks: [],
+      forcedVolumes: [],
       placement: {
         accountId: ACCOUNT,
         serverId: 'web-id',
@@ -152,7 +154,7 @@ export const instance = (
     incarnation: 1,
     cores: 1,
     memoryMebibytes: 192,
-    disks: [{ volume: 'storage-uid-1', serial: 'storageuid1' }],
+    disks: [{ volume: 'storage-uid-1', serial: 'webid' }],
     interfaces: [{ macAddress: '52:54:00:00:00:01', kind: 'public' }],
     template: 'tiny-linux',
     metadata: {

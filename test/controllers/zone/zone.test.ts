@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { isHost, plan } from '../../../controllers/zone/index.ts'
+import { builtOnAll, isHost, privateNetworksOf } from '../../../controllers/zone/index.ts'
+import { plan } from '../../../controllers/zone/plan.ts'
 import type { Candidate } from '../../../domain/placement.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'
@@ -37,7 +38,11 @@ const node = (cores: number, changes: Partial<Candidate> = {}): Candidate => ({
 })
 const PLANS = [offered('small', 1), offered('large', 8), offered('pool', 1, 'amd')]
 const judged = (nodes: readonly Candidate[], isClosed = false) =>
-  plan(zone(isClosed), { nodes, plans: PLANS, hosts: [], guests: [] }).find((action) => action.do === 'status')?.status
+  plan(
+    zone(isClosed),
+    { nodes, plans: PLANS, hosts: [], guests: [], hasBackups: false, builtTemplates: [] },
+    new Date(),
+  ).find((action) => action.do === 'status')?.status
 
 test.each<readonly [string, readonly Candidate[], object]>([
   ['takes what it has room for', [node(4)], { state: 'available', unavailablePlans: ['large', 'pool'] }],
@@ -46,6 +51,44 @@ test.each<readonly [string, readonly Candidate[], object]>([
   ['whose nodes are silent is full', [node(4, { isSchedulable: false })], { state: 'full' }],
   ['of dedicated nodes is full for everybody', [node(4, { dedicatedAccountId: 'a' })], { state: 'full' }],
 ])('a zone %s', (_why, nodes, expected) => expect(judged(nodes)).toMatchObject(expected))
+test.each([
+  ['every host has', [['a', 'b'], ['b']], ['b']],
+  ['no host has, where there is none', [], []],
+  ['one host has not', [['a'], []], []],
+])('an image is built in a zone that %s', (_why, hosts, expected) => expect(builtOnAll(hosts)).toEqual(expected))
+const WITHOUT = 'host b has user-mode networking: '
+test.each([
+  ['nothing, while no host answers', [], true, {}],
+  ['networks, where all hosts have one', ['public-network', 'public-network'], true, { hasPrivateNetworks: true }],
+  ['networks, where hosts only simulate', [undefined], false, { hasPrivateNetworks: true }],
+  [
+    'which host is in the way, and why',
+    ['public-network', 'user-network-outbound'],
+    true,
+    { hasPrivateNetworks: false, networkObstacle: `${WITHOUT}there is no /dev/net/tun` },
+  ],
+  [
+    'that the platform does not reach it',
+    ['public-network'],
+    false,
+    { hasPrivateNetworks: false, networkObstacle: expect.stringContaining('SVCCLOUD_OVN_NORTHBOUND') },
+  ],
+] as const)('the networks of a zone: %s', (_what, hosts, hasOvn, expected) => {
+  const reports = hosts.map((feature, index) => ({
+    node: 'ab'[index] ?? '',
+    features: feature === undefined ? [] : [feature],
+    networkObstacle: 'there is no /dev/net/tun',
+  }))
+  expect(privateNetworksOf(reports, hasOvn)).toEqual(expected)
+})
+test('why a zone has no networks is kept as long as no host answers', () => {
+  const before = { ...zone(), status: { hasPrivateNetworks: false, networkObstacle: 'why' } }
+  const seen = { nodes: [], plans: PLANS, hosts: [], guests: [], hasBackups: false, builtTemplates: [] }
+  const statusOf = (now: object) =>
+    plan(before, { ...seen, ...now }, new Date()).find((action) => action.do === 'status')?.status
+  expect(statusOf({})).toMatchObject({ hasPrivateNetworks: false, networkObstacle: 'why' })
+  expect(statusOf({ hasPrivateNetworks: true })).toMatchObject({ networkObstacle: undefined })
+})
 test('a closed zone says so', () => expect(judged([node(4)], true)).toMatchObject({ state: 'closed' }))
 test('is judged by the hosts that servers run on, or could', () => {
   const hosts = (roles: NodeSpec['roles'], state?: NodeStatus['state']) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ChangeIntent, listIntents, recordIntent, closeIntent } from '../../../db/change/intents.ts'
+import { type ChangeIntent, listIntents, recordIntent, recordIntents, closeIntent } from '../../../db/change/intents.ts'
 import { findOperation, recordOperation } from '../../../db/operation/index.ts'
 import type { FinishedOperation } from '../../../domain/operations.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
@@ -47,8 +47,22 @@ test('only old intents are listed, the oldest first, whole', async () => {
     intentAt('2026-01-01T00:00:00Z'),
   ]
   for (const intent of [young, old, older]) await database.db.transaction().execute((tx) => recordIntent(tx, intent))
-  expect(await listIntents(database.db, new Date('2026-01-01T00:02:00Z'), 10)).toEqual([older, old])
-  expect(await listIntents(database.db, new Date('2026-01-01T00:02:00Z'), 1)).toEqual([older])
+  const before = new Date('2026-01-01T00:02:00Z')
+  expect(await listIntents(database.db, before, { limit: 10 })).toEqual([older, old])
+  expect(await listIntents(database.db, before, { limit: 1 })).toEqual([older])
+  expect(await listIntents(database.db, before, { limit: 10, after: older })).toEqual([old])
+  expect(await listIntents(database.db, before, { limit: 10, after: old })).toEqual([])
+})
+
+test('a page goes on between intents of one instant', async () => {
+  const made = [1, 2, 3].map(() => intentAt('2025-12-31T00:00:00Z'))
+  await database.db.transaction().execute((tx) => recordIntents(tx, made))
+  const before = new Date('2025-12-31T00:00:01Z')
+  const [first] = await listIntents(database.db, before, { limit: 1 })
+  const rest = await listIntents(database.db, before, { limit: 10, after: first })
+  expect([first, ...rest].map((intent) => intent?.operationId).sort()).toEqual(
+    made.map(({ operationId }) => operationId).sort(),
+  )
 })
 
 test('the first record of an operation stays, and only its account finds it', async () => {

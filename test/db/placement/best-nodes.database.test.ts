@@ -1,7 +1,9 @@
 /** The query that chooses nodes against the rules that it stands for. */
 import fc from 'fast-check'
+import { sql, type Transaction } from 'kysely'
 import { expect, test } from 'vitest'
 import { listBestNodes } from '../../../db/placement/best-nodes.ts'
+import type { Tables } from '../../../db/tables.ts'
 import { type Candidate, type Demand, rankNodes, SPREADS } from '../../../domain/placement.ts'
 import { useDatabase } from '../../database.ts'
 
@@ -78,4 +80,27 @@ test('for any nodes and demand it finds the nodes of the rules, in their order',
     }),
     { numRuns: RUNS },
   )
+})
+
+test('of thousands of nodes it reads the few that it answers, also past as many that are full', async () => {
+  await database.db.deleteFrom('node_capacity').execute()
+  await sql`
+    insert into node_capacity (node, zone, rack, is_schedulable, cores, memory_mebibytes, storage_gibibytes, cores_used)
+    select 'n' || number, 'z1', 'r1', true, 32, 64000, 640, case when number <= 2000 then 32 else number % 9 end
+    from generate_series(1, 4000) number`.execute(database.db)
+  await sql`analyze node_capacity`.execute(database.db)
+  const demand: Demand = { accountId: MINE, zone: 'z1', cores: 2, memoryMebibytes: 1_024, storageGibibytes: 10 }
+  const rowsRead = async (tx: Transaction<Tables>): Promise<number> => {
+    const { rows } = await sql<{ rows: number }>`
+      select seq_tup_read + coalesce(idx_tup_fetch, 0) as rows
+      from pg_stat_xact_user_tables where relname = 'node_capacity'`.execute(tx)
+    return rows[0]?.rows ?? 0
+  }
+  const read = await database.db.transaction().execute(async (tx) => {
+    const before = await rowsRead(tx)
+    const best = await listBestNodes(tx, demand)
+    expect(best.map(({ used }) => used.cores)).toEqual(Array.from({ length: 16 }, () => 8))
+    return (await rowsRead(tx)) - before
+  })
+  expect(read).toBeLessThanOrEqual(32)
 })

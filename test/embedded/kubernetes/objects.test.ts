@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openWidgetWorld, openWorld, watchUntil, widget, WIDGETS } from './world.ts'
 
@@ -213,6 +214,35 @@ test('lists come in pages that show one moment', async () => {
   const second = await world.get(`${CONFIG}?limit=2&continue=${first.body.metadata.continue}`)
   expect(second.body.items.map((item: any) => item.metadata.name)).toEqual(['c', 'd'])
   expect(second.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion)
+})
+
+test('whatever changes between pages, they show the moment of the first, and how much is left', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  const change = fc.record({ name: fc.constantFrom(...names), isRemoval: fc.boolean() })
+  const between = fc.array(fc.array(change, { maxLength: 6 }), { maxLength: 6 })
+  await fc.assert(
+    fc.asyncProperty(fc.subarray(names), between, fc.integer({ min: 1, max: 3 }), async (made, turns, limit) => {
+      const world = await openWorld()
+      for (const name of made) await world.post(CONFIG, { ...configMap(name), data: { at: 'first' } })
+      const seen: string[] = []
+      for (let turn = 0, token = ''; ; turn++) {
+        const page = (await world.get(`${CONFIG}?limit=${limit}${token}`)).body
+        seen.push(...page.items.map((item: any) => `${item.metadata.name} ${item.data.at}`))
+        expect(page.metadata.remainingItemCount ?? 0).toBe(made.length - seen.length)
+        if (page.metadata.continue === undefined) break
+        token = `&continue=${page.metadata.continue}`
+        for (const { name, isRemoval } of turns[turn] ?? []) {
+          if (isRemoval) await world.remove(`${CONFIG}/${name}`)
+          else {
+            const known = await world.post(CONFIG, { ...configMap(name), data: { at: 'later' } })
+            if (known.status === 409) await world.merge(`${CONFIG}/${name}`, { data: { at: 'changed' } })
+          }
+        }
+      }
+      expect(seen).toEqual(made.map((name) => `${name} first`))
+    }),
+    { numRuns: 60 },
+  )
 })
 
 test('selectors choose by label, name and selectable field; other fields are refused', async () => {

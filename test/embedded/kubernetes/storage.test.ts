@@ -89,6 +89,31 @@ test('snapshots take the place of old logs and lose nothing', async () => {
   expect(second.core.engine.store.revision()).toBeGreaterThanOrEqual(revision)
 })
 
+test('a log is read whole however long it is, also lines that begin in one piece and end in another', async () => {
+  const recordAt = (revision: number, text: string): StoredRecord => ({
+    revision,
+    storageKey: '/configmaps',
+    key: `default/${revision}`,
+    object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadataOf(revision), data: { text } },
+  })
+  const metadataOf = (revision: number) => ({
+    name: `${revision}`,
+    uid: `${revision}`,
+    resourceVersion: `${revision}`,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  })
+  const megabyte = 'ä'.repeat(1_000_000)
+  const lines = Array.from({ length: 20 }, (_, index) => frameOf([recordAt(index + 1, megabyte)]))
+  const many = Array.from({ length: 200 }, (_, frame) =>
+    frameOf(Array.from({ length: 1_000 }, (_record, index) => recordAt(21 + frame * 1_000 + index, ''))),
+  )
+  await writeFile(join(folder, 'log-0'), [...lines, ...many].join(''))
+  const { records } = await (await open()).load()
+  expect(records.length).toBe(200_020)
+  expect(records.every(({ revision }, index) => revision === index + 1)).toBe(true)
+  expect(records.slice(0, 20).every(({ object }) => JSON.stringify(object).includes(megabyte))).toBe(true)
+})
+
 test('one folder has one server', async () => {
   await open()
   await expect(openLogStorage({ folder, log: silentLog })).rejects.toThrow(FolderLocked)

@@ -107,3 +107,19 @@ test('a watch that begins with the state is not answered before that state is du
   expect((await creating).status).toBe(201)
   await world.core.close()
 })
+
+test('a table that is watched shows every row as old as it is, long after the watch began', async () => {
+  let passedMilliseconds = 0
+  const clock = { ...systemClock, now: () => new Date(systemClock.now().getTime() + passedMilliseconds) }
+  const world = await openWidgetWorld({ clock })
+  const headers = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
+  const path = `${WIDGETS}?watch=true&timeoutSeconds=2`
+  const watching = await world.core.handle({ method: 'GET', path, headers }, ADMIN)
+  passedMilliseconds = 3_600_000
+  await world.post(WIDGETS, widget('late'))
+  const [line = ''] = (await watching.text()).split('\n')
+  const { columnDefinitions, rows } = JSON.parse(line).object
+  const age = columnDefinitions.findIndex(({ name }: { readonly name: string }) => name === 'Age')
+  expect(rows[0].cells[age]).toMatch(/^\d{1,2}s$/)
+  await world.core.close()
+})

@@ -58,7 +58,9 @@ test('every answer and refusal of a route is there, refusals as problem document
     const { responses } = operationOf(route)
     for (const status of Object.keys(route.answers))
       expect(mediaTypesOf(responses[status]), `${route.id} ${status}`).toEqual(
-        route.answers[Number(status)] === null ? [] : [route.mediaType],
+        route.answers[Number(status)] === null
+          ? []
+          : [route.mediaType, ...(Number(status) < 400 ? [] : ['application/problem+json'])],
       )
     for (const status of [...route.refuses, 429, 500, 'default'])
       expect(mediaTypesOf(responses[status]), `${route.id} ${status}`).toEqual(['application/problem+json'])

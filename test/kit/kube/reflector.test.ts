@@ -125,7 +125,7 @@ test('a watch that falls silent is given up and taken up again within 60 s', asy
   await world.pass(WATCH_IDLE_MAXIMUM_MILLISECONDS + 5000)
   expect(known(cache)).toEqual(['a=0'])
   expect(counts.lists).toBe(1)
-  expect(await registry.metrics()).toContain('reflector_silent_watches_total{name="children"} 1')
+  expect(await registry.metrics()).toContain('svccloud_reflector_silent_watches_total{name="children"} 1')
   await end()
 })
 
@@ -202,7 +202,7 @@ test('an event that the watch left out is found by the next list, and counted', 
   expect(known(cache)).toEqual(['seen=0'])
   await world.pass(RELIST_MILLISECONDS * 1.5)
   expect(known(cache)).toEqual(['lost=0', 'seen=0'])
-  expect(await registry.metrics()).toContain('reflector_relist_corrections_total{name="children"} 1')
+  expect(await registry.metrics()).toContain('svccloud_reflector_relist_corrections_total{name="children"} 1')
   await end()
 })
 

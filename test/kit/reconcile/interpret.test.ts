@@ -5,6 +5,7 @@ import { openCaches } from '../../../kit/kube/caches.ts'
 import { keyOf, type KubeObject } from '../../../kit/kube/object.ts'
 import type { Transport } from '../../../kit/kube/transport.ts'
 import type { Action, OperationAction } from '../../../kit/reconcile/action.ts'
+import type { EventDraft } from '../../../kit/reconcile/events.ts'
 import { interpret, mergePatch, type Interpreter } from '../../../kit/reconcile/interpret.ts'
 import type { Progress } from '../../../kit/reconcile/operation.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
@@ -210,6 +211,23 @@ test('finalized writes the status first and lets the root go', async () => {
   expect(parents.size).toBe(0)
 })
 
+test('the root stays until whoever wants to be told of its end was told', async () => {
+  const { act, world, root } = await open({ size: 1 }, { finalizers: [FINALIZER] })
+  await world.settled(world.admin.delete(Parent, { namespace: NAMESPACE, name: 'p' }))
+  await world.pass(10)
+  const deaf = async () => {
+    throw new Error('not now')
+  }
+  await expect(act([{ do: 'finalized' }], { beforeGone: deaf })).rejects.toThrow('not now')
+  expect(await root()).toMatchObject({ metadata: { name: 'p' } })
+  const told: string[] = []
+  await act([{ do: 'finalized' }], {
+    beforeGone: async (type, { metadata }) => void told.push(`${type.kind} ${metadata.name}`),
+  })
+  expect(told).toEqual(['Parent p'])
+  expect(await root()).toBeUndefined()
+})
+
 test('an effect is called in its turn with its input and the root; an unknown one is a bug', async () => {
   const { act, children } = await open()
   const calls: unknown[] = []
@@ -241,7 +259,8 @@ describe('operation', () => {
   const records = (log: OperationAction[]) => ({
     async record(_root: KubeObject, action: OperationAction): Promise<Progress> {
       log.push(action)
-      return { id: action.id, step: action.step, status: action.outcome ?? 'running', error: action.error ?? '' }
+      const { id, step, outcome, error = '' } = action
+      return { id, kind: STANZA.kind, step, status: outcome ?? 'running', error, actor: 'user:1' }
     },
   })
 
@@ -287,13 +306,49 @@ describe('operation', () => {
     await expect(act(plan, { operations: records(log), mayAct: () => false })).rejects.toThrow(Unavailable)
     expect([log, (await root()).status]).toEqual([[], undefined])
   })
+  test('that it begins and ends is told once each, whatever is tried again', async () => {
+    const { act } = await open({ size: 1, operation: STANZA })
+    const told: EventDraft[] = []
+    const more = {
+      operations: records([]),
+      events: { record: (_: KubeObject, event: EventDraft) => void told.push(event) },
+    }
+    await act([{ do: 'operation', id: 'op1', step: 'storage' }], more)
+    await act([{ do: 'operation', id: 'op1', step: 'storage' }], more)
+    await act([{ do: 'operation', id: 'op1', step: 'started' }], more)
+    await act([{ do: 'operation', id: 'op1', step: 'started', outcome: 'failed', error: 'No room.' }], more)
+    expect(told).toEqual([
+      {
+        type: 'Normal',
+        reason: 'OperationStarted',
+        action: 'parent.create',
+        note: 'parent.create began, requested by user:1.',
+        id: 'op1',
+        isTransient: true,
+      },
+      {
+        type: 'Warning',
+        reason: 'OperationFailed',
+        action: 'parent.create',
+        note: 'parent.create failed at step started: No room.',
+        id: 'op1',
+      },
+    ])
+  })
   test('what has ended stays as it ended', async () => {
     const { act, root } = await open({ size: 1, operation: STANZA })
     const log: OperationAction[] = []
     const operations = records(log)
     await act([{ do: 'operation', id: 'op1', step: 's', outcome: 'failed', error: 'no room' }], { operations })
     await act([{ do: 'operation', id: 'op1', step: 'started', outcome: 'succeeded' }], { operations })
-    expect((await root()).status?.operation).toEqual({ id: 'op1', step: 's', status: 'failed', error: 'no room' })
+    expect((await root()).status?.operation).toEqual({
+      id: 'op1',
+      kind: 'parent.create',
+      step: 's',
+      status: 'failed',
+      error: 'no room',
+      actor: 'user:1',
+    })
     expect(log).toHaveLength(1)
   })
 })

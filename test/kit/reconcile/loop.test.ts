@@ -66,7 +66,8 @@ const sizing = (caches: Caches): Reconciler<ParentSpec, ParentStatus, Seen> => (
 const keeping = (log: string[] = []): Operations => ({
   async record(_root, action) {
     log.push(`${action.id} ${action.outcome ?? action.step}`)
-    return { id: action.id, step: action.step, status: action.outcome ?? 'running', error: action.error ?? '' }
+    const { id, step, outcome, error = '' } = action
+    return { id, kind: 'parent.create', step, status: outcome ?? 'running', error, actor: 'user:1' }
   },
 })
 

@@ -81,6 +81,24 @@ describe('priorities', () => {
     queue.add('l2', 'low')
     expect(await drain()).toEqual(['n', 'l2', 'l1'])
   })
+  test('a normal key stays so when it is added as low while it is worked on', async () => {
+    const { queue, drain } = open()
+    queue.add('a')
+    expect(await queue.take()).toBe('a')
+    queue.add('later', 'low')
+    queue.add('a')
+    queue.add('a', 'low')
+    queue.done('a')
+    expect(await drain()).toEqual(['a', 'later'])
+  })
+  test('sixteen of normal priority overtake one of low priority, each time', async () => {
+    const { queue, drain } = open()
+    const normal = Array.from({ length: 40 }, (_, index) => `n${index}`)
+    for (const key of ['low 1', 'low 2']) queue.add(key, 'low')
+    for (const key of normal) queue.add(key)
+    const order = await drain()
+    expect([order.indexOf('low 1'), order.indexOf('low 2')]).toEqual([16, 33])
+  })
   test('low is not kept waiting for ever', async () => {
     const { queue, drain } = open()
     queue.add('l', 'low')
@@ -113,6 +131,14 @@ describe('delays', () => {
       expect(await drain()).toEqual(['restless'])
     },
   )
+  test('a key that is due anyway has none', async () => {
+    const { queue, drain, pass } = open()
+    queue.add('a')
+    queue.addAfter('a', 100)
+    expect(await drain()).toEqual(['a'])
+    await pass(1_000)
+    expect(await drain()).toEqual([])
+  })
   test('an add settles the delay', async () => {
     const { queue, drain, pass } = open()
     queue.addAfter('a', 1000)
@@ -172,6 +198,21 @@ const steps = fc.array(
   }) as fc.Arbitrary<Step>,
   { maxLength: 60 },
 )
+
+test('metrics tell how many keys wait of both priorities, and how long the work took', async () => {
+  const { queue, registry, pass } = open()
+  queue.add('a')
+  queue.add('b', 'low')
+  expect(await registry.metrics()).toContain('workqueue_depth{name="q"} 2')
+  await pass(5_000)
+  expect(await queue.take()).toBe('a')
+  await pass(2_000)
+  queue.done('a')
+  expect(await registry.metrics()).toContain('workqueue_work_duration_seconds_sum{name="q"} 2')
+  queue.stop()
+  queue.add('c')
+  expect(await registry.metrics()).toContain('workqueue_adds_total{name="q"} 2')
+})
 
 test('no key is ever with two workers, and every key that was added is looked at after it was added', async () => {
   await fc.assert(

@@ -25,19 +25,32 @@ test.each<readonly [string, ReturnType<typeof capabilitiesOf>, readonly string[]
   [
     'what its operator says, as long as nothing is seen of it',
     capabilitiesOf(['rack_spread', 'ha_restart']),
-    ['ha_restart', 'rack_spread'],
+    ['ha_restart', 'rack_spread', 'snapshots'],
   ],
   [
     'both ways to another node where nothing is in the way',
     capabilitiesOf([], {}, seen()),
-    ['live_migration', 'ha_restart'],
+    ['live_migration', 'ha_restart', 'snapshots'],
   ],
   [
     'moves alone where a lost node would take something with it',
     capabilitiesOf(['ha_restart'], {}, seen(HA_REASONS.no_shared_storage)),
-    ['live_migration'],
+    ['live_migration', 'snapshots'],
   ],
-  ['neither with one node', capabilitiesOf(['ha_restart', 'live_migration'], {}, seen(HA_REASONS.one_node)), []],
-  ['public addresses with a network that leads outside only', capabilitiesOf(['public_ipv4', 'public_ipv6']), []],
-  ['public addresses with one', capabilitiesOf(['public_ipv6'], { publicNetwork }), ['public_ipv6']],
+  [
+    'neither with one node',
+    capabilitiesOf(['ha_restart', 'live_migration'], {}, seen(HA_REASONS.one_node)),
+    ['snapshots'],
+  ],
+  [
+    'public addresses with a network that leads outside only',
+    capabilitiesOf(['public_ipv4', 'public_ipv6']),
+    ['snapshots'],
+  ],
+  ['public addresses with one', capabilitiesOf(['public_ipv6'], { publicNetwork }), ['public_ipv6', 'snapshots']],
+  [
+    'snapshots wherever it is, and backups where a host has a place for them',
+    capabilitiesOf([], {}, { ...seen(HA_REASONS.one_node), hasBackups: true }),
+    ['backups', 'snapshots'],
+  ],
 ])('a zone shows %s', (_which, shown, expected) => expect(shown).toEqual(expected))

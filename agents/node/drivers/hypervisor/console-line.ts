@@ -1,14 +1,22 @@
 /** The serial line of one guest, for both hypervisors: the tail, its listeners, and where typed bytes go. */
-import { CONSOLE_TAIL_BYTES, type ConsoleEvent, type ConsoleStatus, type GuestConsole } from './hypervisor.ts'
+import {
+  CONSOLE_TAIL_BYTES,
+  type ConsoleEvent,
+  type ConsolePosition,
+  type ConsoleStatus,
+  type GuestConsole,
+} from './hypervisor.ts'
 
 export class ConsoleLine implements GuestConsole {
   #chunks: Buffer[] = []
   #length = 0
+  #position: ConsolePosition
   #status: ConsoleStatus = { isConnected: false, isRunning: false, incarnation: 0 }
   #send: ((bytes: Buffer) => boolean) | undefined
   readonly #listeners = new Set<(event: ConsoleEvent) => void>()
 
-  constructor(history: Buffer = Buffer.alloc(0)) {
+  constructor(history: Buffer = Buffer.alloc(0), position: ConsolePosition = { log: 'memory', end: history.length }) {
+    this.#position = position
     this.#keep(history)
   }
 
@@ -17,6 +25,10 @@ export class ConsoleLine implements GuestConsole {
     this.#chunks = [tail]
     this.#length = tail.length
     return tail
+  }
+
+  position(): ConsolePosition {
+    return this.#position
   }
 
   status(): ConsoleStatus {
@@ -32,8 +44,9 @@ export class ConsoleLine implements GuestConsole {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** The guest wrote. */
-  append(bytes: Buffer): void {
+  /** The guest wrote; the position is where that ends, when something before it was left out. */
+  append(bytes: Buffer, position?: ConsolePosition): void {
+    this.#position = position ?? { ...this.#position, end: this.#position.end + bytes.length }
     this.#keep(bytes)
     this.#emit({ type: 'output', bytes })
   }

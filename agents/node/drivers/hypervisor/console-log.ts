@@ -4,7 +4,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { runProgram } from '../../run-program.ts'
-import { CONSOLE_TAIL_BYTES } from './hypervisor.ts'
+import { CONSOLE_TAIL_BYTES, type ConsolePosition } from './hypervisor.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 
 /** Limit of what is read at once, and kept. */
@@ -14,6 +14,8 @@ const BLOCK_BYTES = 4096
 
 export class ConsoleLog {
   readonly path: string
+  /** Of the file. */
+  #name = ''
   /** Bytes of the log that were read. */
   #offset = 0
   /** Bytes of it that were deallocated. */
@@ -26,6 +28,11 @@ export class ConsoleLog {
   /** The log's length in bytes, deallocated ones included. */
   history(): Buffer {
     return this.#read(CONSOLE_TAIL_BYTES)
+  }
+
+  /** Where the last reading ended. Another file, as a guest has on another host, is another log. */
+  position(): ConsolePosition {
+    return { log: this.#name, end: this.#offset }
   }
 
   /** What was written since the last reading, at most the last LOG_BYTES_MAXIMUM of it. */
@@ -49,7 +56,8 @@ export class ConsoleLog {
       return Buffer.alloc(0) // no guest wrote yet
     }
     try {
-      const { size } = fstatSync(file)
+      const { size, ino, birthtimeMs } = fstatSync(file)
+      this.#name = `${ino.toString(36)}x${Math.round(birthtimeMs).toString(36)}`
       const start = Math.max(this.#offset, size - bytesMaximum)
       const bytes = Buffer.alloc(Math.max(0, size - start))
       const length = readSync(file, bytes, 0, bytes.length, start)

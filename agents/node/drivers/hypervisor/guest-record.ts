@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { isUuid } from '../../../../domain/uuid.ts'
 import { writeDurably } from '../../../../kit/sys/durable-file.ts'
+import { GUEST_AGENT_FILES } from '../../guest-agent/freeze.ts'
 import { processArgumentsOf, processFolderOf } from '../../host.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 import { USER_MODE_FILES } from '../network/user-mode.ts'
+import { GuestUser } from './guest-users.ts'
 import { KEY_FILE, Move } from './qemu-migration.ts'
 
 const RECORD_FILE = 'guest.json'
@@ -21,8 +23,18 @@ export const GuestRecord = z.strictObject({
   /** Process ids of an earlier boot of the host are void. */
   bootId: z.string(),
   forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string(), hostPort: z.int() })),
-  /** Of its interfaces, in order. */
-  macAddresses: z.array(z.string()),
+  /** Those that it began with in their order, and those that came while it runs; ports are the guest's when absent. */
+  interfaces: z.array(
+    z.strictObject({
+      macAddress: z.string(),
+      portName: z.string().optional(),
+      slot: z.int().optional(),
+    }),
+  ),
+  /** Paths of the disks that it was started with. */
+  disks: z.array(z.string()).default([]),
+  /** As what it runs; absent when as the agent. */
+  user: GuestUser.optional(),
   /** The last attempt to bring it here or away. */
   move: Move.optional(),
 })
@@ -31,8 +43,17 @@ export type GuestRecord = z.infer<typeof GuestRecord>
 /** Undefined when there is none. Throws for one in an unknown format. */
 export async function readGuestRecord(folder: string): Promise<GuestRecord | undefined> {
   const text = await readFile(join(folder, RECORD_FILE), 'utf8').catch(() => undefined)
-  return text === undefined ? undefined : GuestRecord.parse(JSON.parse(text))
+  return text === undefined ? undefined : GuestRecord.parse(withInterfaces(JSON.parse(text)))
 }
+/** Agents of earlier versions wrote down the hardware addresses alone. */
+function withInterfaces(record: unknown): unknown {
+  const { data: earlier } = EarlierRecord.safeParse(record)
+  if (earlier === undefined) return record
+  const { macAddresses, ...rest } = earlier
+  return { ...rest, interfaces: macAddresses.map((macAddress) => ({ macAddress })) }
+}
+const EarlierRecord = z.looseObject({ macAddresses: z.array(z.string()) })
+
 export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<void> =>
   writeDurably(join(folder, RECORD_FILE), JSON.stringify(record))
 /** Files of one incarnation; the record goes last, so that a half-done removal is seen as a guest that is gone. */
@@ -43,6 +64,7 @@ export const INCARNATION_FILES = [
   GUEST_FILES.seed,
   GUEST_FILES.output,
   KEY_FILE,
+  ...Object.values(GUEST_AGENT_FILES),
   ...USER_MODE_FILES,
   RECORD_FILE,
 ]

@@ -5,6 +5,8 @@
  *  the move can be cancelled and the guest continues on the sender; after that it cannot. Once the sender has written
  *  everything, the guest never continues there, whatever happens to the receiver. */
 import type { InstanceStatus } from '../../../../resources/instance/index.ts'
+import type { Frozen, FrozenWork } from '../../guest-agent/freeze.ts'
+import type { Qmp } from './qmp.ts'
 
 export interface GuestIdentity {
   /** Name of the Instance. */
@@ -21,15 +23,36 @@ export interface GuestBoot {
   readonly commandLine: string
 }
 
+export interface GuestDisk {
+  /** Absolute path of a qcow2 file, or an image in a Ceph cluster as `rbd-path.ts` names it. */
+  readonly path: string
+  readonly serial: string
+  /** Of a disk that may come and go while the guest runs, from 1; the boot disk has none. */
+  readonly slot?: number | undefined
+  /** The file that this one is an overlay of, when its header names it otherwise than the hypervisor finds it. */
+  readonly backing?: string | undefined
+}
+
+export interface GuestInterface {
+  readonly macAddress: string
+  /** Port of the network that it is joined to; that of the guest's name when absent. */
+  readonly portName?: string | undefined
+  /** Of an interface that may come and go while the guest runs, from 1; others have none. */
+  readonly slot?: number | undefined
+}
+
+export const portNameOf = (guest: string, { portName = guest }: Pick<GuestInterface, 'portName'>): string => portName
+
 export interface GuestDefinition extends GuestIdentity {
   readonly hostname: string
   readonly cores: number
   readonly memoryMebibytes: number
-  readonly boot: GuestBoot
-  /** In order; the first one is `vda`. Absolute paths of qcow2 files. */
-  readonly disks: readonly { readonly path: string; readonly serial: string }[]
+  /** Undefined when the firmware boots the first disk. */
+  readonly boot: GuestBoot | undefined
+  /** In order; the first one is `vda`, and the only one without a slot. */
+  readonly disks: readonly GuestDisk[]
   /** In order; the first one takes the forwards. */
-  readonly interfaces: readonly { readonly macAddress: string }[]
+  readonly interfaces: readonly GuestInterface[]
   /** Guest TCP ports that must be reachable from the host. */
   readonly forwardedPorts: readonly number[]
   /** The bytes of the read-only NoCloud disk (label `cidata`). */
@@ -59,6 +82,10 @@ export interface Guest extends GuestIdentity {
   /** RFC 3339. */
   readonly startedAt: string
   readonly forwards: readonly Forward[]
+  /** Paths of the disks that it has open, or may have open, in no order. */
+  readonly disks: readonly string[]
+  /** Ports of the interfaces that it has, in no order. */
+  readonly interfaces: readonly string[]
   /** The last attempt to bring it here or away, for as long as it is here. */
   readonly transfer?: Transfer
 }
@@ -70,7 +97,7 @@ export interface ReceiveRequest {
   /** Of the operation that moves the guest. */
   readonly id: string
   readonly attempt: number
-  /** Positions in `GuestDefinition.disks` of those that are copied from the sender; the others are shared with it. */
+  /** Slots of the disks that are copied from the sender, 0 for the boot disk; the others are shared with it. */
   readonly mirroredDisks: readonly number[]
   /** The pre-shared key, 64 hex digits: encrypts the stream and authenticates both hosts. */
   readonly key: string
@@ -87,6 +114,12 @@ export interface SendRequest extends ReceiveRequest {
   readonly isThrottled: boolean
   /** After this the attempt has failed, unless the hand-over has begun. */
   readonly timeoutSeconds: number
+}
+
+export interface SnapshotChange {
+  readonly verb: 'take' | 'remove'
+  /** As it is named in the disk. */
+  readonly label: string
 }
 
 /** Since the guest's start. What the hypervisor cannot count is absent. */
@@ -121,6 +154,24 @@ export interface Hypervisor {
   send(name: string, sending: SendRequest): Promise<void>
   /** Cancels the send. Does nothing when there is none, or when the hand-over has begun. */
   cancelSend(name: string): Promise<void>
+  /** Gives the disk to the running guest; free when it has it. Rejects when its slot is taken, also by one that the
+   *  guest has yet to release, and with Unavailable when the guest does not run any more. */
+  plugDisk(name: string, disk: GuestDisk): Promise<void>
+  /** Asks the guest to release the disk of this path; `Guest.disks` lacks it once it has, and nothing of the host has
+   *  it open. Free when it has not got it. With `isForced` it is taken at once: what the guest reads or writes there
+   *  from then on fails. */
+  unplugDisk(name: string, path: string, isForced: boolean): Promise<void>
+  /** Gives the interface to the running guest, joined to its port; free when it has it. Rejects when its slot is taken,
+   *  also by one that the guest has yet to release, and with Unavailable when the guest does not run any more. */
+  plugInterface(name: string, added: GuestInterface): Promise<void>
+  /** Takes the interface of this port out of its network at once, and asks the guest to release it; `Guest.interfaces`
+   *  lacks it once it has. Free when it has not got it; one without a slot stays. */
+  unplugInterface(name: string, portName: string): Promise<void>
+  /** Makes the disk of this path larger; the guest sees it at once. False when no running guest of the name has it. */
+  growDisk(name: string, path: string, gibibytes: number): Promise<boolean>
+  /** Keeps the point that the disk of this path is at in the disk itself, or removes one. The guest runs on. False when
+   *  no running guest of the name has it; rejects while the disk is read for a backup. */
+  changeSnapshots(name: string, path: string, change: SnapshotChange): Promise<boolean>
   /** Presses the power button, which the guest may ignore. Does nothing when it is not running. */
   pressPowerButton(name: string): Promise<void>
   /** Ends the guest at once and releases its resources. Resolves when its process is gone. Its console history stays.
@@ -128,13 +179,34 @@ export interface Hypervisor {
   destroy(name: string): Promise<void>
   /** `destroy`, and nothing is left of it, console history included. */
   forget(name: string): Promise<void>
+  /** What the script of a managed machine answers in the guest, at most some kilobytes: to be checked. GuestAgentFailed
+   *  when it does not, or not in time. */
+  askMachine(name: string, request: Buffer): Promise<Buffer>
   /** The console of a guest, whether it runs or not. */
   console(name: string): GuestConsole
   counters(name: string): Promise<GuestCounters | undefined>
+  /** Of a guest that runs in QEMU; undefined for any other. */
+  monitorOf(name: string): GuestMonitor | undefined
   /** Calls back with the name of a guest whose state may have changed. The answer ends it. */
   onChange(listener: (name: string) => void): () => void
   /** Detaches from all guests without affecting them. */
   close(): Promise<void>
+}
+
+/** How QEMU is spoken to about a guest, beyond what every hypervisor can do. */
+export interface GuestMonitor {
+  readonly execute: Qmp['execute']
+  /** QEMU's working directory, where the paths of its sockets begin. */
+  readonly folder: string
+  /** Path in the folder at which QEMU may make a socket for a backup. */
+  readonly backupSocket: string
+  /** How QEMU names the file. */
+  nameOf(path: string): string
+  /** Lets QEMU open the file; answers how QEMU names it. */
+  give(path: string): Promise<string>
+  /** Does the work once, while the file systems of the guest are frozen if its agent does that in time. They are thawed
+   *  whatever happens. */
+  whileFrozen<Result>(work: FrozenWork<Result>): Promise<Frozen<Result>>
 }
 
 export type ConsoleEvent =
@@ -149,9 +221,18 @@ export interface ConsoleStatus {
   readonly incarnation: number
 }
 
+/** Where the output ends that was read so far. */
+export interface ConsolePosition {
+  /** Names what the output is counted in: another one when it is counted anew. Lower-case letters and digits. */
+  readonly log: string
+  /** Bytes since its beginning. */
+  readonly end: number
+}
+
 export interface GuestConsole {
   /** The last CONSOLE_TAIL_BYTES of output, over all incarnations. */
   tail(): Buffer
+  position(): ConsolePosition
   status(): ConsoleStatus
   /** Bytes of one call stay together. False when the serial line is not attached, or the guest has yet to take too much
    *  of what was typed before. */

@@ -1,6 +1,7 @@
 /** Free ports for programs that take only a number. Another process may take the port first, so callers retry with
  *  another. */
 import { createServer } from 'node:net'
+import { runInside } from '../network/namespace.ts'
 
 export interface PortRange {
   readonly first: number
@@ -15,6 +16,28 @@ export async function freePort(host: string, range?: PortRange, taken: readonly 
     if (free !== undefined) return free
   }
   throw new Error(`no port from ${range.first} to ${range.last} is free`)
+}
+
+/** Where nobody chooses. */
+const PORTS_INSIDE: PortRange = { first: 49_152, last: 65_535 }
+/** As the kernel writes the state. */
+const LISTENING = '0A'
+
+/** `freePort` in a network namespace that is the agent's and its guests' alone. */
+export async function freePortInside(
+  namespace: string,
+  { first, last }: PortRange = PORTS_INSIDE,
+  taken: readonly number[] = [],
+): Promise<number> {
+  const sockets = (await runInside(namespace)('cat', ['/proc/self/net/tcp', '/proc/self/net/tcp6'])).split('\n')
+  const used = new Set(
+    sockets.flatMap((line) => {
+      const [, local = '', , state] = line.trim().split(/\s+/)
+      return state === LISTENING ? [Number.parseInt(local.split(':')[1] ?? '', 16)] : []
+    }),
+  )
+  for (let port = first; port <= last; port++) if (!used.has(port) && !taken.includes(port)) return port
+  throw new Error(`no port from ${first} to ${last} is free`)
 }
 
 function tryPort(host: string, wanted: number): Promise<number> {

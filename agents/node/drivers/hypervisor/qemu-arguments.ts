@@ -1,8 +1,16 @@
 /** The command line of a guest. Pure and deterministic, so that a migration's target gets the same devices in the same
  *  order. */
-import { type GuestNetwork, isOvn, OVN_DEVICE, ovnArguments } from '../network/ovn.ts'
+import { WITHOUT_CX16 } from '../../images/debian-system.ts'
+import { GUEST_AGENT_DEVICE, GUEST_AGENT_FILES } from '../../guest-agent/freeze.ts'
+import { type GuestNetwork, isOvn, ovnBackend } from '../network/ovn.ts'
 import { userModeArguments } from '../network/user-mode.ts'
+import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../../../domain/storage-rules.ts'
 import type { Forward, GuestDefinition } from './hypervisor.ts'
+import { deviceOf, nodesOf } from './qemu-disks.ts'
+import { indexOf, INTERFACE_SLOTS, interfaceOf, interfacePort, slotBackend } from './qemu-interfaces.ts'
+
+/** Of a processor that hides cmpxchg16b. */
+export const CX16_OFF = ',cx16=off'
 
 export interface QemuMachine {
   readonly accelerator: 'kvm' | 'tcg'
@@ -17,13 +25,12 @@ export const GUEST_FILES = {
   qmp: 'qmp.sock',
   consoleInput: 'console.in',
   consoleLog: 'console.log',
+  /** Locked for as long as the process lives. */
   pid: 'qemu.pid',
   seed: 'seed.iso',
   output: 'qemu.log',
 } as const
 
-/** Ports that later hot-plugged disks and interfaces take; q35 cannot add them at run time. */
-const SPARE_PORTS = 8
 /** Translated code kept by TCG. The default of 1 GiB is as large as many guests. */
 const TRANSLATION_MEBIBYTES = { small: 32, large: 128 }
 const SMALL_GUEST_MEBIBYTES = 256
@@ -54,26 +61,40 @@ export function qemuArguments(
     ...['-uuid', uuid],
     ...processArguments(network),
     ...machineArguments(guest, machine),
-    ...['-kernel', guest.boot.kernel],
-    ...['-initrd', guest.boot.initialRamdisk],
-    ...['-append', guest.boot.commandLine],
+    ...bootArguments(guest),
     ...['-qmp', `unix:${GUEST_FILES.qmp},server=on,wait=off`],
     // Standard input and output are the files of `serial-line.ts`.
     ...['-chardev', 'stdio,id=console,signal=off'],
     ...['-serial', 'chardev:console'],
-    ...range(SPARE_PORTS).flatMap((index) => ['-device', `pcie-root-port,id=spare${index},chassis=${index + 1}`]),
+    ...range(DATA_STORAGES_PER_SERVER_MAXIMUM).flatMap((index) => [
+      '-device',
+      `pcie-root-port,id=spare${index},chassis=${index + 1}`,
+    ]),
+    ...range(INTERFACE_SLOTS).flatMap((index) => [
+      '-device',
+      `pcie-root-port,id=${interfacePort(index + 1)},chassis=${DATA_STORAGES_PER_SERVER_MAXIMUM + index + 1}`,
+    ]),
     ...diskArguments(guest),
     ...interfaceArguments(guest, network, forwards),
     ...['-device', 'virtio-balloon-pci,id=balloon'],
     ...['-device', 'virtio-rng-pci,id=rng'],
-    ...['-pidfile', GUEST_FILES.pid],
+    ...GUEST_AGENT_ARGUMENTS,
     ...(incoming === undefined ? [] : ['-incoming', 'defer']),
     ...(incoming === 'held' ? ['-S'] : []),
   ]
 }
 
+/** The port by which the guest agent of the guest is spoken to. */
+const GUEST_AGENT_ARGUMENTS = [
+  ...['-chardev', `socket,id=${GUEST_AGENT_DEVICE},path=${GUEST_AGENT_FILES.socket},server=on,wait=off`],
+  ...['-device', 'virtio-serial-pci,id=agent-bus'],
+  '-device',
+  `virtserialport,bus=agent-bus.0,id=agent-port,chardev=${GUEST_AGENT_DEVICE},name=org.qemu.guest_agent.0`,
+]
+
 function processArguments(network: GuestNetwork): string[] {
-  // What joins guests of user-mode networking to the metadata service is a program that QEMU starts.
+  // What joins guests of user-mode networking to the metadata service is a program that QEMU starts, by setsid among
+  // others, which `elevateprivileges` denies too. Its user cannot gain any rights all the same.
   const denied = isOvn(network) || network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''
   return ['-nodefaults', '-no-user-config', '-display', 'none', '-sandbox', `on,obsolete=deny${denied}`]
 }
@@ -86,7 +107,7 @@ function machineArguments(guest: GuestDefinition, machine: QemuMachine): string[
     // has everything.
     ...['-machine', `${machine.machine},suppress-vmdesc=on`],
     ...['-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`],
-    ...['-cpu', machine.cpu],
+    ...['-cpu', cpuOf(guest, machine)],
     ...['-smp', String(guest.cores)],
     ...['-m', `${memoryKibibytes(guest.memoryMebibytes, machine)}K`],
     ...['-rtc', 'base=utc'],
@@ -95,14 +116,22 @@ function machineArguments(guest: GuestDefinition, machine: QemuMachine): string[
   ]
 }
 
-const diskArguments = ({ disks }: GuestDefinition): string[] => [
+/** Programs such as HAProxy cannot do without the instruction. A kernel that is told not to use it may be shown it. */
+const cpuOf = ({ boot }: GuestDefinition, { cpu }: QemuMachine): string =>
+  boot?.commandLine.includes(WITHOUT_CX16) === true ? cpu.replace(CX16_OFF, '') : cpu
+
+const bootArguments = ({ boot }: GuestDefinition): string[] =>
+  boot === undefined ? [] : ['-kernel', boot.kernel, '-initrd', boot.initialRamdisk, '-append', boot.commandLine]
+
+/** The seed is a disk too: firmware that has no kernel is told which one it boots. */
+const bootOrder = ({ boot }: GuestDefinition, index: number) =>
+  boot === undefined && index === 0 ? { bootindex: 0 } : {}
+
+const diskArguments = ({ disks, ...guest }: GuestDefinition): string[] => [
   ...disks.flatMap((disk, index) => [
-    '-blockdev',
-    json({ driver: 'file', 'node-name': `file${index}`, filename: disk.path, locking: 'on', discard: 'unmap' }),
-    '-blockdev',
-    json({ driver: 'qcow2', 'node-name': `disk${index}`, file: `file${index}`, discard: 'unmap' }),
+    ...nodesOf(disk).flatMap((node) => ['-blockdev', json(node)]),
     '-device',
-    json({ driver: 'virtio-blk-pci', id: `vd${index}`, drive: `disk${index}`, serial: disk.serial }),
+    json({ ...deviceOf(disk), ...bootOrder({ disks, ...guest }, index) }),
   ]),
   '-blockdev',
   json({ driver: 'file', 'node-name': 'seed-file', filename: GUEST_FILES.seed, 'read-only': true }),
@@ -117,17 +146,18 @@ const interfaceArguments = (
   network: GuestNetwork,
   forwards: readonly Forward[],
 ): string[] =>
-  interfaces.flatMap(({ macAddress }, index) => [
-    ...(isOvn(network) ? ovnArguments(name, index) : userModeArguments(network, index, index === 0 ? forwards : [])),
-    '-device',
-    json({
-      driver: 'virtio-net-pci',
-      id: `nic${index}`,
-      netdev: `net${index}`,
-      mac: macAddress,
-      romfile: '',
-      ...(isOvn(network) ? OVN_DEVICE : {}),
-    }),
-  ])
+  interfaces.flatMap((each, position) => {
+    const index = indexOf(each, position)
+    const backend =
+      each.slot !== undefined
+        ? ['-netdev', options(slotBackend(network, name, each.slot))]
+        : isOvn(network)
+          ? ['-netdev', options(ovnBackend(name, index))]
+          : userModeArguments(network, index, index === 0 ? forwards : [])
+    return [...backend, '-device', json(interfaceOf(network, each, index))]
+  })
+
+const options = ({ type, ...rest }: { readonly type: string }): string =>
+  [type, ...Object.entries(rest).map(([name, value]) => `${name}=${String(value)}`)].join(',')
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { Instance } from '../../../../resources/instance/index.ts'
 import type { Transfer } from './hypervisor.ts'
+import { diskNode } from './qemu-disks.ts'
 import type { Qmp } from './qmp.ts'
 
 /** The last attempt in the guest's record. */
@@ -35,9 +36,8 @@ export const KEY_FILE = 'keys.psk'
 export const keyFileText = (key: string): string => `qemu:${key}\n`
 
 const CREDENTIALS = 'move-credentials'
-const diskNode = (position: number): string => `disk${position}`
-const copyNode = (position: number): string => `copy${position}`
-const copyJob = (position: number): string => `copy-job${position}`
+const copyNode = (slot: number): string => `copy${slot}`
+const copyJob = (slot: number): string => `copy-job${slot}`
 
 /** Faster than any link, so that the network limits the stream, not QEMU. */
 const UNLIMITED_MEBIBYTES_PER_SECOND = 16 * 1024
@@ -72,12 +72,12 @@ export async function beginReceive(
       addr: { type: 'inet', data: { host, port: String(diskPort) } },
       'tls-creds': CREDENTIALS,
     })
-    for (const position of mirroredDisks)
+    for (const slot of mirroredDisks)
       await qmp.execute('block-export-add', {
         type: 'nbd',
-        id: diskNode(position),
-        'node-name': diskNode(position),
-        name: diskNode(position),
+        id: diskNode(slot),
+        'node-name': diskNode(slot),
+        name: diskNode(slot),
         writable: true,
       })
   }
@@ -114,19 +114,19 @@ export async function beginSend(
     'max-bandwidth': bytesPerSecond,
     'downtime-limit': downtimeLimitAt(0, orders?.downtimeLimitMilliseconds ?? 0),
   })
-  for (const position of mirroredDisks) {
+  for (const slot of mirroredDisks) {
     const server = { type: 'inet', host, port: String(diskPort) }
     await qmp.execute('blockdev-add', {
       driver: 'nbd',
-      'node-name': copyNode(position),
+      'node-name': copyNode(slot),
       server,
-      export: diskNode(position),
+      export: diskNode(slot),
       'tls-creds': CREDENTIALS,
     })
     await qmp.execute('blockdev-mirror', {
-      'job-id': copyJob(position),
-      device: diskNode(position),
-      target: copyNode(position),
+      'job-id': copyJob(slot),
+      device: diskNode(slot),
+      target: copyNode(slot),
       sync: 'full',
       speed: bytesPerSecond,
       'copy-mode': 'write-blocking',
@@ -274,8 +274,8 @@ export async function finishCopies(qmp: Qmp, copies: readonly CopyJob[]): Promis
 export async function handOver(connection: Qmp, { mirroredDisks }: Move): Promise<void> {
   const qmp = withSlowTimeout(connection)
   // done by an agent that was killed since
-  for (const position of mirroredDisks)
-    await qmp.execute('blockdev-del', { 'node-name': copyNode(position) }).catch(() => undefined)
+  for (const slot of mirroredDisks)
+    await qmp.execute('blockdev-del', { 'node-name': copyNode(slot) }).catch(() => undefined)
   await qmp.execute('migrate-continue', { state: 'pre-switchover' })
 }
 

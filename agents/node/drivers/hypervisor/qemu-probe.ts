@@ -9,7 +9,7 @@ import type { Clock } from '../../../../kit/sys/clock.ts'
 import { writeDurably } from '../../../../kit/sys/durable-file.ts'
 import { hasVirtualizationFlag } from '../../host.ts'
 import { runProgram } from '../../run-program.ts'
-import type { QemuMachine } from './qemu-arguments.ts'
+import { CX16_OFF, type QemuMachine } from './qemu-arguments.ts'
 
 export const QEMU_BINARY = 'qemu-system-x86_64'
 const TRIAL_MILLISECONDS = 5_000
@@ -21,7 +21,7 @@ const MACHINES = ['pc-q35-7.2', 'pc-q35-6.2', 'pc-q35-5.2'] as const
 /** Before this version TCG gets the flags of cmpxchg16b wrong between several cores, and newer Linux guests panic: they
  *  are not shown the instruction. */
 const TCG_MAXIMUM_CPU_VERSION = 8
-const TCG_OLD_CPU = 'qemu64,cx16=off'
+const TCG_OLD_CPU = `qemu64${CX16_OFF}`
 
 export interface ProbeOptions {
   /** Where the answer is kept. */

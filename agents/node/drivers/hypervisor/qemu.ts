@@ -1,17 +1,20 @@
 /** Guests as separate QEMU processes, which outlive the agent. The host's process table decides which guests run; the
  *  guest's folder only records which incarnation it is. Three checks prevent a second copy: the record and the process
- *  table are read first, QEMU locks its pidfile, and QEMU locks the disks. */
+ *  table are read first, the process holds a lock of its pidfile, and QEMU locks the disks. */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, lchown, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../../kit/sys/clock.ts'
+import { UNFINISHED } from '../../../../kit/sys/durable-file.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
-import { environment, signalProcess } from '../../../../kit/sys/process.ts'
-import { processCpuMilliseconds } from '../../host.ts'
-import { type GuestNetwork, isOvn, plugIn, tapTraffic, unplug } from '../network/ovn.ts'
+import { environment, isRoot, signalProcess } from '../../../../kit/sys/process.ts'
+import { hasOpen, processCpuMilliseconds } from '../../host.ts'
+import { insideCommand, withoutRights } from '../network/namespace.ts'
+import { cutOff, type GuestNetwork, isOvn, plugIn, type PluggedInterface, tapTraffic, unplug } from '../network/ovn.ts'
 import { countFrames, type Traffic } from '../network/traffic-log.ts'
-import { pipeFile, trafficFiles } from '../network/user-mode.ts'
+import { type Gate, openGate } from '../network/gate/client.ts'
+import { passedObject, pipeFile, PORT_FILE, trafficFiles, writtenFiles } from '../network/user-mode.ts'
 import { ConsoleLine } from './console-line.ts'
 import { ConsoleLog } from './console-log.ts'
 import {
@@ -29,14 +32,54 @@ import {
   type GuestConsole,
   type GuestCounters,
   type GuestDefinition,
+  type GuestDisk,
+  type GuestInterface,
+  type GuestMonitor,
   GuestExists,
   GuestStartFailed,
   type Hypervisor,
+  portNameOf,
   type ReceiveRequest,
   type SendRequest,
+  type SnapshotChange,
   type Transfer,
 } from './hypervisor.ts'
-import { freePort, type PortRange } from './listening-port.ts'
+import { Unavailable } from '../../../../domain/problem.ts'
+import { type CephLogin, guestCephFiles } from '../storage/ceph-pool.ts'
+import { backingOf } from '../storage/qcow2-header.ts'
+import { readRbdPath } from '../storage/rbd-path.ts'
+import {
+  give,
+  guestPath,
+  type GuestUser,
+  type GuestUsers,
+  hostPath,
+  isUngivable,
+  letRead,
+  openFolders,
+  openGuestUsers,
+  type UserRange,
+} from './guest-users.ts'
+import { freePort, freePortInside, type PortRange } from './listening-port.ts'
+import {
+  askForDisk,
+  CEPH_FILES,
+  changeSnapshots,
+  closeReleased,
+  cutOffDisk,
+  diskDevice,
+  growDisk,
+  listDisks,
+  plugDisk,
+} from './qemu-disks.ts'
+import {
+  askForInterface,
+  closeInterface,
+  indexOf,
+  interfaceDevice,
+  listInterfaces,
+  plugInterface,
+} from './qemu-interfaces.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
 import {
   beginReceive,
@@ -50,7 +93,10 @@ import {
 } from './qemu-migration.ts'
 import { type MigrationDriver, startMigrationDriver } from './qemu-migration-driver.ts'
 import { connectQmp, type Qmp } from './qmp.ts'
-import { assertReachable } from './assert-reachable.ts'
+import { MACHINE_SCRIPT } from '../../images/managed/recipe.ts'
+import { runInGuest } from '../../guest-agent/run-in-guest.ts'
+import { type Freezer, GUEST_AGENT_FILES, openFreezer } from '../../guest-agent/freeze.ts'
+import { assertReachable, assertReachableInside } from './assert-reachable.ts'
 import { openInputPipe, openSerialLine, type SerialLine } from './serial-line.ts'
 import { KeyedMutex } from '../../keyed-mutex.ts'
 
@@ -61,6 +107,12 @@ export interface QemuOptions {
   readonly machine: QemuMachine
   readonly network: GuestNetwork
   readonly bootId: string
+  /** The users that guests have where the agent is root; guests run as the agent when absent. */
+  readonly userRange?: UserRange | undefined
+  /** Where files of guests lie besides their own folder. */
+  readonly fileFolders?: () => readonly string[]
+  /** The Ceph cluster that disks are in; none when absent. */
+  readonly ceph?: CephLogin | undefined
   /** Where other hosts reach this one. */
   readonly migrationHost: string
   /** The ports that they may use; any when absent. */
@@ -71,6 +123,8 @@ export interface QemuOptions {
   readonly log: Logger
 }
 
+/** Emulated guests are slow, and a configuration is tried before it is taken. */
+const MACHINE_MILLISECONDS = 120_000
 const START_TIMEOUT_MILLISECONDS = 30_000
 const START_POLL_MILLISECONDS = 20
 /** Another process may take a free port before QEMU does. */
@@ -82,6 +136,13 @@ const END_POLL_MILLISECONDS = 20
 const REATTACH_MILLISECONDS = 500
 const FORWARD_HOST = '127.0.0.1'
 const DETAIL_CHARACTERS_MAXIMUM = 300
+/** The guest's own folder in its folder, for sockets that QEMU makes later. */
+const OWN_FOLDER = 'own'
+/** Modes of what belongs to root and the group of the guest. */
+const READABLE = 0o640
+const WRITABLE = 0o660
+const MAKING = 0o770
+const MADE = 0o710
 /** States of QEMU's `query-status` in which the guest cannot continue. */
 const DEAD_STATES = ['internal-error', 'guest-panicked']
 
@@ -89,6 +150,12 @@ interface Attachment {
   readonly pid: number
   readonly qmp: Qmp
   readonly line: SerialLine
+  /** Of the disks that QEMU has open: the path by the slot. */
+  readonly disks: Map<number, string>
+  /** Those that the guest has. */
+  interfaces: readonly GuestInterface[]
+  /** As what it runs, when not as the agent. */
+  readonly user: GuestUser | undefined
   state: Guest['state']
   transfer?: Transfer
   migration?: MigrationDriver
@@ -102,21 +169,45 @@ interface ConsoleState {
 /** Attaches to guests that an earlier agent started as soon as they are looked at. */
 export async function openQemu(options: QemuOptions): Promise<Hypervisor> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 })
-  return new QemuHypervisor({ ...options, folder: await realpath(options.folder) })
+  const { network, clock, log } = options
+  const folder = await realpath(options.folder)
+  const gate = !isOvn(network) && network.isOutboundAllowed ? openGate({ folder, clock, log }) : undefined
+  const users = await openGuestUsers({
+    range: options.userRange,
+    folder,
+    folders: options.fileFolders ?? (() => []),
+    accelerator: options.machine.accelerator,
+    hasTaps: isOvn(network),
+    log,
+  })
+  return new QemuHypervisor({ ...options, folder }, gate, users)
 }
 
 class QemuHypervisor implements Hypervisor {
   readonly kind: 'qemu-kvm' | 'qemu-tcg'
   readonly #options: QemuOptions
+  /** What guests of user-mode networking send goes through it; undefined where they reach nothing. */
+  readonly #gate: Gate | undefined
+  readonly #users: GuestUsers | undefined
   readonly #attachments = new Map<string, Attachment>()
   readonly #consoles = new Map<string, ConsoleState>()
   readonly #listeners = new Set<(name: string) => void>()
   readonly #locks = new KeyedMutex()
   readonly #trafficLocks = new KeyedMutex()
   readonly #closing = new AbortController()
+  readonly #freezer: Freezer
 
-  constructor(options: QemuOptions) {
+  constructor(options: QemuOptions, gate: Gate | undefined, users: GuestUsers | undefined) {
     this.#options = options
+    this.#users = users
+    this.#gate = gate
+    this.#freezer = openFreezer({ ...options, signal: this.#closing.signal })
+    gate?.onRestart(() => {
+      for (const [name, { qmp }] of this.#attachments)
+        void this.#joinGate(name, qmp).catch((error: unknown) =>
+          options.log.warn('guest sends nothing', { guest: name, error }),
+        )
+    })
     this.kind = options.machine.accelerator === 'kvm' ? 'qemu-kvm' : 'qemu-tcg'
   }
 
@@ -165,12 +256,12 @@ class QemuHypervisor implements Hypervisor {
         isStarted,
         beganAt: this.#options.clock.now().toISOString(),
       }
-      await writeFile(join(this.#folder(name), KEY_FILE), keyFileText(key), { mode: 0o600 })
+      await this.#lend(name, KEY_FILE, keyFileText(key), record.user)
       await writeGuestRecord(this.#folder(name), { ...record, move: begun })
       let refusal: string | undefined
       try {
         // QEMU blocks while it connects.
-        if (diskPort !== undefined) await assertReachable(host, diskPort, this.#options.clock)
+        if (diskPort !== undefined) await this.#assertReachable(host, diskPort)
         await beginSend(attachment.qmp, begun, this.#options.migrationMebibytesPerSecond)
         if (isStarted) await sendMemory(attachment.qmp, begun)
       } catch (error) {
@@ -183,6 +274,170 @@ class QemuHypervisor implements Hypervisor {
 
   async cancelSend(name: string): Promise<void> {
     this.#attachments.get(name)?.migration?.cancel()
+  }
+
+  plugDisk(name: string, disk: GuestDisk): Promise<void> {
+    return this.#locks.run(name, async () => {
+      const attachment = this.#attachments.get(name)
+      if (attachment?.state !== 'running') throw new Unavailable(`guest ${name}`)
+      const { slot = 0, path } = disk
+      if (attachment.disks.get(slot) === path) return
+      attachment.disks.set(slot, path)
+      try {
+        await this.#lendCluster(name, [disk], attachment.user)
+        await plugDisk(attachment.qmp, await this.#diskFor(attachment.user, disk))
+      } finally {
+        await this.#readDisks(name, attachment)
+      }
+    })
+  }
+
+  unplugDisk(name: string, path: string, isForced: boolean): Promise<void> {
+    return this.#locks.run(name, async () => {
+      const attachment = this.#attachments.get(name)
+      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
+      if (attachment === undefined || slot === undefined) return
+      if (isForced) await cutOffDisk(attachment.qmp, slot)
+      else if (!(await closeReleased(attachment.qmp, slot))) await askForDisk(attachment.qmp, slot)
+      await this.#readDisks(name, attachment)
+    })
+  }
+
+  plugInterface(name: string, added: GuestInterface): Promise<void> {
+    return this.#locks.run(name, async () => {
+      const attachment = this.#attachments.get(name)
+      const record = await readGuestRecord(this.#folder(name))
+      if (attachment?.state !== 'running' || record === undefined) throw new Unavailable(`guest ${name}`)
+      const { slot } = added
+      const portName = portNameOf(name, added)
+      if (attachment.interfaces.some((known) => portNameOf(name, known) === portName)) return
+      if (slot === undefined || attachment.interfaces.some((known) => known.slot === slot))
+        throw new Error(`interface ${slot} of guest ${name} is taken`)
+      const { network } = this.#options
+      // Written first: whoever comes after a crash takes back what was plugged in halfway.
+      await this.#noteInterfaces(name, attachment, [...attachment.interfaces, { ...added, portName }])
+      try {
+        if (isOvn(network)) await plugIn(network, name, [{ index: slot, portName }], record.user?.id)
+        await plugInterface(attachment.qmp, network, name, { ...added, slot })
+      } catch (error) {
+        await this.#closeReleasedInterfaces(name, attachment)
+        throw error
+      }
+    })
+  }
+
+  unplugInterface(name: string, portName: string): Promise<void> {
+    return this.#locks.run(name, async () => {
+      const attachment = this.#attachments.get(name)
+      const { slot } = attachment?.interfaces.find((known) => portNameOf(name, known) === portName) ?? {}
+      if (attachment === undefined || slot === undefined) return
+      if (isOvn(this.#options.network)) await cutOff(name, slot)
+      await askForInterface(attachment.qmp, slot)
+      await this.#closeReleasedInterfaces(name, attachment)
+    })
+  }
+
+  /** Takes from the host what the guest has released. */
+  async #closeReleasedInterfaces(name: string, attachment: Attachment): Promise<void> {
+    const { qmp, interfaces } = attachment
+    const { network } = this.#options
+    const held = await listInterfaces(qmp)
+    const released = interfaces.flatMap(({ slot }) => (slot === undefined || held.includes(slot) ? [] : [slot]))
+    if (released.length === 0) return
+    for (const slot of released) await closeInterface(qmp, slot)
+    if (isOvn(network)) await unplug(network, name, released)
+    await this.#noteInterfaces(
+      name,
+      attachment,
+      interfaces.filter(({ slot }) => slot === undefined || !released.includes(slot)),
+    )
+    this.#changed(name)
+  }
+
+  async #noteInterfaces(name: string, attachment: Attachment, interfaces: readonly GuestInterface[]): Promise<void> {
+    const folder = this.#folder(name)
+    const record = await readGuestRecord(folder)
+    if (record === undefined) throw new Error(`guest ${name} has no record`)
+    await writeGuestRecord(folder, { ...record, interfaces: [...interfaces] })
+    attachment.interfaces = interfaces
+  }
+
+  growDisk(name: string, path: string, gibibytes: number): Promise<boolean> {
+    return this.#locks.run(name, async () => {
+      const attachment = this.#attachments.get(name)
+      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
+      if (attachment?.state !== 'running' || slot === undefined) return false
+      await growDisk(attachment.qmp, slot, gibibytes)
+      return true
+    })
+  }
+
+  changeSnapshots(name: string, path: string, change: SnapshotChange): Promise<boolean> {
+    return this.#locks.run(name, async () => {
+      const attachment = this.#attachments.get(name)
+      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
+      if (attachment?.state !== 'running' || slot === undefined) return false
+      await changeSnapshots(attachment.qmp, slot, change)
+      return true
+    })
+  }
+
+  /** What QEMU says that it has open. A disk is closed when the process has its file open no more, whatever QEMU says:
+   *  until then the guest has it. */
+  async #readDisks(name: string, { pid, qmp, disks, user }: Attachment): Promise<void> {
+    const found = await this.#listDisks(qmp, user)
+    const gone = [...disks].filter(([slot]) => !found.has(slot))
+    let isChanged = false
+    for (const [slot, path] of gone) {
+      if (await hasOpen(pid, path)) {
+        this.#options.log.error('disk is still open after its release', { guest: name, slot })
+        continue
+      }
+      // Before anybody may learn that it is free. The disk may be gone too.
+      await this.#users?.release(path).catch(() => undefined)
+      disks.delete(slot)
+      isChanged = true
+    }
+    for (const [slot, path] of found) disks.set(slot, path)
+    if (isChanged) this.#changed(name)
+  }
+
+  async #listDisks(qmp: Qmp, user: GuestUser | undefined): Promise<Map<number, string>> {
+    return new Map([...(await listDisks(qmp))].map(([slot, file]) => [slot, hostPath(user, file)]))
+  }
+
+  /** The disk as the guest's process finds it, which may open it from now on. */
+  async #diskFor(user: GuestUser | undefined, disk: GuestDisk): Promise<GuestDisk> {
+    if (user === undefined || readRbdPath(disk.path) !== undefined) return disk
+    const backing = await backingOf(disk.path)
+    if (backing !== undefined) await letRead(user, backing)
+    await give(disk.path, user.id)
+    return {
+      ...disk,
+      path: guestPath(user, disk.path),
+      ...(backing === undefined ? {} : { backing: guestPath(user, backing) }),
+    }
+  }
+
+  /** Puts what the guest's process needs for images of a cluster into its folder. */
+  async #lendCluster(name: string, disks: readonly GuestDisk[], user: GuestUser | undefined): Promise<void> {
+    if (!disks.some(({ path }) => readRbdPath(path) !== undefined)) return
+    if (this.#options.ceph === undefined) throw new Error(`the host has no access to the cluster of guest ${name}`)
+    for (const [file, text] of Object.entries(await guestCephFiles(this.#options.ceph, CEPH_FILES)))
+      await this.#lend(name, file, text, user)
+  }
+
+  /** The guest has released the device of a disk: its file is closed; or that of an interface. */
+  async #closeReleased(name: string, device: unknown): Promise<void> {
+    const attachment = this.#attachments.get(name)
+    if (attachment?.interfaces.some(({ slot }) => slot !== undefined && interfaceDevice(slot) === device) === true)
+      return this.#locks.run(name, () => this.#closeReleasedInterfaces(name, attachment))
+    const slot = attachment && [...attachment.disks.keys()].find((each) => diskDevice(each) === device)
+    if (attachment === undefined || slot === undefined) return
+    await this.#locks.run(name, async () => {
+      await closeReleased(attachment.qmp, slot)
+      await this.#readDisks(name, attachment)
+    })
   }
 
   async pressPowerButton(name: string): Promise<void> {
@@ -228,13 +483,42 @@ class QemuHypervisor implements Hypervisor {
     }
   }
 
+  askMachine(name: string, request: Buffer): Promise<Buffer> {
+    const socket = join(this.#folder(name), GUEST_AGENT_FILES.socket)
+    const { clock } = this.#options
+    return runInGuest(
+      { socket, clock, timeoutMilliseconds: MACHINE_MILLISECONDS },
+      { path: MACHINE_SCRIPT, input: request },
+    )
+  }
+
+  monitorOf(name: string): GuestMonitor | undefined {
+    const attachment = this.#attachments.get(name)
+    if (attachment?.state !== 'running') return undefined
+    const { user, qmp } = attachment
+    const guest = { execute: qmp.execute, folder: this.#folder(name) }
+    return {
+      ...guest,
+      whileFrozen: (work) => this.#freezer.whileFrozen(guest, work),
+      backupSocket: user === undefined ? 'backup.sock' : `${OWN_FOLDER}/backup`,
+      nameOf: (path) => guestPath(user, path),
+      async give(path) {
+        if (user !== undefined) await give(path, user.id)
+        return guestPath(user, path)
+      },
+    }
+  }
+
   /** Of each interface. */
   async #traffic(name: string): Promise<Traffic[]> {
     const folder = this.#folder(name)
-    const { macAddresses = [] } = (await readGuestRecord(folder)) ?? {}
+    const { network } = this.#options
+    const { interfaces = [] } = (await readGuestRecord(folder)) ?? {}
     return Promise.all(
-      macAddresses.map(async (_macAddress, index) => {
-        if (isOvn(this.#options.network)) return tapTraffic(name, index)
+      interfaces.map(async (each, position) => {
+        const index = indexOf(each, position)
+        if (isOvn(network)) return tapTraffic(network, name, index)
+        if (each.slot !== undefined) return { receivedBytes: 0, transmittedBytes: 0 } // it leads nowhere
         const bytesOf = (direction: 'received' | 'transmitted') => {
           const { file, countFile } = trafficFiles(index, direction)
           return countFrames({ file: join(folder, file), countFile: join(folder, countFile) })
@@ -251,6 +535,7 @@ class QemuHypervisor implements Hypervisor {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#gate?.close()
     for (const { qmp, line } of this.#attachments.values()) {
       qmp.close()
       line.close()
@@ -265,13 +550,14 @@ class QemuHypervisor implements Hypervisor {
     const uuid = guestUuid(name)
     if ((await readGuestRecord(folder)) !== undefined || (await findGuestProcess(folder, uuid)) !== undefined)
       throw new GuestExists(name)
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await writeFile(join(folder, GUEST_FILES.seed), definition.seed, { mode: 0o600 })
     const { network } = this.#options
     const pipe = isOvn(network) || network.metadata === undefined ? undefined : pipeFile(name, network.metadata)
-    if (pipe !== undefined) await writeFile(join(folder, pipe.name), pipe.text, { mode: 0o600 })
-    if (reception !== undefined) await writeFile(join(folder, KEY_FILE), keyFileText(reception.key), { mode: 0o600 })
     for (let attempt = 1; ; attempt++) {
+      const { user, started } = await this.#prepare(definition)
+      if (pipe !== undefined) await this.#lend(name, pipe.name, pipe.text, user)
+      await this.#lendCluster(name, definition.disks, user)
+      await this.#lend(name, GUEST_FILES.seed, definition.seed, user)
+      if (reception !== undefined) await this.#lend(name, KEY_FILE, keyFileText(reception.key), user)
       const forwards = await Promise.all(
         (isOvn(network) ? [] : definition.forwardedPorts).map(
           async (guestPort): Promise<Forward> => ({
@@ -298,12 +584,14 @@ class QemuHypervisor implements Hypervisor {
         startedAt: now,
         bootId: this.#options.bootId,
         forwards,
-        macAddresses: definition.interfaces.map(({ macAddress }) => macAddress),
+        interfaces: [...definition.interfaces],
+        disks: definition.disks.map(({ path }) => path),
+        ...(user === undefined ? {} : { user }),
         ...(move === undefined ? {} : { move }),
       }
       await writeGuestRecord(folder, record)
       try {
-        await this.#spawn(definition, record)
+        await this.#spawn(started, record)
         return await this.#observe(move === undefined ? record : await this.#listenForGuest(record, move))
       } catch (error) {
         const output = await readFile(join(folder, GUEST_FILES.output), 'utf8').catch(() => '')
@@ -314,13 +602,79 @@ class QemuHypervisor implements Hypervisor {
     }
   }
 
+  /** The guest's folder, its user, and the guest as QEMU is to start it. What cannot be given to a user, as on storage
+   *  that takes root for nobody, keeps the guest at the agent's. */
+  async #prepare(definition: GuestDefinition): Promise<{ user: GuestUser | undefined; started: GuestDefinition }> {
+    const { name, boot, interfaces } = definition
+    const folder = this.#folder(name)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const user = this.#users?.of(name)
+    if (user === undefined) return { user, started: definition }
+    try {
+      const disks = await Promise.all(definition.disks.map((disk) => this.#diskFor(user, disk)))
+      const own = join(folder, OWN_FOLDER)
+      await rm(own, { recursive: true, force: true })
+      await mkdir(own, { mode: 0o700 })
+      await lchown(own, user.id, user.id)
+      for (const file of isOvn(this.#options.network) ? [] : writtenFiles(interfaces.length))
+        await this.#lend(name, file, '', user, WRITABLE)
+      const read = async (path: string) => {
+        const real = await realpath(path)
+        await letRead(user, real)
+        return guestPath(user, real)
+      }
+      const started = {
+        ...definition,
+        disks,
+        boot: boot && {
+          ...boot,
+          kernel: await read(boot.kernel),
+          initialRamdisk: await read(boot.initialRamdisk),
+        },
+      }
+      return { user, started }
+    } catch (error) {
+      if (!isUngivable(error)) throw error
+      this.#options.log.warn('guest runs as root: its files cannot be given to a user of its own', {
+        guest: name,
+        error,
+      })
+      return { user: undefined, started: definition }
+    }
+  }
+
+  /** Puts a file into the guest's folder that its process may read. */
+  async #lend(name: string, file: string, content: string | Buffer, user: GuestUser | undefined, mode = READABLE) {
+    const path = join(this.#folder(name), file)
+    const unfinished = `${path}${UNFINISHED}`
+    await rm(unfinished, { force: true })
+    await writeFile(unfinished, content, { mode: 0o600, flag: 'wx' })
+    if (user !== undefined) {
+      await lchown(unfinished, 0, user.id)
+      await chmod(unfinished, mode)
+    }
+    await rename(unfinished, path)
+  }
+
+  /** QEMU makes its sockets when it starts, before the guest runs; from then on it makes nothing there. */
+  async #letMakeFiles(name: string, user: GuestUser | undefined, mayMake: boolean): Promise<void> {
+    if (user === undefined) return
+    const folder = this.#folder(name)
+    await lchown(folder, 0, user.id)
+    await chmod(folder, mayMake ? MAKING : MADE)
+  }
+
   /** The record once the guest may come. */
   async #listenForGuest(record: GuestRecord, move: Move): Promise<GuestRecord> {
     const { migrationHost: host, migrationPorts } = this.#options
     const attachment = this.#attachments.get(record.name)
     if (attachment === undefined) throw new Error('QEMU has ended')
-    const port = await freePort(host, migrationPorts)
-    const diskPort = move.mirroredDisks.length === 0 ? undefined : await freePort(host, migrationPorts, [port])
+    const free = (taken: readonly number[]) =>
+      this.#namespace === undefined
+        ? freePort(host, migrationPorts, taken)
+        : freePortInside(this.#namespace, migrationPorts, taken)
+    const port = await free([])
+    const diskPort = move.mirroredDisks.length === 0 ? undefined : await free([port])
     const listening: Move = { ...move, host, port, diskPort }
     await beginReceive(attachment.qmp, move.mirroredDisks, { host, port, diskPort })
     await writeGuestRecord(this.#folder(record.name), { ...record, move: listening })
@@ -344,7 +698,8 @@ class QemuHypervisor implements Hypervisor {
       persist: (noted) =>
         this.#locks.run(name, async () => {
           if (!isMine()) throw new Error(`guest ${name} is gone`)
-          await writeGuestRecord(this.#folder(name), { ...record, move: noted })
+          const newest = (await readGuestRecord(this.#folder(name))) ?? record
+          await writeGuestRecord(this.#folder(name), { ...newest, move: noted })
         }),
       report: (transfer, status = '') => {
         const isPhaseChange = transfer.phase !== attachment.transfer?.phase
@@ -355,11 +710,26 @@ class QemuHypervisor implements Hypervisor {
           this.#console(name).line.stopped()
         } else if (transfer.phase === 'completed' && attachment.state === 'receiving') {
           attachment.state = stateOf(status, undefined)
-          if (attachment.state === 'running') this.#connectConsole(name, incarnation, attachment)
+          if (attachment.state === 'running') {
+            this.#connectConsole(name, incarnation, attachment)
+            this.#freezer.recover(this.#folder(name), 'another-host')
+          }
         }
         if (isPhaseChange) this.#changed(name)
       },
     })
+  }
+
+  /** That QEMU runs in; undefined when it is the agent's. */
+  get #namespace(): string | undefined {
+    const { network } = this.#options
+    return isOvn(network) ? network.namespace : undefined
+  }
+
+  #assertReachable(host: string, port: number): Promise<void> {
+    return this.#namespace === undefined
+      ? assertReachable(host, port, this.#options.clock)
+      : assertReachableInside(this.#namespace, host, port)
   }
 
   #folder(name: string): string {
@@ -370,14 +740,20 @@ class QemuHypervisor implements Hypervisor {
     const known = this.#consoles.get(name)
     if (known !== undefined) return known
     const log = new ConsoleLog(this.#folder(name))
-    const console = { log, line: new ConsoleLine(log.history()) }
+    const console = { log, line: new ConsoleLine(log.history(), log.position()) }
     this.#consoles.set(name, console)
     return console
   }
 
   async #observe(record: GuestRecord): Promise<Guest> {
     const { name, uid, incarnation, startedAt, forwards, move } = record
-    const guestIn = (state: Guest['state'], isResponsive: boolean, transfer: Transfer | undefined): Guest => ({
+    const guestIn = (
+      state: Guest['state'],
+      isResponsive: boolean,
+      transfer: Transfer | undefined,
+      disks: readonly string[] = [],
+      interfaces: readonly GuestInterface[] = [],
+    ): Guest => ({
       name,
       uid,
       incarnation,
@@ -385,13 +761,16 @@ class QemuHypervisor implements Hypervisor {
       forwards,
       state,
       isResponsive,
+      disks,
+      interfaces: interfaces.map((each) => portNameOf(name, each)),
       ...(transfer === undefined ? {} : { transfer }),
     })
     const recorded = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
     // An agent was killed before anybody could reach it.
     if (move?.role === 'receive' && move.port === undefined) return guestIn('gone', false, recorded)
     const known = this.#attachments.get(name)
-    if (known !== undefined) return guestIn(known.state, true, known.transfer)
+    if (known !== undefined)
+      return guestIn(known.state, true, known.transfer, [...known.disks.values()], known.interfaces)
     const pid = await this.#processOf(record)
     if (pid === undefined) {
       this.#console(name).line.stopped()
@@ -409,8 +788,8 @@ class QemuHypervisor implements Hypervisor {
       )
     }
     try {
-      const { state, transfer } = await this.#attach(record, pid)
-      return guestIn(state, true, transfer)
+      const { state, transfer, disks, interfaces } = await this.#attach(record, pid)
+      return guestIn(state, true, transfer, [...disks.values()], interfaces)
     } catch (error) {
       this.#options.log.warn('guest does not answer', { guest: name, error })
       const state =
@@ -421,7 +800,7 @@ class QemuHypervisor implements Hypervisor {
             : 'running'
       if (state === 'running') this.#console(name).line.running(incarnation, undefined)
       void this.#awaitEnd(record)
-      return guestIn(state, false, recorded)
+      return guestIn(state, false, recorded, record.disks, record.interfaces)
     }
   }
 
@@ -433,32 +812,43 @@ class QemuHypervisor implements Hypervisor {
   async #spawn(definition: GuestDefinition, record: GuestRecord): Promise<void> {
     const { binary, machine, network, clock } = this.#options
     const folder = this.#folder(record.name)
-    for (const file of [GUEST_FILES.qmp, GUEST_FILES.consoleInput]) await rm(join(folder, file), { force: true })
-    if (isOvn(network)) await plugIn(record.name, record.macAddresses.length)
+    for (const file of [GUEST_FILES.qmp, GUEST_FILES.consoleInput, ...Object.values(GUEST_AGENT_FILES)])
+      await rm(join(folder, file), { force: true })
+    if (isOvn(network)) await plugIn(network, record.name, pluggedIn(record), record.user?.id)
     const typed = await openInputPipe(folder)
     const printed = openSync(join(folder, GUEST_FILES.consoleLog), 'a', 0o600)
     const errors = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
     let ended: string | undefined
     let pid: number | undefined
+    await this.#letMakeFiles(record.name, record.user, true)
+    const folders = openFolders(record.user)
     try {
       // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing
       // secret.
-      const child = spawn(
-        binary,
-        qemuArguments(definition, record.uuid, machine, network, record.forwards, incomingOf(record)),
-        {
-          cwd: folder,
-          detached: true,
-          stdio: [typed, printed, errors],
-          env: { PATH: environment()['PATH'] },
-        },
+      const input = qemuArguments(definition, record.uuid, machine, network, record.forwards, incomingOf(record))
+      const command = insideCommand(
+        this.#namespace,
+        record.user === undefined || this.#users === undefined
+          ? [...(this.#namespace === undefined || isRoot() ? [] : withoutRights), binary, ...input]
+          : this.#users.command(record.user, binary, input),
       )
+      const child = spawn('flock', ['--no-fork', '--nonblock', GUEST_FILES.pid, ...command], {
+        cwd: folder,
+        detached: true,
+        stdio: [typed, printed, errors, ...folders],
+        env: { PATH: environment()['PATH'] },
+      })
       child.once('error', (error) => void (ended = error.message))
-      child.once('exit', (code, signal) => void (ended ??= `QEMU ended with ${signal ?? `code ${code}`}`))
+      child.once('exit', (code, signal) => {
+        ended ??= `QEMU ended with ${signal ?? `code ${code}`}`
+        // Whether QEMU crashed or its guest shut down; known only to the agent that started it.
+        this.#options.log.info('QEMU ended', { guest: record.name, code, signal })
+      })
       child.unref()
       pid = child.pid
+      await writeFile(join(folder, GUEST_FILES.pid), `${pid ?? ''}\n`, { mode: 0o600 })
     } finally {
-      for (const file of [typed, printed, errors]) closeSync(file)
+      for (const file of [typed, printed, errors, ...folders]) closeSync(file)
     }
     const deadline = clock.monotonicMilliseconds() + START_TIMEOUT_MILLISECONDS
     while (ended === undefined) {
@@ -484,6 +874,8 @@ class QemuHypervisor implements Hypervisor {
       onEvent: (event) => {
         if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
         if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
+        // When this fails, the agent asks for the disk again, and finds it released.
+        if (event.name === 'DEVICE_DELETED') void this.#closeReleased(name, event.data['device']).catch(() => undefined)
         this.#attachments.get(name)?.migration?.wake(event)
       },
       onClose: () => {
@@ -494,12 +886,15 @@ class QemuHypervisor implements Hypervisor {
     try {
       const answer = (await qmp.execute('query-uuid')) as { readonly UUID: string } // shape of QEMU's documented answer
       if (answer.UUID !== uuid) throw new Error(`the process in the folder of ${name} is another guest`)
+      await this.#letMakeFiles(name, record.user, false)
+      await this.#notePort(name, record.user)
+      await this.#joinGate(name, qmp)
       const status = await queryStatus(qmp)
       const console = this.#console(name)
       const line = openSerialLine({
         folder,
         log: console.log,
-        onOutput: (bytes) => console.line.append(bytes),
+        onOutput: (bytes) => console.line.append(bytes, console.log.position()),
         clock: this.#options.clock,
         logger: this.#options.log,
       })
@@ -507,18 +902,50 @@ class QemuHypervisor implements Hypervisor {
         pid,
         qmp,
         line,
+        disks: await this.#listDisks(qmp, record.user),
+        interfaces: record.interfaces,
+        user: record.user,
         state: stateOf(status, record.move),
         ...(record.move?.end === undefined ? {} : { transfer: record.move.end }),
       }
+      // An agent was killed before it could do so.
+      await this.#closeReleasedInterfaces(name, attachment)
       this.#attachments.set(name, attachment)
-      if (attachment.state === 'running') this.#connectConsole(name, incarnation, attachment)
-      else console.line.stopped()
+      if (attachment.state === 'running') {
+        this.#connectConsole(name, incarnation, attachment)
+        this.#freezer.recover(folder, 'this-host')
+      } else console.line.stopped()
       if (record.move !== undefined && record.move.end === undefined && record.move.port !== undefined)
         this.#startMigration(record, attachment, record.move)
       return attachment
     } catch (error) {
       qmp.close()
       throw error
+    }
+  }
+
+  /** Tells the guest's connections where the metadata service listens now. */
+  async #notePort(name: string, user: GuestUser | undefined): Promise<void> {
+    const { network } = this.#options
+    if (isOvn(network) || network.metadata === undefined) return
+    const port = await readFile(network.metadata.portFile, 'utf8').catch(() => '')
+    await this.#lend(name, PORT_FILE, port, user)
+  }
+
+  /** QEMU takes frames from a new gate only by a new object. */
+  async #joinGate(name: string, qmp: Qmp): Promise<void> {
+    const record = await readGuestRecord(this.#folder(name))
+    if (this.#gate === undefined || record === undefined) return
+    await this.#gate.join(name)
+    for (const [index, { slot }] of record.interfaces.entries()) {
+      if (slot !== undefined) continue
+      const object = passedObject(index)
+      await qmp.execute('object-del', { id: object.id }).catch(() => undefined) // the agent before may have done it
+      await qmp
+        .execute('object-add', object)
+        .catch((error: unknown) =>
+          this.#options.log.warn('guest of an earlier agent is not behind the gate', { guest: name, error }),
+        )
     }
   }
 
@@ -573,8 +1000,17 @@ class QemuHypervisor implements Hypervisor {
     attachment?.qmp.close()
     attachment?.line.close()
     this.#console(name).line.stopped()
-    if (isOvn(this.#options.network)) await unplug(name, record.macAddresses.length)
-    for (const file of INCARNATION_FILES) await rm(join(this.#folder(name), file), { force: true })
+    const { network } = this.#options
+    if (isOvn(network)) {
+      const { interfaces } = (await readGuestRecord(this.#folder(name))) ?? record
+      await unplug(
+        network,
+        name,
+        pluggedIn({ ...record, interfaces }).map(({ index }) => index),
+      )
+    }
+    for (const file of [OWN_FOLDER, ...INCARNATION_FILES])
+      await rm(join(this.#folder(name), file), { recursive: true, force: true })
   }
 
   async #isGone(record: GuestRecord, pid: number, timeoutMilliseconds: number): Promise<boolean> {
@@ -600,6 +1036,9 @@ interface BlockStatistics {
     readonly wr_operations: number
   }
 }
+
+const pluggedIn = ({ name, interfaces }: Pick<GuestRecord, 'name' | 'interfaces'>): PluggedInterface[] =>
+  interfaces.map((each, position) => ({ index: indexOf(each, position), portName: portNameOf(name, each) }))
 
 const describe = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 

@@ -9,7 +9,7 @@ export interface QmpEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-class QmpError extends Error {
+export class QmpError extends Error {
   /** As QEMU names it, or `Timeout`, `Closed`. */
   readonly reason: string
   constructor(reason: string, message: string) {

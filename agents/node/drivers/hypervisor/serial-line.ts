@@ -35,8 +35,7 @@ export interface SerialLine {
 }
 
 /** Makes the pipe for a guest to be started. The answer is QEMU's standard input, to be closed by whoever starts it. It
- *  is open for writing too, so
- *  that the pipe does not end with the agent. */
+ *  is open for writing too, so that the pipe does not end with the agent. */
 export async function openInputPipe(folder: string): Promise<number> {
   const path = join(folder, GUEST_FILES.consoleInput)
   await runProgram('mkfifo', ['--mode=600', path])

@@ -6,11 +6,21 @@ export interface SimulatedGuestRecord extends GuestIdentity {
   readonly hostname: string
   readonly startedAt: string
   readonly disks: readonly string[]
+  /** Names of their ports; absent in records of earlier versions. */
+  readonly interfaces?: readonly string[] | undefined
   readonly state: Guest['state']
   /** Made at its boot and kept while it migrates: two running guests with one execution id are two copies. Empty while
    *  it has not arrived. */
   readonly executionId: string
   readonly transfer?: Transfer | undefined
+  /** Of a managed machine: what it was delivered last. */
+  readonly configuration?: MachineConfiguration | undefined
+}
+
+export interface MachineConfiguration {
+  readonly machine: string
+  readonly generation: number
+  readonly fingerprint: string
 }
 
 export interface SimulatedGuest extends SimulatedMemory {

@@ -4,7 +4,7 @@
  *  at its own place: the emptied part is a hole. Frames that come at the moment of emptying are not counted.
  *  Nothing that a guest sends decides what is counted: the direction is the file's, and of a frame's own bytes one is
  *  kept, which is too little to forge a record with. */
-import { open, readFile } from 'node:fs/promises'
+import { constants, open, readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { writeDurably } from '../../../../kit/sys/durable-file.ts'
 
@@ -58,7 +58,7 @@ export async function countFrames({
   readonly countFile: string
 }): Promise<number> {
   let counted = await readCounted(countFile)
-  const log = await open(file, 'r+').catch(() => undefined)
+  const log = await open(file, constants.O_RDWR | constants.O_NOFOLLOW).catch(() => undefined)
   if (log === undefined) return counted.frameBytes
   try {
     const from = counted.offset

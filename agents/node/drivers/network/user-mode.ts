@@ -2,13 +2,14 @@
  *  behind a translation of
  *  addresses. No rights are needed. Guests do not reach each other, their public addresses lead nowhere, and single
  *  ports are forwarded from
- *  the host instead. Pure, but for the script that it writes. */
+ *  the host instead. What a guest sends goes through the gate (`gate/main.ts`), which keeps it from the host itself.
+ *  Pure, but for the script that it writes. */
 import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
 import type { Forward } from '../hypervisor/hypervisor.ts'
 import { FRAME_BYTES_KEPT } from './traffic-log.ts'
 
 export interface UserModeNetwork {
-  /** Whether guests may open connections to the outside, and so also to services of the host. */
+  /** Whether guests may open connections to the outside. */
   readonly isOutboundAllowed: boolean
   /** How guests are joined to the metadata service; undefined when they are not. */
   readonly metadata?: { readonly portFile: string; readonly secretOf: (guest: string) => string } | undefined
@@ -19,6 +20,9 @@ export interface UserModeNetwork {
  *  that is asked of it ever leaves the host, where another cloud's metadata service may listen. */
 const INSIDE = 'net=169.254.0.0/16,host=169.254.0.2,dns=169.254.0.3,dhcpstart=169.254.0.15'
 const PIPE_FILE = 'metadata-pipe'
+/** Where the metadata service listens, as the agent noted it when it came to the guest. */
+export const PORT_FILE = 'metadata.port'
+const slotFile = (slot: number | string): string => `metadata.slot${slot}`
 /** Connections of one guest to the metadata service at the same time; each costs the host a few processes. */
 const PIPES_MAXIMUM = 8
 
@@ -27,17 +31,43 @@ const QUEUES = { transmitted: 'rx', received: 'tx' } as const
 type Direction = keyof typeof QUEUES
 const DIRECTIONS: readonly Direction[] = ['transmitted', 'received']
 /** As the schema of Instance has it. */
-const INTERFACES_MAXIMUM = 8
+export const INTERFACES_MAXIMUM = 8
 
 /** In the guest's folder. */
 export const trafficFiles = (index: number, direction: Direction) => ({
   file: `net${index}.${direction}.pcap`,
   countFile: `net${index}.${direction}.json`,
 })
+/** Sockets of QEMU in the guest's folder: where frames leave the guest, and where those go on that the gate lets
+ *  pass. */
+export const gateFiles = (index: number) => ({ leaving: `net${index}.leaving`, passed: `net${index}.passed` })
+/** Where the gate of the guests in the folder listens. */
+export const gateSocket = (guestsFolder: string): string => `${guestsFolder}.gate`
+/** The object of QEMU that takes back what the gate has let pass, as it is made anew while the guest runs: QEMU goes
+ *  through what a guest sends from the last object to the first. */
+export const passedObject = (index: number) => ({
+  'qom-type': 'filter-redirector',
+  id: `passed${index}`,
+  netdev: `net${index}`,
+  queue: QUEUES.transmitted,
+  indev: `gate-${gateFiles(index).passed}`,
+  position: `id=leaving${index}`,
+  insert: 'before',
+})
 export const USER_MODE_FILES: readonly string[] = [
   PIPE_FILE,
+  PORT_FILE,
+  ...Array.from({ length: INTERFACES_MAXIMUM }, (_, index) => Object.values(gateFiles(index))).flat(),
   ...Array.from({ length: INTERFACES_MAXIMUM }, (_, index) =>
     DIRECTIONS.flatMap((direction) => Object.values(trafficFiles(index, direction))),
+  ).flat(),
+]
+
+/** Those that QEMU and what it starts write in the guest's folder, whose files it may not make itself. */
+export const writtenFiles = (interfaces: number): readonly string[] => [
+  ...Array.from({ length: PIPES_MAXIMUM }, (_, index) => slotFile(index + 1)),
+  ...Array.from({ length: interfaces }, (_, index) =>
+    DIRECTIONS.map((direction) => trafficFiles(index, direction).file),
   ).flat(),
 ]
 
@@ -60,18 +90,35 @@ export function userModeArguments(network: UserModeNetwork, index: number, forwa
         `file=${trafficFiles(index, direction).file},maxlen=${FRAME_BYTES_KEPT}`,
       ].join(','),
     ]),
+    ...(network.isOutboundAllowed ? gateArguments(index) : []),
+  ]
+}
+
+/** QEMU goes through what a guest sends from the last object to the first: it leaves, comes back, and is counted. */
+function gateArguments(index: number): string[] {
+  const { leaving, passed } = gateFiles(index)
+  const socket = (id: string, path: string) => ['-chardev', `socket,id=${id},path=${path},server=on,wait=off`]
+  const redirect = (id: string, way: string) => [
+    '-object',
+    `filter-redirector,id=${id},netdev=net${index},queue=${QUEUES.transmitted},${way}`,
+  ]
+  return [
+    ...socket(`gate-${passed}`, passed),
+    ...socket(`gate-${leaving}`, leaving),
+    ...redirect(`passed${index}`, `indev=gate-${passed}`),
+    ...redirect(`leaving${index}`, `outdev=gate-${leaving}`),
   ]
 }
 
 /** The program that QEMU runs for each of the guest's connections to the metadata service, with the connection as
  *  standard input and output. */
-export const pipeFile = (guest: string, { portFile, secretOf }: NonNullable<UserModeNetwork['metadata']>) => ({
+export const pipeFile = (guest: string, { secretOf }: NonNullable<UserModeNetwork['metadata']>) => ({
   name: PIPE_FILE,
   text: `exec 2>/dev/null
 for slot in {1..${PIPES_MAXIMUM}}; do
-  exec 9>"metadata.slot$slot"
+  exec 9>"${slotFile('$slot')}"
   flock -n 9 || continue
-  read -r port < ${quoted(portFile)} && exec 3<>"/dev/tcp/127.0.0.1/$port" || exit
+  read -r port < ${PORT_FILE} && exec 3<>"/dev/tcp/127.0.0.1/$port" || exit
   echo ${quoted(secretOf(guest))} >&3
   cat <&0 >&3 &
   cat <&3

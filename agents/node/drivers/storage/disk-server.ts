@@ -1,6 +1,6 @@
 /** Lets another host copy a disk that no guest has open: qemu-nbd, read-only, encrypted with a key that both ends know.
- *  Ends with the agent; what
- *  an agent that was killed left running is ended by the next one, because it keeps guests from the disk. */
+ *  Ends with the agent; what an agent that was killed left running is ended by the next one, because it keeps guests
+ *  from the disk. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { environment, signalProcess } from '../../../../kit/sys/process.ts'
 import { processArgumentsOf } from '../../host.ts'
 import { freePort, type PortRange } from '../hypervisor/listening-port.ts'
 import { KEY_FILE, keyFileText } from '../hypervisor/qemu-migration.ts'
+import { formatOf } from './rbd-path.ts'
 import { assertReachable } from '../hypervisor/assert-reachable.ts'
 
 export interface DiskServerOptions {
@@ -30,10 +31,12 @@ export const EXPORT = 'disk'
 const PID_FILE = 'pid'
 const READY_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 50
+const END_MILLISECONDS = 5_000
 const READERS_MAXIMUM = 4
 
 interface Served {
   readonly child: ChildProcess
+  readonly isClosedInOrder: boolean
   readonly host: string
   readonly port: number
 }
@@ -45,12 +48,14 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
   for (const name of await readdir(folder)) await endLeftover(join(folder, name), clock)
 
   async function stop(name: string): Promise<void> {
-    const child = served.get(name)?.child
+    const { child, isClosedInOrder } = served.get(name) ?? {}
     served.delete(name)
     if (child !== undefined && child.exitCode === null && child.signalCode === null) {
       const ended = new Promise((resolve) => child.once('exit', resolve))
-      child.kill('SIGKILL') // it only reads
+      const forget = clock.after(END_MILLISECONDS, () => child.kill('SIGKILL'))
+      child.kill(isClosedInOrder ? 'SIGTERM' : 'SIGKILL') // it only reads
       await ended
+      forget()
     }
     await rm(join(folder, name), { recursive: true, force: true })
   }
@@ -69,7 +74,8 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
       untilListening(child, { host, port, clock }),
       writeFile(join(own, PID_FILE), String(child.pid ?? 0)),
     ])
-    const found = { child, host, port }
+    // To a cluster that is not told, the disk is open for half a minute more.
+    const found = { child, host, port, isClosedInOrder: formatOf(path) === 'raw' }
     served.set(name, found)
     return found
   }
@@ -109,7 +115,7 @@ const spawnServer = ({
       `--bind=${host}`,
       `--port=${port}`,
       `--export-name=${EXPORT}`,
-      '--format=qcow2',
+      `--format=${formatOf(path)}`,
       '--object',
       `tls-creds-psk,id=key,dir=${own.replaceAll(',', ',,')},endpoint=server`,
       '--tls-creds=key',

@@ -1,20 +1,25 @@
 /** Shared storage as a folder that several hosts have mounted: `pool.json` names it, `volumes` holds the disks,
  *  `templates` what they are overlays
  *  of. Paths between its files are relative, because hosts may mount it in different places. */
-import { copyFile, link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { syncToDisk, writeDurably } from '../../../../kit/sys/durable-file.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import type { TemplateImage } from '../../images/recipe.ts'
+import { letPass } from '../hypervisor/guest-users.ts'
 
 const Identity = z.object({ id: z.string().min(1).max(63) })
 const IDENTITY_FILE = 'pool.json'
+/** Users of guests read what their disks are overlays of. */
+const READABLE_FILE = 0o644
 
 export interface Pool {
   readonly id: string
   /** Where its volumes are. */
   readonly folder: string
+  /** Where its templates are. */
+  readonly templates: string
   /** The template's disk as its overlays in `folder` name it. It is copied there at the first use; undefined when the
    *  template has none. */
   backingOf(image: TemplateImage): Promise<string | undefined>
@@ -53,12 +58,15 @@ export async function openPool({ path, markerFile, random }: PoolOptions): Promi
   const [volumes, templates] = [join(root, 'volumes'), join(root, 'templates')]
   await mkdir(volumes, { recursive: true, mode: 0o700 })
   await mkdir(templates, { recursive: true, mode: 0o700 })
+  await letPass(volumes)
+  await letPass(templates, READABLE_FILE)
   const id = await readOrGiveName(root, random)
   await writeDurably(markerFile, `${id}\n`)
 
   return {
     id,
     folder: volumes,
+    templates,
     async backingOf({ name, version, disk }) {
       if (disk === undefined) return undefined
       const file = `${name}-${version}.qcow2`
@@ -91,6 +99,7 @@ const readName = async (path: string): Promise<string> => nameIn(await readFile(
 async function copyWhole(from: string, to: string, unique: string): Promise<void> {
   const draft = `${to}.${unique}`
   await copyFile(from, draft)
+  await chmod(draft, READABLE_FILE)
   await syncToDisk(draft)
   await rename(draft, to)
 }

@@ -2,62 +2,80 @@
  *  on the host's own disk says
  *  which it holds; of what lies in a pool it says no more than where, and a record in the pool says the rest to every
  *  host. */
-import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { z } from 'zod'
-import { syncToDisk, UNFINISHED, writeDurably } from '../../../../kit/sys/durable-file.ts'
+import { chmod, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { syncToDisk, UNFINISHED } from '../../../../kit/sys/durable-file.ts'
 import { runProgram } from '../../run-program.ts'
-import { KEY_FILE, keyFileText } from '../hypervisor/qemu-migration.ts'
-import { type DiskServer, EXPORT } from './disk-server.ts'
+import {
+  COPY_TIMEOUT_MILLISECONDS,
+  copyServedDisk,
+  CREATE_TIMEOUT_MILLISECONDS,
+  flattenDisk,
+  KEYS_PREFIX,
+} from './copy-disk.ts'
+import type { DiskServer } from './disk-server.ts'
 import type { Pool } from './pool.ts'
-import type { HeldVolume, NewVolume, ServedDisk, VolumeStore } from './volume-store.ts'
+import { mustOpenNothingElse } from './qcow2-header.ts'
+import { formatOf } from './rbd-path.ts'
+import { listSnapshots, removeSnapshotClosed, takeSnapshotClosed } from './qcow2-snapshots.ts'
+import { roomBySnapshot } from './qcow2-room.ts'
+import { labelOf, type LabelledSnapshot, namedRoom } from './snapshot-label.ts'
+import { readRecord, RECORD, recordedNames, writeRecord } from './volume-record.ts'
+import {
+  type HeldSnapshot,
+  type HeldVolume,
+  type NewVolume,
+  type ServedDisk,
+  type SnapshotInGuest,
+  type SnapshotOf,
+  SourceLost,
+  type TakeInGuest,
+  type VolumeStore,
+} from './volume-store.ts'
 
 export interface Qcow2Options {
   readonly folder: string
   readonly server: DiskServer
   readonly pools?: readonly Pool[]
+  /** Holds the templates; disks outside pools may be overlays of nothing else. */
+  readonly imageFolder: string
 }
 
 const DISK = '.qcow2'
-const RECORD = '.json'
-const KEYS_PREFIX = 'keys-'
-const CREATE_TIMEOUT_MILLISECONDS = 300_000
-const COPY_TIMEOUT_MILLISECONDS = 24 * 3_600_000
+const OWNER_ONLY = 0o600
 
-const Record = z.strictObject({
-  name: z.string(),
-  sizeGibibytes: z.int(),
-  source: z.strictObject({ name: z.string(), version: z.string() }).optional(),
-  pool: z.string().optional(),
-})
-
-const readRecord = async (folder: string, name: string): Promise<HeldVolume | undefined> => {
-  const text = await readFile(join(folder, `${name}${RECORD}`), 'utf8').catch(() => undefined)
-  // exact optional fields are beyond zod's types
-  return text === undefined ? undefined : (Record.parse(JSON.parse(text)) as HeldVolume)
-}
-const writeRecord = (folder: string, record: HeldVolume) =>
-  writeDurably(join(folder, `${record.name}${RECORD}`), JSON.stringify(record))
 const diskOf = (folder: string, name: string) => join(folder, `${name}${DISK}`)
 
+const resizeClosed = async (path: string, sizeGibibytes: number): Promise<void> =>
+  void (await runProgram('qemu-img', ['resize', '-q', '-f', 'qcow2', path, `${sizeGibibytes}G`], {
+    timeoutMilliseconds: CREATE_TIMEOUT_MILLISECONDS,
+  }))
+
 /** Removes what an agent that was killed left unfinished. */
-export async function openQcow2Volumes({ folder, server, pools = [] }: Qcow2Options): Promise<VolumeStore> {
+export async function openQcow2Volumes({
+  folder,
+  server,
+  pools = [],
+  imageFolder,
+}: Qcow2Options): Promise<VolumeStore> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const root = await realpath(folder)
   for (const name of await readdir(root))
     if (name.endsWith(UNFINISHED) || name.startsWith(KEYS_PREFIX)) await rm(join(root, name), { recursive: true })
-  return new Qcow2Volumes(root, server, pools)
+  return new Qcow2Volumes(root, server, pools, imageFolder)
 }
 
 class Qcow2Volumes implements VolumeStore {
   readonly #root: string
   readonly #server: DiskServer
   readonly #pools: readonly Pool[]
+  readonly #imageFolder: string
 
-  constructor(root: string, server: DiskServer, pools: readonly Pool[]) {
+  constructor(root: string, server: DiskServer, pools: readonly Pool[], imageFolder: string) {
     this.#root = root
     this.#server = server
     this.#pools = pools
+    this.#imageFolder = imageFolder
   }
 
   get pools(): readonly string[] {
@@ -72,9 +90,7 @@ class Qcow2Volumes implements VolumeStore {
   }
 
   async list(): Promise<readonly HeldVolume[]> {
-    const names = (await readdir(this.#root))
-      .filter((file) => file.endsWith(RECORD))
-      .map((file) => file.slice(0, -RECORD.length))
+    const names = await recordedNames(this.#root)
     const volumes = await Promise.all(
       names.map(async (name) => (await this.inspect(name)) ?? readRecord(this.#root, name)),
     )
@@ -93,8 +109,18 @@ class Qcow2Volumes implements VolumeStore {
       await rm(join(place, `${name}${RECORD}`), { force: true })
       await writeRecord(this.#root, { ...record, pool }) // so that the rest of an interrupted copy is found
     }
-    if (volume.from === undefined) await this.#makeOverlay(unfinished, volume)
-    else await this.#copy(unfinished, volume.from, signal)
+    const { snapshotOf } = volume
+    const write = volume.write ?? (snapshotOf && ((to, stop) => this.copySnapshot(snapshotOf, to, stop)))
+    if (write !== undefined) {
+      await write(unfinished, signal)
+      await resizeClosed(unfinished, sizeGibibytes)
+    } else if (volume.copyOf !== undefined) await this.#copyFile(unfinished, volume.copyOf, volume)
+    else if (volume.from === undefined) {
+      await rm(unfinished, { force: true }) // what an attempt before this one wrote
+      await this.#makeOverlay(unfinished, volume)
+      await volume.fill?.(unfinished, signal)
+    } else await copyServedDisk(volume.from, { to: unfinished, folder: this.#root, signal })
+    await chmod(unfinished, OWNER_ONLY)
     await syncToDisk(unfinished)
     await rename(unfinished, diskOf(place, name))
     // The record beside the disk states that it is there: written last, removed first.
@@ -110,17 +136,48 @@ class Qcow2Volumes implements VolumeStore {
     if (shared !== undefined) await writeRecord(this.#root, { ...shared, pool })
   }
 
-  async grow(name: string, sizeGibibytes: number): Promise<void> {
+  async grow(
+    name: string,
+    sizeGibibytes: number,
+    by: (path: string, sizeGibibytes: number) => Promise<void> = resizeClosed,
+  ): Promise<void> {
     const volume = await this.inspect(name)
     const place = this.#placeOf(volume?.pool)
     if (volume === undefined || place === undefined || volume.sizeGibibytes >= sizeGibibytes) return
+    if (by === resizeClosed) await this.#check(diskOf(place, name))
     // The record follows the disk, so a resize that a crash interrupted is repeated, which changes nothing.
-    await runProgram('qemu-img', ['resize', '-q', '-f', 'qcow2', diskOf(place, name), `${sizeGibibytes}G`], {
-      timeoutMilliseconds: CREATE_TIMEOUT_MILLISECONDS,
-    })
+    await by(diskOf(place, name), sizeGibibytes)
     await syncToDisk(diskOf(place, name))
     const { pool: _pool, ...record } = volume
     await writeRecord(place, { ...record, sizeGibibytes })
+  }
+
+  async snapshots(name: string): Promise<readonly HeldSnapshot[]> {
+    return (await this.#labelled(name)).map(({ label: _label, ...snapshot }) => snapshot)
+  }
+
+  async roomOfSnapshots(name: string): Promise<ReadonlyMap<string, number>> {
+    if ((await this.inspect(name)) === undefined) return new Map()
+    const room = await roomBySnapshot(await this.checkedPathOf(name))
+    return namedRoom(room ?? new Map())
+  }
+
+  async takeSnapshot(name: string, snapshot: string, by: TakeInGuest = takeSnapshotClosed): Promise<void> {
+    const volume = await this.inspect(name)
+    if (volume === undefined) throw new Error(`volume ${name} is not here`)
+    if ((await this.#labelled(name)).some((known) => known.name === snapshot)) return
+    const { sizeGibibytes } = volume
+    await by(await this.pathOf(name), (isFrozen) => labelOf({ name: snapshot, isFrozen, sizeGibibytes }))
+    await syncToDisk(await this.pathOf(name))
+  }
+
+  async removeSnapshot(name: string, snapshot: string, by: SnapshotInGuest = removeSnapshotClosed): Promise<void> {
+    for (const known of await this.#labelled(name))
+      if (known.name === snapshot) await by(await this.pathOf(name), known.label)
+  }
+
+  async #labelled(name: string): Promise<readonly LabelledSnapshot[]> {
+    return (await this.inspect(name)) === undefined ? [] : listSnapshots(await this.checkedPathOf(name))
   }
 
   async remove(name: string): Promise<void> {
@@ -136,6 +193,7 @@ class Qcow2Volumes implements VolumeStore {
     const volume = await this.inspect(name)
     const place = this.#placeOf(volume?.pool)
     if (volume === undefined || place === undefined) throw new Error(`volume ${name} is not here`)
+    await this.#check(diskOf(place, name))
     return this.#server.serve(name, diskOf(place, name), key)
   }
 
@@ -150,6 +208,26 @@ class Qcow2Volumes implements VolumeStore {
   async pathOf(name: string): Promise<string> {
     const known = await readRecord(this.#root, name)
     return diskOf(this.#placeOf(known?.pool) ?? this.#root, name)
+  }
+
+  nameOf(path: string): string | undefined {
+    return path.endsWith(DISK) ? basename(path, DISK) : undefined
+  }
+
+  async checkedPathOf(name: string): Promise<string> {
+    const path = await this.pathOf(name)
+    await this.#check(path)
+    return path
+  }
+
+  /** Bitmaps in the file say what has changed. */
+  async pointsOf(): Promise<undefined> {}
+
+  /** QEMU locks what it has open. */
+  async requireClosed(): Promise<void> {}
+
+  #check(path: string): Promise<void> {
+    return mustOpenNothingElse(path, [this.#imageFolder, ...this.#pools.map(({ templates }) => templates)])
   }
 
   #poolOf(id: string): Pool | undefined {
@@ -174,28 +252,26 @@ class Qcow2Volumes implements VolumeStore {
     })
   }
 
-  async #copy(unfinished: string, { host, port, key }: ServedDisk, signal?: AbortSignal): Promise<void> {
-    const keys = await mkdtemp(join(this.#root, KEYS_PREFIX))
-    try {
-      await writeFile(join(keys, KEY_FILE), keyFileText(key), { mode: 0o600 })
-      await runProgram(
-        'qemu-img',
-        [
-          'convert',
-          '-q',
-          '--object',
-          `tls-creds-psk,id=key,dir=${keys.replaceAll(',', ',,')},endpoint=client`,
-          '--image-opts',
-          `driver=nbd,server.type=inet,server.host=${host},server.port=${port},export=${EXPORT},tls-creds=key`,
-          '-O',
-          'qcow2',
-          unfinished,
-        ],
-        { timeoutMilliseconds: COPY_TIMEOUT_MILLISECONDS, ...(signal === undefined ? {} : { signal }) },
-      )
-    } finally {
-      await rm(keys, { recursive: true, force: true })
-    }
+  async #copyFile(unfinished: string, from: string, { sizeGibibytes }: NewVolume): Promise<void> {
+    await flattenDisk(from, { to: unfinished })
+    await runProgram('qemu-img', ['resize', '-q', '-f', 'qcow2', unfinished, `${sizeGibibytes}G`], {
+      timeoutMilliseconds: CREATE_TIMEOUT_MILLISECONDS,
+    })
+  }
+
+  /** The file may be in use, also by a guest of another host: what a snapshot holds never changes. */
+  async copySnapshot({ volume, pool, snapshot }: SnapshotOf, to: string, signal?: AbortSignal): Promise<void> {
+    const place = this.#placeOf(pool)
+    if (place === undefined) throw new Error(`pool ${pool} is not mounted`)
+    const path = diskOf(place, volume)
+    await this.#check(path)
+    const found = (await listSnapshots(path)).find(({ name }) => name === snapshot)
+    if (found === undefined) throw new SourceLost(`volume ${volume} has no snapshot ${snapshot}`)
+    await runProgram(
+      'qemu-img',
+      ['convert', '-q', '-U', '-f', 'qcow2', '-l', `snapshot.name=${found.label}`, '-O', formatOf(to), path, to],
+      { timeoutMilliseconds: COPY_TIMEOUT_MILLISECONDS, ...(signal === undefined ? {} : { signal }) },
+    )
   }
 
   /** The host holds it no longer; its data in the folder `place` go first, if there is one. */

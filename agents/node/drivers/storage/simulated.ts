@@ -1,5 +1,12 @@
 /** Volumes that are only remembered. The map is the simulated host's disk: it outlives the agents that use it. */
-import type { HeldVolume, ServedDisk, VolumeStore } from './volume-store.ts'
+import {
+  type HeldSnapshot,
+  type HeldVolume,
+  type ServedDisk,
+  type SnapshotOf,
+  SourceLost,
+  type VolumeStore,
+} from './volume-store.ts'
 
 /** What simulated hosts share. */
 export interface SimulatedStorage {
@@ -8,6 +15,9 @@ export interface SimulatedStorage {
   /** What hosts serve, by host and port. */
   readonly served: Map<string, { readonly volume: HeldVolume; readonly key: string }>
 }
+
+/** As the host's disk or the pool has it. */
+type KeptVolume = HeldVolume & { readonly kept?: readonly HeldSnapshot[] }
 
 export const newSimulatedStorage = (...pools: readonly string[]): SimulatedStorage => ({
   pools: new Map(pools.map((id) => [id, new Map()])),
@@ -23,6 +33,31 @@ export interface SimulatedVolumesOptions {
   readonly host?: string
 }
 
+/** What lies on the host's disk and in the pools that it has mounted. */
+function simulatedPlaces(
+  held: Map<string, HeldVolume>,
+  poolOf: (id: string | undefined) => Map<string, HeldVolume> | undefined,
+) {
+  /** As it lies there. */
+  const keptIn = (name: string, pool: string | undefined): KeptVolume | undefined =>
+    pool === undefined ? held.get(name) : poolOf(pool)?.get(name)
+  const inspect = (name: string): HeldVolume | undefined => {
+    const pool = held.get(name)?.pool
+    const lying = keptIn(name, pool)
+    if (lying === undefined) return undefined
+    const { kept: _kept, ...volume } = lying
+    return pool === undefined ? volume : { ...volume, pool }
+  }
+  const snapshotsOf = (name: string): readonly HeldSnapshot[] => keptIn(name, held.get(name)?.pool)?.kept ?? []
+  const keep = (name: string, kept: readonly HeldSnapshot[]) => {
+    const pool = held.get(name)?.pool
+    const lying = keptIn(name, pool)
+    const record: KeptVolume | undefined = lying && { ...lying, kept }
+    if (record !== undefined) (pool === undefined ? held : poolOf(pool))?.set(name, record)
+  }
+  return { keptIn, inspect, snapshotsOf, keep }
+}
+
 /** An agent's view of the host's disk: what it serves ends with it. */
 export function simulatedVolumes(
   held: Map<string, HeldVolume>,
@@ -32,28 +67,25 @@ export function simulatedVolumes(
     host = 'simulated',
   }: SimulatedVolumesOptions = {},
 ): VolumeStore {
-  const mine = new Map<string, Omit<ServedDisk, 'key'>>()
   const poolOf = (id: string | undefined) =>
     id !== undefined && mounted.includes(id) ? storage.pools.get(id) : undefined
-  const inspect = (name: string): HeldVolume | undefined => {
-    const known = held.get(name)
-    if (known?.pool === undefined) return known
-    const shared = poolOf(known.pool)?.get(name)
-    return shared === undefined ? undefined : { ...shared, pool: known.pool }
+  const { keptIn, inspect, snapshotsOf, keep } = simulatedPlaces(held, poolOf)
+  const requireSnapshot = ({ volume, pool, snapshot }: SnapshotOf) => {
+    if (!keptIn(volume, pool)?.kept?.some(({ name }) => name === snapshot))
+      throw new SourceLost(`volume ${volume} has no snapshot ${snapshot}`)
   }
-  const stopServing = async (name: string) => {
-    const at = mine.get(name)
-    if (at !== undefined) storage.served.delete(`${at.host}:${at.port}`)
-    mine.delete(name)
-  }
+  const pathOf = (name: string) => ['', 'simulated', ...[held.get(name)?.pool ?? []].flat(), name].join('/')
+  const serving = simulatedServing(storage, host, inspect)
   return {
     pools: mounted,
     list: async () => [...held.values()].map((known) => inspect(known.name) ?? known),
     inspect: async (name) => inspect(name),
-    async create({ name, sizeGibibytes, source, origin, pool, from }) {
+    async create({ name, sizeGibibytes, source, origin, pool, from, fill, snapshotOf }, signal) {
       if (inspect(name) !== undefined) return
       if (pool !== undefined && poolOf(pool) === undefined) throw new Error(`pool ${pool} is not mounted`)
       if (from !== undefined) requireServed(storage, from)
+      if (snapshotOf !== undefined) requireSnapshot(snapshotOf)
+      await fill?.(name, signal)
       const begun = source === undefined ? origin : { name: source.name, version: source.version }
       const record = { name, sizeGibibytes, ...(begun === undefined ? {} : { source: begun }) }
       poolOf(pool)?.set(name, record)
@@ -64,22 +96,84 @@ export function simulatedVolumes(
       const shared = poolOf(pool)?.get(name)
       if (shared !== undefined) held.set(name, { ...shared, pool })
     },
-    async grow(name, sizeGibibytes) {
+    async grow(name, sizeGibibytes, by) {
       const volume = inspect(name)
       if (volume === undefined || volume.sizeGibibytes >= sizeGibibytes) return
-      const { pool, ...record } = { ...volume, sizeGibibytes }
-      poolOf(pool)?.set(name, record)
-      held.set(name, { ...volume, sizeGibibytes })
+      await by?.(pathOf(name), sizeGibibytes)
+      const { pool } = volume
+      const lying = keptIn(name, pool)
+      if (lying !== undefined) (pool === undefined ? held : poolOf(pool))?.set(name, { ...lying, sizeGibibytes })
     },
+    ...simulatedSnapshots({ inspect, pathOf, kept: snapshotsOf, keep }),
+    copySnapshot: async (of) => requireSnapshot(of),
     async remove(name) {
-      await stopServing(name)
+      await serving.stopServing(name)
       poolOf(held.get(name)?.pool)?.delete(name)
       held.delete(name)
     },
     async release(name) {
-      await stopServing(name)
+      await serving.stopServing(name)
       held.delete(name)
     },
+    ...serving,
+    pathOf: async (name) => pathOf(name),
+    nameOf: (path) => path.split('/').at(-1),
+    checkedPathOf: async (name) => pathOf(name),
+    roomOfSnapshots: async () => new Map<string, number>(),
+    pointsOf: async () => undefined,
+    requireClosed: async () => undefined,
+  }
+}
+
+/** How snapshots are remembered, with the volume that they are of. */
+interface Keeping {
+  readonly inspect: (name: string) => HeldVolume | undefined
+  readonly pathOf: (name: string) => string
+  readonly kept: (name: string) => readonly HeldSnapshot[]
+  readonly keep: (name: string, kept: readonly HeldSnapshot[]) => void
+}
+
+const simulatedSnapshots = ({
+  inspect,
+  pathOf,
+  kept,
+  keep,
+}: Keeping): Pick<VolumeStore, 'snapshots' | 'takeSnapshot' | 'removeSnapshot'> => ({
+  snapshots: async (name) => kept(name),
+  async takeSnapshot(name, snapshot, by) {
+    const volume = inspect(name)
+    if (volume === undefined) throw new Error(`volume ${name} is not here`)
+    if (kept(name).some((each) => each.name === snapshot)) return
+    let isFrozen = false
+    await by?.(pathOf(name), (is) => {
+      isFrozen = is
+      return snapshot
+    })
+    keep(name, [...kept(name), { name: snapshot, sizeGibibytes: volume.sizeGibibytes, isFrozen }])
+  },
+  async removeSnapshot(name, snapshot, by) {
+    if (!kept(name).some((each) => each.name === snapshot)) return
+    await by?.(pathOf(name), snapshot)
+    keep(
+      name,
+      kept(name).filter((each) => each.name !== snapshot),
+    )
+  },
+})
+
+/** The disks that an agent serves to others, until it ends. */
+function simulatedServing(
+  storage: SimulatedStorage,
+  host: string,
+  inspect: (name: string) => HeldVolume | undefined,
+): Pick<VolumeStore, 'serve' | 'stopServing' | 'servedAt'> {
+  const mine = new Map<string, Omit<ServedDisk, 'key'>>()
+  const stopServing = async (name: string) => {
+    const at = mine.get(name)
+    if (at !== undefined) storage.served.delete(`${at.host}:${at.port}`)
+    mine.delete(name)
+  }
+  return {
     async serve(name, key) {
       const volume = inspect(name)
       if (volume === undefined) throw new Error(`volume ${name} is not here`)
@@ -91,7 +185,6 @@ export function simulatedVolumes(
     },
     stopServing,
     servedAt: (name) => mine.get(name),
-    pathOf: async (name) => ['', 'simulated', ...[held.get(name)?.pool ?? []].flat(), name].join('/'),
   }
 }
 

@@ -10,10 +10,11 @@ import { type ArchiveEntry, writeCpio } from '../cpio.ts'
 import { unpackPackages } from '../debian-packages.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from '../recipe.ts'
 
-/** dropbear and the libraries that it needs, the C library among them. */
+/** dropbear, what serves scp and sftp, and the libraries that it needs, the C library among them. */
 const PACKAGES = [
   'busybox-static',
   'dropbear-bin',
+  'openssh-sftp-server',
   'libc6',
   'libcrypt1',
   'libtomcrypt1',
@@ -22,7 +23,7 @@ const PACKAGES = [
   'zlib1g',
 ] as const
 const KERNELS = ['linux-image-cloud-amd64', 'linux-image-virtual', 'linux-image-amd64'] as const
-const PROGRAMS = ['usr/sbin/dropbear', 'usr/bin/dropbearkey'] as const
+const PROGRAMS = ['usr/sbin/dropbear', 'usr/bin/dropbearkey', 'usr/lib/openssh/sftp-server'] as const
 const LIBRARIES = [
   'libc.so.6',
   'libcrypt.so.1',
@@ -47,6 +48,7 @@ const MODULES = [
   'virtio_net',
   'virtio_balloon',
   'virtio-rng',
+  'virtio_console',
   'button',
   'evdev',
   'cdrom',
@@ -56,10 +58,11 @@ const MODULES = [
 const SCRIPTS = {
   init: 'init',
   services: 'etc/services.sh',
+  interface: 'etc/interface.sh',
   end: 'sbin/poweroff',
   'udhcpc.script': 'etc/udhcpc.script',
 } as const
-const SCRIPT_NAMES = ['init', 'services', 'end', 'udhcpc.script'] as const
+const SCRIPT_NAMES = ['init', 'services', 'interface', 'end', 'udhcpc.script'] as const
 
 const FOLDERS = [
   'bin',
@@ -67,6 +70,8 @@ const FOLDERS = [
   'usr',
   'usr/bin',
   'usr/sbin',
+  'usr/lib',
+  'usr/lib/openssh',
   'lib',
   'lib64',
   'lib/modules',
@@ -148,6 +153,8 @@ async function fileSystem(root: string, modules: string): Promise<ArchiveEntry[]
       file('bin/busybox', join(root, 'usr', 'bin', 'busybox'), 0o755),
     ),
     ...(await Promise.all(SCRIPT_NAMES.map((name) => file(SCRIPTS[name], join(import.meta.dirname, name), 0o755)))),
+    // where dropbear looks for it
+    { path: 'usr/lib/sftp-server', kind: 'link', target: 'openssh/sftp-server' },
     { path: 'sbin/reboot', kind: 'link', target: 'poweroff' },
     { path: 'sbin/halt', kind: 'link', target: 'poweroff' },
     {

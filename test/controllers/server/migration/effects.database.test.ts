@@ -112,7 +112,7 @@ test('nothing is claimed again for a server that has gone meanwhile', async () =
   const of = { accountId, serverId: server.metadata.name }
   await database.db.transaction().execute((tx) => releaseServer(tx, of))
   await cloud.kubectl.delete(Server, keyOf(server))
-  const { claim } = serverEffects(parts())
+  const { claim } = serverEffects(parts(), new Map())
   await expect(claim({ ...of, hostname: 'web', zone: ZONE, ...ROOM }, server)).rejects.toSatisfy(isConflict)
   expect(await findServerClaims(database.db, of)).toBeUndefined()
 })

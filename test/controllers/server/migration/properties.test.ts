@@ -1,6 +1,5 @@
 /** Every combination of what two nodes may say, how far the move is written to be, and what is asked of it: whatever
- *  the plan does about it, a
- *  guest is never in two places and never in none. */
+ *  the plan does about it, a guest is never in two places and never in none. */
 import { expect, test } from 'vitest'
 import { plan } from '../../../../controllers/server/plan.ts'
 import type { Action } from '../../../../kit/reconcile/action.ts'

@@ -107,7 +107,7 @@ describe('revisions with a handshake', () => {
     })
   })
   test.each<[string, object]>([
-    ['prompts/list', {}],
+    ['resources/list', {}],
     ['resources/read', { uri: 'x' }],
     ['server/discover', {}],
     ['subscriptions/listen', {}],
@@ -206,7 +206,7 @@ describe(`revision ${MODERN}`, () => {
   ])('%s is malformed', (_name, message, headers, code) => {
     expect(codeOf(modern(message, headers))).toEqual(['malformed', code])
   })
-  test.each(['initialize', 'ping', 'prompts/list', 'subscriptions/listen', 'logging/setLevel', 'nonsense'])(
+  test.each(['initialize', 'ping', 'resources/list', 'subscriptions/listen', 'logging/setLevel', 'nonsense'])(
     '%s is no method here',
     (method) => {
       expect(codeOf(modern({ method, params: meta() }))).toEqual(['error', -32601])

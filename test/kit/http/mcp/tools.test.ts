@@ -75,20 +75,44 @@ test('hints come from the route', () => {
   expect(secret?.shown.annotations.readOnlyHint).toBe(false)
 })
 
-test('a route whose path and body share a name cannot be a tool', () => {
-  const twice = route({
-    id: 'twice',
+const sharing = (id: string, query: z.ZodObject | null) =>
+  route({
+    id,
     method: 'POST',
     path: '/v1/{id}',
     area: '',
     summary: 'x',
     permission: null,
-    credentials: ['token'],
+    credentials: ['token', 'session'],
     params: z.strictObject({ id: z.string() }),
+    ...(query === null ? {} : { query }),
     body: z.strictObject({ id: z.string() }),
     answers: { 204: null },
   })
-  expect(() => toolsOf([twice])).toThrow('twice')
+
+test('a name that path and body share is two arguments', () => {
+  const [tool] = toolsOf([sharing('both', null)])
+  expect(Object.keys(tool?.shown.inputSchema['properties'] ?? {})).toEqual(['path_id', 'id'])
+})
+
+test('a route whose query and body share a name cannot be a tool', () =>
+  expect(() => toolsOf([sharing('twice', z.strictObject({ id: z.string() }))])).toThrow('twice'))
+
+test('what a token does to itself is no tool: it would end the client', () => {
+  const own = route({
+    id: 'revoke_own',
+    method: 'DELETE',
+    path: '/v1/own',
+    area: 'Tests',
+    summary: 'Revoke',
+    credentials: ['token'],
+    permission: null,
+    audit: 'own.revoke',
+    isDestructive: true,
+    answers: { 204: null },
+  })
+  expect(toolsOf([own])).toEqual([])
+  expect(toolsOf([{ ...own, credentials: ['token', 'session'] }])).toHaveLength(1)
 })
 
 const caller = (permissions: Customer['permissions']): Customer => ({

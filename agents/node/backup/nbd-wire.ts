@@ -1,0 +1,101 @@
+/** Numbers and frames of the NBD protocol, "fixed newstyle" with structured replies, as its specification in the
+ *  project's `doc/proto.md` defines them. */
+
+export const MAGIC = {
+  greeting: 0x4e42444d41474943n,
+  option: 0x49484156454f5054n,
+  optionReply: 0x0003e889045565a9n,
+  request: 0x25609513,
+  simpleReply: 0x67446698,
+  structuredReply: 0x668e33ef,
+} as const
+/** Fixed newstyle, and no padding behind the export's description. */
+export const CLIENT_FLAGS = 3
+export const OPTION = { go: 7, structuredReply: 8, setMetaContext: 10 } as const
+export const OPTION_REPLY = { ack: 1, info: 3, metaContext: 4 } as const
+/** Option replies of this bit are errors. */
+export const OPTION_ERROR = 0x80000000
+export const INFO_EXPORT = 0
+export const COMMAND = { read: 0, write: 1, disconnect: 2, flush: 3, writeZeroes: 6, blockStatus: 7 } as const
+export const CHUNK_TYPE = { none: 0, offsetData: 1, offsetHole: 2, blockStatus: 5 } as const
+/** Reply chunks of this bit are errors. */
+export const CHUNK_ERROR = 0x8000
+export const FLAG_DONE = 1
+export const GREETING_BYTES = 18
+export const OPTION_REPLY_BYTES = 20
+export const SIMPLE_REPLY_BYTES = 16
+export const STRUCTURED_REPLY_BYTES = 20
+
+export function optionFrame(option: number, data: Buffer): Buffer {
+  const frame = Buffer.alloc(16)
+  frame.writeBigUInt64BE(MAGIC.option, 0)
+  frame.writeUInt32BE(option, 8)
+  frame.writeUInt32BE(data.length, 12)
+  return Buffer.concat([frame, data])
+}
+
+export interface Request {
+  readonly command: number
+  readonly handle: bigint
+  readonly offset: number
+  readonly length: number
+}
+
+export function requestFrame({ command, handle, offset, length }: Request): Buffer {
+  const frame = Buffer.alloc(28)
+  frame.writeUInt32BE(MAGIC.request, 0)
+  frame.writeUInt16BE(command, 6)
+  frame.writeBigUInt64BE(handle, 8)
+  frame.writeBigUInt64BE(BigInt(offset), 16)
+  frame.writeUInt32BE(length, 24)
+  return frame
+}
+
+/** A string behind its length. */
+export function counted(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  return Buffer.concat([number32(bytes.length), bytes])
+}
+
+export function number32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+/** Incoming bytes, taken in pieces of the length that the protocol says comes next. */
+export class ByteQueue {
+  readonly #parts: Buffer[] = []
+  #bytes = 0
+  #failure: Error | undefined
+  #wake: (() => void) | undefined
+
+  push(part: Buffer): void {
+    this.#parts.push(part)
+    this.#bytes += part.length
+    this.#wake?.()
+  }
+
+  fail(error: Error): void {
+    this.#failure ??= error
+    this.#wake?.()
+  }
+
+  /** Throws when the bytes cannot come any more. */
+  async take(count: number): Promise<Buffer> {
+    while (this.#bytes < count) {
+      if (this.#failure !== undefined) throw this.#failure
+      await new Promise<void>((resolve) => void (this.#wake = resolve))
+    }
+    const taken: Buffer[] = []
+    for (let missing = count; missing > 0; ) {
+      const part = this.#parts.shift()
+      if (part === undefined) break
+      if (part.length > missing) this.#parts.unshift(part.subarray(missing))
+      taken.push(part.subarray(0, missing))
+      missing -= Math.min(missing, part.length)
+    }
+    this.#bytes -= count
+    return taken.length === 1 ? (taken[0] ?? Buffer.alloc(0)) : Buffer.concat(taken)
+  }
+}

@@ -1,0 +1,40 @@
+/** Removes chunks that no backup of the account names any more. */
+import { chunkCountOf, digestAt } from '../../../kit/chunks/manifest.ts'
+import { manifestName, type Repository } from '../../../kit/chunks/repository.ts'
+import { Damaged } from '../../../kit/chunks/seal.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+
+export interface SweepOptions {
+  readonly repository: Repository
+  /** Every backup that the control plane knows to be complete. A store whose list leaves one out is not believed. */
+  readonly backups: readonly string[]
+  /** No backup takes longer, and none uses older chunks of others than that: chunks younger than twice that may belong
+   *  to one that is being written. */
+  readonly longestBackupSeconds: number
+  readonly clock: Clock
+}
+
+/** Answers how many were removed. Throws, having removed nothing, when a manifest cannot be read: what it names is not
+ *  known then. */
+export async function sweepChunks({ repository, backups, longestBackupSeconds, clock }: SweepOptions): Promise<number> {
+  const youngest = clock.now().getTime() - 2 * longestBackupSeconds * 1000
+  const old: Buffer[] = []
+  for await (const { digest, modifiedAt } of repository.listChunks())
+    if (modifiedAt.getTime() < youngest) old.push(digest)
+  if (old.length === 0) return 0
+  // After the chunks: a manifest that is written meanwhile is among these, or its chunks are young.
+  const listed = await repository.listManifests()
+  const unlisted = backups.find((backup) => !listed.includes(backup))
+  if (unlisted !== undefined) throw new Damaged(manifestName(unlisted), 'is not in the list of the store')
+  const used = new Set<string>()
+  for (const backup of listed) {
+    const { sizeBytes, digests } = await repository.getManifest(backup)
+    for (let chunk = 0; chunk < chunkCountOf(sizeBytes); chunk++) {
+      const digest = digestAt(digests, chunk)
+      if (digest !== undefined) used.add(digest.toString('hex'))
+    }
+  }
+  const unused = old.filter((digest) => !used.has(digest.toString('hex')))
+  for (const digest of unused) await repository.removeChunk(digest)
+  return unused.length
+}

@@ -1,0 +1,184 @@
+/** Writes one point of a disk into the repository, or a copy of a backup that another one has. What has changed since
+ *  the parent is read, everything else is taken from the parent's manifest. May be killed and repeated: chunks that are
+ *  there already are not sent again. */
+import { forEachConcurrently } from '../../../kit/chunks/concurrently.ts'
+import {
+  CHUNK_BYTES,
+  chunkCountOf,
+  chunkLength,
+  digestAt,
+  type Manifest,
+  newDigests,
+  setDigest,
+} from '../../../kit/chunks/manifest.ts'
+import { manifestName, type Repository } from '../../../kit/chunks/repository.ts'
+import { Damaged } from '../../../kit/chunks/seal.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Range } from './nbd.ts'
+
+export interface DiskPoint {
+  readonly sizeBytes: number
+  read(offset: number, length: number): Promise<Buffer>
+  /** Everything outside of these reads as zeros. */
+  readonly data: readonly Range[]
+  /** Written since the parent's point. Undefined when that is not known: then everything is read. */
+  readonly changed?: readonly Range[] | undefined
+}
+
+export interface BackupProgress {
+  /** Of the disk, that were compared with what the repository holds. */
+  readonly bytesDone: number
+  readonly bytesTotal: number
+  /** That had to be sent. */
+  readonly bytesSent: number
+}
+
+interface TargetOptions {
+  readonly repository: Repository
+  readonly backup: string
+  readonly parent?: Manifest | undefined
+  /** No backup takes longer. What was written before that by others may be swept away at any moment. */
+  readonly longestBackupSeconds: number
+  readonly clock: Clock
+  readonly onProgress?: (progress: BackupProgress) => void
+  readonly signal?: AbortSignal
+}
+
+export interface WriteOptions extends TargetOptions {
+  readonly point: DiskPoint
+  /** The disk. */
+  readonly origin: string
+}
+
+export interface CopyOptions extends TargetOptions {
+  /** With the same key. */
+  readonly from: Repository
+  /** Name of the backup there. */
+  readonly source: string
+}
+
+const WORKERS = 8
+
+/** Resolves when the backup can be restored: its manifest was written last, and reads back the same. */
+export async function writeBackup(options: WriteOptions): Promise<Manifest> {
+  const { repository, point, backup, origin, parent, clock, onProgress, signal } = options
+  const { sizeBytes } = point
+  const digests = newDigests(sizeBytes)
+  const chunks = inheritAndSelect(digests, options)
+  const send = openSender(options)
+  const progress = { bytesDone: 0, bytesTotal: chunks.length * CHUNK_BYTES, bytesSent: 0 }
+
+  await forEachConcurrently(chunks, WORKERS, async (chunk) => {
+    signal?.throwIfAborted()
+    const content = await point.read(chunk * CHUNK_BYTES, chunkLength(sizeBytes, chunk))
+    if (!isZero(content)) {
+      const digest = repository.digestOf(content)
+      const sent = await send(digest, async () => content)
+      progress.bytesSent += sent // read after the wait: others add to it meanwhile
+      setDigest(digests, chunk, digest)
+    }
+    progress.bytesDone += CHUNK_BYTES
+    onProgress?.({ ...progress })
+  })
+  return complete(options, {
+    backup,
+    parent: parent?.backup,
+    origin,
+    createdAt: clock.now().toISOString(),
+    sizeBytes,
+    digests,
+  })
+}
+
+/** As `writeBackup`, of a backup that another repository has. Damaged when a part of that cannot be had. */
+export async function copyBackup(options: CopyOptions): Promise<Manifest> {
+  const { from, source, backup, parent, onProgress, signal } = options
+  const manifest = await from.getManifest(source)
+  const { sizeBytes, digests } = manifest
+  const chunks = Array.from({ length: chunkCountOf(sizeBytes) }, (_, chunk) => chunk)
+  const send = openSender(options)
+  const progress = { bytesDone: 0, bytesTotal: sizeBytes, bytesSent: 0 }
+  await forEachConcurrently(chunks, WORKERS, async (chunk) => {
+    signal?.throwIfAborted()
+    const digest = digestAt(digests, chunk)
+    const sent = digest === undefined ? 0 : await send(digest, () => from.getChunk(digest))
+    progress.bytesSent += sent
+    progress.bytesDone += chunkLength(sizeBytes, chunk)
+    onProgress?.({ ...progress })
+  })
+  return complete(options, { ...manifest, backup, parent: parent?.backup })
+}
+
+/** Answers how many bytes had to be sent: none of what the parent has, and of equal chunks one. */
+function openSender({ repository, parent, longestBackupSeconds, clock }: TargetOptions) {
+  const known = new Set(parent === undefined ? [] : eachDigest(parent))
+  const underWay = new Map<string, Promise<number>>()
+  const youngEnough = new Date(clock.now().getTime() - longestBackupSeconds * 1000)
+  const send = async (digest: Buffer, read: () => Promise<Buffer>): Promise<number> => {
+    // An attempt that was killed may have sent it.
+    if (await repository.holdsChunk(digest, youngEnough)) return 0
+    const content = await read()
+    await repository.putChunk(digest, content)
+    return content.length
+  }
+  return async (digest: Buffer, read: () => Promise<Buffer>): Promise<number> => {
+    const name = digest.toString('hex')
+    if (known.has(name)) return 0
+    const other = underWay.get(name)
+    if (other !== undefined) {
+      await other // what it cannot send, nobody has
+      return 0
+    }
+    const sending = send(digest, read).finally(() => underWay.delete(name))
+    underWay.set(name, sending)
+    const sent = await sending
+    known.add(name)
+    return sent
+  }
+}
+
+async function complete({ repository, parent, signal }: TargetOptions, manifest: Manifest): Promise<Manifest> {
+  signal?.throwIfAborted()
+  await repository.putManifest(manifest)
+  // A sweep that did not know of this manifest kept the parent's chunks if the parent is still there.
+  if (parent !== undefined && !(await repository.hasManifest(parent.backup))) {
+    await repository.removeManifest(manifest.backup)
+    throw new Damaged(manifestName(parent.backup), 'was removed while its chunks were being used')
+  }
+  return manifest
+}
+
+/** Fills in what the parent has; answers the chunks that must be read. */
+function inheritAndSelect(digests: Buffer, { point, parent }: WriteOptions): number[] {
+  const { sizeBytes, data, changed } = point
+  const hasData = chunksOf(data, sizeBytes)
+  const isChanged = changed === undefined || parent === undefined ? undefined : chunksOf(changed, sizeBytes)
+  return Array.from({ length: chunkCountOf(sizeBytes) }, (_, chunk) => chunk).filter((chunk) => {
+    const isInherited =
+      parent !== undefined &&
+      isChanged !== undefined &&
+      isChanged[chunk] !== 1 &&
+      chunk < chunkCountOf(parent.sizeBytes) &&
+      chunkLength(parent.sizeBytes, chunk) === chunkLength(sizeBytes, chunk)
+    if (isInherited) setDigest(digests, chunk, digestAt(parent.digests, chunk))
+    return !isInherited && hasData[chunk] === 1
+  })
+}
+
+/** One for each chunk that a range touches. */
+function chunksOf(ranges: readonly Range[], sizeBytes: number): Uint8Array {
+  const touched = new Uint8Array(chunkCountOf(sizeBytes))
+  for (const { offset, length } of ranges)
+    touched.fill(1, Math.floor(offset / CHUNK_BYTES), Math.ceil((offset + length) / CHUNK_BYTES))
+  return touched
+}
+
+function* eachDigest({ sizeBytes, digests }: Manifest): Iterable<string> {
+  for (let chunk = 0; chunk < chunkCountOf(sizeBytes); chunk++) {
+    const digest = digestAt(digests, chunk)
+    if (digest !== undefined) yield digest.toString('hex')
+  }
+}
+
+const ZEROS = Buffer.alloc(CHUNK_BYTES)
+const isZero = (content: Buffer): boolean => content.equals(ZEROS.subarray(0, content.length))

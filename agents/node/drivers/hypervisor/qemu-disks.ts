@@ -1,0 +1,159 @@
+/** Disks of a running QEMU by QMP: given to the guest, taken from it, made larger. The boot disk has slot 0 and stays;
+ *  the others are on ports of their own, which is what lets them come and go. What QEMU has open only QEMU can say, so
+ *  everything is named after the slot and found again by the next agent. */
+import { z } from 'zod'
+import { rbdPath, readRbdPath } from '../storage/rbd-path.ts'
+import type { GuestDisk, SnapshotChange } from './hypervisor.ts'
+import type { Qmp } from './qmp.ts'
+
+export const fileNode = (slot: number): string => `file${slot}`
+export const diskNode = (slot: number): string => `disk${slot}`
+/** The disk in the file of this node. */
+export const diskOf = (node: string): string => node.replace(/^file/, 'disk')
+export const diskDevice = (slot: number): string => `vd${slot}`
+/** The port that is kept free for the disk of the slot; q35 cannot add ports at run time. */
+export const diskPort = (slot: number): string => `spare${slot - 1}`
+
+/** The disk's device, as command line and QMP take it. Of a disk with a slot the guest is told before it goes. */
+export const deviceOf = ({ serial, slot = 0 }: Pick<GuestDisk, 'serial' | 'slot'>) => ({
+  driver: 'virtio-blk-pci',
+  id: diskDevice(slot),
+  drive: diskNode(slot),
+  serial,
+  ...(slot === 0 ? {} : { bus: diskPort(slot) }),
+})
+/** What a guest's process is given of the Ceph cluster that its disks are in, in its working directory. */
+export const CEPH_FILES = { configuration: 'ceph.conf', keyring: 'ceph.keyring' } as const
+
+/** The disk's file or image, and the disk in it. */
+export function nodesOf({ path, slot = 0, backing }: Pick<GuestDisk, 'path' | 'slot' | 'backing'>) {
+  const names = { below: { 'node-name': fileNode(slot) }, disk: { 'node-name': diskNode(slot), file: fileNode(slot) } }
+  const image = readRbdPath(path)
+  if (image !== undefined)
+    return [
+      { driver: 'rbd', ...names.below, ...image, conf: CEPH_FILES.configuration, discard: 'unmap' },
+      { driver: 'raw', ...names.disk, discard: 'unmap' },
+    ]
+  return [
+    { driver: 'file', ...names.below, filename: path, locking: 'on', discard: 'unmap' },
+    {
+      driver: 'qcow2',
+      ...names.disk,
+      discard: 'unmap',
+      ...(backing === undefined ? {} : { backing: backingNode(backing) }),
+    },
+  ]
+}
+const backingNode = (path: string) => ({
+  driver: 'qcow2',
+  'read-only': true,
+  file: { driver: 'file', filename: path, 'read-only': true },
+})
+
+const Nodes = z.array(z.looseObject({ 'node-name': z.string(), drv: z.string(), file: z.string() }))
+const Properties = z.array(z.looseObject({ name: z.string() }))
+
+const listNodes = async (qmp: Qmp) => Nodes.parse(await qmp.execute('query-named-block-nodes', { flat: true }))
+/** Ids of the devices that the guest has. */
+export const listDevices = async (qmp: Qmp): Promise<readonly string[]> =>
+  Properties.parse(await qmp.execute('qom-list', { path: '/machine/peripheral' })).map(({ name }) => name)
+
+const Image = z.looseObject({ pool: z.string(), image: z.string(), user: z.string() })
+const JSON_NAME = 'json:'
+
+/** Path of what the node has open; undefined when that is no file and no image. */
+export function openedBy({ drv, file }: { readonly drv: string; readonly file: string }): string | undefined {
+  if (drv === 'file') return file
+  return drv === 'rbd' && file.startsWith(JSON_NAME)
+    ? rbdPath(Image.parse(JSON.parse(file.slice(JSON_NAME.length))))
+    : undefined
+}
+
+/** Path and slot of every disk whose file QEMU has open. */
+export async function listDisks(qmp: Qmp): Promise<ReadonlyMap<number, string>> {
+  const nodes = await listNodes(qmp)
+  return new Map(
+    nodes.flatMap((node) => {
+      const [slot, path] = [/^file(\d+)$/.exec(node['node-name'])?.[1], openedBy(node)]
+      return slot === undefined || path === undefined ? [] : [[Number(slot), path] as const]
+    }),
+  )
+}
+
+/** Gives the disk to the guest; free when it has it, also half. QmpError when the slot is taken by another, or by one
+ *  that the guest has yet to release. */
+export async function plugDisk(qmp: Qmp, disk: GuestDisk): Promise<void> {
+  const known = (await listNodes(qmp)).map(({ 'node-name': name }) => name)
+  for (const node of nodesOf(disk)) if (!known.includes(node['node-name'])) await qmp.execute('blockdev-add', node)
+  const device = deviceOf(disk)
+  if ((await listDevices(qmp)).includes(device.id)) return
+  try {
+    await qmp.execute('device_add', device)
+  } catch (error) {
+    await closeDisk(qmp, disk.slot ?? 0)
+    throw error
+  }
+}
+
+/** Asks the guest to release the disk. Free while it is asked already. */
+export async function askForDisk(qmp: Qmp, slot: number): Promise<void> {
+  if (!(await listDevices(qmp)).includes(diskDevice(slot))) return
+  // while the guest is asked already QEMU refuses
+  await qmp.execute('device_del', { id: diskDevice(slot) }).catch(() => undefined)
+}
+
+/** Closes the disk's file once the guest has released the device; answers whether it is closed. */
+export async function closeReleased(qmp: Qmp, slot: number): Promise<boolean> {
+  if ((await listDevices(qmp)).includes(diskDevice(slot))) return !(await listDisks(qmp)).has(slot)
+  await closeDisk(qmp, slot)
+  return true
+}
+
+async function closeDisk(qmp: Qmp, slot: number): Promise<void> {
+  const known = (await listNodes(qmp)).map(({ 'node-name': name }) => name)
+  for (const name of [diskNode(slot), fileNode(slot), brokenNode(slot), emptyNode(slot)])
+    if (known.includes(name)) await qmp.execute('blockdev-del', { 'node-name': name })
+}
+
+const brokenNode = (slot: number): string => `broken${slot}`
+const emptyNode = (slot: number): string => `empty${slot}`
+const INPUT_OUTPUT_ERROR = 5
+
+/** Takes the disk from a guest that does not release it: whatever the guest reads or writes from now on fails, and the
+ *  file is closed when this resolves. The guest keeps the empty device until it releases that. */
+export async function cutOffDisk(qmp: Qmp, slot: number): Promise<void> {
+  if (!(await listDevices(qmp)).includes(diskDevice(slot))) return closeDisk(qmp, slot)
+  const nodes = await listNodes(qmp)
+  const has = (name: string) => nodes.some(({ 'node-name': known }) => known === name)
+  if (!has(emptyNode(slot))) await qmp.execute('blockdev-add', { driver: 'null-co', 'node-name': emptyNode(slot) })
+  if (!has(brokenNode(slot)))
+    await qmp.execute('blockdev-add', {
+      driver: 'blkdebug',
+      'node-name': brokenNode(slot),
+      image: emptyNode(slot),
+      'inject-error': [{ event: 'none', errno: INPUT_OUTPUT_ERROR, immediately: true }],
+    })
+  const drive = { path: `/machine/peripheral/${diskDevice(slot)}`, property: 'drive' }
+  // QEMU 7.2 ends when a device is given what it has
+  if ((await qmp.execute('qom-get', drive)) !== brokenNode(slot))
+    await qmp.execute('qom-set', { ...drive, value: brokenNode(slot) })
+  for (const name of [diskNode(slot), fileNode(slot)])
+    if (has(name)) await qmp.execute('blockdev-del', { 'node-name': name })
+}
+
+const SNAPSHOT_COMMANDS = {
+  take: 'blockdev-snapshot-internal-sync',
+  remove: 'blockdev-snapshot-delete-internal-sync',
+} as const
+/** QEMU counts what a snapshot shares; the larger the disk, the longer. */
+const SNAPSHOT_TIMEOUT_MILLISECONDS = 300_000
+
+/** QmpError while the disk is read for a backup, or copied. */
+export const changeSnapshots = (qmp: Qmp, slot: number, { verb, label }: SnapshotChange): Promise<unknown> =>
+  qmp.execute(SNAPSHOT_COMMANDS[verb], { device: diskNode(slot), name: label }, SNAPSHOT_TIMEOUT_MILLISECONDS)
+
+const BYTES_PER_GIBIBYTE = 1024 ** 3
+
+/** The guest sees the disk larger at once; free when it is so already. QmpError while the disk is copied. */
+export const growDisk = (qmp: Qmp, slot: number, gibibytes: number): Promise<unknown> =>
+  qmp.execute('block_resize', { 'node-name': diskNode(slot), size: gibibytes * BYTES_PER_GIBIBYTE })

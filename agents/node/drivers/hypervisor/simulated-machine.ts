@@ -1,0 +1,39 @@
+/** The script of managed machines in a simulated guest: it takes every document that is its own and not older than what
+ *  it has, and runs nothing. */
+import { type MachineAnswer, MachineDocument } from '../../../../resources/managed-machine/index.ts'
+import { z } from 'zod'
+import type { MachineConfiguration, SimulatedGuest } from './simulated-guest.ts'
+
+const Request = z.union([
+  z.strictObject({ do: z.literal('status') }),
+  z.strictObject({ do: z.literal('apply'), document: MachineDocument }),
+])
+
+export function answerAsMachine(
+  { record: { configuration } }: SimulatedGuest,
+  request: Buffer,
+  take: (configuration: MachineConfiguration) => void,
+): Buffer {
+  const asked = Request.parse(JSON.parse(request.toString()))
+  if (asked.do === 'status') return answer(configuration, '')
+  const { machine, generation, fingerprint } = asked.document
+  if (configuration !== undefined && configuration.machine !== machine)
+    return answer(configuration, `the document is of machine ${machine}`)
+  if (configuration !== undefined && generation < configuration.generation)
+    return answer(configuration, `generation ${generation} is older than what runs`)
+  const taken = { machine, generation, fingerprint }
+  take(taken)
+  return answer(taken, '')
+}
+
+function answer(configuration: MachineConfiguration | undefined, detail: string): Buffer {
+  const own: MachineAnswer = {
+    machine: configuration?.machine ?? '',
+    generation: configuration?.generation ?? 0,
+    fingerprint: configuration?.fingerprint ?? '',
+    isHealthy: configuration !== undefined && detail === '',
+    detail: configuration === undefined ? 'nothing was delivered yet' : detail,
+    report: { services: {} },
+  }
+  return Buffer.from(JSON.stringify(own))
+}

@@ -1,0 +1,168 @@
+/** A client of the QEMU guest agent, over the socket of a guest's virtio port: commands one after the other. Wire
+ *  format of the "QEMU Guest Agent Protocol Reference". Whatever is at the other end belongs to the customer: it may
+ *  answer nothing, anything, too much, or without an end. */
+import type { Socket } from 'node:net'
+import { z } from 'zod'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import { connectLocalSocket } from '../drivers/hypervisor/local-socket.ts'
+
+export interface GuestAgent {
+  /** The command's `return`, as the guest sends it: to be checked. GuestAgentFailed when the agent refuses, answers
+   *  something else, or does not answer in time; then nothing more can be asked. */
+  execute(command: string, input?: Readonly<Record<string, unknown>>): Promise<unknown>
+  close(): void
+}
+
+export interface GuestAgentOptions {
+  readonly socket: string
+  readonly clock: Clock
+  /** Of all commands together, from now on. */
+  readonly timeoutMilliseconds: number
+}
+
+export class GuestAgentFailed extends Error {
+  /** Nothing serves the port: there is no guest any more. */
+  readonly isGone: boolean
+  constructor(message: string, options?: ErrorOptions & { readonly isGone?: boolean }) {
+    super(message, options)
+    this.name = 'GuestAgentFailed'
+    this.isGone = options?.isGone ?? false
+  }
+}
+
+/** Of one answer, and of what comes before it. */
+const ANSWER_BYTES_MAXIMUM = 65_536
+const REFUSAL_CHARACTERS_MAXIMUM = 200
+/** Never part of JSON: it makes the other side forget what an earlier client left half sent. */
+const SENTINEL = 0xff
+const LINE_FEED = 0x0a
+
+const Refusal = z.looseObject({ error: z.looseObject({ desc: z.string() }) })
+const Returned = z.looseObject({ return: z.unknown() })
+
+/** An agent that has just answered. GuestAgentFailed when none does in time. */
+export async function openGuestAgent({
+  socket: path,
+  clock,
+  timeoutMilliseconds,
+}: GuestAgentOptions): Promise<GuestAgent> {
+  const socket = await connectLocalSocket(path).catch((cause: unknown) => {
+    throw new GuestAgentFailed('the port of the guest agent cannot be reached', { cause, isGone: isAbsent(cause) })
+  })
+  const incoming = readAnswers(socket)
+  const cancel = clock.after(timeoutMilliseconds, () => {
+    incoming.fail('the guest agent does not answer')
+    socket.destroy()
+  })
+  const close = () => {
+    cancel()
+    socket.destroy()
+  }
+  const send = (command: string, input?: Readonly<Record<string, unknown>>): string =>
+    `${JSON.stringify({ execute: command, ...(input === undefined ? {} : { arguments: input }) })}\n`
+  try {
+    const id = clock.now().getTime()
+    const answer = incoming.next({ afterSentinel: true })
+    socket.write(Buffer.concat([Buffer.of(SENTINEL), Buffer.from(send('guest-sync-delimited', { id }))]))
+    if ((await answer) !== id) throw new GuestAgentFailed('the guest agent answers something else')
+  } catch (error) {
+    close()
+    throw error
+  }
+  return {
+    execute(command, input) {
+      const answer = incoming.next()
+      socket.write(send(command, input))
+      return answer
+    },
+    close,
+  }
+}
+
+const isAbsent = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ECONNREFUSED')
+
+interface Answers {
+  /** The next answer; only one may be waited for. */
+  next(options?: { readonly afterSentinel?: boolean }): Promise<unknown>
+  fail(why: string): void
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+  isInAnswer: boolean
+}
+
+/** What comes while nothing is waited for is thrown away. */
+function readAnswers(socket: Socket): Answers {
+  let waiting: Waiting | undefined
+  let failure: GuestAgentFailed | undefined
+  let line = Buffer.alloc(0)
+  let bytes = 0
+
+  const end = (act: (own: Waiting) => void) => {
+    const own = waiting
+    waiting = undefined
+    line = Buffer.alloc(0)
+    if (own !== undefined) act(own)
+  }
+  const fail = (error: GuestAgentFailed) => {
+    failure ??= error
+    end(({ reject }) => reject(error))
+  }
+
+  function receive(chunk: Buffer): void {
+    if (waiting === undefined) return
+    bytes += chunk.length
+    if (bytes > ANSWER_BYTES_MAXIMUM) {
+      fail(new GuestAgentFailed(`the guest agent answers with more than ${ANSWER_BYTES_MAXIMUM} bytes`))
+      return void socket.destroy()
+    }
+    let rest = chunk
+    if (!waiting.isInAnswer) {
+      const start = rest.lastIndexOf(SENTINEL)
+      if (start < 0) return
+      waiting.isInAnswer = true
+      rest = rest.subarray(start + 1)
+    }
+    line = Buffer.concat([line, rest])
+    const at = line.indexOf(LINE_FEED)
+    if (at < 0) return
+    const answer = parse(line.subarray(0, at).toString())
+    if (answer instanceof GuestAgentFailed) end(({ reject }) => reject(answer))
+    else end(({ resolve }) => resolve(answer.value))
+  }
+
+  socket.on('data', receive)
+  socket.on('error', () => socket.destroy())
+  socket.once('close', () => fail(new GuestAgentFailed('the port of the guest agent was closed')))
+  return {
+    next: ({ afterSentinel = false } = {}) =>
+      new Promise((resolve, reject) => {
+        if (failure !== undefined) return reject(failure)
+        bytes = 0
+        waiting = { resolve, reject, isInAnswer: !afterSentinel }
+      }),
+    fail: (why) => fail(new GuestAgentFailed(why)),
+  }
+}
+
+function parse(text: string): { readonly value: unknown } | GuestAgentFailed {
+  const answer = readJson(text)
+  const refusal = Refusal.safeParse(answer).data?.error.desc
+  if (refusal !== undefined)
+    return new GuestAgentFailed(`the guest agent refuses: ${refusal.slice(0, REFUSAL_CHARACTERS_MAXIMUM)}`)
+  const returned = Returned.safeParse(answer).data
+  return returned === undefined
+    ? new GuestAgentFailed('the guest agent answers something else')
+    : { value: returned.return }
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,105 @@
+/** What to do for one Image: pure. The image is on the host, or it is gone. */
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { Action } from '../../../kit/reconcile/action.ts'
+import type { ImageSpec, ImageStatus } from '../../../resources/instance/index.ts'
+import type { HeldImage } from '../images/image-store.ts'
+import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'
+import type { CopyState } from '../volume/copies.ts'
+
+export type ImageObject = KubeObject<ImageSpec, ImageStatus>
+
+export interface ObservedImage {
+  readonly held: HeldImage | undefined
+  /** The import that is under way or has just failed. */
+  readonly fetching: CopyState | undefined
+  /** Where it is served, and for what. */
+  readonly serving?: ImageStatus['serving']
+  /** The disk that it is to be made of: whether it is on the host, and the guest that may have it open. */
+  readonly volume?: { readonly isHere: boolean; readonly user: string | undefined } | undefined
+}
+
+export interface ImageEffects {
+  readonly fetch: Record<string, never>
+  readonly make: Record<string, never>
+  readonly read: Record<string, never>
+  readonly copy: { readonly host: string; readonly port: number }
+  readonly serve: { readonly id: string }
+  readonly stopServing: Record<string, never>
+  readonly remove: Record<string, never>
+}
+
+const VOLUME_SECONDS = 5
+
+const effect = <Name extends keyof ImageEffects>(name: Name, input: ImageEffects[Name]): Action => ({
+  do: 'effect',
+  name,
+  input,
+})
+const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
+const requeue = wait(0, 'the next look')
+
+type Report = {
+  readonly [Field in 'detail' | 'sizeGibibytes' | 'origin' | 'serving']?: ImageStatus[Field] | undefined
+}
+const report = (state: ImageStatus['state'], { detail, sizeGibibytes, origin, serving }: Report = {}): Action => ({
+  do: 'status',
+  status: { state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), sizeGibibytes, origin, serving },
+})
+
+/** Guards in order: deleting, here, failed, not here. */
+export function planImage({ metadata, spec, status }: ImageObject, observed: ObservedImage): Action[] {
+  const { held, serving } = observed
+  if (metadata.deletionTimestamp !== undefined) {
+    // Once reported, it stays so: the object goes when the platform has read it.
+    if (status?.isRemoved === true) return []
+    return [effect('remove', {}), { do: 'status', status: { state: status?.state ?? 'creating', isRemoved: true } }]
+  }
+  if (held !== undefined) {
+    if (spec.serve !== undefined && serving?.id !== spec.serve.id)
+      return [report('ready', held), effect('serve', { id: spec.serve.id }), requeue]
+    if (spec.serve === undefined && serving !== undefined) return [effect('stopServing', {}), requeue]
+    return [report('ready', { sizeGibibytes: held.sizeGibibytes, origin: held.origin, serving })]
+  }
+  // What was refused once is refused again: whoever made the object decides what follows.
+  if (status?.state === 'error') return []
+  if (spec.url !== undefined) return planFetch(observed)
+  if (spec.volume !== undefined) return planMake(observed)
+  if (spec.snapshot !== undefined) return planRead('snapshot', observed)
+  if (spec.backup !== undefined) return planRead('backup', observed)
+  return planCopy(spec, observed)
+}
+
+function planFetch({ fetching }: ObservedImage): Action[] {
+  if (fetching?.is === 'failed') return [report('error', { detail: fetching.reason })]
+  return [report('creating', { detail: 'being fetched' }), ...(fetching === undefined ? [effect('fetch', {})] : [])]
+}
+
+/** A guest that needs the disk comes first: then it is made anew when that has ended. */
+function planMake({ fetching, volume }: ObservedImage): Action[] {
+  if (fetching?.is === 'failed' && fetching.isFinal === true) return [report('error', { detail: fetching.reason })]
+  if (fetching?.is === 'running') return [report('creating', { detail: 'being made of the disk' })]
+  const obstacle =
+    volume?.isHere !== true
+      ? 'the disk is not on this host'
+      : volume.user !== undefined
+        ? 'waiting for the server to be stopped'
+        : fetching?.reason
+  if (obstacle === undefined) return [report('creating', { detail: 'being made of the disk' }), effect('make', {})]
+  return [report('creating', { detail: obstacle }), wait(VOLUME_SECONDS, 'the disk')]
+}
+
+/** What has failed and is not final ends by itself after a while, and is tried again. */
+function planRead(what: 'snapshot' | 'backup', { fetching }: ObservedImage): Action[] {
+  if (fetching?.is === 'failed')
+    return [report(fetching.isFinal === true ? 'error' : 'creating', { detail: fetching.reason })]
+  const detail = fetching?.progress ?? `being made of the ${what}`
+  return [report('creating', { detail }), ...(fetching === undefined ? [effect('read', {})] : [])]
+}
+
+function planCopy({ copyFrom }: ImageSpec, { fetching }: ObservedImage): Action[] {
+  if (fetching?.is === 'failed' && fetching.isFinal === true) return [report('error', { detail: fetching.reason })]
+  if (copyFrom === undefined) return [report('creating', { detail: 'waiting for another node to serve it' })]
+  const { host, port } = copyFrom
+  const detail = fetching?.is === 'failed' ? fetching.reason : 'being copied from another node'
+  return [report('creating', { detail }), effect('copy', { host, port })]
+}

@@ -1,0 +1,238 @@
+/** The custom images of a host: each is one qcow2 file that depends on no other, with a record that states that it is
+ *  complete. Volumes begin as copies of it, so that it can go while they live. */
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { syncToDisk, UNFINISHED, writeDurably } from '../../../kit/sys/durable-file.ts'
+import { copyServedDisk, flattenDisk, KEYS_PREFIX, makeEmptyDisk } from '../drivers/storage/copy-disk.ts'
+import type { DiskServer } from '../drivers/storage/disk-server.ts'
+import type { HeldVolume, ServedDisk } from '../drivers/storage/volume-store.ts'
+import {
+  IMPORT_LIMITS,
+  ImageRefused,
+  importImage,
+  type ImportSource,
+  removeAbandonedImports,
+  requireOwnDisk,
+} from './import/index.ts'
+
+export interface HeldImage {
+  readonly name: string
+  /** Least size of a volume that begins as it. */
+  readonly sizeGibibytes: number
+  /** The template's version that its data began as: guests boot the kernel of that. */
+  readonly origin?: HeldVolume['source']
+  /** Absolute path of the qcow2 file. */
+  readonly path: string
+}
+
+export interface ImageStore {
+  /** Of all that is here, also of what is only half here. */
+  names(): Promise<readonly string[]>
+  /** Undefined when it is not here, or only half. */
+  inspect(name: string): Promise<HeldImage | undefined>
+  /** Fetches it, whole or not at all; free when it is here. Throws ImageRefused for a file that cannot be had or is not
+   *  taken. */
+  import(name: string, source: ImportSource, signal?: AbortSignal): Promise<void>
+  /** Makes it of a disk that nobody writes to, named as programs of this host take it; whole or not at all; free when
+   *  it is here. Throws ImageRefused for a disk that is too large. */
+  make(name: string, from: LocalDisk, signal?: AbortSignal): Promise<void>
+  /** Makes it of what `write` writes to the qcow2 file; whole or not at all; free when it is here. */
+  fill(name: string, from: WrittenDisk): Promise<void>
+  /** Makes it of what another host serves; whole or not at all; free when it is here. */
+  copy(name: string, from: RemoteDisk, signal?: AbortSignal): Promise<void>
+  /** Lets another host copy it, until `stopServing`, `remove` or the end of the agent. */
+  serve(name: string, key: string): Promise<void>
+  /** Resolves when nobody reads it any more. Free when nobody does. */
+  stopServing(name: string): Promise<void>
+  /** Undefined when it is not served. */
+  servedAt(name: string): Omit<ServedDisk, 'key'> | undefined
+  /** Free when it is not here. */
+  remove(name: string): Promise<void>
+}
+
+export interface LocalDisk {
+  readonly path: string
+  readonly origin?: HeldVolume['source']
+}
+export interface WrittenDisk {
+  /** Of the empty disk that the file is before it is written; it is not there when absent. */
+  readonly sizeGibibytes?: number
+  readonly write: (path: string) => Promise<void>
+  readonly origin?: HeldVolume['source'] | undefined
+}
+export interface RemoteDisk extends ServedDisk {
+  readonly origin?: HeldVolume['source']
+}
+
+const DISK = '.qcow2'
+const RECORD = '.json'
+const GIBIBYTE = 1024 ** 3
+const Record = z.strictObject({
+  name: z.string(),
+  sizeGibibytes: z.int(),
+  origin: z.strictObject({ name: z.string(), version: z.string() }).optional(),
+})
+
+export interface ImageStoreOptions {
+  /** This agent's alone. */
+  readonly folder: string
+  /** Serves images to other hosts. */
+  readonly server: DiskServer
+  /** How a file becomes a disk. */
+  readonly importDisk?: typeof importImage
+}
+
+/** Removes what an agent that was killed left unfinished. */
+export async function openImageStore({
+  folder,
+  server,
+  importDisk = importImage,
+}: ImageStoreOptions): Promise<ImageStore> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await removeAbandonedImports(folder)
+  for (const file of await readdir(folder))
+    if (file.endsWith(UNFINISHED) || file.startsWith(KEYS_PREFIX)) await rm(join(folder, file), { recursive: true })
+  return new QcowImages(folder, server, importDisk)
+}
+
+class QcowImages implements ImageStore {
+  readonly #folder: string
+  readonly #server: DiskServer
+  readonly #importDisk: typeof importImage
+
+  constructor(folder: string, server: DiskServer, importDisk: typeof importImage) {
+    this.#folder = folder
+    this.#server = server
+    this.#importDisk = importDisk
+  }
+
+  async inspect(name: string): Promise<HeldImage | undefined> {
+    const text = await readFile(this.#recordOf(name), 'utf8').catch(() => undefined)
+    if (text === undefined) return undefined
+    // exact optional fields are beyond zod's types
+    return { ...(Record.parse(JSON.parse(text)) as Omit<HeldImage, 'path'>), path: this.#diskOf(name) }
+  }
+
+  async names(): Promise<readonly string[]> {
+    const files = await readdir(this.#folder)
+    const suffixes = [RECORD, DISK]
+    return [
+      ...new Set(
+        files.flatMap((file) => suffixes.filter((one) => file.endsWith(one)).map((one) => file.slice(0, -one.length))),
+      ),
+    ]
+  }
+
+  async import(name: string, source: ImportSource, signal?: AbortSignal): Promise<void> {
+    if ((await this.inspect(name)) !== undefined) return
+    const { path, virtualBytes } = await this.#importDisk(source, {
+      folder: this.#folder,
+      name,
+      limits: IMPORT_LIMITS,
+      signal,
+    })
+    await this.#keep(name, path, virtualBytes)
+    await rm(join(path, '..'), { recursive: true, force: true })
+  }
+
+  make(name: string, { path, origin }: LocalDisk, signal?: AbortSignal): Promise<void> {
+    return this.#write(name, origin, (to) => flattenDisk(path, { to, signal }))
+  }
+
+  fill(name: string, { sizeGibibytes, write, origin }: WrittenDisk): Promise<void> {
+    return this.#write(name, origin, async (to) => {
+      await rm(to, { force: true }) // what an attempt before this one wrote
+      if (sizeGibibytes !== undefined) await makeEmptyDisk(to, sizeGibibytes)
+      await write(to)
+    })
+  }
+
+  copy(name: string, { origin, ...from }: RemoteDisk, signal?: AbortSignal): Promise<void> {
+    return this.#write(name, origin, (to) => copyServedDisk(from, { to, folder: this.#folder, signal }))
+  }
+
+  async serve(name: string, key: string): Promise<void> {
+    if ((await this.inspect(name)) === undefined) throw new ImageRefused(`Image ${name} is not here.`)
+    await this.#server.serve(name, this.#diskOf(name), key)
+  }
+
+  stopServing(name: string): Promise<void> {
+    return this.#server.stop(name)
+  }
+
+  servedAt(name: string): Omit<ServedDisk, 'key'> | undefined {
+    return this.#server.at(name)
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#server.stop(name)
+    for (const file of [this.#recordOf(name), this.#diskOf(name), this.#unfinishedOf(name)])
+      await rm(file, { force: true })
+    await syncToDisk(this.#folder)
+  }
+
+  /** What was made until an error is gone. */
+  async #write(name: string, origin: HeldImage['origin'], work: (to: string) => Promise<void>): Promise<void> {
+    if ((await this.inspect(name)) !== undefined) return
+    const unfinished = this.#unfinishedOf(name)
+    try {
+      await work(unfinished)
+      const { virtualBytes } = await requireOwnDisk(unfinished, IMPORT_LIMITS)
+      await syncToDisk(unfinished)
+      await this.#keep(name, unfinished, virtualBytes, origin)
+    } finally {
+      await rm(unfinished, { force: true })
+    }
+  }
+
+  async #keep(name: string, path: string, virtualBytes: number, origin?: HeldImage['origin']): Promise<void> {
+    await rename(path, this.#diskOf(name))
+    await syncToDisk(this.#folder)
+    const sizeGibibytes = Math.ceil(virtualBytes / GIBIBYTE)
+    // The record states that it is there: written last, removed first.
+    await writeDurably(
+      this.#recordOf(name),
+      JSON.stringify({ name, sizeGibibytes, ...(origin === undefined ? {} : { origin }) }),
+    )
+  }
+
+  #diskOf(name: string): string {
+    return join(this.#folder, `${name}${DISK}`)
+  }
+  #recordOf(name: string): string {
+    return join(this.#folder, `${name}${RECORD}`)
+  }
+  #unfinishedOf(name: string): string {
+    return `${this.#diskOf(name)}${UNFINISHED}`
+  }
+}
+
+/** Images that are only remembered. The map is the simulated host's disk: it outlives the agents that use it. */
+export function simulatedImages(held = new Map<string, HeldImage>(), host = 'simulated'): ImageStore {
+  const served = new Set<string>()
+  const put = async (name: string, origin?: HeldImage['origin']): Promise<void> => {
+    if (held.has(name)) return
+    const path = `/simulated/images/${name}`
+    held.set(name, { name, sizeGibibytes: 1, path, ...(origin === undefined ? {} : { origin }) })
+  }
+  return {
+    names: async () => [...held.keys()],
+    inspect: async (name) => held.get(name),
+    import: (name) => put(name),
+    make: (name, { origin }) => put(name, origin),
+    async fill(name, { write, origin }) {
+      if (held.has(name)) return
+      await write(name)
+      await put(name, origin)
+    },
+    copy: (name, { origin }) => put(name, origin),
+    serve: async (name) => void served.add(name),
+    stopServing: async (name) => void served.delete(name),
+    servedAt: (name) => (served.has(name) ? { host, port: 1 } : undefined),
+    async remove(name) {
+      served.delete(name)
+      held.delete(name)
+    },
+  }
+}

@@ -1,0 +1,94 @@
+/** The template of managed machines: a small Debian with what edges and load balancers run, and the script that the
+ *  agent of the host talks to. It has no cloud-init and nobody who can sign in. */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type DebianSystem, debianVersion, WITHOUT_CX16 } from '../debian-system.ts'
+
+/** Path of the script in the guest. */
+export const MACHINE_SCRIPT = '/usr/libexec/svccloud/machine'
+/** The same script here. */
+export const MACHINE_SCRIPT_FILE = join(import.meta.dirname, 'machine')
+
+const PACKAGES = [
+  'systemd',
+  'systemd-sysv',
+  'dbus',
+  'udev',
+  'kmod',
+  'linux-image-cloud-amd64',
+  'e2fsprogs',
+  'iproute2',
+  'procps',
+  'netbase',
+  'python3',
+  'haproxy',
+  'keepalived',
+  'tayga',
+  'unbound',
+  'nftables',
+  'openssh-server',
+  'qemu-guest-agent',
+]
+/** Started by the script, with what was delivered, and never by themselves. */
+const MASKED = ['haproxy', 'keepalived', 'tayga', 'unbound', 'ssh.service', 'ssh.socket', 'nftables']
+const AGENT_COMMANDS = [
+  'guest-sync',
+  'guest-sync-delimited',
+  'guest-ping',
+  'guest-info',
+  'guest-exec',
+  'guest-exec-status',
+  'guest-shutdown',
+  'guest-fsfreeze-status',
+  'guest-fsfreeze-freeze',
+  'guest-fsfreeze-thaw',
+]
+const networkFile = (name: string, metric: number): string =>
+  `[Match]\nName=${name}\n[Network]\nDHCP=yes\nIPv6AcceptRA=yes\n[DHCPv4]\nRouteMetric=${metric}\n` +
+  `[IPv6AcceptRA]\nRouteMetric=${metric}\n`
+
+const FILES: Readonly<Record<string, string>> = {
+  'etc/fstab': '/dev/vda / ext4 defaults,discard,x-systemd.growfs 0 1\n',
+  'etc/hostname': 'machine\n',
+  'etc/initramfs-tools/conf.d/svccloud': 'MODULES=most\nCOMPRESS=gzip\n',
+  'etc/qemu/qemu-ga.conf': `[general]\nallow-rpcs=${AGENT_COMMANDS.join(',')}\n`,
+  'etc/systemd/network/10-public.network': networkFile('eth0', 100),
+  'etc/systemd/network/20-private.network': networkFile('eth*', 1_024),
+  'etc/systemd/networkd.conf.d/svccloud.conf':
+    '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n',
+  'etc/systemd/journald.conf.d/svccloud.conf': '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n',
+  'etc/systemd/system/svccloud-machine.service':
+    '[Unit]\nDescription=What this machine was delivered last\nAfter=network.target\n' +
+    `[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=${MACHINE_SCRIPT} boot\n` +
+    '[Install]\nWantedBy=multi-user.target\n',
+}
+
+/** Of everything that the image is made from here: another one is another version. */
+async function managedRecipeDigest(): Promise<string> {
+  const parts = [await readFile(MACHINE_SCRIPT_FILE, 'utf8'), PACKAGES, MASKED, FILES, WITHOUT_CX16]
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12)
+}
+
+/** Versions sort by their time, and say which recipe they are of. */
+export const managedVersion = async (now: Date): Promise<string> =>
+  `${debianVersion(now)}-${await managedRecipeDigest()}`
+/** Whether the version is of the recipe as it is now. */
+export const isManagedVersion = async (version: string): Promise<boolean> =>
+  version.endsWith(`-${await managedRecipeDigest()}`)
+
+export const managedSystem = async (): Promise<DebianSystem> => ({
+  packages: PACKAGES,
+  installs: 'the programs of edges and load balancers and the kernel',
+  files: FILES,
+  programs: { [MACHINE_SCRIPT.slice(1)]: await readFile(MACHINE_SCRIPT_FILE, 'utf8') },
+  enabled: ['systemd-networkd', 'svccloud-machine'],
+  masked: MASKED,
+  commands: [
+    // A password that is none, and no lock: the server would refuse a locked user's keys.
+    ['useradd', '--system', '--no-create-home', '--shell', '/usr/sbin/nologin', '--password', '*', 'admin'],
+  ],
+  links: {},
+  diskBytes: 2 * 1024 ** 3,
+  kernelArguments: [WITHOUT_CX16],
+})

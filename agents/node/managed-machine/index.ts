@@ -1,0 +1,172 @@
+/** The reconciler of managed machines: delivers to each guest what it shall run, by its guest agent and no network, and
+ *  brings back what it says that it runs. Nothing is remembered here that a restart of the agent would miss. */
+import { Unavailable } from '../../../domain/problem.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import { keyOf } from '../../../kit/kube/object.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+import { type EffectReport, type Reconciler, watch } from '../../../kit/reconcile/reconciler.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { Instance } from '../../../resources/instance/index.ts'
+import {
+  MACHINE_REPORT_BYTES_MAXIMUM,
+  MachineAnswer,
+  MachineDocument,
+  ManagedMachine,
+  type ManagedMachineSpec,
+  type ManagedMachineStatus,
+  reportOf,
+} from '../../../resources/managed-machine/index.ts'
+import type { Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import { GuestAgentFailed } from '../guest-agent/channel.ts'
+import { readMachineDocument } from '../secrets.ts'
+import {
+  HURRY_SECONDS,
+  judged,
+  type MachineObject,
+  type ObservedMachine,
+  planMachine,
+  POLL_SECONDS,
+  runsAsWanted,
+} from './plan.ts'
+
+export interface ManagedMachineOptions {
+  readonly hypervisor: Hypervisor
+  readonly store: Store
+  readonly caches: Caches
+  readonly namespace: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** A guest that is frozen, or on its way, does not answer for a moment. */
+const SILENCES_MAXIMUM = 3
+/** What only counts is written so often at most. */
+const REPORT_SECONDS = 30
+const DETAIL_CHARACTERS_MAXIMUM = 1_000
+const MILLISECONDS = 1_000
+
+/** What this process knows of a guest. */
+interface Contact {
+  readonly dueAt: number
+  readonly silences: number
+}
+
+export function managedMachineReconciler(
+  options: ManagedMachineOptions,
+): Reconciler<ManagedMachineSpec, ManagedMachineStatus, ObservedMachine> {
+  const { hypervisor, caches, namespace, clock, log } = options
+  const contacts = new Map<string, Contact>()
+  const machines = caches.of(ManagedMachine)
+  const silencesOf = ({ metadata }: MachineObject): number => contacts.get(metadata.uid ?? '')?.silences ?? 0
+  const meet = ({ metadata }: MachineObject, seconds: number, silences: number) =>
+    void contacts.set(metadata.uid ?? '', {
+      dueAt: clock.monotonicMilliseconds() + seconds * MILLISECONDS,
+      silences,
+    })
+
+  async function ask(machine: MachineObject, request: object): Promise<EffectReport> {
+    // Until there is an answer it is not due again, however that ends.
+    meet(machine, HURRY_SECONDS, silencesOf(machine))
+    try {
+      const answer = readAnswer(
+        await hypervisor.askMachine(machine.metadata.name, Buffer.from(JSON.stringify(request))),
+      )
+      const report = statusOf(machine, answer, clock.now())
+      meet(machine, report.status.isHealthy ? POLL_SECONDS : HURRY_SECONDS, 0)
+      return { status: report.status, conditions: report.conditions ?? [] }
+    } catch (error) {
+      if (!(error instanceof GuestAgentFailed)) throw error
+      const silences = silencesOf(machine) + 1
+      meet(machine, HURRY_SECONDS, silences)
+      if (machine.status?.isHealthy === true && silences < SILENCES_MAXIMUM) return {}
+      log.debug('managed machine does not answer', { machine: machine.metadata.name, error })
+      const { status, conditions = [] } = judged(
+        false,
+        `Its guest does not answer: ${error.message}`.slice(0, DETAIL_CHARACTERS_MAXIMUM),
+      )
+      return { status, conditions }
+    }
+  }
+
+  return {
+    name: 'managed-machine',
+    type: ManagedMachine,
+    watches: [watch(Instance, ({ metadata: { name } }) => [{ namespace, name }])],
+    wakes: (wake) =>
+      hypervisor.onChange((name) => {
+        const machine = machines.get({ namespace, name })
+        if (machine !== undefined) wake(keyOf(machine))
+      }),
+    async observe({ metadata: { name, uid = '' } }) {
+      const guest = await hypervisor.inspect(name)
+      const dueAt = contacts.get(uid)?.dueAt ?? 0
+      const left = (dueAt - clock.monotonicMilliseconds()) / MILLISECONDS
+      return {
+        isRunning: guest?.state === 'running',
+        dueInSeconds: contacts.has(uid) ? Math.max(0, Math.ceil(left)) : 0,
+      }
+    },
+    plan: planMachine,
+    effects: {
+      ask: async (_input, machine) => ask(machine, { do: 'status' }),
+      async deliver(_input, machine) {
+        const { configuration } = machine.spec
+        if (configuration === undefined) return ask(machine, { do: 'status' })
+        const document = await documentOf(options, machine)
+        return ask(machine, { do: 'apply', document })
+      },
+    },
+  }
+}
+
+/** The document of exactly this machine and generation; Unavailable while it is not there. */
+async function documentOf(
+  { store, namespace }: ManagedMachineOptions,
+  { metadata, spec }: MachineObject,
+): Promise<MachineDocument> {
+  const { configuration, server } = spec
+  const text = await readMachineDocument(store, namespace, configuration?.secretName ?? '')
+  const document = MachineDocument.parse(JSON.parse(text))
+  if (document.machine !== metadata.name || document.machine !== server.uid)
+    throw new Error('the configuration is that of another machine')
+  if (document.generation !== configuration?.generation || document.fingerprint !== configuration.fingerprint)
+    throw new Unavailable(`generation ${configuration?.generation} of the configuration`, undefined)
+  return document
+}
+
+/** GuestAgentFailed for what is no answer. */
+function readAnswer(output: Buffer): MachineAnswer {
+  try {
+    return MachineAnswer.parse(JSON.parse(output.toString()))
+  } catch (cause) {
+    throw new GuestAgentFailed('the machine answers something else', { cause })
+  }
+}
+
+/** What is believed of it: which configuration it runs, when it is one of this machine; and whether that is well. */
+function statusOf(machine: MachineObject, answer: MachineAnswer, now: Date) {
+  const { metadata, spec, status } = machine
+  const { generation, fingerprint } = answer
+  const isOwn = answer.machine === metadata.name
+  const running = isOwn && fingerprint !== '' ? { generation, fingerprint } : undefined
+  const isWanted = runsAsWanted({ spec }, running)
+  const isHealthy = isWanted && answer.isHealthy
+  const detail = answer.detail !== '' ? answer.detail : isWanted ? '' : 'It does not run what was delivered yet.'
+  const report = JSON.stringify(answer.report)
+  const isLate = now.getTime() - Date.parse(status?.reportedAt ?? '') < REPORT_SECONDS * MILLISECONDS
+  const isKept = isLate && withoutCounts(reportOf(status?.report)) === withoutCounts(answer.report)
+  return judged(isHealthy, detail.slice(0, DETAIL_CHARACTERS_MAXIMUM), {
+    running,
+    ...(isKept || report.length > MACHINE_REPORT_BYTES_MAXIMUM ? {} : { report, reportedAt: now.toISOString() }),
+  } as Partial<ManagedMachineStatus>) // undefined takes away what it ran before
+}
+
+/** What somebody waits for. */
+const withoutCounts = (report: MachineAnswer['report'] | undefined): string =>
+  JSON.stringify([
+    report?.services,
+    report?.keepalived,
+    report?.haproxy?.frontends.map(([name]) => name),
+    report?.haproxy?.servers.map(([backend, name, status]) => [backend, name, status]),
+  ])

@@ -1,0 +1,70 @@
+/** Backups that people make, rename and delete past the API must satisfy its rules. Everything is checked and nothing
+ *  is claimed: that is the controller's part, once the object is there. */
+import { requireDeletable } from '../../domain/backup-rules.ts'
+import { badField, forbidden } from '../../domain/problem.ts'
+import { claimBackup } from '../../db/backup/index.ts'
+import { Backup, backupFactsOf, type BackupSpec, type BackupStatus } from '../../resources/backup/index.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { Storage } from '../../resources/storage/index.ts'
+import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
+import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
+import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
+import { requirePrintableTitle } from '../admission/readable-fields.ts'
+import { rehearse } from '../admission/rehearse.ts'
+import { storedOf } from '../list/stored.ts'
+import type { BackupObject } from './backups.ts'
+import { requireBackupZone, requireUnreadBackup } from './rules.ts'
+
+const PLATFORM: PlatformFields = {
+  noun: 'backup',
+  finalizer: finalizerOf(Backup),
+  goesWhen: 'nothing of the backup is left in its store',
+}
+
+/** Throws the Problem that the API would answer. The storage may come later: the backup waits for it. */
+async function validateCreation(parts: AdmissionParts, backup: BackupObject): Promise<readonly AdmittedChange[]> {
+  const {
+    metadata: { name: backupId, namespace = '' },
+    spec,
+  } = backup
+  const accountId = await requireAccount(parts, backup, 'backups')
+  denyPlatformFields(backup, undefined, PLATFORM)
+  if (spec.copyOf !== undefined)
+    throw forbidden('Copies are made by the platform only, for storages that ask for them.')
+  if (spec.kind !== 'manual') throw forbidden('Scheduled backups are made by the platform only.')
+  requireReadable(spec)
+  if (spec.expiresAt !== undefined && new Date(spec.expiresAt) <= parts.clock.now())
+    throw badField('spec.expiresAt', 'must be in the future')
+  const storage = parts.caches.of(Storage).get({ namespace, name: spec.storageId })
+  if (storage !== undefined) requireBackupZone(parts, storage.spec.zone)
+  await requireStanding(parts, accountId)
+  await rehearse(parts, (tx) => claimBackup(tx, { accountId, backupId }))
+  return [{ action: 'storage.backup', changes: [] }]
+}
+
+/** Throws the Problem that the API would answer. The kind itself refuses another storage. */
+function validateChange(backup: BackupObject, before: BackupObject): readonly AdmittedChange[] {
+  denyPlatformFields(backup, before, PLATFORM)
+  if (before.spec.zone !== undefined && backup.spec.zone !== before.spec.zone)
+    throw badField('spec.zone', 'cannot be changed')
+  requireReadable(backup.spec)
+  return []
+}
+
+function requireReadable(spec: BackupSpec): void {
+  requirePrintableTitle(spec)
+  const { expiresAt } = spec
+  if (expiresAt !== undefined && Number.isNaN(Date.parse(expiresAt)))
+    throw badField('spec.expiresAt', 'must be an instant such as 2027-01-01T00:00:00Z')
+}
+
+export const backupAdmission: AdmissionRules<BackupSpec, BackupStatus> = {
+  create: validateCreation,
+  update: (_parts, after, before) => validateChange(after, before),
+  delete: admitDeletion('backup.delete', (before, parts) => {
+    requireDeletable(backupFactsOf(storedOf(before)))
+    requireUnreadBackup(parts, before)
+  }),
+  reads: [Storage, Zone],
+}

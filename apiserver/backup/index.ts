@@ -1,0 +1,16 @@
+import { Backup } from '../../resources/backup/index.ts'
+import { kind } from '../admission/kind.ts'
+import { noun } from '../noun.ts'
+import { backupAdmission } from './admission.ts'
+import { type Backups, openBackups } from './backups.ts'
+import { backupEndpoints, type BackupParts } from './endpoints.ts'
+
+export type { Backups }
+export { requireBackupZone, requireCopyZone } from './rules.ts'
+
+export const backup = noun<BackupParts, { readonly backups: Backups }>({
+  name: 'backup',
+  kinds: [kind(Backup, { access: 'write', target: 'backup', admission: backupAdmission })],
+  open: (parts) => ({ backups: openBackups(parts) }),
+  endpoints: backupEndpoints,
+})

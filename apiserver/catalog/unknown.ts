@@ -1,0 +1,31 @@
+/** Refusals of names that are not in the catalogue: they say which there are. */
+import { badField, type Problem } from '../../domain/problem.ts'
+import { noSuch } from '../../domain/suggestion.ts'
+import { isHidden, isOffered, Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
+import type { Parts } from '../parts.ts'
+
+type Catalog = Pick<Parts, 'caches'>
+const sorted = (objects: readonly { readonly metadata: { readonly name: string } }[]): readonly string[] =>
+  objects.map(({ metadata }) => metadata.name).sort()
+
+export const unknownZone = ({ caches }: Catalog, name: string, field = 'zone'): Problem =>
+  badField(field, noSuch('zone', name, sorted(caches.of(Zone).list())))
+export const unknownRegion = ({ caches }: Catalog, name: string): Problem =>
+  badField('region', noSuch('region', name, sorted(caches.of(Region).list())))
+export const unknownPlan = ({ caches }: Catalog, name: string): Problem =>
+  badField('plan', noSuch('plan', name, sorted(caches.of(Plan).list())))
+/** One that is not offered in the zone is unknown there. Hidden ones are not listed. */
+export const unknownTemplate = ({ caches }: Catalog, name: string, zone: string, now: Date): Problem =>
+  badField(
+    'template',
+    noSuch(
+      'template',
+      name,
+      sorted(
+        caches
+          .of(Template)
+          .list()
+          .filter((template) => !isHidden(template.spec, now) && isOffered(template, zone, now)),
+      ),
+    ),
+  )

@@ -1,0 +1,88 @@
+/** What a custom image is made from, whichever door asks for it: that it is the account's and can be read now. */
+import { requireStopped } from '../../domain/backup-rules.ts'
+import { requireOnlineImage } from '../../domain/custom-image-rules.ts'
+import { badField, conflict, notFound } from '../../domain/problem.ts'
+import type { Caches } from '../../kit/kube/caches.ts'
+import type { ResourceType } from '../../kit/kube/object.ts'
+import { CustomImage, customImageFactsOf, type CustomImageSpec } from '../../resources/custom-image/index.ts'
+import { IMAGE_GIBIBYTES_MAXIMUM } from '../../resources/instance/index.ts'
+import { Server } from '../../resources/server/index.ts'
+import { Storage } from '../../resources/storage/index.ts'
+import { judgeSource, SOURCE_READS as STORAGE_SOURCE_READS } from '../storage/index.ts'
+import { storedOf } from '../list/stored.ts'
+
+export interface SourceReading {
+  readonly caches: Caches
+  /** Of the account that asks. */
+  readonly namespace: string
+}
+
+/** Kinds that are looked up in the caches. */
+export const SOURCE_READS: readonly ResourceType[] = [Server, ...STORAGE_SOURCE_READS]
+
+/** Where a request names what the image is made from. */
+export type SourceFields = { readonly [Field in 'storage' | 'snapshot' | 'backup' | 'zone']: string }
+
+/** Throws 404 for a source that is not the account's, 400 for one that does not fit the zone, and 409 for one that
+ *  cannot be read now. `fields` are where the request names them. */
+export function requireSource(
+  reading: SourceReading,
+  { source: { storageId, snapshotId, backupId, imageId }, zone }: Pick<CustomImageSpec, 'source' | 'zone'>,
+  fields: SourceFields,
+): void {
+  if (snapshotId !== undefined) requireReadable(reading, { kind: 'snapshot', id: snapshotId, zone }, fields)
+  if (backupId !== undefined) requireReadable(reading, { kind: 'backup', id: backupId, zone }, fields)
+  if (storageId !== undefined) requireStorage(reading, { storageId, zone }, fields)
+  if (imageId !== undefined) requireImage(reading, { imageId, zone }, fields)
+}
+
+/** A snapshot or a backup: what storages are made from too. */
+function requireReadable(
+  reading: SourceReading,
+  { kind, id, zone }: { readonly kind: 'snapshot' | 'backup'; readonly id: string; readonly zone: string },
+  fields: SourceFields,
+): void {
+  const judged = judgeSource(reading, { kind, id }, fields[kind])
+  if (judged.zone !== zone) throw badField(fields.zone, `the ${kind} is in zone ${judged.zone}, and its image too`)
+  requireFitSize(judged.sizeGibibytes, fields[kind])
+}
+
+function requireFitSize(sizeGibibytes: number, field: string): void {
+  if (sizeGibibytes > IMAGE_GIBIBYTES_MAXIMUM)
+    throw badField(field, `it has ${sizeGibibytes} GiB; images have at most ${IMAGE_GIBIBYTES_MAXIMUM}`)
+}
+
+function requireStorage(
+  { caches, namespace }: SourceReading,
+  { storageId, zone }: { readonly storageId: string; readonly zone: string },
+  fields: SourceFields,
+): void {
+  const storage = caches.of(Storage).get({ namespace, name: storageId })
+  if (storage === undefined || storage.metadata.deletionTimestamp !== undefined) throw notFound('storage')
+  const { spec, status } = storage
+  if (spec.zone !== zone) throw badField(fields.zone, `the storage is in zone ${spec.zone}, and its image too`)
+  requireFitSize(spec.sizeGibibytes, fields.storage)
+  const serverId = spec.serverId ?? status?.serverId
+  const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
+  requireStopped(
+    server && {
+      id: server.metadata.name,
+      isStopped: server.status?.state === 'stopped' && server.spec.desiredPower === 'stopped',
+    },
+  )
+  if (status?.state !== 'online')
+    throw conflict('state_not_allowed', `The storage is in state ${status?.state ?? 'creating'}.`, {
+      resource: { type: 'storage', id: storageId },
+    })
+}
+
+function requireImage(
+  { caches, namespace }: SourceReading,
+  { imageId, zone }: { readonly imageId: string; readonly zone: string },
+  fields: SourceFields,
+): void {
+  const image = caches.of(CustomImage).get({ namespace, name: imageId })
+  if (image === undefined) throw notFound('custom image')
+  if (image.spec.zone === zone) throw badField(fields.zone, 'the image is in this zone already')
+  requireOnlineImage(customImageFactsOf(storedOf(image)))
+}

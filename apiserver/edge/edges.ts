@@ -1,0 +1,29 @@
+/** Network edges as requests find them: whole, and as lists show them. */
+import type { EdgeFacts } from '../../domain/edge-rules.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import {
+  Edge,
+  edgeFactsOf,
+  type EdgeItem,
+  type EdgeSpec,
+  type EdgeStatus,
+  type EdgeView,
+  toEdgeItem,
+  toEdgeView,
+} from '../../resources/edge/index.ts'
+import { type OperatedObjects, openOperated } from '../change/operate.ts'
+import { type ObjectParts, type Objects, openObjects } from '../plain/objects.ts'
+
+export type EdgeObject = KubeObject<EdgeSpec, EdgeStatus>
+export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, EdgeFacts> {
+  /** Without machines and members. */
+  readonly items: Objects<EdgeSpec, EdgeStatus, EdgeItem>
+}
+
+export function openEdges(parts: ObjectParts): Edges {
+  const noun = { name: 'edge', title: 'edge', resource: Edge, surroundingsOf: () => ({}) } as const
+  return {
+    ...openOperated(parts, { ...noun, toView: toEdgeView, factsOf: edgeFactsOf }),
+    items: openObjects(parts, { ...noun, toView: toEdgeItem }),
+  }
+}

@@ -1,0 +1,76 @@
+/** What load balancers need of their surroundings, whichever door a request comes through. */
+import { configurationFault, type ConfigurationSurroundings } from '../../domain/load-balancer.ts'
+import { badField, conflict, notFound } from '../../domain/problem.ts'
+import type { Caches } from '../../kit/kube/caches.ts'
+import { Plan, Zone } from '../../resources/catalog/index.ts'
+import { configurationOf, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
+import { offersManagedMachines } from '../../resources/managed-machine/index.ts'
+import { Network, rangesOf } from '../../resources/network/index.ts'
+import { MANAGED_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
+import { requirePrivateNetworks } from '../network/index.ts'
+import type { Parts } from '../parts.ts'
+
+/** Throws what `requirePrivateNetworks` does, and 409 for a zone whose hosts lack the image of the machines. */
+export function requireLoadBalancers(parts: Pick<Parts, 'caches'>, zone: string, field = 'zone'): void {
+  requirePrivateNetworks(parts, zone, field)
+  if (!offersManagedMachines(parts.caches.of(Zone).get({ name: zone })?.status))
+    throw conflict(
+      'zone_capability_missing',
+      `The zone ${zone} has no load balancers: its hosts have no image for their machines. An operator brings it by ` +
+        `\`${MANAGED_IMAGE_COMMAND}\`.`,
+      { capability: 'load_balancers' },
+    )
+}
+
+/** The plan that costs least. Throws 400 when there is none. */
+export function smallestPlan({ caches }: Pick<Parts, 'caches'>): string {
+  const [smallest] = caches
+    .of(Plan)
+    .list()
+    .toSorted((one, other) => one.spec.priceMonthlyCents - other.spec.priceMonthlyCents)
+  if (smallest === undefined) throw badField('plan', 'is needed: there is none to choose')
+  return smallest.metadata.name
+}
+
+export function requirePlan({ caches }: Pick<Parts, 'caches'>, plan: string, field = 'plan'): void {
+  if (caches.of(Plan).get({ name: plan }) === undefined) throw badField(field, 'is no plan')
+}
+
+type Configured = Pick<LoadBalancerSpec, 'networkId' | 'frontends' | 'backends' | 'certificates'>
+
+/** Throws 400 for a configuration that the proxy would not take. Of a network that nobody knows yet everything is
+ *  believed, where that may be. */
+export function requireConfiguration(
+  caches: Caches,
+  { namespace, status }: { readonly namespace: string; readonly status: LoadBalancerStatus | undefined },
+  spec: Configured,
+  { fieldOf = (field: string) => field, mayNetworkBeMissing = false } = {},
+): void {
+  const network = caches.of(Network).get({ namespace, name: spec.networkId })
+  if (network === undefined) {
+    if (mayNetworkBeMissing) return
+    throw notFound('network')
+  }
+  const fault = configurationFault(configurationOf(spec), surroundingsOf(spec, status, rangesOf(network)))
+  if (fault !== undefined) throw badField(fieldOf(fault.field), fault.detail)
+}
+
+const surroundingsOf = (
+  { certificates }: Configured,
+  status: LoadBalancerStatus | undefined,
+  { ipv4Cidr, ipv6Prefix }: Pick<ConfigurationSurroundings, 'ipv4Cidr' | 'ipv6Prefix'>,
+): ConfigurationSurroundings => ({
+  ipv4Cidr,
+  ipv6Prefix,
+  certificateIds: certificates.map(({ id }) => id),
+  ownAddresses: [
+    status?.publicIpv4,
+    status?.privateIpv4,
+    status?.privateIpv6,
+    ...(status?.nodes ?? []).flatMap(({ addresses }) => addresses),
+  ].filter((address) => address !== undefined),
+})
+
+/** `backends.0.members.3.address` as an object in Kubernetes has it. */
+export const storedField = (field: string): string =>
+  `spec.${field.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase())}`

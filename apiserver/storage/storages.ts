@@ -1,0 +1,47 @@
+/** Storages as requests find them, with what their view shows besides them. */
+import type { StorageFacts } from '../../domain/storage-rules.ts'
+import { isMachineId } from '../../domain/managed-machine.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { Snapshot } from '../../resources/snapshot/index.ts'
+import {
+  Storage,
+  type StorageSpec,
+  type StorageStatus,
+  type StorageSurroundings,
+  type StorageView,
+  storageFactsOf,
+  toStorageView,
+} from '../../resources/storage/index.ts'
+import { type OperatedObjects, openOperated } from '../change/operate.ts'
+import type { ObjectParts } from '../plain/objects.ts'
+
+const SNAPSHOTS_OF_STORAGE = 'snapshots of storage'
+
+export type StorageObject = KubeObject<StorageSpec, StorageStatus>
+export type Storages = OperatedObjects<StorageSpec, StorageStatus, StorageView, StorageFacts>
+
+export function openStorages(parts: ObjectParts): Storages {
+  const zones = parts.caches.of(Zone)
+  const snapshots = parts.caches.of(Snapshot)
+  snapshots.addIndex(SNAPSHOTS_OF_STORAGE, ({ metadata, spec }) => [`${metadata.namespace}/${spec.storageId}`])
+  return openOperated(parts, {
+    name: 'storage',
+    title: 'storage',
+    resource: Storage,
+    surroundingsOf: ({ metadata: { namespace, name }, spec }: StorageObject): StorageSurroundings => ({
+      ...zoneOf(zones.get({ name: spec.zone })),
+      snapshotCount: snapshots.by(SNAPSHOTS_OF_STORAGE, `${namespace}/${name}`).length,
+    }),
+    toView: toStorageView,
+    factsOf: storageFactsOf,
+    labelsOf: ({ labels }) => labels,
+    isHidden: isMachineId,
+    fields: { zone: ({ zone }) => zone, server_id: ({ serverId = '' }) => serverId },
+  })
+}
+
+const zoneOf = (zone: KubeObject<ZoneSpec, ZoneStatus> | undefined): Pick<StorageSurroundings, 'zone' | 'pools'> => ({
+  zone: zone?.spec,
+  ...(zone?.status?.sharedStorage === undefined ? {} : { pools: zone.status.sharedStorage.pools }),
+})

@@ -1,0 +1,28 @@
+/** Templates that operators make, change and delete with kubectl. What they are made of their own schema validates. */
+import { Template, type TemplateSpec, type TemplateStatus } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import type { AdmissionRules } from '../admission/kind.ts'
+import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
+import { requireIdle } from './rules.ts'
+
+const PLATFORM: PlatformFields = {
+  noun: 'template',
+  finalizer: finalizerOf(Template),
+  goesWhen: 'no node holds what was fetched for it',
+}
+
+export const templateAdmission: AdmissionRules<TemplateSpec, TemplateStatus> = {
+  create(_parts, template) {
+    denyPlatformFields(template, undefined, PLATFORM)
+    return []
+  },
+  update(_parts, template, before) {
+    denyPlatformFields(template, before, PLATFORM)
+    return []
+  },
+  delete(_parts, template) {
+    if (template.metadata.deletionTimestamp === undefined) requireIdle(template)
+    return []
+  },
+  reads: [Template],
+}

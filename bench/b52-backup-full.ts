@@ -1,0 +1,40 @@
+/** A full backup of a disk that nobody has open, against `qemu-img convert` of it. The agent reads what the disk holds,
+ *  compresses, encrypts and names each chunk by its content; a conversion copies. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runProgram } from '../agents/node/run-program.ts'
+import { openBackedUpDisk, timed } from './backups.ts'
+import type { Bench } from './runner.ts'
+
+export const bench: Bench = {
+  name: 'B52 full backup',
+  question: 'full backups of a disk of 10 GiB of which some is written',
+  subjectName: 'svccloud',
+  peerName: 'qemu-img convert',
+  unit: 'MiB',
+  goal: 1,
+  heldBy: 'what is random to the last byte is compressed, encrypted and hashed by the agent, and copied by its peer.',
+  tier: 'qemu',
+  async open(round) {
+    const disk = await openBackedUpDisk(round)
+    const copy = join(disk.folder, 'copy.qcow2')
+    return {
+      subject: {
+        async run() {
+          await disk.rewrite()
+          return { units: disk.mebibytes, seconds: await timed(() => disk.backUp()) }
+        },
+      },
+      peer: {
+        async run() {
+          await rm(copy, { force: true })
+          const input = ['convert', '-f', 'qcow2', '-O', 'qcow2', disk.path, copy]
+          // a backup is durable too
+          const work = () => runProgram('qemu-img', input).then(() => runProgram('sync', [copy]))
+          return { units: disk.mebibytes, seconds: await timed(work) }
+        },
+      },
+      close: disk.close,
+    }
+  },
+}

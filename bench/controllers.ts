@@ -1,0 +1,89 @@
+/** The controllers of one process for benchmarks, over a store that counts its writes. */
+import { openControllers, runControllers } from '../controllers/index.ts'
+import type { Ovn } from '../controllers/ovn/ovn.ts'
+import { openCaches } from '../kit/kube/caches.ts'
+import type { ResourceType } from '../kit/kube/object.ts'
+import type { Store } from '../kit/kube/store.ts'
+import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
+import { type Clock, systemClock } from '../kit/sys/clock.ts'
+import { silentLog as log } from '../kit/sys/log.ts'
+import { openRegistry } from '../kit/sys/metrics.ts'
+import { systemRandom as random } from '../kit/sys/random.ts'
+import type { Cloud } from './cloud.ts'
+
+const POLL_MILLISECONDS = 20
+/** Without a write and without a key in a queue: nothing comes any more. */
+const QUIET_MILLISECONDS = 500
+
+export interface Writes {
+  count: number
+  /** Of each kind: what was done and, of parts of an object, to which: `patch Server status`. */
+  readonly by: Map<string, number>
+}
+
+export const noWrites = (): Writes => ({ count: 0, by: new Map() })
+
+/** The store, counting what is written through it. */
+export function countingWrites(store: Store, writes: Writes): Store {
+  const count = (verb: string, { kind }: ResourceType, subresource = '') => {
+    const what = `${verb} ${kind} ${subresource}`.trim()
+    writes.count++
+    writes.by.set(what, (writes.by.get(what) ?? 0) + 1)
+  }
+  return {
+    ...store,
+    create: (type, draft) => (count('create', type), store.create(type, draft)),
+    patch: (type, key, patch, subresource) => (
+      count('patch', type, subresource), store.patch(type, key, patch, subresource)
+    ),
+    apply: (type, draft, subresource) => (count('apply', type, subresource), store.apply(type, draft, subresource)),
+    delete: (type, key, options) => (count('delete', type), store.delete(type, key, options)),
+  }
+}
+
+/** Controllers that know nothing yet. */
+export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn) {
+  const writes = noWrites()
+  const store = countingWrites(cloud.storeOf('svccloud-controllers'), writes)
+  const registry = openRegistry({ isProcessWide: false })
+  const caches = openCaches({ store, clock, random, log, registry })
+  const metrics = openControllerMetrics(registry)
+  const parts = { store, caches, db: cloud.db, clock, random, log }
+  const controllers = openControllers({ ...parts, ...(ovn === undefined ? {} : { ovn }), metrics })
+  const stop = new AbortController()
+  let running: Promise<void> | undefined
+  const reconciles = async (controller?: string) =>
+    (await metrics.reconciles.get()).values
+      .filter(({ labels }) => controller === undefined || labels.controller === controller)
+      .reduce((sum, { value }) => sum + value, 0)
+  return {
+    caches,
+    writes,
+    reconciles,
+    /** Until the first lists are in. */
+    async fill() {
+      caches.start(stop.signal)
+      await caches.ready()
+    },
+    begin() {
+      running = runControllers(controllers, parts, stop.signal)
+    },
+    /** Until the controller has reconciled so often. */
+    async reconciled(controller: string, times: number) {
+      while ((await reconciles(controller)) < times) await clock.sleep(POLL_MILLISECONDS)
+    },
+    /** Until nothing is reconciled any more. */
+    async quiet() {
+      let [before, since] = [await reconciles(), clock.monotonicMilliseconds()]
+      while (clock.monotonicMilliseconds() - since < QUIET_MILLISECONDS) {
+        await clock.sleep(POLL_MILLISECONDS)
+        const now = await reconciles()
+        if (now !== before) [before, since] = [now, clock.monotonicMilliseconds()]
+      }
+    },
+    async stop() {
+      stop.abort()
+      await running
+    },
+  }
+}

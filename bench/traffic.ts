@@ -1,0 +1,66 @@
+/** What a guest of a benchmark does on its wire, where it is started: answers echoes and takes streams, and on orders
+ *  as lines of JSON begins them itself. Ends with its input. */
+import { connect, createServer, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { systemClock as clock } from '../kit/sys/clock.ts'
+import { exitProcess, printLine, standardStreams } from '../kit/sys/process.ts'
+
+const ECHO_PORT = 1000
+const STREAM_PORT = 1001
+const CHUNK = Buffer.alloc(64 * 1024)
+
+const connected = (address: string, port: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port }, () => resolve(socket))
+    socket.setNoDelay(true).once('error', reject)
+  })
+
+/** Writes for so long, and answers the bytes that came there by the time that the other side said so. */
+async function stream({ address, seconds }: { readonly address: string; readonly seconds: number }) {
+  const socket = await connected(address, STREAM_PORT)
+  const answer = new Promise<number>((resolve, reject) => {
+    let text = ''
+    socket.on('data', (data) => (text += data)).once('end', () => resolve(Number(text)))
+    socket.once('error', reject)
+  })
+  const startedAt = clock.monotonicMilliseconds()
+  while (clock.monotonicMilliseconds() - startedAt < seconds * 1_000)
+    if (!socket.write(CHUNK)) await new Promise((resolve) => socket.once('drain', resolve))
+  socket.end()
+  return { bytes: await answer, seconds: (clock.monotonicMilliseconds() - startedAt) / 1_000 }
+}
+
+/** Microseconds of each echo of one byte. */
+async function echo({ address, times }: { readonly address: string; readonly times: number }) {
+  const socket = await connected(address, ECHO_PORT)
+  const taken: number[] = []
+  for (let time = 0; time < times; time++) {
+    const startedAt = clock.monotonicMilliseconds()
+    socket.write('x')
+    await new Promise((resolve) => socket.once('data', resolve))
+    taken.push((clock.monotonicMilliseconds() - startedAt) * 1_000)
+  }
+  socket.destroy()
+  return taken
+}
+
+createServer((socket) =>
+  socket
+    .setNoDelay(true)
+    .on('error', () => {})
+    .pipe(socket),
+).listen(ECHO_PORT)
+createServer({ allowHalfOpen: true }, (socket) => {
+  let bytes = 0
+  socket.on('error', () => {}).on('data', (data) => (bytes += data.length))
+  socket.once('end', () => socket.end(String(bytes)))
+}).listen(STREAM_PORT)
+
+const orders = { stream, echo }
+for await (const line of createInterface({ input: standardStreams().input })) {
+  // the benchmark writes it
+  const { do: what, ...order } = JSON.parse(line) as { readonly do: keyof typeof orders }
+  const answer = await orders[what](order as never).catch((error: unknown) => ({ error: String(error) }))
+  printLine(JSON.stringify(answer))
+}
+exitProcess(0)

@@ -1,0 +1,27 @@
+/** What a person sees while a command waits: one line that is written over where somebody watches, each state once
+ *  elsewhere. */
+import type { Terminal } from '../kit/sys/terminal.ts'
+
+export const CLEAR_LINE = '\r\u001b[K'
+
+export interface Progress {
+  show(text: string): void
+  /** Clears the line. */
+  end(): void
+}
+
+export function progressOn(terminal: Pick<Terminal, 'isErrorTerminal' | 'writeError'>): Progress {
+  const isLive = terminal.isErrorTerminal
+  let shown = ''
+  return {
+    show(text) {
+      if (text === shown) return
+      shown = text
+      terminal.writeError(isLive ? `${CLEAR_LINE}${text} …` : `${text} …\n`)
+    },
+    end() {
+      if (isLive && shown !== '') terminal.writeError(CLEAR_LINE)
+      shown = ''
+    },
+  }
+}

@@ -1,0 +1,217 @@
+/** `svccloud ssh` and `svccloud scp`: the programs of the system, with what the service knows of a server: address,
+ *  port,  user, and the host keys that the guest has printed on its console. Nobody has to trust the first key that
+ *  comes. */
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, extname, join } from 'node:path'
+import { z } from 'zod'
+import type { Clock } from '../kit/sys/clock.ts'
+import { nodeBinary } from '../kit/sys/process.ts'
+import type { Terminal } from '../kit/sys/terminal.ts'
+import type { Api } from './api.ts'
+import { EXIT, Failure, usage } from './exit.ts'
+import { progressOn } from './progress.ts'
+
+const Answer = z.object({
+  server: z.object({
+    id: z.string(),
+    hostname: z.string(),
+    state: z.string(),
+    state_detail: z.string(),
+    network_status_reason: z.string().nullable(),
+    ssh: z
+      .object({
+        host: z.string(),
+        port: z.int(),
+        user: z.string(),
+        host_keys: z.array(z.string()),
+        proxy: z.url().nullable().optional(),
+      })
+      .nullable()
+      .optional(),
+  }),
+})
+type Reached = z.infer<typeof Answer>['server']
+type Target = Reached & { readonly ssh: NonNullable<Reached['ssh']> }
+
+export interface SshParts {
+  readonly api: Api
+  readonly terminal: Terminal
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Host keys of the servers of the profile. */
+  readonly knownHostsFile: string
+}
+
+export interface SshChoice {
+  /** A private key; those of ssh itself when absent. */
+  readonly identity: string | undefined
+  /** Instead of the user that has the keys. */
+  readonly user: string | undefined
+  /** Connects without a host key that the service knows, and remembers the one that comes. */
+  readonly acceptsNewKey: boolean
+}
+
+/** A guest that boots without hardware acceleration takes minutes. */
+const BOOT_MILLISECONDS_MAXIMUM = 600_000
+const LOOK_MILLISECONDS = 1_000
+const CONNECT_SECONDS = 20
+const LOOPBACK = /^(127\.|::1$|localhost$|\[::1\]$)/
+
+/** Runs ssh; answers its exit code. The words are the command, a session without any. Throws a Failure for a server
+ *  that  nothing leads to. */
+export async function runSsh(
+  parts: SshParts,
+  serverId: string,
+  words: readonly string[],
+  choice: SshChoice,
+): Promise<number> {
+  const target = await reach(parts, serverId, choice)
+  await remember(parts, target)
+  const { host, port, user } = target.ssh
+  return parts.terminal.runProgram('ssh', [
+    ...optionsOf(parts, target, choice),
+    ...['-p', String(port), '-l', choice.user ?? user],
+    ...['--', host, ...words],
+  ])
+}
+
+/** Runs scp; answers its exit code. `NAME:PATH` is a file of the server, which `idOf` finds. */
+export async function runScp(
+  parts: SshParts,
+  words: readonly string[],
+  idOf: (name: string) => Promise<string>,
+  choice: SshChoice & { readonly isRecursive: boolean },
+): Promise<number> {
+  const names = [...new Set(words.flatMap((word) => remoteOf(word)?.name ?? []))]
+  const [name] = names
+  if (name === undefined || words.length < 2)
+    throw usage('scp takes files and where they go, and one of both is on a server: svccloud scp notes.txt web:/tmp/')
+  if (names.length > 1) throw usage(`scp copies from or to one server, not between ${names.join(' and ')}`)
+  const target = await reach(parts, await idOf(name), choice)
+  await remember(parts, target)
+  const { host, port, user } = target.ssh
+  const address = `${choice.user ?? user}@${host.includes(':') ? `[${host}]` : host}`
+  return parts.terminal.runProgram('scp', [
+    ...optionsOf(parts, target, choice),
+    ...['-P', String(port)],
+    ...(choice.isRecursive ? ['-r'] : []),
+    '--',
+    ...words.map((word) => {
+      const remote = remoteOf(word)
+      return remote === undefined ? word : `${address}:${remote.path}`
+    }),
+  ])
+}
+
+/** As scp itself decides: a colon before any slash. */
+function remoteOf(word: string): { readonly name: string; readonly path: string } | undefined {
+  const [, name, path] = /^([^/:]+):(.*)$/s.exec(word) ?? []
+  return name === undefined || path === undefined ? undefined : { name, path }
+}
+
+/** The same program in a checkout and as a package. */
+const PROXY_PROGRAM = join(import.meta.dirname, `proxy${extname(import.meta.filename)}`)
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+
+/** Goes through the proxy of the zone, as far as nothing else leads there. */
+function proxyOf({ ssh }: Target): readonly string[] {
+  if (ssh.proxy === null || ssh.proxy === undefined) return []
+  const { host, port } = doorOf(ssh.proxy)
+  const command = [nodeBinary(), PROXY_PROGRAM, host, port].map(quoted).join(' ').replaceAll('%', '%%')
+  return [`ProxyCommand=${command} %h %p`]
+}
+
+const optionsOf = (
+  { knownHostsFile }: SshParts,
+  target: Target,
+  { identity, acceptsNewKey }: SshChoice,
+): readonly string[] => [
+  ...[
+    ...proxyOf(target),
+    `HostKeyAlias=${aliasOf(target.id)}`,
+    `UserKnownHostsFile="${knownHostsFile.replaceAll('%', '%%')}"`,
+    'GlobalKnownHostsFile=/dev/null',
+    `StrictHostKeyChecking=${acceptsNewKey ? 'accept-new' : 'yes'}`,
+    'UpdateHostKeys=no',
+    `ConnectTimeout=${CONNECT_SECONDS}`,
+  ].flatMap((option) => ['-o', option]),
+  ...(identity === undefined ? [] : ['-i', identity, '-o', 'IdentitiesOnly=yes']),
+]
+
+const aliasOf = (serverId: string): string => `svccloud-${serverId}`
+
+/** Waits while the server is on its way up, until its host keys are known. */
+async function reach(parts: SshParts, serverId: string, { acceptsNewKey }: SshChoice): Promise<Target> {
+  const { api, terminal, clock, signal } = parts
+  const progress = progressOn(terminal)
+  const deadline = clock.monotonicMilliseconds() + BOOT_MILLISECONDS_MAXIMUM
+  try {
+    for (;;) {
+      const server = await read(api, serverId, signal)
+      const target = targetOf(api, server)
+      if (target !== undefined && (acceptsNewKey || target.ssh.host_keys.length > 0)) return target
+      if (clock.monotonicMilliseconds() > deadline) throw new Failure(EXIT.refused, unknownKeys(server))
+      progress.show(
+        target === undefined
+          ? `${server.hostname} is ${server.state}`
+          : `${server.hostname} boots: waiting for its SSH host keys on the console`,
+      )
+      await clock.sleep(LOOK_MILLISECONDS, signal)
+      if (signal.aborted) throw new Failure(EXIT.interrupted, 'interrupted')
+    }
+  } finally {
+    progress.end()
+  }
+}
+
+async function read(api: Api, serverId: string, signal: AbortSignal): Promise<Reached> {
+  const { body } = await api.send({ method: 'GET', path: `/v1/servers/${encodeURIComponent(serverId)}`, signal })
+  return Answer.parse(body).server
+}
+
+const unknownKeys = ({ hostname }: Reached): string =>
+  `${hostname} has not printed its SSH host keys on its console, so nobody can tell that it is the one that answers: ` +
+  `look with svccloud console ${hostname}, or take the key that comes with --accept-new-key`
+
+/** Undefined while the server is on its way up. Throws a Failure where nothing leads to it. */
+function targetOf(api: Api, server: Reached): Target | undefined {
+  const { hostname, state, state_detail: detail, ssh } = server
+  if (state === 'creating' || state === 'starting') return undefined
+  if (state !== 'started')
+    throw new Failure(
+      EXIT.refused,
+      `${hostname} is ${state}${detail === '' ? '' : `: ${detail}`}` +
+        `${state === 'stopped' ? `; start it with svccloud server start ${hostname}` : ''}`,
+    )
+  if (ssh === null || ssh === undefined)
+    throw new Failure(
+      EXIT.refused,
+      `nothing leads to the SSH port of ${hostname}: ${server.network_status_reason ?? 'it has no public address'} ` +
+        `svccloud console ${hostname} works without a network.`,
+    )
+  const door = ssh.proxy === null || ssh.proxy === undefined ? { host: ssh.host, port: ssh.port } : doorOf(ssh.proxy)
+  if (LOOPBACK.test(door.host) && !LOOPBACK.test(new URL(api.url).hostname))
+    throw new Failure(
+      EXIT.refused,
+      `${hostname} is reached at ${door.host} port ${door.port} of its own host only: run svccloud there, or use ` +
+        `svccloud console ${hostname}`,
+    )
+  return { ...server, ssh }
+}
+
+const doorOf = (proxy: string) => {
+  const { hostname, port } = new URL(proxy)
+  return { host: hostname, port }
+}
+
+/** Writes the keys of the server, and leaves those of others: beside the file and moved into place. */
+async function remember({ knownHostsFile: file }: SshParts, { id, ssh }: Target): Promise<void> {
+  if (ssh.host_keys.length === 0) return
+  const alias = aliasOf(id)
+  const before = await readFile(file, 'utf8').catch(() => '')
+  const others = before.split('\n').filter((line) => line !== '' && !line.startsWith(`${alias} `))
+  const lines = [...others, ...ssh.host_keys.map((key) => `${alias} ${key}`)]
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await writeFile(`${file}.new`, `${lines.join('\n')}\n`, { mode: 0o600 })
+  await rename(`${file}.new`, file)
+}

@@ -1,0 +1,23 @@
+/** Which nodes of a zone reach its store of backups, as they say themselves. */
+import { isReachableState } from '../domain/node-rules.ts'
+import type { Caches } from '../kit/kube/caches.ts'
+import { BACKUPS_FEATURE, backupSourceFeature } from '../resources/backup-job/index.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance/index.ts'
+import { Node } from '../resources/node/index.ts'
+
+const has = (caches: Caches, node: string, feature: string): boolean =>
+  isReachableState(caches.of(Node).get({ name: node })?.status?.state) &&
+  caches
+    .of(NodeReport)
+    .get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })
+    ?.spec.features.includes(feature) === true
+
+/** By name, so that the first stays the same. With `source` those that reach the store of that zone too. */
+export const backupHosts = (caches: Caches, zone: string | undefined, source?: string): readonly string[] =>
+  caches
+    .of(Node)
+    .list()
+    .filter(({ metadata, spec }) => spec.zone === zone && has(caches, metadata.name, BACKUPS_FEATURE))
+    .filter(({ metadata }) => source === undefined || has(caches, metadata.name, backupSourceFeature(source)))
+    .map(({ metadata }) => metadata.name)
+    .sort()

@@ -1,0 +1,16 @@
+/** What the rules of a backup's flows look at and decide. */
+import type { BackupStatus } from '../../resources/backup/index.ts'
+import type { During } from '../operation/plan.ts'
+import type { PointDecision } from '../point.ts'
+import type { BackupAction } from './actions.ts'
+import type { BackupObject, Observed } from './observed.ts'
+
+export interface ReconcileInput {
+  readonly backup: BackupObject
+  readonly observed: Observed
+  readonly now: Date
+}
+export type OperationInput = During<ReconcileInput>
+
+export type Decision = PointDecision<BackupStatus, BackupAction>
+export type Rule = (input: OperationInput) => Decision | undefined

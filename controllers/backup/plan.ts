@@ -1,0 +1,410 @@
+/** The backup's plan: pure, synchronous, total. What is the same for every noun with operations is in
+ *  `controllers/operation/plan.ts`; here are the flows of a backup. A host does the work of each as a BackupJob that is
+ *  named after the operation; what the job reports decides how it ends. */
+import { isCancelled } from '../../domain/operations.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import type { OperationEvent } from '../../kit/reconcile/action.ts'
+import { Backup, type BackupStatus } from '../../resources/backup/index.ts'
+import { BackupJob, type BackupJobSpec } from '../../resources/backup-job/index.ts'
+import { AGENT_FINALIZER, nodeNamespace, nodeOf } from '../../resources/instance/index.ts'
+import { backupKeyKey } from '../backup-key.ts'
+import type { PlainAction } from '../effects.ts'
+import { firstDecision } from '../operation/decision.ts'
+import { planOperations } from '../operation/plan.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { detectPointEdit, failed, isLeft, pointActions, reconciling, removeFirst, standingOf } from '../point.ts'
+import { isGranted, refusalOf } from '../refusal.ts'
+import { type BackupAction, CLAIMED, KEY_SHARED } from './actions.ts'
+import { kept, keptEvents } from './before-restore.ts'
+import { copied } from './copy.ts'
+import type { Decision, OperationInput, ReconcileInput, Rule } from './decision.ts'
+import type { BackupObject, JobObject, Observed } from './observed.ts'
+
+export type { BackupObject, JobObject, Observed } from './observed.ts'
+
+const EXPIRY_ACTOR = 'system:backup_expiry'
+const VERIFIER_ACTOR = 'system:backup_verifier'
+const RECHECK_SECONDS = 20
+/** How long a backup that is applied before its storage waits for it. */
+const STORAGE_WAIT_SECONDS = 600
+const IDLE_SECONDS_MAXIMUM = 3_600
+const DAY_MILLISECONDS = 86_400_000
+/** Backups are verified at night: in these hours, UTC. */
+const VERIFICATION_HOURS = { first: 1, last: 4 }
+const VERIFICATION_DAYS = 7
+const GIBIBYTE = 1_073_741_824
+/** Events of progress are as many as this, at most. */
+const PROGRESS_STEPS = 10
+
+const KINDS = { create: 'storage.backup', delete: 'backup.delete' } as const
+
+export const plan = planOperations<BackupObject, Observed, ReconcileInput, Decision, BackupAction>({
+  label: 'A backup',
+  flows: { [KINDS.create]: create, 'backup.restore': restore, 'backup.verify': verify, [KINDS.delete]: remove },
+  inputOf: (backup, observed, now) => ({ backup, observed, now }),
+  unchanged,
+  guard: ({ backup }) => removeFirst(Backup, backup, KINDS),
+  detectEdit: (input) => detectPointEdit(input.backup, KINDS, input.observed.editor, () => detectDue(input)),
+  idle,
+  overdue,
+  toActions,
+})
+
+/** Expired, or due to be verified. */
+function detectDue(input: ReconcileInput) {
+  const { expiresAt } = input.backup.spec
+  if (expiresAt !== undefined && Date.parse(expiresAt) <= input.now.getTime())
+    return { kind: KINDS.delete, field: 'expiresAt', actor: EXPIRY_ACTOR } as const
+  return isVerificationDue(input) ? ({ kind: 'backup.verify', field: '', actor: VERIFIER_ACTOR } as const) : undefined
+}
+
+/** The first backup of a chain, once; and of each storage the newest, when none was verified for a week. What is known
+ *  to be damaged is not read again and again, and what could not be read is tried again in the next night. */
+export function isVerificationDue({ backup: { status }, observed: { siblings }, now }: ReconcileInput): boolean {
+  const hour = now.getUTCHours()
+  if (status?.state !== 'online' || hour < VERIFICATION_HOURS.first || hour > VERIFICATION_HOURS.last) return false
+  if (status.verificationError !== undefined || triedAt(status) > now.getTime() - DAY_MILLISECONDS / 2) return false
+  if (status.parent === undefined && status.verifiedAt === undefined) return true
+  const isNewest = siblings.every((sibling) => completedAt(sibling) < Date.parse(status.completedAt ?? ''))
+  const weekAgo = now.getTime() - VERIFICATION_DAYS * DAY_MILLISECONDS
+  const isRecent = (verifiedAt: string | undefined) => verifiedAt !== undefined && Date.parse(verifiedAt) > weekAgo
+  return isNewest && ![status, ...siblings.map((sibling) => sibling.status)].some((each) => isRecent(each?.verifiedAt))
+}
+
+/** When the last verification ended, if nothing else was done since; otherwise the beginning of time. */
+const triedAt = ({ operation }: BackupStatus): number =>
+  operation?.kind === 'backup.verify' ? Date.parse(operation.finishedAt ?? '') : -Infinity
+const completedAt = ({ status }: BackupObject): number => Date.parse(status?.completedAt ?? '')
+
+function unchanged({ backup: { status } }: ReconcileInput): Decision {
+  return standingOf(status)
+}
+
+/** Jobs of operations that have ended are over. */
+function idle(input: ReconcileInput): Decision {
+  const { backup, observed, now } = input
+  if (isLeft(backup, KINDS)) return { ...reconciling('Deleting'), actions: observed.jobs.map(removeJob), isGone: true }
+  const expiresIn =
+    backup.spec.expiresAt === undefined ? undefined : (Date.parse(backup.spec.expiresAt) - now.getTime()) / 1000
+  return {
+    ...unchanged(input),
+    actions: observed.jobs.map(removeJob),
+    waitFor: 'its time to expire, or to be verified',
+    waitSeconds: Math.max(1, Math.min(expiresIn ?? IDLE_SECONDS_MAXIMUM, IDLE_SECONDS_MAXIMUM)),
+  }
+}
+
+const removeJob = (job: JobObject): PlainAction => ({ do: 'remove', type: BackupJob, key: keyOf(job) })
+
+/** Steps in order: claimed, placed, written, and copied where the storage says so. What is written is online. */
+function create(input: OperationInput): Decision {
+  const { spec, status } = input.backup
+  if (status?.state === 'online') return copied(input)
+  return firstDecision(
+    input,
+    spec.copyOf === undefined
+      ? [claimed, storageComes, isInZone, othersEnded, working('write', 'written'), written]
+      : [claimed, othersEnded, working('copy', 'written'), written],
+  )
+}
+
+const claimed: Rule = ({ backup, observed: { accountId } }) => {
+  if (accountId === undefined) return failed('claimed', 'The namespace belongs to no account.')
+  if (isGranted(backup, CLAIMED)) return undefined
+  const refusal = refusalOf(backup, CLAIMED)
+  if (refusal !== undefined) return failed('claimed', refusal.message)
+  return {
+    ...reconciling('Claiming'),
+    step: 'claimed',
+    status: { state: 'creating' },
+    actions: [{ do: 'effect', name: 'claim', input: { accountId, backupId: backup.metadata.name } }],
+    waitSeconds: 0,
+  }
+}
+
+const hasStorage: Rule = ({ backup, observed }) =>
+  observed.hasStorage || observed.jobs.length > 0
+    ? undefined
+    : failed('placed', `There is no storage ${backup.spec.storageId}.`)
+
+/** One of the same manifest may come later. */
+const storageComes: Rule = (input) => {
+  const { backup, observed, now, operation } = input
+  const waited = (now.getTime() - Date.parse(operation.requestedAt)) / 1000
+  return observed.hasStorage || observed.jobs.length > 0 || waited >= STORAGE_WAIT_SECONDS
+    ? hasStorage(input)
+    : {
+        ...reconciling('Waiting'),
+        step: 'placed',
+        waitFor: `storage ${backup.spec.storageId}`,
+        waitSeconds: STORAGE_WAIT_SECONDS - waited,
+      }
+}
+
+/** Nobody waits for a storage to come back from another zone. */
+const isInZone: Rule = (input) => {
+  const { backup, observed } = input
+  return !observed.hasLeftZone || jobOf(input)?.status?.state === 'done'
+    ? undefined
+    : failed('placed', `Storage ${backup.spec.storageId} lies in another zone than ${observed.zone ?? ''} now.`)
+}
+
+/** Jobs of operations before this one. */
+const othersEnded: Rule = ({ operation, observed: { jobs } }) => {
+  const others = jobs.filter(({ metadata }) => metadata.name !== operation.id)
+  return others.length === 0
+    ? undefined
+    : {
+        ...reconciling('Ending'),
+        step: 'placed',
+        actions: others.map(removeJob),
+        waitFor: 'the work of an earlier operation to end',
+      }
+}
+
+const isMaking = (work: BackupJobSpec['work']): boolean => work === 'write' || work === 'copy'
+
+/** The job is on a host and has done its work; a job that failed, or whose host is lost, fails the operation. */
+const working =
+  (work: BackupJobSpec['work'], step: string): Rule =>
+  (input) => {
+    const { observed, operation } = input
+    const needsDisk = work === 'write' || work === 'restore'
+    const host = needsDisk ? observed.disk?.node : work === 'copy' ? observed.copyingHost : observed.host
+    const job = observed.jobs.find(({ metadata }) => metadata.name === operation.id)
+    if (job === undefined) return place(input, work, host)
+    // The disk has gone to another host: so does the work.
+    if (needsDisk && host !== undefined && nodeOf(job) !== host && job.status?.state !== 'done')
+      return {
+        ...reconciling('Moving'),
+        step: 'placed',
+        actions: [removeJob(job)],
+        waitFor: 'the host to end the work',
+      }
+    const { status } = job
+    if (status?.state === 'failed') return failed(step, status.detail ?? 'The host could not do it.')
+    if (status?.state === 'done') return undefined
+    return {
+      ...reconciling('Working'),
+      step,
+      ...(isMaking(work) ? { status: { state: 'creating' } } : {}),
+      events: progressEvents(job),
+      waitFor: status?.detail === undefined ? 'the host' : `the host: ${status.detail}`,
+    }
+  }
+
+function place(input: OperationInput, work: BackupJobSpec['work'], host: string | undefined): Decision {
+  const { backup, observed, operation } = input
+  const { accountId, disk } = observed
+  const waiting: Decision = { ...reconciling('Placing'), step: 'placed', waitFor: 'a host with a place for backups' }
+  if (accountId === undefined || host === undefined) return { ...waiting, waitSeconds: RECHECK_SECONDS }
+  if (work === 'restore' && !observed.isDiskFree)
+    return { ...waiting, waitFor: 'the server to be stopped', waitSeconds: RECHECK_SECONDS }
+  const secret = backupKeyKey(accountId, host)
+  const refusal = refusalOf(backup, KEY_SHARED)
+  if (refusal !== undefined) return failed('placed', refusal.message)
+  const { name, uid = '', namespace = '' } = backup.metadata
+  const parent = observed.siblings.find(({ status }) => status?.verificationError === undefined)?.metadata.name
+  const spec: BackupJobSpec = {
+    backup: { namespace, name, uid },
+    work,
+    accountId,
+    secretName: secret.name,
+    storageId: backup.spec.storageId,
+    ...(disk === undefined || (work !== 'write' && work !== 'restore') ? {} : { volume: disk.volume }),
+    ...(isMaking(work) && parent !== undefined ? { parent } : {}),
+    ...(work === 'copy' && backup.spec.copyOf !== undefined ? { copyOf: backup.spec.copyOf } : {}),
+    ...(work === 'remove' ? { completeBackups: [...observed.completeBackups] } : {}),
+  }
+  return {
+    ...waiting,
+    ...(isMaking(work) ? { status: { state: 'creating' } } : {}),
+    actions: [
+      { do: 'effect', name: 'shareKey', input: { accountId, secret } },
+      {
+        do: 'ensure',
+        type: BackupJob,
+        draft: {
+          metadata: { namespace: nodeNamespace(host), name: operation.id, finalizers: [AGENT_FINALIZER] },
+          spec,
+        },
+      },
+    ],
+    waitFor: 'the host to begin',
+  }
+}
+
+/** In bytes of the disk, as often as another tenth of them is done. */
+function progressEvents({ status }: JobObject): readonly OperationEvent[] {
+  const { bytesDone = 0, bytesTotal = 0, bytesSent = 0 } = status ?? {}
+  if (bytesTotal === 0) return []
+  const tenths = Math.floor((bytesDone / bytesTotal) * PROGRESS_STEPS)
+  return [
+    {
+      kind: 'progress',
+      message: `${tenths * (100 / PROGRESS_STEPS)} % of ${bytesTotal} bytes.`,
+      data: { bytes_done: bytesDone, bytes_total: bytesTotal, bytes_sent: bytesSent },
+    },
+  ]
+}
+
+const jobOf = ({ observed, operation }: OperationInput): JobObject | undefined =>
+  observed.jobs.find(({ metadata }) => metadata.name === operation.id)
+
+const written: Rule = (input) => {
+  const job = jobOf(input)
+  const { sizeBytes = 0, target, isSameHost, parent } = job?.status ?? {}
+  const { copyZone, disk, original } = input.observed
+  const { copyOf } = input.backup.spec
+  return {
+    health: 'ready',
+    reason: 'Online',
+    step: 'written',
+    ...(copyZone === undefined ? { outcome: 'succeeded' } : { waitFor: 'its copy', waitSeconds: 0 }),
+    status: {
+      state: 'online',
+      stateDetail: undefined,
+      sizeGibibytes: Math.ceil(sizeBytes / GIBIBYTE),
+      completedAt: input.now.toISOString(),
+      target,
+      isSameHost,
+      parent,
+      origin: copyOf === undefined ? disk?.origin : original?.status?.origin,
+    },
+    events: [...(job === undefined ? [] : progressEvents(job)), ...(copyOf === undefined ? pointEvents(job) : [])],
+  }
+}
+
+const pointEvents = (job: JobObject | undefined): readonly OperationEvent[] => {
+  const { parent, fullBecause, isFrozen } = job?.status ?? {}
+  return [
+    isFrozen === true
+      ? { kind: 'guest_frozen', message: 'The file systems of the guest were frozen at the point.' }
+      : { kind: 'crash_consistent', message: 'The point is as a disk after a loss of power.' },
+    fullBecause === undefined
+      ? { kind: 'incremental', message: `Unchanged data was taken from backup ${parent ?? ''}.` }
+      : { kind: 'full', message: `All of the disk was read: ${fullBecause}.` },
+  ]
+}
+
+function restore(input: OperationInput): Decision {
+  return endOfRestore(
+    input,
+    firstDecision(input, [hasStorage, isInZone, othersEnded, noted, kept, working('restore', 'restored'), restored]),
+  )
+}
+
+/** From then on the storage shows what becomes of its content. */
+const noted: Rule = ({ observed, operation }) =>
+  observed.notedRestore === operation.id || observed.jobs.length > 0
+    ? undefined
+    : { ...reconciling('Waiting'), step: 'placed', waitFor: 'the storage to note the restore' }
+
+const restored: Rule = (input) => ({
+  ...unchanged(input),
+  step: 'restored',
+  outcome: 'succeeded',
+  events: keptEvents(input),
+})
+
+/** Says with the end of a restore whether the disk has been written to. */
+function endOfRestore(input: OperationInput, decision: Decision): Decision {
+  if (decision.outcome === undefined) return decision
+  const job = jobOf(input)
+  const isUntouched = job === undefined || (job.status?.state === 'failed' && job.status.isHalfWritten !== true)
+  const outcome = decision.outcome === 'succeeded' ? 'succeeded' : isUntouched ? 'untouched' : 'failed'
+  return { ...decision, status: { ...decision.status, lastRestore: { operationId: input.operation.id, outcome } } }
+}
+
+/** What was read by then says nothing of the backup. */
+const cancelled: Rule = (input) => {
+  const { jobs } = input.observed
+  if (!isCancelled(input.operation)) return undefined
+  return jobs.length === 0
+    ? { ...unchanged(input), step: 'verified', outcome: 'cancelled' }
+    : { ...unchanged(input), step: 'verified', actions: jobs.map(removeJob), waitFor: 'the host to end the work' }
+}
+
+function verify(input: OperationInput): Decision {
+  return firstDecision(input, [cancelled, othersEnded, working('verify', 'verified'), verified])
+}
+
+/** What verification found is no failure of it: the backup stays online and says what is wrong. */
+const verified: Rule = (input) => {
+  const { damage } = jobOf(input)?.status ?? {}
+  const { accountId } = input.observed
+  return {
+    ...unchanged(input),
+    step: 'verified',
+    outcome: 'succeeded',
+    status:
+      damage === undefined
+        ? { verifiedAt: input.now.toISOString(), verificationError: undefined }
+        : { verificationError: damage },
+    events: damage === undefined ? [] : [{ kind: 'damaged', message: damage }],
+    actions:
+      damage === undefined || accountId === undefined
+        ? []
+        : [{ do: 'effect', name: 'reportDamage', input: { accountId, damage, operationId: input.operation.id } }],
+  }
+}
+
+/** What is being read stays until that is over. */
+const unread: Rule = ({ observed: { readers = [] } }) =>
+  readers.length === 0
+    ? undefined
+    : { ...reconciling('Deleting'), step: 'removed', waitFor: `storage ${readers[0]}, which is being made from it` }
+
+/** What was never begun holds nothing in a store. */
+function remove(input: OperationInput): Decision {
+  const { backup, observed } = input
+  const { accountId } = observed
+  const wasPlaced = backup.status?.state !== undefined && observed.zone !== undefined && accountId !== undefined
+  const gone: Rule = () => ({
+    ...reconciling('Deleting'),
+    step: 'released',
+    outcome: 'succeeded',
+    actions: [
+      ...observed.jobs.map(removeJob),
+      ...(accountId === undefined
+        ? []
+        : [{ do: 'effect', name: 'release', input: { accountId, backupId: backup.metadata.name } } as const]),
+    ],
+    isGone: true,
+  })
+  const decision = firstDecision(input, [
+    unread,
+    othersEnded,
+    ...(wasPlaced ? [working('remove', 'removed')] : []),
+    gone,
+  ])
+  const { outcome, error } = decision
+  // A host that could not do it now may do it later: a deletion goes on until it is done.
+  const goesOn: Decision =
+    outcome === 'failed'
+      ? {
+          ...reconciling('Deleting'),
+          step: 'removed',
+          actions: observed.jobs.map(removeJob),
+          waitFor: `the host: ${error ?? ''}`,
+          waitSeconds: RECHECK_SECONDS,
+        }
+      : decision
+  return { ...goesOn, status: { state: 'deleting' } }
+}
+
+function overdue(input: OperationInput, decision: Decision, error: string): Decision {
+  if (input.operation.kind === 'backup.delete') return decision
+  const late = failed(decision.step ?? 'done', error)
+  return input.operation.kind === 'backup.restore' ? endOfRestore(input, late) : late
+}
+
+function toActions(input: ReconcileInput, decision: Decision): readonly BackupAction[] {
+  const { backup, observed } = input
+  const isFailed = decision.outcome === 'failed'
+  const isCreationFailed =
+    isFailed && activeOperation(backup)?.kind === KINDS.create && backup.status?.state !== 'online'
+  // what was complete is complete
+  const kept = isFailed && !isCreationFailed ? { ...decision, ...unchanged(input) } : decision
+  return pointActions(backup, kept, { zone: observed.zone, region: observed.region }, isCreationFailed)
+}

@@ -1,0 +1,70 @@
+/** THE list of what costs by the hour: one line for each. */
+import type { SeenResource } from '../../db/billing/index.ts'
+import type { Caches } from '../../kit/kube/caches.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import { Backup } from '../../resources/backup/index.ts'
+import { Plan } from '../../resources/catalog/index.ts'
+import { FloatingIp } from '../../resources/floating-ip/index.ts'
+import { Server } from '../../resources/server/index.ts'
+import { Snapshot } from '../../resources/snapshot/index.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
+
+/** What an object is billed for. */
+export interface Billed extends Pick<SeenResource, 'name'> {
+  /** Its plan or tier, which has a price of its own; empty where there is none. */
+  readonly plan?: string
+  /** In units of the price; 1 when absent. */
+  readonly quantity?: number
+}
+
+export interface Billable {
+  /** As usage and invoices name it. */
+  readonly resourceType: string
+  readonly kind: ResourceType
+  /** Undefined while the object costs nothing. */
+  readonly of: (object: KubeObject, caches: Caches) => Billed | undefined
+}
+
+const billable = <Spec, Status>(
+  resourceType: string,
+  kind: ResourceType<Spec, Status>,
+  of: (object: KubeObject<Spec, Status>, caches: Caches) => Billed | undefined,
+): Billable => ({ resourceType, kind, of: of as Billable['of'] }) // it is handed objects of `kind` only
+
+export const BILLABLES: readonly Billable[] = [
+  billable('server', Server, ({ spec, status }) => ({ name: spec.hostname, plan: status?.plan ?? spec.plan })),
+  billable('public_ipv4', Server, ({ status }) =>
+    status?.publicIpv4 === undefined ? undefined : { name: status.publicIpv4 },
+  ),
+  billable('floating_ip', FloatingIp, ({ spec, status }) => {
+    const address = status?.address ?? spec.address
+    return address === undefined ? undefined : { name: address }
+  }),
+  billable('storage', Storage, (storage, caches) =>
+    bySize(
+      storage,
+      (storage.status?.sizeGibibytes ?? storage.spec.sizeGibibytes) - includedOf(storage, caches),
+      storage.spec.tier,
+    ),
+  ),
+  billable('snapshot', Snapshot, (snapshot) => bySize(snapshot, snapshot.status?.sizeGibibytes)),
+  billable('backup', Backup, (backup) => bySize(backup, backup.status?.sizeGibibytes)),
+]
+
+/** By the GiB; nothing while it has no size. */
+const bySize = (
+  { metadata, spec }: KubeObject<{ readonly title: string }>,
+  gibibytes: number | undefined,
+  plan = '',
+): Billed | undefined =>
+  gibibytes === undefined || gibibytes <= 0
+    ? undefined
+    : { name: spec.title === '' ? metadata.name : spec.title, plan, quantity: gibibytes }
+
+/** What the plan of its server brings of a boot storage; all of it when the server has gone. */
+function includedOf({ metadata, spec }: KubeObject<StorageSpec, StorageStatus>, caches: Caches): number {
+  if (!spec.isBoot || spec.serverId === undefined) return 0
+  const server = caches.of(Server).get({ namespace: metadata.namespace ?? '', name: spec.serverId })
+  const plan = server && caches.of(Plan).get({ name: server.status?.plan ?? server.spec.plan })
+  return plan?.spec.storageGibibytes ?? Number.POSITIVE_INFINITY
+}

@@ -1,0 +1,5 @@
+export { runInvoicing } from './invoicing.ts'
+export { runPayments } from './payments.ts'
+export { recordGone } from './lives.ts'
+export { BILLING_KINDS, openBillingCaches, runMeter } from './meter.ts'
+export type { BillingProgress, BillingRun } from './progress.ts'

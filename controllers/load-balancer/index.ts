@@ -1,0 +1,169 @@
+/** The load balancer controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { Unavailable } from '../../domain/problem.ts'
+import {
+  certificateOwner,
+  claimLoadBalancer,
+  dropCertificates,
+  findLoadBalancer,
+  listCertificates,
+  listUnusedCertificates,
+  releaseLoadBalancer,
+  renameLoadBalancer,
+} from '../../db/load-balancer/index.ts'
+import { isEdit, type KubernetesRequest } from '../../db/request/index.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
+import { Network } from '../../resources/network/index.ts'
+import { findAccountOf } from '../account.ts'
+import { auditEffect } from '../audit.ts'
+import { controller } from '../controller.ts'
+import { orUnavailable } from '../database.ts'
+import type { EffectsOn } from '../effects.ts'
+import {
+  deliverDocument,
+  MACHINE_READS,
+  MACHINE_WRITES,
+  type Machines,
+  openMachines,
+} from '../managed-machine/index.ts'
+import { requireNewest } from '../newest.ts'
+import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
+import type { Parts } from '../parts.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { newRequests } from '../synced.ts'
+import { documentOf, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
+import { CLAIMED, type LoadBalancerEffects, type LoadBalancerObject, type Observed } from './observed.ts'
+import { detectEdit, plan } from './plan.ts'
+
+const BALANCERS_OF = 'load balancers of a network'
+const EDITS: readonly string[] = ['load_balancer.update', 'load_balancer.configure']
+
+/** What it is built from besides. */
+interface CertificateAccess {
+  /** Opens the keys of certificates; there are none without. */
+  readonly sealing?: Sealing
+}
+
+export const loadBalancerController = controller<LoadBalancerEffects>()({
+  name: 'load-balancer',
+  resource: LoadBalancer,
+  sharding: 'by-zone',
+  finalizer: finalizerOf(LoadBalancer),
+  intent: {
+    resourceType: 'load_balancer',
+    wasApplied: wasOperationApplied(LoadBalancer),
+    /** A new name, and certificates that no spec names, its controller gives back. */
+    async release(tx, { accountId, resource, audit: { action } }) {
+      if (action === 'load_balancer.create') await releaseLoadBalancer(tx, { accountId, loadBalancerId: resource.id })
+    },
+  },
+  plan,
+  reads: [Network, ...MACHINE_READS],
+  writes: MACHINE_WRITES,
+  open(parts: Parts & CertificateAccess) {
+    const machines = openMachines(parts, 'load_balancer')
+    const balancers = parts.caches.of(LoadBalancer)
+    balancers.addIndex(BALANCERS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
+    return {
+      watches: [
+        watch(Network, ({ metadata: { namespace, name } }) =>
+          balancers.by(BALANCERS_OF, `${namespace}/${name}`).map(keyOf),
+        ),
+        ...machines.watches,
+      ],
+      observe: (balancer, now) => observe(parts, machines, balancer, now),
+      effects: effectsOf(parts, machines),
+    }
+  },
+})
+
+const editsOf = (requests: readonly KubernetesRequest[]): readonly KubernetesRequest[] =>
+  requests.filter((request) => isEdit(request) && EDITS.includes(request.action))
+
+async function observe(
+  { db, caches, store }: Parts,
+  machines: Machines,
+  balancer: LoadBalancerObject,
+  now: Date,
+): Promise<Observed> {
+  const {
+    metadata: { namespace = '', name: id },
+    spec,
+  } = balancer
+  const accountId = await findAccountOf(db, namespace)
+  const loadBalancer = accountId === undefined ? undefined : { accountId, loadBalancerId: id }
+  const kept = spec.certificates.map((certificate) => certificate.id)
+  const requests = await newRequests(db, balancer)
+  const edit = detectEdit(balancer)
+  return {
+    accountId,
+    claim: loadBalancer && (await orUnavailable(findLoadBalancer(db, loadBalancer))),
+    hasNetwork: caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined,
+    machines: machines.observe({ namespace, id }),
+    unusedCertificates:
+      loadBalancer === undefined ? [] : await orUnavailable(listUnusedCertificates(db, loadBalancer, kept, now)),
+    edits: editsOf(requests),
+    editor:
+      edit === undefined ? '' : (requesterOf(requests, edit) ?? (await findEditor(store, LoadBalancer, balancer, ''))),
+  }
+}
+
+/** What is claimed for one that has gone meanwhile would stay for ever. */
+const effectsOf = (
+  parts: Parts & CertificateAccess,
+  machines: Machines,
+): EffectsOn<LoadBalancerEffects, LoadBalancerSpec, LoadBalancerStatus> => ({
+  claim: withRefusalCondition(CLAIMED, async (demand, balancer) => {
+    await requireNewest(parts.store, LoadBalancer, balancer)
+    await orUnavailable(parts.db.transaction().execute((tx) => claimLoadBalancer(tx, demand, 'spec.networkId')))
+    return grantedCondition(CLAIMED)
+  }),
+  rename: withRefusalCondition(CLAIMED, async ({ name, ...id }) => {
+    await orUnavailable(parts.db.transaction().execute((tx) => renameLoadBalancer(tx, id, name)))
+    return grantedCondition(CLAIMED)
+  }),
+  async drop({ certificateIds, ...id }) {
+    await orUnavailable(dropCertificates(parts.db, id, certificateIds))
+    return undefined
+  },
+  async deliver(delivery, balancer) {
+    const { namespace = '', name: loadBalancerId } = balancer.metadata
+    const accountId = await findAccountOf(parts.db, namespace)
+    if (accountId === undefined || !isRole(delivery.role)) return undefined
+    const id = { accountId, loadBalancerId }
+    const claim = await orUnavailable(findLoadBalancer(parts.db, id))
+    const document =
+      claim &&
+      documentOf(
+        balancer,
+        accountId,
+        { claim, machines: machines.observe({ namespace, id: loadBalancerId }), role: delivery.role },
+        await openCertificates(parts, id, usedCertificates(balancer)),
+      )
+    if (document === undefined) throw new Unavailable('the addresses of the machines')
+    await deliverDocument(parts, delivery, document)
+    return undefined
+  },
+  async release(id) {
+    await orUnavailable(parts.db.transaction().execute((tx) => releaseLoadBalancer(tx, id)))
+    return undefined
+  },
+  audit: auditEffect(parts),
+})
+
+async function openCertificates(
+  { db, sealing }: Parts & CertificateAccess,
+  id: { readonly accountId: string; readonly loadBalancerId: string },
+  certificateIds: readonly string[],
+): Promise<readonly OpenedCertificate[]> {
+  const rows = await orUnavailable(listCertificates(db, id, certificateIds))
+  if (rows.length < certificateIds.length) throw new Unavailable('a certificate of the load balancer')
+  return rows.map(({ id: certificateId, certificate, sealedKey }) => {
+    if (sealing === undefined) throw new Unavailable('the sealing key of certificates')
+    return { id: certificateId, certificate, privateKey: sealing.open(sealedKey, certificateOwner(id, certificateId)) }
+  })
+}

@@ -1,0 +1,106 @@
+/** A copy in memory of what a database of OVN has, kept by its own notices (`monitor_cond_since`, ovsdb-server(7)). */
+
+export type Atom = string | number | boolean | readonly ['uuid', string]
+export type Encoded = Atom | readonly ['set', readonly Atom[]] | readonly ['map', readonly (readonly [Atom, Atom])[]]
+export type Columns = Readonly<Record<string, Encoded>>
+
+/** As update2 has it: what a row was made with, is there with, has changed by, or that it went. */
+interface RowUpdate {
+  readonly insert?: Columns
+  readonly initial?: Columns
+  readonly modify?: Columns
+  readonly delete?: unknown
+}
+export type TableUpdates = Readonly<Record<string, Readonly<Record<string, RowUpdate>>>>
+
+/** Which columns are sets of many or maps: of those a change tells only the difference. */
+export type KindOf = (table: string, column: string) => 'scalar' | 'set' | 'map'
+
+export interface CopiedRow {
+  readonly table: string
+  readonly uuid: string
+  readonly columns: Columns
+}
+
+export interface Copy {
+  get(uuid: string): CopiedRow | undefined
+  /** Answers the ids of the rows that are not what they were. */
+  take(updates: TableUpdates): readonly CopiedChange[]
+  /** Forgets everything. */
+  clear(): void
+}
+
+export interface CopiedChange {
+  readonly uuid: string
+  readonly before: CopiedRow | undefined
+  readonly after: CopiedRow | undefined
+}
+
+export function openCopy(kindOf: KindOf): Copy {
+  const rows = new Map<string, CopiedRow>()
+  const changed = (table: string, before: CopiedRow | undefined, { modify = {} }: RowUpdate): Columns => ({
+    ...before?.columns,
+    ...Object.fromEntries(
+      Object.entries(modify).map(([column, value]) => [
+        column,
+        merge(kindOf(table, column), before?.columns[column], value),
+      ]),
+    ),
+  })
+  return {
+    get: (uuid) => rows.get(uuid),
+    clear: () => rows.clear(),
+    take: (updates) =>
+      Object.entries(updates).flatMap(([table, ofTable]) =>
+        Object.entries(ofTable).map(([uuid, update]): CopiedChange => {
+          const before = rows.get(uuid)
+          if ('delete' in update) {
+            rows.delete(uuid)
+            return { uuid, before, after: undefined }
+          }
+          const after = { table, uuid, columns: update.insert ?? update.initial ?? changed(table, before, update) }
+          rows.set(uuid, after)
+          return { uuid, before, after }
+        }),
+      ),
+  }
+}
+
+function merge(kind: ReturnType<KindOf>, before: Encoded | undefined, change: Encoded): Encoded {
+  if (kind === 'scalar') return change
+  const members = new Map(membersOf(before).map((member) => [memberKey(kind, member), member]))
+  for (const member of membersOf(change)) {
+    const key = memberKey(kind, member)
+    const known = members.get(key)
+    // Members that are named twice are gone; a key of a map with another value has that now.
+    if (known !== undefined && textOf(known) === textOf(member)) members.delete(key)
+    else members.set(key, member)
+  }
+  // what was taken apart is put together
+  return [kind, [...members.values()]] as unknown as Encoded
+}
+
+const memberKey = (kind: 'set' | 'map', member: unknown): string =>
+  textOf(kind === 'map' && Array.isArray(member) ? member[0] : member)
+
+const textOf = (value: unknown): string => JSON.stringify(value)
+
+/** Of a set, which is written as its only member when it has one; of a map, its pairs. */
+export function membersOf(value: Encoded | undefined): readonly unknown[] {
+  if (value === undefined) return []
+  if (typeof value !== 'object') return [value]
+  const [kind, members] = value
+  return kind === 'uuid' ? [value] : members
+}
+
+/** What the database leaves out when a row has it by itself. */
+const DEFAULTS: readonly string[] = ['""', '0', 'false']
+
+/** The same text for the same value: order means nothing, and a default is as good as none. */
+export function canonical(value: Encoded | undefined): string {
+  const text = membersOf(value).map(textOf).sort().join()
+  return DEFAULTS.includes(text) ? '' : text
+}
+
+export const pairsOf = (value: Encoded | undefined): ReadonlyMap<string, string> =>
+  new Map(membersOf(value) as readonly (readonly [string, string])[]) // a map of texts has such pairs

@@ -1,0 +1,58 @@
+/** What a guest has of a private network in OVN: pure. A port from which it can use its own addresses and no others
+ *  but those of networks behind it, and its name for the others. */
+import { linkLocalOf, guestPort, networkSwitch, placeOf } from './names.ts'
+import { dhcpOf, PRIVATE_DOMAIN } from './private-network.ts'
+import { refer, type Row } from './row.ts'
+
+export interface InterfaceFacts {
+  readonly zone: string
+  /** Names the port, on its host too. */
+  readonly id: string
+  readonly networkId: string
+  readonly macAddress: string
+  readonly ipv4: string
+  readonly ipv6: string
+  /** Networks behind the guest, to which a router of its account leads by it: it speaks for them, too. */
+  readonly routed?: readonly string[] | undefined
+  /** Addresses that it takes in turns with other machines of its owner. */
+  readonly shared?: readonly string[] | undefined
+  readonly hostname: string
+  /** The node that runs the guest; the node that it goes to besides, while it moves. */
+  readonly nodes: readonly string[]
+}
+
+export function interfaceRows(facts: InterfaceFacts): readonly Row[] {
+  const { id, networkId, macAddress, ipv4, ipv6, routed = [], shared = [], nodes } = facts
+  const own = [macAddress, ipv4, linkLocalOf(macAddress), ipv6]
+  return [
+    {
+      ...guestPort(id),
+      parent: { ...networkSwitch(networkId), column: 'ports' },
+      columns: {
+        name: id,
+        type: '',
+        addresses: [own.join(' ')],
+        port_security: [[...own, ...shared, ...routed].join(' ')],
+        options: placeOf(nodes),
+        dhcpv4_options: refer(dhcpOf(networkId, 'ipv4')),
+        dhcpv6_options: refer(dhcpOf(networkId, 'ipv6')),
+      },
+    },
+    {
+      table: 'DNS',
+      key: `interface-${id}`,
+      parent: { ...networkSwitch(networkId), column: 'dns_records' },
+      columns: { records: namesOf(facts) },
+    },
+  ]
+}
+
+function namesOf({ hostname, ipv4, ipv6 }: InterfaceFacts): Readonly<Record<string, string>> {
+  const name = hostname.toLowerCase()
+  const reverse = `${ipv4.split('.').toReversed().join('.')}.in-addr.arpa`
+  return {
+    [name]: `${ipv4} ${ipv6}`,
+    [`${name}.${PRIVATE_DOMAIN}`]: `${ipv4} ${ipv6}`,
+    [reverse]: `${name}.${PRIVATE_DOMAIN}`,
+  }
+}

@@ -1,0 +1,147 @@
+/** The controller of public networks: what a zone has once of its own in OVN. It has a root, the Zone, and no status of
+ *  its own. What each server has of it is the controller's of `port.ts`, so that a change of a server costs no other;
+ *  now and then this one looks for what that one has left behind. */
+import { createHash } from 'node:crypto'
+import { canonicalAddress, canonicalCidr, parseNetwork } from '../../domain/addresses.ts'
+import { gatewayOf } from '../../domain/private-network.ts'
+import { listZoneClaims } from '../../db/server/index.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { Node } from '../../resources/node/index.ts'
+import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
+import { Server } from '../../resources/server/index.ts'
+import { controller } from '../controller.ts'
+import { orUnavailable } from '../database.ts'
+import type { ActionWith } from '../effects.ts'
+import { gatewayNodes } from '../gateway-nodes.ts'
+import type { Parts } from '../parts.ts'
+import { publicNetworkOwner, publicPortOwner } from '../ovn/difference.ts'
+import { type Outside, type PublicNetwork, rowsOf, type Subnet } from './topology.ts'
+
+export { publicPortController } from './port.ts'
+
+export interface Observed {
+  readonly network: PublicNetwork
+  /** The network as it was brought about last by this process; undefined before. */
+  readonly appliedDigest: string | undefined
+}
+
+/** The database is looked at again however little has changed: somebody else may have changed it. */
+const LOOK_SECONDS = 300
+
+/** The effects of the network of a zone. */
+interface NetworkEffects {
+  readonly converge: { readonly network: PublicNetwork; readonly digest: string; readonly at: string }
+}
+type NetworkAction = ActionWith<NetworkEffects>
+
+export function plan(
+  _zone: KubeObject<ZoneSpec, ZoneStatus>,
+  { network, appliedDigest }: Observed,
+  now: Date,
+): readonly NetworkAction[] {
+  const digest = createHash('sha256').update(JSON.stringify(network)).digest('hex')
+  const wait: NetworkAction = { do: 'wait', seconds: LOOK_SECONDS, for: 'the network to change' }
+  return digest === appliedDigest
+    ? [wait]
+    : [{ do: 'effect', name: 'converge', input: { network, digest, at: now.toISOString() } }, wait]
+}
+
+export const publicNetworkController = controller<NetworkEffects>()({
+  name: 'public-network',
+  resource: Zone,
+  sharding: 'zones',
+  plan,
+  reads: [Server, Node, PublicPool],
+  writes: [],
+  /** Undefined without OVN: guests are in no network of the zone then. */
+  open(parts: Parts) {
+    const { caches, ovn } = parts
+    if (ovn === undefined) return undefined
+    const applied = new Map<string, { readonly digest: string; readonly until: number }>()
+    return {
+      watches: [
+        watch(Node, ({ spec }) => [{ name: spec.zone }]),
+        watch(PublicPool, ({ spec }) => [{ name: spec.zone }]),
+        watch(Server, () => []),
+      ],
+      observe({ metadata: { name }, spec }, now) {
+        const last = applied.get(name)
+        const pools = caches
+          .of(PublicPool)
+          .list()
+          .filter((pool) => pool.spec.zone === name)
+        return {
+          network: networkOf(name, spec, { pools, gatewayNodes: gatewayNodes(caches, name) }),
+          appliedDigest: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
+        }
+      },
+      effects: {
+        async converge({ network, digest, at }) {
+          const { zone } = network
+          await ovn.apply({ zone, owner: publicNetworkOwner(zone), rows: rowsOf(network) })
+          await removeLeftPorts(parts, zone)
+          applied.set(zone, { digest, until: Date.parse(at) + LOOK_SECONDS * 1_000 })
+          return undefined
+        },
+      },
+    }
+  },
+})
+
+/** Ports of servers that hold nothing in the zone any more, as when a process ended while they left. */
+async function removeLeftPorts({ db, caches, ovn }: Parts, zone: string): Promise<void> {
+  const owners = (await ovn?.ownersIn(zone))?.filter((owner) => owner.startsWith(publicPortOwner(''))) ?? []
+  if (owners.length === 0) return
+  const claims = await orUnavailable(listZoneClaims(db, zone))
+  const claimed = new Set(
+    claims.map(({ placement: { accountId, serverId } }) => {
+      const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
+      return publicPortOwner(server?.metadata.uid ?? '')
+    }),
+  )
+  for (const owner of owners) if (!claimed.has(owner)) await ovn?.apply({ zone, owner, rows: [] })
+}
+
+export function networkOf(
+  zone: string,
+  { publicNetwork }: ZoneSpec,
+  {
+    pools,
+    gatewayNodes,
+  }: {
+    readonly pools: readonly Pick<KubeObject<PublicPoolSpec>, 'spec'>[]
+    readonly gatewayNodes: readonly string[]
+  },
+): PublicNetwork {
+  return {
+    zone,
+    ...(publicNetwork === undefined ? {} : { outside: canonicalOutside(publicNetwork) }),
+    subnets: pools.flatMap(({ spec }) => subnetOf(spec)).sort((one, other) => (one.cidr < other.cidr ? -1 : 1)),
+    gatewayNodes,
+  }
+}
+
+/** IPv6 prefixes are routed to their servers. */
+function subnetOf({ family, use, cidr, gateway }: PublicPoolSpec): readonly Subnet[] {
+  const network = parseNetwork(cidr)
+  if (family === 'ipv6' || network === undefined) return []
+  return [
+    {
+      cidr: canonicalCidr(cidr),
+      prefix: network.prefix,
+      gateway: canonicalAddress(gateway ?? gatewayOf(cidr)),
+      isForServers: use === 'server_ipv4',
+    },
+  ]
+}
+
+/** OVN compares texts: another form of the same address would be another row. */
+const canonicalOutside = ({ physicalNetwork, addresses, gateways, dnsServers }: Outside): Outside => ({
+  physicalNetwork,
+  addresses: [...new Set(addresses.map(canonicalCidr))],
+  gateways: [...new Set(gateways.map(canonicalAddress))],
+  dnsServers: dnsServers && [...new Set(dnsServers.map(canonicalAddress))],
+})

@@ -1,0 +1,76 @@
+/** What the controllers may do in Kubernetes: the chart's ClusterRole holds these rules. They follow from what each
+ *  controller has registered that it reads and writes, and from what the process does besides. */
+import { Event, Lease, Namespace, type ResourceType, Secret } from '../kit/kube/object.ts'
+import { Operation } from '../resources/operation/index.ts'
+import { BILLING_KINDS } from './billing/index.ts'
+import { CATALOG_KINDS } from './catalog/index.ts'
+import type { Registration } from './controller.ts'
+
+/** A rule of a ClusterRole. */
+export interface AccessRule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+interface Grant {
+  readonly type: ResourceType
+  readonly subresource?: 'status'
+  readonly verbs: readonly string[]
+}
+
+/** In the order in which rules name them. */
+const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete']
+const READ = ['get', 'list', 'watch']
+const WRITE = ['get', 'create', 'patch', 'delete']
+
+/** Besides what controllers do to their kinds. */
+const PROCESS: readonly Grant[] = [
+  // Its lead.
+  { type: Lease, verbs: ['get', 'create', 'update'] },
+  // What happened to an object, for whoever describes it.
+  { type: Event, verbs: ['get', 'create', 'patch'] },
+  // The namespace and the catalog that it starts with.
+  { type: Namespace, verbs: ['create'] },
+  ...CATALOG_KINDS.map((type) => ({ type, verbs: ['get', 'create'] })),
+  { type: Secret, verbs: ['get', 'create'] },
+  // What costs, and how much.
+  ...BILLING_KINDS.map((type) => ({ type, verbs: READ })),
+]
+
+/** The rules that let the process do what these have registered. */
+export function controllerRights(registrations: readonly Registration<never>[]): readonly AccessRule[] {
+  const grants = [...PROCESS, ...registrations.flatMap(grantsOf)]
+  const verbsOf = new Map<string, { readonly group: string; readonly resource: string; readonly verbs: Set<string> }>()
+  for (const { type, subresource, verbs } of grants) {
+    const resource = subresource === undefined ? type.plural : `${type.plural}/${subresource}`
+    const key = `${type.group}/${resource}`
+    const granted = verbsOf.get(key) ?? { group: type.group, resource, verbs: new Set() }
+    verbsOf.set(key, granted)
+    for (const verb of verbs) granted.verbs.add(verb)
+  }
+  const alike = Map.groupBy(verbsOf.values(), ({ group, verbs }) => `${group} ${inOrder(verbs).join(' ')}`)
+  return [...alike.values()].map((granted) => ({
+    apiGroups: [granted[0]?.group ?? ''],
+    resources: granted.map(({ resource }) => resource).toSorted(),
+    verbs: inOrder(granted[0]?.verbs ?? new Set()),
+  }))
+}
+
+const inOrder = (verbs: ReadonlySet<string>): readonly string[] => VERBS.filter((verb) => verbs.has(verb))
+
+/** The loop reads the roots, puts finalizers on them and writes their status. */
+const grantsOf = ({ resource, reads, writes, patches = [], operationKinds }: Registration<never>): readonly Grant[] => [
+  { type: resource, verbs: [...READ, 'patch'] },
+  { type: resource, subresource: 'status', verbs: ['patch'] },
+  ...reads.map((type) => ({ type, verbs: READ })),
+  // A Secret is never cached: each is read by its name.
+  ...writes.map((type) => ({ type, verbs: type === Secret ? WRITE : [...READ, ...WRITE] })),
+  ...patches.map((type) => ({ type, verbs: [...READ, 'patch'] })),
+  ...(operationKinds.length === 0
+    ? []
+    : [
+        { type: Operation, verbs: [...READ, 'create'] },
+        { type: Operation, subresource: 'status' as const, verbs: ['patch'] },
+      ]),
+]

@@ -1,0 +1,211 @@
+/** The router controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { effectiveRoutes, gatewayOf, gatewayRoutes, withRoutes } from '../../domain/private-network.ts'
+import { Unavailable } from '../../domain/problem.ts'
+import {
+  claimRouter,
+  endRouter,
+  findRouter,
+  releaseRouter,
+  trimRouter,
+  withdrawRouterEnd,
+  withdrawRouterUpdate,
+} from '../../db/router/index.ts'
+import type { RouterClaim, RouterNetwork } from '../../db/router/index.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
+import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { Edge } from '../../resources/edge/index.ts'
+import { Network } from '../../resources/network/index.ts'
+import { Node } from '../../resources/node/index.ts'
+import { isBeingDeleted } from '../../resources/operation/index.ts'
+import { Router, type RouterSpec, type RouterStatus } from '../../resources/router/index.ts'
+import { findAccountOf } from '../account.ts'
+import { auditEffect } from '../audit.ts'
+import { controller } from '../controller.ts'
+import { orUnavailable } from '../database.ts'
+import type { EffectsOn } from '../effects.ts'
+import { gatewayNodes } from '../gateway-nodes.ts'
+import { applyNetwork } from '../network/index.ts'
+import { requireNewest } from '../newest.ts'
+import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { routerOwner } from '../ovn/difference.ts'
+import { routerRows, type RouterFacts } from '../ovn/router.ts'
+import type { Parts } from '../parts.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { requireStandingOfEdit } from '../standing.ts'
+import { type Bundles, digestOf, editsOf, newRequests, openBundles } from '../synced.ts'
+import { CLAIMED, ENDED, type Observed, type RouterEffects, type RouterObject } from './observed.ts'
+import { detectEdit, plan } from './plan.ts'
+
+const ROUTERS_OF = 'routers of a network'
+
+export const routerController = controller<RouterEffects>()({
+  name: 'router',
+  resource: Router,
+  sharding: 'by-zone',
+  finalizer: finalizerOf(Router),
+  intent: {
+    resourceType: 'router',
+    wasApplied: wasOperationApplied(Router),
+    /** A network that was to come or go its controller gives back: it knows what the router shall have. */
+    async release(tx, { accountId, resource, audit: { action } }, { store }) {
+      const id = { accountId, routerId: resource.id }
+      const read = () => store.get(Router, { namespace: accountNamespace(accountId), name: resource.id })
+      if (action === 'router.create') await releaseRouter(tx, id)
+      if (action === 'router.update') await withdrawRouterUpdate(tx, id, async () => (await read())?.spec)
+      if (action === 'router.delete')
+        await withdrawRouterEnd(tx, id, async () => {
+          const router = await read()
+          return router === undefined || isBeingDeleted(router)
+        })
+    },
+  },
+  plan,
+  reads: [Edge, Network, Node, Zone],
+  // One whose operation is its deletion is deleted here.
+  writes: [Router],
+  open(parts: Parts) {
+    const bundles = openBundles(parts.ovn)
+    const routers = parts.caches.of(Router)
+    routers.addIndex(ROUTERS_OF, ({ metadata: { namespace }, spec }) =>
+      spec.networkIds.map((networkId) => `${namespace}/${networkId}`),
+    )
+    const inZone = (zone: string) => routers.list().filter(({ spec }) => spec.zone === zone)
+    return {
+      watches: [
+        watch(Network, ({ metadata: { namespace, name } }) =>
+          routers.by(ROUTERS_OF, `${namespace}/${name}`).map(keyOf),
+        ),
+        // Who leads out of its networks.
+        watch(Edge, ({ metadata: { namespace }, spec: { networkId } }) =>
+          routers.by(ROUTERS_OF, `${namespace}/${networkId}`).map(keyOf),
+        ),
+        watch(Node, ({ spec: { zone } }) =>
+          inZone(zone)
+            .filter(({ spec }) => spec.natEnabled)
+            .map(keyOf),
+        ),
+        watch(Zone, ({ metadata: { name } }) =>
+          inZone(name)
+            .filter(({ status }) => status?.operation?.status === 'running')
+            .map(keyOf),
+        ),
+      ],
+      observe: (router) => observe(parts, bundles, router),
+      effects: routerEffects(parts, bundles),
+    }
+  },
+})
+
+async function observe(parts: Parts, bundles: Bundles, router: RouterObject): Promise<Observed> {
+  const { db, caches, store, ovn } = parts
+  const {
+    metadata: { namespace = '', name, uid = '' },
+    spec: { zone, networkIds },
+    status,
+  } = router
+  const accountId = await findAccountOf(db, namespace)
+  const claim = accountId === undefined ? undefined : await orUnavailable(findRouter(db, { accountId, routerId: name }))
+  const zoneObject = caches.of(Zone).get({ name: zone })
+  const networks = caches.of(Network)
+  const facts = claim && factsOf(parts, router, claim)
+  const requests = await newRequests(db, router)
+  const isWaiting = activeOperation(router) !== undefined && status?.appliedSequence !== undefined
+  return {
+    accountId,
+    claim,
+    hasNetworks: zoneObject?.status?.hasPrivateNetworks === true,
+    region: zoneObject?.spec.region,
+    missing: networkIds.filter(
+      (networkId) => networks.get({ namespace, name: networkId })?.status?.ipv4Cidr === undefined,
+    ),
+    facts,
+    isApplied: facts !== undefined && bundles.digestOf(routerOwner(uid)) === digestOf(facts),
+    installed: isWaiting ? await ovn?.installed(facts?.nat === undefined ? [] : facts.gatewayNodes) : undefined,
+    edits: editsOf(requests, 'router'),
+    editor:
+      detectEdit(router) === undefined
+        ? ''
+        : (requesterOf(requests, 'router.sync') ?? (await findEditor(store, Router, router, ''))),
+  }
+}
+
+function factsOf(parts: Parts, { metadata: { namespace, uid = '' }, spec }: RouterObject, claim: RouterClaim) {
+  const networks = claim.networks.filter(({ isLeaving }) => !isLeaving)
+  const { publicAddress } = claim
+  const facts: RouterFacts = {
+    zone: spec.zone,
+    id: uid,
+    networks: networks.flatMap(({ networkId, ipv4Cidr, ipv6Prefix, gateway }) => {
+      const of = parts.caches.of(Network).get({ namespace: namespace ?? '', name: networkId })?.metadata.uid
+      return of === undefined
+        ? []
+        : [{ networkId: of, cidr: ipv4Cidr, ipv4: gatewayOf(ipv4Cidr), ipv6: gatewayOf(ipv6Prefix), gateway }]
+    }),
+    staticRoutes: withRoutes(
+      effectiveRoutes(spec.staticRoutes, networks),
+      networks.flatMap(({ gateway }) => gatewayRoutes(gateway, claim)),
+    ),
+    ...(claim.natEnabled && publicAddress !== undefined
+      ? {
+          nat: { address: publicAddress.address, prefix: publicAddress.prefix, gateway: publicAddress.gateway },
+        }
+      : {}),
+    gatewayNodes: claim.natEnabled ? gatewayNodes(parts.caches, spec.zone) : [],
+  }
+  return facts
+}
+
+/** What is claimed for a router that has gone meanwhile would stay for ever. */
+const routerEffects = (parts: Parts, bundles: Bundles): EffectsOn<RouterEffects, RouterSpec, RouterStatus> => ({
+  claim: withRefusalCondition(CLAIMED, async (demand, router) => {
+    await requireNewest(parts.store, Router, router)
+    // What it has goes on, and may be arranged in another way.
+    const before = await orUnavailable(findRouter(parts.db, demand))
+    if (before === undefined || (demand.natEnabled && !before.natEnabled))
+      await requireStandingOfEdit(parts, router, demand.accountId)
+    await orUnavailable(parts.db.transaction().execute((tx) => claimRouter(tx, demand)))
+    return grantedCondition(CLAIMED)
+  }),
+  end: withRefusalCondition(ENDED, async (id) => {
+    await orUnavailable(parts.db.transaction().execute((tx) => endRouter(tx, id)))
+    return grantedCondition(ENDED)
+  }),
+  async trim(id) {
+    await orUnavailable(parts.db.transaction().execute((tx) => trimRouter(tx, id)))
+    return undefined
+  },
+  async apply({ facts }, router) {
+    const networks = await networksAt(parts, router)
+    const apply = async (some: readonly RouterNetwork[]) => {
+      for (const { networkId } of some) await applyNetwork(parts, keyOfNetwork(router, networkId), router)
+    }
+    // The address of the router is another's in a network without one: never are both there.
+    await apply(networks.filter(({ isLeaving }) => !isLeaving))
+    const sequence = await bundles.apply(routerOwner(facts.id), facts.zone, facts, routerRows(facts))
+    await apply(networks.filter(({ isLeaving }) => isLeaving))
+    return { status: { appliedSequence: sequence } }
+  },
+  async release({ zone, id }, { metadata: { uid = '' } }) {
+    await bundles.clear(routerOwner(uid), zone)
+    if (id !== undefined) await orUnavailable(parts.db.transaction().execute((tx) => releaseRouter(tx, id)))
+    return undefined
+  },
+  audit: auditEffect(parts),
+})
+
+const keyOfNetwork = ({ metadata: { namespace = '' } }: RouterObject, name: string) => ({ namespace, name })
+
+async function networksAt(
+  { db }: Parts,
+  { metadata: { namespace = '', name } }: RouterObject,
+): Promise<readonly RouterNetwork[]> {
+  const accountId = accountOfNamespace(namespace)
+  const claim = accountId && (await orUnavailable(findRouter(db, { accountId, routerId: name })))
+  if (claim === undefined || claim === '') throw new Unavailable('the claims of the router')
+  return claim.networks
+}

@@ -1,0 +1,21 @@
+/** Changes that cost and came past the API: the account must be allowed to make them, whatever admission allowed. */
+import { requireStanding } from '../db/account/index.ts'
+import type { KubeObject } from '../kit/kube/object.ts'
+import type { Operable } from '../resources/operation/index.ts'
+import { orUnavailable } from './database.ts'
+import { isEditOfPerson } from './operation/direct-edit.ts'
+import { activeOperation } from './operation/stanza.ts'
+import type { Parts } from './parts.ts'
+
+/** Throws 402, or 403 without a verified owner, when a person's edit began the operation under way and the account may
+ *  make nothing that costs now. What a request began the API has judged; what the platform does by itself, like boot
+ *  storages and backups of a schedule, belongs to what runs already. Throws Unavailable. */
+export async function requireStandingOfEdit(
+  { db, clock }: Pick<Parts, 'db' | 'clock'>,
+  root: KubeObject & Operable,
+  accountId: string,
+): Promise<void> {
+  const operation = activeOperation(root)
+  if (operation !== undefined && isEditOfPerson(operation))
+    await orUnavailable(requireStanding(db, accountId, clock.now()))
+}

@@ -1,0 +1,45 @@
+/** What the storage's plan may decide: the effects of storages by name, each with its input. They are carried out by
+ *  `effects.ts`. */
+import type {
+  attachStorage,
+  claimStorage,
+  landStorage,
+  landStorageMove,
+  releaseStorage,
+  reserveStorageMove,
+  resizeBootStorageClaim,
+  resizeStorageClaim,
+  StorageId,
+} from '../../db/storage/index.ts'
+import type { Key } from '../../kit/kube/object.ts'
+import type { AuditEffects } from '../audit.ts'
+import type { ActionWith } from '../effects.ts'
+import type { ServerOperationEffects } from '../platform-operation.ts'
+
+export interface StorageEffects extends AuditEffects, ServerOperationEffects {
+  readonly claim: Parameters<typeof claimStorage>[1]
+  readonly attach: Parameters<typeof attachStorage>[1]
+  readonly land: Parameters<typeof landStorage>[1]
+  readonly release: Parameters<typeof releaseStorage>[1]
+  readonly keep: StorageId
+  readonly detach: StorageId
+  readonly resize: Parameters<typeof resizeStorageClaim>[1]
+  readonly resizeBoot: Parameters<typeof resizeBootStorageClaim>[1]
+  readonly giveBack: StorageId
+  readonly reserveMove: Parameters<typeof reserveStorageMove>[1]
+  readonly landMove: Parameters<typeof landStorageMove>[1]
+  readonly releaseMove: StorageId
+  /** Makes the backup of a slot of the schedule. */
+  readonly backUp: {
+    readonly backup: string
+    readonly accountId: string
+    readonly zone: string
+    readonly expiresAt: string
+  }
+  /** The key of the account's backups, for the host that reads one. */
+  readonly shareBackupKey: { readonly accountId: string; readonly secret: Key }
+  readonly releaseSource: StorageId
+  /** The key that both nodes between which the disk is copied know. */
+  readonly shareKey: { readonly keys: readonly [Key, Key] }
+}
+export type StorageAction = ActionWith<StorageEffects>

@@ -1,0 +1,17 @@
+/** What the steps of all operations of a storage share. */
+import type { Decision, OperationInput } from './decision.ts'
+import { layOut } from './layout.ts'
+
+export const RECHECK_SECONDS = 2
+
+/** As PostgreSQL names it. Throws for a storage of no account. */
+export const idOf = ({ storage, observed: { accountId } }: OperationInput) => {
+  if (accountId === undefined) throw new Error(`storage ${storage.metadata.name} belongs to no account`)
+  return { accountId, storageId: storage.metadata.name }
+}
+
+/** What the storage looks like while its volumes follow; the step decides the rest. */
+export const during = ({ storage, observed }: OperationInput, step: string, rest: Partial<Decision> = {}): Decision => {
+  const laid = layOut(storage, observed)
+  return { ...laid, step, ...rest, actions: [...(laid.actions ?? []), ...(rest.actions ?? [])] }
+}

@@ -1,0 +1,151 @@
+/** What the storage controller does in PostgreSQL and with the keys of copies, by name. Each effect is free when it has
+ *  happened already. */
+import {
+  attachStorage,
+  claimStorage,
+  deleteStorageClaim,
+  detachStorage,
+  findStorageClaim,
+  keepStorage,
+  landStorage,
+  landStorageMove,
+  releaseSource,
+  releaseStorage,
+  releaseStorageMove,
+  reserveStorageMove,
+  resizeBootStorageClaim,
+  resizeStorageClaim,
+} from '../../db/storage/index.ts'
+import type { Database } from '../../db/open.ts'
+import { isAlreadyExists } from '../../kit/kube/store.ts'
+import { Backup } from '../../resources/backup/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { nodeNamespace, Volume } from '../../resources/instance/index.ts'
+import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
+import { auditEffect } from '../audit.ts'
+import { type BackupAccess, shareBackupKey } from '../backup-key.ts'
+import { orUnavailable } from '../database.ts'
+import type { EffectOn, EffectsOn } from '../effects.ts'
+import { requireNewest, requireStaying } from '../newest.ts'
+import { wasBegun } from '../operation/intent.ts'
+import { derivedStanza } from '../operation/stanza.ts'
+import type { Parts } from '../parts.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { serverOperationEffect } from '../platform-operation.ts'
+import { shareKey } from '../shared-key.ts'
+import { requireStandingOfEdit } from '../standing.ts'
+import type { StorageEffects } from './actions.ts'
+import { ATTACHED, CLAIMED, KEY_SHARED, RESERVED, RESIZED } from './conditions.ts'
+
+type Transact = Parameters<ReturnType<Database['transaction']>['execute']>[0]
+
+export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEffects, StorageSpec, StorageStatus> {
+  const { db, store, clock } = parts
+  const transact = (work: Transact) => orUnavailable(db.transaction().execute(work))
+  /** Asked for by the newest object only: a stale one may have been deleted or detached since. */
+  const granting = <Input>(
+    condition: string,
+    work: (tx: Parameters<Transact>[0], input: Input) => Promise<unknown>,
+  ): EffectOn<Input, StorageSpec, StorageStatus> =>
+    withRefusalCondition(condition, async (input, storage) => {
+      await requireNewest(store, Storage, storage)
+      await transact((tx) => work(tx, input))
+      return grantedCondition(condition)
+    })
+  /** What costs: the account must be allowed to. */
+  const selling = <Input extends { readonly accountId: string }>(
+    condition: string,
+    work: (tx: Parameters<Transact>[0], input: Input) => Promise<unknown>,
+  ): EffectOn<Input, StorageSpec, StorageStatus> =>
+    withRefusalCondition(condition, async (input, storage) => {
+      await requireStandingOfEdit(parts, storage, input.accountId)
+      return granting(condition, work)(input, storage)
+    })
+  const doing =
+    <Input>(
+      work: (tx: Parameters<Transact>[0], input: Input) => Promise<unknown>,
+    ): EffectOn<Input, StorageSpec, StorageStatus> =>
+    async (input, storage) => {
+      await requireNewest(store, Storage, storage)
+      await transact((tx) => work(tx, input))
+      return undefined
+    }
+  return {
+    claim: selling(CLAIMED, (tx, demand: StorageEffects['claim']) => claimStorage(tx, demand, clock.now())),
+    attach: granting(ATTACHED, attachStorage),
+    land: granting(ATTACHED, landStorage),
+    release: granting(ATTACHED, releaseStorage),
+    keep: doing(keepStorage),
+    detach: doing(detachStorage),
+    resize: selling(RESIZED, resizeStorageClaim),
+    resizeBoot: granting(RESIZED, resizeBootStorageClaim),
+    giveBack: giveBackEffect(parts),
+    reserveMove: granting(RESERVED, reserveStorageMove),
+    // From here on the volume on the target is the only one that keeps the data.
+    landMove: async (input, storage) => {
+      const name = storage.metadata.uid ?? ''
+      await requireStaying(store, Volume, { namespace: nodeNamespace(input.node), name })
+      return doing(landStorageMove)(input, storage)
+    },
+    releaseMove: doing(releaseStorageMove),
+    order: serverOperationEffect(parts),
+    backUp: backUpEffect(parts),
+    shareBackupKey: withRefusalCondition(KEY_SHARED, async (input, storage) => {
+      await requireNewest(store, Storage, storage)
+      await shareBackupKey(parts, input)
+      return grantedCondition(KEY_SHARED)
+    }),
+    releaseSource: doing(releaseSource),
+    async shareKey({ keys }, storage) {
+      await requireNewest(store, Storage, storage)
+      await shareKey(parts, keys)
+      return undefined
+    },
+    audit: auditEffect(parts),
+  }
+}
+
+const SCHEDULE_ACTOR = 'system:backup_schedule'
+
+/** Asked for by the newest object only. Free when the backup is there, and when it was: whoever made it may have died
+ *  before the storage noted that, and it may have been deleted since. */
+const backUpEffect =
+  ({ store, db, clock }: Parts): EffectOn<StorageEffects['backUp'], StorageSpec, StorageStatus> =>
+  async ({ backup, accountId, zone, expiresAt }, storage) => {
+    await requireNewest(store, Storage, storage)
+    const { namespace = '', name: storageId } = storage.metadata
+    const operation = derivedStanza('storage.backup', { seed: backup, actor: SCHEDULE_ACTOR, now: clock.now() })
+    if (await wasBegun({ db, store }, { accountId, operationId: operation.id })) return undefined
+    await store
+      .create(Backup, {
+        metadata: {
+          namespace,
+          name: backup,
+          labels: { [ACCOUNT_LABEL]: accountId },
+          finalizers: [finalizerOf(Backup)],
+        },
+        spec: {
+          storageId,
+          zone,
+          title: '',
+          kind: 'scheduled',
+          expiresAt,
+          operation,
+        },
+      })
+      .catch((error: unknown) => {
+        if (!isAlreadyExists(error)) throw error
+      })
+    return undefined
+  }
+
+/** Free when nothing is claimed. */
+const giveBackEffect =
+  ({ store, db }: Parts): EffectOn<StorageEffects['giveBack'], StorageSpec, StorageStatus> =>
+  async (id, storage) => {
+    await requireNewest(store, Storage, storage)
+    if ((await orUnavailable(findStorageClaim(db, id))) === undefined) return undefined
+    await orUnavailable(db.transaction().execute((tx) => deleteStorageClaim(tx, id)))
+    return undefined
+  }

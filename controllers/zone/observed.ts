@@ -1,0 +1,62 @@
+/** What the plan of zones looks at and decides. */
+import type { Evacuee } from '../../domain/evacuation.ts'
+import type { Host } from '../../domain/high-availability.ts'
+import type { Candidate } from '../../domain/placement.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import type { PlanSpec, StoragePolicy, ZoneSpec, ZoneStatus } from '../../resources/catalog/index.ts'
+import type { AuditEffects } from '../audit.ts'
+import type { ActionWith } from '../effects.ts'
+import type { OperationDecision } from '../operation/decision.ts'
+
+export type ZoneObject = KubeObject<ZoneSpec, ZoneStatus>
+
+export interface Observed {
+  readonly nodes: readonly Candidate[]
+  readonly plans: readonly KubeObject<PlanSpec>[]
+  readonly hosts: readonly Host[]
+  /** Of the fullest node. */
+  readonly guests: readonly Evacuee[]
+  /** Its hosts have private networks, and the platform reaches what makes them; undefined while no host answers. */
+  readonly hasPrivateNetworks?: boolean | undefined
+  /** Why they have none. */
+  readonly networkObstacle?: string | undefined
+  /** One of the hosts has a place for backups. */
+  readonly hasBackups: boolean
+  /** Zones whose backups one of the hosts can copy. */
+  readonly backupSources?: readonly string[]
+  /** Every reachable host has their image. */
+  readonly builtTemplates: readonly string[]
+  /** Shared storage that hosts of the zone reach. */
+  readonly pools?: readonly string[]
+  /** Who made the edit that no operation stands for, as an actor. */
+  readonly editor?: string
+}
+
+export interface ReconcileInput {
+  readonly zone: ZoneObject
+  readonly observed: Observed
+  readonly now: Date
+}
+
+export type SharedStorage = NonNullable<ZoneSpec['sharedStorage']>
+
+export interface Asked {
+  readonly access: Pick<SharedStorage, 'protocol' | 'secretName'>
+  /** Of the zone, as its nodes name them. */
+  readonly pools: readonly string[]
+}
+
+/** Both answer `status.sharedStorage`. */
+export interface SharedStorageEffects {
+  readonly readSharedStorage: Asked
+  readonly setStoragePolicy: Asked & { readonly policy: StoragePolicy }
+}
+
+/** The effects of zones by name, each with its input. */
+export interface ZoneEffects extends AuditEffects, SharedStorageEffects {}
+export type ZoneAction = ActionWith<ZoneEffects>
+
+export interface Decision extends OperationDecision<ZoneAction> {
+  /** Besides what is judged. */
+  readonly status?: Pick<ZoneStatus, 'storagePolicy'> | { readonly storagePolicy: undefined }
+}

@@ -1,0 +1,57 @@
+/** What backups hold of their account, and the key that seals them. */
+import type { Transaction } from 'kysely'
+import { BACKUP_QUOTA } from '../../domain/backup-rules.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface BackupId {
+  readonly accountId: string
+  readonly backupId: string
+}
+
+/** What the sealed key of an account is bound to. */
+export const backupKeyOwner = (accountId: string): string => `backup_key/${accountId}`
+
+const holderOf = ({ backupId }: BackupId): string => `backup/${backupId}`
+
+/** Does nothing when it is claimed already. Throws the Problem `quota_exceeded` (422); the transaction must then be
+ *  rolled back. */
+export const claimBackup = (tx: Transaction<Tables>, id: BackupId): Promise<void> =>
+  takeQuotas(tx, { accountId: id.accountId, holder: holderOf(id), amounts: BACKUP_QUOTA })
+
+/** Does nothing when nothing is claimed. */
+export const releaseBackup = (tx: Transaction<Tables>, id: BackupId): Promise<void> =>
+  releaseQuotas(tx, { accountId: id.accountId, holder: holderOf(id) })
+
+/** The sealed key of the account's backups: the stored one, else the given one, which is stored. */
+export async function keepBackupKey(
+  queries: Queries,
+  {
+    accountId,
+    sealedKey,
+    createdAt,
+  }: { readonly accountId: string; readonly sealedKey: string; readonly createdAt: Date },
+): Promise<string> {
+  await queries
+    .insertInto('backup_key')
+    .values({ account_id: accountId, sealed_key: sealedKey, created_at: createdAt })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const { sealed_key: kept } = await queries
+    .selectFrom('backup_key')
+    .select('sealed_key')
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return kept
+}
+
+/** Undefined when nothing of the account was ever backed up. */
+export async function findBackupKey(queries: Queries, accountId: string): Promise<string | undefined> {
+  const row = await queries
+    .selectFrom('backup_key')
+    .select('sealed_key')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row?.sealed_key
+}

@@ -1,0 +1,73 @@
+/** What resources cost: prices, metered hours, and what is made of them. */
+export {
+  type Metering,
+  type ResourceKey,
+  type SeenResource,
+  findRecorded,
+  listOpenLives,
+  METER_LIVES_MAXIMUM,
+  meterBatch,
+  readMetering,
+  recordLook,
+  recordMetered,
+  recordSeen,
+  recordVanished,
+} from './metering.ts'
+export { type DatedPrice, recordCurrentPrice, recordDatedPrices } from './prices.ts'
+export { firstUsageAt, readMonthUsage } from './usage.ts'
+export {
+  type FailedInvoice,
+  type Invoice,
+  type InvoiceRun,
+  countWaiting,
+  finishInvoiceRun,
+  invoiceNext,
+  listFailedInvoices,
+  listInvoiceRuns,
+  listInvoices,
+  listMonthsToInvoice,
+  openInvoiceRun,
+  retryInvoices,
+} from './invoices.ts'
+export {
+  type BilledChange,
+  type InvoicePush,
+  claimPush,
+  countPushes,
+  listFailedPushes,
+  readInvoiceLines,
+  recordBilled,
+  recordKey,
+  recordProcessorInvoice,
+  recordPushFailure,
+  retryPushes,
+} from './pushes.ts'
+export {
+  type StoredEvent,
+  claimPaymentEvent,
+  countPaymentEvents,
+  forgetPaymentEvents,
+  recordEventFailure,
+  recordEventProcessed,
+  storePaymentEvent,
+} from './payment-events.ts'
+export {
+  adjustSuspension,
+  findAccountOfCustomer,
+  findPaymentCustomer,
+  listSuspensionsDue,
+  readPayer,
+  recordDefaultMethod,
+  recordPaymentCustomer,
+} from './payment-customers.ts'
+export {
+  type PaymentDifference,
+  hasInvoice,
+  isComparisonDue,
+  listBilledInvoices,
+  listLedgerDifferences,
+  readComparison,
+  recordComparison,
+} from './comparison.ts'
+export { findQueued, listEndingCredits, listEndingMethods } from './reminders.ts'
+export { pruneHours } from './retention.ts'

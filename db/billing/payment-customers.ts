@@ -1,0 +1,114 @@
+/** Accounts as customers of the payment processor, and their suspension for what they have not paid. */
+import { sql, type Transaction } from 'kysely'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+/** Undefined until the account is a customer there. */
+export async function findPaymentCustomer(queries: Queries, accountId: string): Promise<string | undefined> {
+  const found = await queries
+    .selectFrom('payment_customer')
+    .select('customer_id')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return found?.customer_id
+}
+
+export async function findAccountOfCustomer(queries: Queries, customerId: string): Promise<string | undefined> {
+  const found = await queries
+    .selectFrom('payment_customer')
+    .select('account_id')
+    .where('customer_id', '=', customerId)
+    .executeTakeFirst()
+  return found?.account_id
+}
+
+/** Answers the customer that the account is from now on: the first one recorded. */
+export async function recordPaymentCustomer(
+  queries: Queries,
+  accountId: string,
+  customerId: string,
+  now: Date,
+): Promise<string> {
+  await queries
+    .insertInto('payment_customer')
+    .values({ account_id: accountId, customer_id: customerId, created_at: now })
+    .onConflict((conflict) => conflict.column('account_id').doNothing())
+    .execute()
+  return (await findPaymentCustomer(queries, accountId)) ?? customerId
+}
+
+/** What invoices are charged to, as the processor has it; `expiresAt` is the end of its last month. */
+export async function recordDefaultMethod(
+  queries: Queries,
+  customerId: string,
+  method: { readonly id: string; readonly expiresAt: Date | null } | undefined,
+): Promise<void> {
+  await queries
+    .updateTable('payment_customer')
+    .set({ default_method_id: method?.id ?? null, default_method_expires_at: method?.expiresAt ?? null })
+    .where('customer_id', '=', customerId)
+    .execute()
+}
+
+export interface Payer {
+  readonly accountId: string
+  readonly name: string
+  /** Of an owner; undefined for an account without one. */
+  readonly email: string | undefined
+}
+
+/** Whom invoices of the account go to. The account must be there. */
+export async function readPayer(queries: Queries, accountId: string): Promise<Payer> {
+  const { name } = await queries
+    .selectFrom('account')
+    .select('name')
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  const owner = await queries
+    .selectFrom('membership')
+    .innerJoin('app_user', 'app_user.id', 'membership.user_id')
+    .select('app_user.email')
+    .where('membership.account_id', '=', accountId)
+    .where('membership.role', '=', 'owner')
+    .orderBy('membership.joined_at')
+    .executeTakeFirst()
+  return { accountId, name, email: owner?.email }
+}
+
+/** An invoice of the account has been overdue since before the instant. */
+const hasOverdue = (before: Date) =>
+  sql<boolean>`exists (select from invoice where account_id = account.id and overdue_since <= ${before})`
+
+/** Accounts whose suspension for payment is not what their invoices say: `before` is when the grace of those began that
+ *  it has ended for. */
+export async function listSuspensionsDue(queries: Queries, before: Date, limit: number): Promise<readonly string[]> {
+  const rows = await queries
+    .selectFrom('account')
+    .select('id')
+    .where(sql<boolean>`(suspended_for_payment_at is not null) <> ${hasOverdue(before)}`)
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Suspends the account for payment, or lifts that, as its invoices say. Answers what was done. */
+export async function adjustSuspension(
+  tx: Transaction<Tables>,
+  accountId: string,
+  before: Date,
+  now: Date,
+): Promise<'suspended' | 'lifted' | undefined> {
+  const account = await tx
+    .selectFrom('account')
+    .select(['suspended_for_payment_at', hasOverdue(before).as('has_overdue')])
+    .where('id', '=', accountId)
+    .forUpdate()
+    .executeTakeFirst()
+  if (account === undefined || (account.suspended_for_payment_at !== null) === account.has_overdue) return undefined
+  await tx
+    .updateTable('account')
+    .set({ suspended_for_payment_at: account.has_overdue ? now : null })
+    .where('id', '=', accountId)
+    .execute()
+  return account.has_overdue ? 'suspended' : 'lifted'
+}

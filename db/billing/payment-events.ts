@@ -1,0 +1,62 @@
+/** What the payment processor has told: stored when it comes, used once. */
+import { sql } from 'kysely'
+import type { Database, Queries } from '../open.ts'
+import { afterFailure } from './retry.ts'
+
+export interface StoredEvent {
+  readonly id: string
+  readonly type: string
+  /** At the processor. */
+  readonly invoiceId: string | null
+  readonly customerId: string | null
+}
+
+/** Does nothing when an event of this id came before. */
+export async function storePaymentEvent(queries: Queries, event: StoredEvent, now: Date): Promise<void> {
+  await queries
+    .insertInto('payment_event')
+    .values({
+      id: event.id,
+      type: event.type,
+      processor_invoice_id: event.invoiceId,
+      customer_id: event.customerId,
+      received_at: now,
+      next_attempt_at: now,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Leases the event that has waited longest; undefined when none is due. */
+export async function claimPaymentEvent(db: Database, now: Date, leaseUntil: Date): Promise<StoredEvent | undefined> {
+  const { rows } = await sql<StoredEvent>`
+    update payment_event set next_attempt_at = ${leaseUntil} where id = (
+      select id from payment_event where processed_at is null and next_attempt_at <= ${now}
+      order by next_attempt_at, id limit 1 for update skip locked
+    )
+    returning id, type, processor_invoice_id as "invoiceId", customer_id as "customerId"`.execute(db)
+  return rows[0]
+}
+
+export async function recordEventProcessed(queries: Queries, id: string, now: Date): Promise<void> {
+  await queries.updateTable('payment_event').set({ processed_at: now, last_error: null }).where('id', '=', id).execute()
+}
+
+export async function recordEventFailure(queries: Queries, id: string, now: Date, error: unknown): Promise<void> {
+  await sql`update payment_event set ${afterFailure(now, error)} where id = ${id}`.execute(queries)
+}
+
+/** Events that were used before the instant: the processor repeats none so old. */
+export async function forgetPaymentEvents(queries: Queries, before: Date): Promise<void> {
+  await queries.deleteFrom('payment_event').where('processed_at', '<', before).execute()
+}
+
+/** Those that are not used yet. */
+export async function countPaymentEvents(queries: Queries): Promise<number> {
+  const { count } = await queries
+    .selectFrom('payment_event')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('processed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return count
+}

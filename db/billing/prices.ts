@@ -1,0 +1,63 @@
+/** Prices by the time from which they are valid. */
+import { sql } from 'kysely'
+import type { Queries } from '../open.ts'
+
+export interface PriceKey {
+  readonly resourceType: string
+  /** Of plans only; else empty. */
+  readonly plan: string
+}
+export interface DatedPrice extends PriceKey {
+  readonly validFrom: Date
+  /** Of one unit and month. */
+  readonly unitMillicents: number
+}
+
+const BEGINNING = new Date(0)
+
+/** All dated prices that there are now: new ones are added, those that are not valid yet and not there any more go.
+ *  What was valid once stays, because hours were metered by it. */
+export async function recordDatedPrices(queries: Queries, prices: readonly DatedPrice[], now: Date): Promise<void> {
+  const rows = JSON.stringify(prices)
+  await sql`
+    delete from price
+    where valid_from > ${now} and not exists (
+      select from jsonb_to_recordset(${rows}::jsonb) as known ("resourceType" text, plan text, "validFrom" timestamptz)
+      where known."resourceType" = price.resource_type and known.plan = price.plan
+        and known."validFrom" = price.valid_from)`.execute(queries)
+  await sql`
+    insert into price (resource_type, plan, valid_from, unit_millicents)
+    select "resourceType", plan, "validFrom", "unitMillicents"
+    from jsonb_to_recordset(${rows}::jsonb)
+      as known ("resourceType" text, plan text, "validFrom" timestamptz, "unitMillicents" bigint)
+    on conflict do nothing`.execute(queries)
+}
+
+/** A price that has no date of its own: valid from the beginning when there was none before, from now on when it is
+ *  another than before. */
+export async function recordCurrentPrice(
+  queries: Queries,
+  { resourceType, plan }: PriceKey,
+  unitMillicents: number,
+  now: Date,
+): Promise<void> {
+  const newest = await queries
+    .selectFrom('price')
+    .select(['unit_millicents', 'valid_from'])
+    .where('resource_type', '=', resourceType)
+    .where('plan', '=', plan)
+    .orderBy('valid_from', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (newest?.unit_millicents === unitMillicents) return
+  await queries
+    .insertInto('price')
+    .values({
+      resource_type: resourceType,
+      plan,
+      valid_from: newest === undefined ? BEGINNING : now,
+      unit_millicents: unitMillicents,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}

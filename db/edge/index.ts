@@ -1,0 +1,96 @@
+/** Network edges of accounts: which network has which, and where it leads out. A network has one edge. The row of a
+ *  network is locked before that of its edge. */
+import type { Transaction } from 'kysely'
+import type { Gateway } from '../../domain/private-network.ts'
+import { conflict } from '../../domain/problem.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { lockNetwork, type NetworkId } from '../network/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface EdgeId {
+  readonly accountId: string
+  readonly edgeId: string
+}
+
+export interface EdgeDemand extends EdgeId {
+  readonly networkId: string
+}
+
+export interface EdgeClaim {
+  readonly networkId: string
+  readonly gateway: Gateway | undefined
+}
+
+const holdingOf = ({ accountId, edgeId }: EdgeId) => ({ accountId, holder: `edge/${edgeId}` })
+
+/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), `in_use` (409) for a network with
+ *  another edge, and 404 for a network that is not there. */
+export async function claimEdge(tx: Transaction<Tables>, demand: EdgeDemand): Promise<void> {
+  const { accountId, edgeId, networkId } = demand
+  await takeQuotas(tx, { ...holdingOf(demand), amounts: { edges: 1 } })
+  const { zone } = await lockNetwork(tx, demand)
+  const made = await tx
+    .insertInto('edge')
+    .values({ account_id: accountId, id: edgeId, zone, network_id: networkId })
+    .onConflict((clash) => clash.doNothing())
+    .executeTakeFirst()
+  if (made.numInsertedOrUpdatedRows !== 0n) return
+  const holder = await findEdgeOf(tx, demand)
+  if (holder?.edgeId === edgeId) return
+  throw conflict('in_use', 'The network has an edge already. Change that one, or delete it first.', {
+    ...(holder === undefined ? {} : { resource: { type: 'edge', id: holder.edgeId } }),
+  })
+}
+
+/** Undefined when nothing is claimed. */
+export async function findEdge(db: Queries, { accountId, edgeId }: EdgeId): Promise<EdgeClaim | undefined> {
+  const row = await db
+    .selectFrom('edge')
+    .select(['network_id', 'gateway_ipv4', 'gateway_ipv6'])
+    .where('account_id', '=', accountId)
+    .where('id', '=', edgeId)
+    .executeTakeFirst()
+  return row && { networkId: row.network_id, gateway: gatewayOf(row) }
+}
+
+const gatewayOf = (row: {
+  readonly gateway_ipv4: string | null
+  readonly gateway_ipv6: string | null
+}): Gateway | undefined =>
+  row.gateway_ipv4 === null || row.gateway_ipv6 === null
+    ? undefined
+    : { ipv4: row.gateway_ipv4, ipv6: row.gateway_ipv6 }
+
+/** The edge of the network; undefined when it has none. */
+export async function findEdgeOf(
+  db: Queries,
+  { accountId, networkId }: NetworkId,
+): Promise<{ readonly edgeId: string; readonly gateway: Gateway | undefined } | undefined> {
+  const row = await db
+    .selectFrom('edge')
+    .select(['id', 'gateway_ipv4', 'gateway_ipv6'])
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst()
+  return row && { edgeId: row.id, gateway: gatewayOf(row) }
+}
+
+/** From now on the network is to find its gateway there, or none. */
+export async function setGateway(
+  tx: Transaction<Tables>,
+  { accountId, edgeId, gateway }: EdgeId & { readonly gateway: Gateway | undefined },
+): Promise<void> {
+  await tx
+    .updateTable('edge')
+    .set({ gateway_ipv4: gateway?.ipv4 ?? null, gateway_ipv6: gateway?.ipv6 ?? null })
+    .where('account_id', '=', accountId)
+    .where('id', '=', edgeId)
+    .execute()
+}
+
+/** Idempotent. */
+export async function releaseEdge(tx: Transaction<Tables>, id: EdgeId): Promise<void> {
+  await releaseQuotas(tx, holdingOf(id))
+  await tx.deleteFrom('edge').where('account_id', '=', id.accountId).where('id', '=', id.edgeId).execute()
+}

@@ -1,0 +1,230 @@
+/** Load balancers of accounts: their names, the networks that they keep, their addresses, and certificates with sealed
+ *  keys. Locks come in one order: the quota of the account, the network, and the pool of addresses last. */
+import type { Transaction } from 'kysely'
+import { badField, conflict } from '../../domain/problem.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { lockNetwork } from '../network/index.ts'
+import type { Queries } from '../open.ts'
+import { type HeldAddress, listAddresses, releaseAddresses, takeAddress } from '../public-pool/index.ts'
+import {
+  claimSharedAddress,
+  findSharedAddress,
+  releaseSharedAddresses,
+  type SharedAddress,
+} from '../shared-address/index.ts'
+import type { Tables } from '../tables.ts'
+
+export interface LoadBalancerId {
+  readonly accountId: string
+  readonly loadBalancerId: string
+}
+
+export interface LoadBalancerDemand extends LoadBalancerId {
+  readonly zone: string
+  readonly name: string
+  readonly networkId: string
+  readonly publicIpv4: boolean
+}
+
+export interface LoadBalancerClaim {
+  readonly zone: string
+  readonly name: string
+  readonly networkId: string
+  readonly ipv4Cidr: string
+  readonly ipv6Prefix: string
+  /** In its network; its machines move it between them. */
+  readonly shared: SharedAddress
+  readonly publicIpv4: HeldAddress | undefined
+}
+
+const holdingOf = ({ accountId, loadBalancerId }: LoadBalancerId) => ({
+  accountId,
+  holder: `load_balancer/${loadBalancerId}`,
+})
+
+/** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems
+ *  `quota_exceeded` (422), `name_taken` (409) and `no_free_address` (503). */
+export async function claimLoadBalancer(
+  tx: Transaction<Tables>,
+  demand: LoadBalancerDemand,
+  field = 'network_id',
+): Promise<LoadBalancerClaim> {
+  const { accountId, loadBalancerId: id, zone, name, networkId, publicIpv4 } = demand
+  const known = await findLoadBalancer(tx, demand)
+  if (known !== undefined) return known
+  await takeQuotas(tx, { ...holdingOf(demand), amounts: { load_balancers: 1 } })
+  const network = await lockNetwork(tx, { accountId, networkId })
+  if (network.zone !== zone) throw badField(field, `is in zone ${network.zone}, not in ${zone}`)
+  await requireFreeName(tx, demand)
+  await tx
+    .insertInto('load_balancer')
+    .values({ account_id: accountId, id, zone, name, network_id: networkId })
+    .execute()
+  await claimSharedAddress(tx, { ...holdingOf(demand), networkId })
+  if (publicIpv4) await takeAddress(tx, { ...holdingOf(demand), zone, use: 'server_ipv4' })
+  const claim = await findLoadBalancer(tx, demand)
+  if (claim === undefined) throw new Error('a load balancer that was just claimed is not there')
+  return claim
+}
+
+async function requireFreeName(
+  tx: Transaction<Tables>,
+  { accountId, loadBalancerId, zone, name }: Omit<LoadBalancerDemand, 'networkId' | 'publicIpv4'>,
+): Promise<void> {
+  const taken = await tx
+    .selectFrom('load_balancer')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('zone', '=', zone)
+    .where('name', '=', name)
+    .where('id', '<>', loadBalancerId)
+    .executeTakeFirst()
+  if (taken !== undefined)
+    throw conflict('name_taken', `The account has a load balancer of this name in zone ${zone}.`, {
+      resource: { type: 'load_balancer', id: taken.id },
+    })
+}
+
+/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+export async function renameLoadBalancer(tx: Transaction<Tables>, id: LoadBalancerId, name: string): Promise<void> {
+  await tx
+    .selectFrom('account_quota')
+    .select('name')
+    .where('account_id', '=', id.accountId)
+    .where('name', '=', 'load_balancers')
+    .forUpdate()
+    .execute()
+  const known = await findLoadBalancer(tx, id)
+  if (known === undefined || known.name === name) return
+  await requireFreeName(tx, { ...id, zone: known.zone, name })
+  await tx
+    .updateTable('load_balancer')
+    .set({ name })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.loadBalancerId)
+    .execute()
+}
+
+/** Undefined when nothing is claimed. */
+export async function findLoadBalancer(db: Queries, id: LoadBalancerId): Promise<LoadBalancerClaim | undefined> {
+  const { accountId, loadBalancerId } = id
+  const row = await db
+    .selectFrom('load_balancer')
+    .innerJoin('network', (join) =>
+      join
+        .onRef('network.account_id', '=', 'load_balancer.account_id')
+        .onRef('network.id', '=', 'load_balancer.network_id'),
+    )
+    .select([
+      'load_balancer.zone',
+      'load_balancer.name',
+      'load_balancer.network_id',
+      'network.ipv4_cidr',
+      'network.ipv6_prefix',
+    ])
+    .where('load_balancer.account_id', '=', accountId)
+    .where('load_balancer.id', '=', loadBalancerId)
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  const { zone, name, network_id: networkId, ipv4_cidr: ipv4Cidr, ipv6_prefix: ipv6Prefix } = row
+  const shared = await findSharedAddress(db, { ...holdingOf(id), networkId })
+  if (shared === undefined) throw new Error('a load balancer has no address in its network')
+  const publicIpv4 = (await listAddresses(db, holdingOf(id))).find(({ isCurrent }) => isCurrent)
+  return { zone, name, networkId, ipv4Cidr, ipv6Prefix, shared, publicIpv4 }
+}
+
+/** Idempotent. Its certificates go with it. */
+export async function releaseLoadBalancer(tx: Transaction<Tables>, id: LoadBalancerId): Promise<void> {
+  await releaseQuotas(tx, holdingOf(id))
+  await releaseSharedAddresses(tx, holdingOf(id))
+  await tx
+    .deleteFrom('load_balancer')
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.loadBalancerId)
+    .execute()
+  await releaseAddresses(tx, holdingOf(id))
+}
+
+export interface SealedCertificate {
+  readonly id: string
+  /** The chain as PEM. */
+  readonly certificate: string
+  readonly sealedKey: string
+}
+
+/** What the key is sealed for. */
+export const certificateOwner = ({ accountId, loadBalancerId }: LoadBalancerId, certificateId: string): string =>
+  `load_balancer_certificate/${accountId}/${loadBalancerId}/${certificateId}`
+
+/** Throws nothing for one that is there. */
+export async function keepCertificate(
+  tx: Transaction<Tables>,
+  { accountId, loadBalancerId }: LoadBalancerId,
+  { id, certificate, sealedKey }: SealedCertificate,
+  now: Date,
+): Promise<void> {
+  await tx
+    .insertInto('load_balancer_certificate')
+    .values({
+      account_id: accountId,
+      load_balancer_id: loadBalancerId,
+      id,
+      certificate,
+      sealed_key: sealedKey,
+      created_at: now,
+    })
+    .onConflict((clash) => clash.doNothing())
+    .execute()
+}
+
+/** Those of the ids that are there. */
+export async function listCertificates(
+  db: Queries,
+  { accountId, loadBalancerId }: LoadBalancerId,
+  ids: readonly string[],
+): Promise<readonly SealedCertificate[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('load_balancer_certificate')
+    .select(['id', 'certificate', 'sealed_key'])
+    .where('account_id', '=', accountId)
+    .where('load_balancer_id', '=', loadBalancerId)
+    .where('id', 'in', ids)
+    .execute()
+  return rows.map(({ id, certificate, sealed_key: sealedKey }) => ({ id, certificate, sealedKey }))
+}
+
+/** A change that was not made may have left one; it is as good as none after so long. */
+const UNUSED_SECONDS = 3_600
+
+/** Ids of certificates that are not among those to keep, and are old enough that no change under way adds them. */
+export async function listUnusedCertificates(
+  db: Queries,
+  { accountId, loadBalancerId }: LoadBalancerId,
+  kept: readonly string[],
+  now: Date,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('load_balancer_certificate')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('load_balancer_id', '=', loadBalancerId)
+    .where('created_at', '<', new Date(now.getTime() - UNUSED_SECONDS * 1_000))
+    .execute()
+  return rows.map(({ id }) => id).filter((id) => !kept.includes(id))
+}
+
+/** Idempotent. */
+export async function dropCertificates(
+  db: Queries,
+  { accountId, loadBalancerId }: LoadBalancerId,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return
+  await db
+    .deleteFrom('load_balancer_certificate')
+    .where('account_id', '=', accountId)
+    .where('load_balancer_id', '=', loadBalancerId)
+    .where('id', 'in', ids)
+    .execute()
+}

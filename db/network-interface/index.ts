@@ -1,0 +1,407 @@
+/** Interfaces of servers in private networks: slots and addresses. A row is an interface; its MAC address is a claim as
+ *  those of servers are. Locks come in one order: the server's placement, then networks. */
+import type { Expression, Selectable, Transaction } from 'kysely'
+import { canonicalAddress } from '../../domain/addresses.ts'
+import {
+  addressFault,
+  type ChosenAddresses,
+  freeAddresses,
+  INTERFACES_PER_SERVER_MAXIMUM,
+} from '../../domain/interface-rules.ts'
+import { badField, conflict, notFound, quotaExceeded, unavailable } from '../../domain/problem.ts'
+import { UNMADE } from '../../domain/server-rules.ts'
+import { newUuid, type Random } from '../../kit/sys/random.ts'
+import { claimMacAddress, releaseClaims } from '../claim/index.ts'
+import { lockNetwork, type NetworkId } from '../network/index.ts'
+import { lockPlacement } from '../placement/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+interface ServerKey {
+  readonly accountId: string
+  readonly serverId: string
+}
+
+/** A network that a server shall be in, with the addresses that were chosen for it. */
+export interface InterfaceDemand extends ChosenAddresses {
+  readonly networkId: string
+  /** Of the Network. */
+  readonly networkUid: string
+}
+
+export interface ClaimedInterface {
+  readonly id: string
+  readonly networkId: string
+  readonly networkUid: string
+  /** Of the guest, from 1. */
+  readonly slot: number
+  readonly macAddress: string
+  readonly ipv4Address: string
+  readonly ipv6Address: string
+  /** Of its network. */
+  readonly ipv4Cidr: string
+  readonly ipv6Prefix: string
+  /** It is being detached. */
+  readonly isLeaving: boolean
+  /** RFC 3339. */
+  readonly createdAt: string
+}
+
+export interface By {
+  readonly now: Date
+  readonly random: Random
+}
+
+const holderOf = (id: string): string => `interface/${id}`
+
+/** Puts a server that has room into a network, once: an interface that it has there stays as it is. Throws 404 for an
+ *  unknown network, 400 for one of another zone and for addresses that its hosts cannot have, the Problems `in_use`
+ *  (409) for an address that is taken, `state_not_allowed` (409) for a server that is on its way to another zone,
+ *  `quota_exceeded` (422) for one interface too many, and `no_free_address` (503) for a network that is full. */
+export async function attachInterface(
+  tx: Transaction<Tables>,
+  { accountId, serverId, ...demand }: ServerKey & InterfaceDemand,
+  by: By,
+): Promise<ClaimedInterface> {
+  const server = { accountId, serverId }
+  const zone = await lockServerZone(tx, server)
+  return addInterface(tx, { ...server, zone, ...demand }, by)
+}
+
+/** The same, of a network that the server is not in: throws the Problem `in_use` (409) for another. */
+export async function attachNewInterface(
+  tx: Transaction<Tables>,
+  demand: ServerKey & InterfaceDemand,
+  by: By,
+): Promise<ClaimedInterface> {
+  await lockServerZone(tx, demand)
+  const { networkId } = demand
+  if ((await listInterfaces(tx, demand)).some((each) => each.networkId === networkId && !each.isLeaving))
+    throw conflict('in_use', 'The server is in the network already.', { resource: { type: 'network', id: networkId } })
+  return attachInterface(tx, demand, by)
+}
+
+/** The same for a server that was placed by this transaction. */
+export async function addInterface(
+  tx: Transaction<Tables>,
+  {
+    accountId,
+    serverId,
+    zone,
+    networkId,
+    networkUid,
+    ...chosen
+  }: ServerKey & InterfaceDemand & { readonly zone: string },
+  { now, random }: By,
+): Promise<ClaimedInterface> {
+  const server = { accountId, serverId }
+  const network = await lockNetwork(tx, { accountId, networkId })
+  if (network.zone !== zone)
+    throw badField('network_id', `the network is in zone ${network.zone}, the server in zone ${zone}`)
+  const own = await listInterfaces(tx, server)
+  const known = own.find((each) => each.networkId === networkId)
+  if (known?.isLeaving === true)
+    throw conflict('state_not_allowed', 'The server is leaving the network. Try again when it has left.', {
+      resource: { type: 'network', id: networkId },
+    })
+  if (known !== undefined) return known
+  if (own.length + 1 >= INTERFACES_PER_SERVER_MAXIMUM)
+    throw quotaExceeded({
+      name: 'interfaces',
+      limit: INTERFACES_PER_SERVER_MAXIMUM,
+      used: own.length + 1,
+      requested: 1,
+    })
+  const addresses = await chooseAddresses(tx, { accountId, networkId }, network, canonical(chosen))
+  const id = newUuid(random)
+  const macAddress = await claimMacAddress(tx, { accountId, holder: holderOf(id) }, { now, random })
+  const slot = freeSlot(own)
+  await tx
+    .insertInto('network_interface')
+    .values({
+      id,
+      account_id: accountId,
+      server_id: serverId,
+      network_id: networkId,
+      network_uid: networkUid,
+      slot,
+      mac_address: macAddress,
+      ipv4_address: addresses.ipv4Address,
+      ipv6_address: addresses.ipv6Address,
+      created_at: now,
+    })
+    .execute()
+  return {
+    id,
+    networkId,
+    networkUid,
+    slot,
+    macAddress,
+    ...addresses,
+    ipv4Cidr: network.ipv4Cidr,
+    ipv6Prefix: network.ipv6Prefix,
+    isLeaving: false,
+    createdAt: now.toISOString(),
+  }
+}
+
+/** Throws `state_not_allowed` (409) for a server without room, or on its way to another zone. */
+async function lockServerZone(tx: Transaction<Tables>, server: ServerKey): Promise<string> {
+  const resource = { type: 'server', id: server.serverId }
+  const placement = await lockPlacement(tx, server)
+  if (placement === undefined) throw conflict('state_not_allowed', UNMADE, { resource })
+  const target = await tx
+    .selectFrom('placement_target')
+    .select('zone')
+    .where('account_id', '=', server.accountId)
+    .where('server_id', '=', server.serverId)
+    .executeTakeFirst()
+  if (target !== undefined && target.zone !== placement.zone)
+    throw conflict('state_not_allowed', 'The server is on its way to another zone.', { resource })
+  return placement.zone
+}
+
+const canonical = ({ ipv4Address, ipv6Address }: ChosenAddresses): ChosenAddresses => ({
+  ipv4Address: ipv4Address && canonicalAddress(ipv4Address),
+  ipv6Address: ipv6Address && canonicalAddress(ipv6Address),
+})
+
+const FIELDS = { ipv4Address: 'ipv4_address', ipv6Address: 'ipv6_address' } as const
+
+/** Addresses that are free, those that are chosen among them. The network is locked. Throws as `attachInterface`
+ *  does. */
+export async function chooseAddresses(
+  tx: Transaction<Tables>,
+  { accountId, networkId }: NetworkId,
+  range: { readonly ipv4Cidr: string; readonly ipv6Prefix: string },
+  chosen: ChosenAddresses,
+): Promise<{ readonly ipv4Address: string; readonly ipv6Address: string }> {
+  const fault = addressFault(range, chosen)
+  if (fault !== undefined) throw badField(FIELDS[fault.field], fault.detail)
+  const rows = await tx
+    .selectFrom('network_interface')
+    .select(['server_id', 'ipv4_address', 'ipv6_address'])
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .execute()
+  const holder = rows.find((row) => row.ipv4_address === chosen.ipv4Address || row.ipv6_address === chosen.ipv6Address)
+  if (holder !== undefined)
+    throw conflict('in_use', 'Another server of the network has the address.', {
+      resource: { type: 'server', id: holder.server_id },
+    })
+  const shared = await tx
+    .selectFrom('shared_address')
+    .select(['ipv4_address', 'ipv6_address'])
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .execute()
+  if (shared.some((row) => row.ipv4_address === chosen.ipv4Address || row.ipv6_address === chosen.ipv6Address))
+    throw conflict('in_use', 'A load balancer or an edge of the network has the address.', {
+      resource: { type: 'network', id: networkId },
+    })
+  const free = freeAddresses(
+    range,
+    [...rows, ...shared].flatMap((row) => [row.ipv4_address, row.ipv6_address]),
+    chosen,
+  )
+  if (free === undefined)
+    throw unavailable('no_free_address', 'Every address of the network is taken.', {
+      resource: { type: 'network', id: networkId },
+    })
+  return free
+}
+
+function freeSlot(own: readonly ClaimedInterface[]): number {
+  for (let slot = 1; slot < INTERFACES_PER_SERVER_MAXIMUM; slot++)
+    if (!own.some((each) => each.slot === slot)) return slot
+  throw new Error('a server with fewer interfaces than slots has a free one')
+}
+
+/** Begins to take the server out of a network: its addresses are kept until `releaseInterface`. Free when it is not
+ *  there. Throws the Problem `in_use` (409) while a floating IP leads there. */
+export async function leaveNetwork(
+  tx: Transaction<Tables>,
+  { accountId, serverId, networkId }: ServerKey & NetworkId,
+): Promise<void> {
+  await lockPlacement(tx, { accountId, serverId })
+  await requireUntargeted(tx, { accountId, serverId, networkId })
+  await tx
+    .updateTable('network_interface')
+    .set({ is_leaving: true })
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .where('network_id', '=', networkId)
+    .execute()
+}
+
+/** Throws the Problem `in_use` (409) while a floating IP leads to the interface. */
+export async function requireUntargeted(
+  db: Queries,
+  { accountId, serverId, networkId }: ServerKey & NetworkId,
+): Promise<void> {
+  const floating = await db
+    .selectFrom('floating_ip')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .where('network_id', '=', networkId)
+    .orderBy('id')
+    .executeTakeFirst()
+  if (floating !== undefined)
+    throw conflict('in_use', 'A floating IP leads to the interface. Unassign it first.', {
+      resource: { type: 'floating_ip', id: floating.id },
+    })
+}
+
+/** The floating IPs that lead to the server, by network; undefined for its public address. */
+export async function listFloatingTargets(
+  db: Queries,
+  { accountId, serverId }: ServerKey,
+): Promise<ReadonlyMap<string | undefined, readonly string[]>> {
+  const rows = await db
+    .selectFrom('floating_ip')
+    .select(['id', 'network_id'])
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .orderBy('id')
+    .execute()
+  const targets = new Map<string | undefined, readonly string[]>()
+  for (const { id, network_id: network } of rows)
+    targets.set(network ?? undefined, [...(targets.get(network ?? undefined) ?? []), id])
+  return targets
+}
+
+/** Gives back the interface that a change has claimed and did not write. The server may have been put into the network
+ *  meanwhile by its spec: `isDesired` says so, while its placement is locked. Idempotent. */
+export async function withdrawInterface(
+  tx: Transaction<Tables>,
+  { networkId, ...server }: ServerKey & NetworkId,
+  isDesired: () => Promise<boolean>,
+): Promise<void> {
+  await lockPlacement(tx, server)
+  if (await isDesired()) return
+  const found = (await listInterfaces(tx, server)).find((each) => each.networkId === networkId)
+  if (found !== undefined) await releaseInterface(tx, { accountId: server.accountId, id: found.id })
+}
+
+/** Gives back the addresses of an interface. Idempotent. */
+export async function releaseInterface(
+  tx: Transaction<Tables>,
+  { accountId, id }: { readonly accountId: string; readonly id: string },
+): Promise<void> {
+  await tx.deleteFrom('network_interface').where('account_id', '=', accountId).where('id', '=', id).execute()
+  await releaseClaims(tx, { accountId, holder: holderOf(id) })
+}
+
+/** Those of a server that goes. Idempotent. */
+export async function releaseInterfaces(tx: Transaction<Tables>, server: ServerKey): Promise<void> {
+  for (const { id } of await listInterfaces(tx, server)) await releaseInterface(tx, { accountId: server.accountId, id })
+}
+
+/** The floating IPs of a server that goes lead nowhere from now on. Idempotent. */
+export async function unassignFrom(db: Queries, { accountId, serverId }: ServerKey): Promise<void> {
+  await db
+    .updateTable('floating_ip')
+    .set({ server_id: null, network_id: null })
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .execute()
+}
+
+/** Throws the Problem `in_use` (409), which names a network or a floating IP, for a server that has interfaces or
+ *  floating IPs: those stay in their zone. */
+export async function requireNoInterfaces(db: Queries, server: ServerKey): Promise<void> {
+  const [first] = await listInterfaces(db, server)
+  if (first !== undefined)
+    throw conflict('in_use', 'The server is in a private network, which stays in its zone. Detach it first.', {
+      resource: { type: 'network', id: first.networkId },
+    })
+  const [floating] = [...(await listFloatingTargets(db, server)).values()].flat()
+  if (floating !== undefined)
+    throw conflict('in_use', 'A floating IP leads to the server, which stays in its zone. Unassign it first.', {
+      resource: { type: 'floating_ip', id: floating },
+    })
+}
+
+/** A server that is in the network; undefined when none is. */
+export const findServerIn = async (db: Queries, { accountId, networkId }: NetworkId): Promise<string | undefined> =>
+  (
+    await db
+      .selectFrom('network_interface')
+      .select('server_id')
+      .where('account_id', '=', accountId)
+      .where('network_id', '=', networkId)
+      .orderBy('server_id')
+      .executeTakeFirst()
+  )?.server_id
+
+export const countServersIn = async (db: Queries, { accountId, networkId }: NetworkId): Promise<number> =>
+  Number(
+    (
+      await db
+        .selectFrom('network_interface')
+        .select((row) => row.fn.countAll<number>().as('count'))
+        .where('account_id', '=', accountId)
+        .where('network_id', '=', networkId)
+        .executeTakeFirstOrThrow()
+    ).count,
+  )
+
+/** By slot. */
+export const listInterfaces = async (db: Queries, server: ServerKey): Promise<readonly ClaimedInterface[]> =>
+  (await claimedInterfaces(db, server).execute()).map(toClaimedInterface)
+
+/** The query of `listInterfaces`, also as part of another query whose columns name the server. */
+export const claimedInterfaces = (
+  db: Queries,
+  { accountId, serverId }: { readonly [Name in keyof ServerKey]: string | Expression<string> },
+) =>
+  db
+    .selectFrom('network_interface')
+    .innerJoin('network', (join) =>
+      join
+        .onRef('network.account_id', '=', 'network_interface.account_id')
+        .onRef('network.id', '=', 'network_interface.network_id'),
+    )
+    .select(INTERFACE_COLUMNS)
+    .where('network_interface.account_id', '=', accountId)
+    .where('network_interface.server_id', '=', serverId)
+    .orderBy('network_interface.slot')
+
+const INTERFACE_COLUMNS = [
+  'network_interface.id',
+  'network_interface.network_id',
+  'network_interface.network_uid',
+  'network_interface.slot',
+  'network_interface.mac_address',
+  'network_interface.ipv4_address',
+  'network_interface.ipv6_address',
+  'network_interface.is_leaving',
+  'network_interface.created_at',
+  'network.ipv4_cidr',
+  'network.ipv6_prefix',
+] as const
+export type InterfaceRow = Omit<Selectable<Tables['network_interface']>, 'account_id' | 'server_id' | 'created_at'> &
+  Pick<Selectable<Tables['network']>, 'ipv4_cidr' | 'ipv6_prefix'> & { readonly created_at: Date | string }
+
+/** Of a row that has `INTERFACE_COLUMNS`, also as JSON. */
+export const toClaimedInterface = (row: InterfaceRow): ClaimedInterface => ({
+  id: row.id,
+  networkId: row.network_id,
+  networkUid: row.network_uid,
+  slot: row.slot,
+  macAddress: row.mac_address,
+  ipv4Address: row.ipv4_address,
+  ipv6Address: row.ipv6_address,
+  ipv4Cidr: row.ipv4_cidr,
+  ipv6Prefix: row.ipv6_prefix,
+  isLeaving: row.is_leaving,
+  createdAt: new Date(row.created_at).toISOString(),
+})
+
+/** Throws 404 unless the server has the interface. */
+export async function findInterface(db: Queries, server: ServerKey, id: string): Promise<ClaimedInterface> {
+  const found = (await listInterfaces(db, server)).find((each) => each.id === id)
+  if (found === undefined) throw notFound('interface of the server')
+  return found
+}

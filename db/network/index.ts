@@ -1,0 +1,273 @@
+/** Private networks of accounts: their names, their ranges, and whether something keeps them. Whoever puts something
+ *  into a network locks its row first, so that a network is never deleted while it is used. */
+import type { Selectable, Transaction } from 'kysely'
+import { freeRange, type JoinedRange, ulaPrefix } from '../../domain/private-network.ts'
+import { conflict, notFound, type Problem, unavailable } from '../../domain/problem.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { isHeldByOthers } from '../change/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface NetworkId {
+  readonly accountId: string
+  readonly networkId: string
+}
+
+export interface NetworkDemand extends NetworkId {
+  readonly zone: string
+  readonly name: string
+  /** A free one of the account when absent. */
+  readonly ipv4Cidr?: string | undefined
+}
+
+export interface NetworkClaim extends JoinedRange {
+  readonly zone: string
+  readonly name: string
+  /** It takes nothing new. */
+  readonly isEnding: boolean
+}
+
+const PREFIX_TRIES_MAXIMUM = 16
+const RANDOM_BYTES = 7
+const holderOf = (networkId: string): string => `network/${networkId}`
+
+/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), `name_taken` (409), and
+ *  `no_free_address` (503) when no range is left to choose. */
+export async function claimNetwork(
+  tx: Transaction<Tables>,
+  demand: NetworkDemand,
+  random: Random,
+): Promise<NetworkClaim> {
+  const { accountId, networkId, zone, name } = demand
+  const known = await findNetwork(tx, demand)
+  if (known !== undefined) return known
+  // The lock of the quota's row lets the account choose one range at a time.
+  await takeQuotas(tx, { accountId, holder: holderOf(networkId), amounts: { networks: 1 } })
+  const ipv4Cidr = demand.ipv4Cidr ?? freeRange(await listRanges(tx, { accountId, zone }))
+  if (ipv4Cidr === undefined)
+    throw unavailable('no_free_address', 'The networks of the account leave no range of 256 addresses free.')
+  await requireFreeName(tx, demand, name)
+  for (let tries = 0; tries < PREFIX_TRIES_MAXIMUM; tries++) {
+    const made = await tx
+      .insertInto('network')
+      .values({
+        account_id: accountId,
+        id: networkId,
+        zone,
+        name,
+        ipv4_cidr: ipv4Cidr,
+        ipv6_prefix: ulaPrefix(random.bytes(RANDOM_BYTES)),
+      })
+      .onConflict((clash) => clash.column('ipv6_prefix').doNothing())
+      .returningAll()
+      .executeTakeFirst()
+    if (made !== undefined) return toClaim(made)
+  }
+  throw new Error(`no free IPv6 prefix in ${PREFIX_TRIES_MAXIMUM} tries`)
+}
+
+/** After a change of the name that was not written: it has the name that it shall have, unless another change is under
+ *  way. Nothing for one that is gone. Throws as `renameNetwork`. */
+export async function withdrawNetworkName(
+  tx: Transaction<Tables>,
+  id: NetworkId,
+  readName: () => Promise<string | undefined>,
+): Promise<void> {
+  await lockQuota(tx, id.accountId)
+  const change = { accountId: id.accountId, resource: { type: 'network', id: id.networkId }, action: 'network.update' }
+  if (await isHeldByOthers(tx, change, async () => false)) return
+  const name = await readName()
+  if (name !== undefined) await renameNetwork(tx, id, name)
+}
+
+/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+export async function renameNetwork(tx: Transaction<Tables>, id: NetworkId, name: string): Promise<void> {
+  await lockQuota(tx, id.accountId)
+  const known = await findNetwork(tx, id)
+  if (known === undefined || known.name === name) return
+  await requireFreeName(tx, { ...id, zone: known.zone }, name)
+  await tx
+    .updateTable('network')
+    .set({ name })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.networkId)
+    .execute()
+}
+
+/** Serializes changes of names; always taken before the lock of a network. */
+const lockQuota = (tx: Transaction<Tables>, accountId: string) =>
+  tx
+    .selectFrom('account_quota')
+    .select('name')
+    .where('account_id', '=', accountId)
+    .where('name', '=', 'networks')
+    .forUpdate()
+    .execute()
+
+async function requireFreeName(
+  tx: Transaction<Tables>,
+  { accountId, networkId, zone }: NetworkId & { readonly zone: string },
+  name: string,
+): Promise<void> {
+  const taken = await tx
+    .selectFrom('network')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('zone', '=', zone)
+    .where('name', '=', name)
+    .where('id', '<>', networkId)
+    .executeTakeFirst()
+  if (taken !== undefined)
+    throw conflict('name_taken', `The account has a network of this name in zone ${zone}.`, {
+      resource: { type: 'network', id: taken.id },
+    })
+}
+
+const listRanges = async (
+  db: Queries,
+  { accountId, zone }: { readonly accountId: string; readonly zone: string },
+): Promise<readonly string[]> =>
+  (
+    await db
+      .selectFrom('network')
+      .select('ipv4_cidr')
+      .where('account_id', '=', accountId)
+      .where('zone', '=', zone)
+      .execute()
+  ).map(({ ipv4_cidr }) => ipv4_cidr)
+
+const toClaim = ({
+  zone,
+  name,
+  ipv4_cidr,
+  ipv6_prefix,
+  is_ending: isEnding,
+}: Selectable<Tables['network']>): NetworkClaim => ({
+  zone,
+  name,
+  isEnding,
+  ipv4Cidr: ipv4_cidr,
+  ipv6Prefix: ipv6_prefix,
+})
+
+/** Undefined when nothing is claimed. */
+export async function findNetwork(db: Queries, { accountId, networkId }: NetworkId): Promise<NetworkClaim | undefined> {
+  const row = await rowOf(db, { accountId, networkId }).executeTakeFirst()
+  return row && toClaim(row)
+}
+
+const rowOf = (db: Queries, { accountId, networkId }: NetworkId) =>
+  db.selectFrom('network').selectAll().where('account_id', '=', accountId).where('id', '=', networkId)
+
+/** The network, locked until the transaction ends. Several are locked in the order of their ids. Throws 404 when it is
+ *  not the account's, or is being deleted. */
+export async function lockNetwork(tx: Transaction<Tables>, { accountId, networkId }: NetworkId): Promise<NetworkClaim> {
+  const row = await rowOf(tx, { accountId, networkId }).forUpdate().executeTakeFirst()
+  if (row === undefined || row.is_ending) throw notFound('network')
+  return toClaim(row)
+}
+
+/** From now on it takes nothing new. Free when it is not there. Throws the Problem `in_use` (409), which names
+ *  something that is in it. */
+export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId }: NetworkId): Promise<void> {
+  await tx
+    .updateTable('network')
+    .set({ is_ending: true })
+    .where('account_id', '=', accountId)
+    .where('id', '=', networkId)
+    .execute()
+  const router = await tx
+    .selectFrom('router_network')
+    .select('router_id')
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst()
+  if (router !== undefined) throw networkInUse('router', router.router_id)
+  const edge = await tx
+    .selectFrom('edge')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst()
+  if (edge !== undefined) throw networkInUse('edge', edge.id)
+  const balancer = await tx
+    .selectFrom('load_balancer')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst()
+  if (balancer !== undefined)
+    throw conflict('in_use', 'A load balancer is in the network. Delete it first.', {
+      resource: { type: 'load_balancer', id: balancer.id },
+    })
+  const server = await tx
+    .selectFrom('network_interface')
+    .select('server_id')
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .orderBy('server_id')
+    .executeTakeFirst()
+  if (server !== undefined) throw networkInUse('server', server.server_id)
+}
+
+const networkInUse = (type: 'router' | 'edge' | 'server', id: string): Problem =>
+  conflict(
+    'in_use',
+    type === 'edge' ? 'The network has an edge. Delete it first.' : `A ${type} is in the network. Detach it first.`,
+    { resource: { type, id } },
+  )
+
+/** A deletion that was claimed is not made after all: the network takes something new again, unless another deletion is
+ *  under way, or `isDesired` says that one was written. */
+export async function withdrawNetworkEnd(
+  tx: Transaction<Tables>,
+  { accountId, networkId }: NetworkId,
+  isDesired: () => Promise<boolean>,
+): Promise<void> {
+  const row = await rowOf(tx, { accountId, networkId }).forUpdate().executeTakeFirst()
+  const change = { accountId, resource: { type: 'network', id: networkId }, action: 'network.delete' }
+  if (row === undefined || (await isHeldByOthers(tx, change, isDesired))) return
+  await tx
+    .updateTable('network')
+    .set({ is_ending: false })
+    .where('account_id', '=', accountId)
+    .where('id', '=', networkId)
+    .execute()
+}
+
+export interface ZonedClaim {
+  readonly accountId: string
+  readonly id: string
+  readonly zone: string
+}
+
+/** What has a row of the table and no change under way: its row is older than its object, and no older than the intent
+ *  of that. */
+export const listRowsAtRest = async (
+  db: Queries,
+  table: 'network' | 'router' | 'floating_ip',
+): Promise<readonly ZonedClaim[]> =>
+  (
+    await db
+      .selectFrom(table)
+      .select(['account_id', 'id', 'zone'])
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('change_intent')
+              .select('operation_id')
+              .whereRef('change_intent.account_id', '=', `${table}.account_id`)
+              .where('resource_type', '=', table)
+              .whereRef('resource_id', '=', `${table}.id`),
+          ),
+        ),
+      )
+      .execute()
+  ).map(({ account_id, id, zone }) => ({ accountId: account_id, id, zone }))
+
+/** Idempotent. */
+export async function releaseNetwork(tx: Transaction<Tables>, { accountId, networkId }: NetworkId): Promise<void> {
+  await releaseQuotas(tx, { accountId, holder: holderOf(networkId) })
+  await tx.deleteFrom('network').where('account_id', '=', accountId).where('id', '=', networkId).execute()
+}

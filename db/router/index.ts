@@ -1,0 +1,477 @@
+/** Routers of accounts: their names, the networks at them, and the address that they translate to. A network is at one
+ *  router; the row of a router is locked before those of networks, and those before pools. */
+import type { Selectable, Transaction } from 'kysely'
+import { type Gateway, type JoinedRange, overlapping } from '../../domain/private-network.ts'
+import { badField, conflict, notFound, type Problem, Unavailable } from '../../domain/problem.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { isHeldByOthers } from '../change/index.ts'
+import { lockNetwork, type NetworkId } from '../network/index.ts'
+import type { Queries } from '../open.ts'
+import { hasFreeAddress, type HeldAddress, listAddresses, releaseAddresses, takeAddress } from '../public-pool/index.ts'
+import type { Tables } from '../tables.ts'
+
+export interface RouterId {
+  readonly accountId: string
+  readonly routerId: string
+}
+
+/** What the router shall have at least. */
+export interface RouterDemand extends RouterId {
+  readonly zone: string
+  readonly name: string
+  readonly natEnabled: boolean
+  readonly networkIds: readonly string[]
+  /** Where a request names the networks. */
+  readonly field?: string
+}
+
+export interface RouterNetwork extends JoinedRange {
+  readonly networkId: string
+  /** It is there until it is let go. */
+  readonly isLeaving: boolean
+  /** What the edge of the network leads out by; absent when there is none. */
+  readonly gateway?: Gateway
+}
+
+export interface RouterClaim {
+  readonly zone: string
+  readonly name: string
+  readonly natEnabled: boolean
+  /** It takes nothing new. */
+  readonly isEnding: boolean
+  /** In the order of their ids. */
+  readonly networks: readonly RouterNetwork[]
+  /** What it translates to. */
+  readonly publicAddress: HeldAddress | undefined
+}
+
+const holdingOf = ({ accountId, routerId }: RouterId) => ({ accountId, holder: `router/${routerId}` })
+
+/** Takes what the router lacks of the demand and lets go of nothing: networks that are being detached stay until
+ *  `trimRouter`. Throws the Problems `quota_exceeded` (422), `name_taken` and `in_use` (409), `no_free_address` (503),
+ *  404 for a network that is not there, and 400 for one of another zone; Unavailable for one that is ending. */
+export async function claimRouter(tx: Transaction<Tables>, demand: RouterDemand): Promise<RouterClaim> {
+  const { accountId, routerId, zone, name, natEnabled, networkIds, field = 'network_ids' } = demand
+  const holding = holdingOf(demand)
+  await takeQuotas(tx, { ...holding, amounts: { routers: 1 } })
+  await requireFreeName(tx, demand, name)
+  const made = await tx
+    .insertInto('router')
+    .values({ account_id: accountId, id: routerId, zone, name, nat_enabled: natEnabled })
+    .onConflict((clash) => clash.columns(['account_id', 'id']).doUpdateSet({ name, nat_enabled: natEnabled }))
+    .returning(['zone', 'is_ending'])
+    .executeTakeFirstOrThrow()
+  if (made.is_ending) throw new Unavailable('the router, which is about to be deleted')
+  await markLeaving(tx, demand)
+  for (const networkId of [...new Set(networkIds)].sort())
+    await joinNetwork(tx, { accountId, routerId, zone: made.zone, networkId, field })
+  await requireForwarding(tx, demand)
+  if (natEnabled) await giveAddress(tx, { ...demand, zone: made.zone })
+  const claim = await findRouter(tx, demand)
+  if (claim === undefined) throw new Error('a router that was just claimed is not there')
+  return claim
+}
+
+/** Throws the Problem `in_use` (409) while a floating IP leads to a server in a network that leaves the router, or that
+ *  has no NAT there. */
+async function requireForwarding(tx: Transaction<Tables>, { accountId, routerId }: RouterId): Promise<void> {
+  const floating = await tx
+    .selectFrom('floating_ip')
+    .innerJoin('router_network as at', (join) =>
+      join.onRef('at.account_id', '=', 'floating_ip.account_id').onRef('at.network_id', '=', 'floating_ip.network_id'),
+    )
+    .innerJoin('router', (join) =>
+      join.onRef('router.account_id', '=', 'at.account_id').onRef('router.id', '=', 'at.router_id'),
+    )
+    .select('floating_ip.id')
+    .where('router.account_id', '=', accountId)
+    .where('router.id', '=', routerId)
+    .where((row) => row.or([row('at.is_ending', '=', true), row('router.nat_enabled', '=', false)]))
+    .orderBy('floating_ip.id')
+    .executeTakeFirst()
+  if (floating !== undefined)
+    throw conflict('in_use', 'A floating IP leads through the router to a server. Unassign it first.', {
+      resource: { type: 'floating_ip', id: floating.id },
+    })
+}
+
+async function giveAddress(tx: Transaction<Tables>, id: RouterId & { readonly zone: string }): Promise<void> {
+  if ((await addressOf(tx, id)) !== undefined) return
+  await takeAddress(tx, { ...holdingOf(id), zone: id.zone, use: await natUse(tx, id.zone) })
+}
+
+/** Puts one more network at the router. Throws what `claimRouter` does of it, and 409 as well when it is there
+ *  already. */
+export async function attachToRouter(tx: Transaction<Tables>, id: RouterId & NetworkId): Promise<void> {
+  const { zone } = await requireRouter(tx, id)
+  const { router_id: holder } = (await routerAt(tx, id)) ?? {}
+  if (holder !== undefined) throw atRouter(holder)
+  await joinNetwork(tx, { ...id, zone, field: 'network_id' })
+}
+
+/** The network was not attached after all: it leaves that router, unless another change that attaches one is under way
+ *  there, or `isDesired` says that one was written. */
+export async function withdrawJoin(
+  tx: Transaction<Tables>,
+  id: RouterId & NetworkId,
+  isDesired: () => Promise<boolean>,
+): Promise<void> {
+  await lockRouter(tx, id)
+  if (await isHeldByOthers(tx, changeOf(id, 'router.attach_network'), isDesired)) return
+  await tx
+    .deleteFrom('router_network')
+    .where('account_id', '=', id.accountId)
+    .where('network_id', '=', id.networkId)
+    .where('router_id', '=', id.routerId)
+    .execute()
+}
+
+const changeOf = ({ accountId, routerId }: RouterId, action: string) => ({
+  accountId,
+  resource: { type: 'router', id: routerId },
+  action,
+})
+
+/** The network leaves the router, which has it until `trimRouter`. Throws 404 unless it is there to stay. */
+export async function detachFromRouter(tx: Transaction<Tables>, id: RouterId & NetworkId): Promise<void> {
+  await requireRouter(tx, id)
+  const at = await routerAt(tx, id)
+  if (at?.router_id !== id.routerId || at.is_ending) throw notFound('network at the router')
+  await setLeaving(tx, id, true)
+  await requireForwarding(tx, id)
+}
+
+/** The network was not detached after all: it stays, unless another change that detaches one is under way there, or
+ *  `isDesired` says that one was written. */
+export async function withdrawLeave(
+  tx: Transaction<Tables>,
+  id: RouterId & NetworkId,
+  isDesired: () => Promise<boolean>,
+): Promise<void> {
+  await lockRouter(tx, id)
+  const isElsewhere = (await routerAt(tx, id))?.router_id !== id.routerId
+  if (isElsewhere || (await isHeldByOthers(tx, changeOf(id, 'router.detach_network'), isDesired))) return
+  await setLeaving(tx, id, false)
+}
+
+/** After a change of name or NAT that was not written: the router has what it shall have, unless another change is
+ *  under way. Nothing for one that is gone. Throws as `renameRouter` and `setNat`. */
+export async function withdrawRouterUpdate(
+  tx: Transaction<Tables>,
+  id: RouterId,
+  readDesired: () => Promise<{ readonly name: string; readonly natEnabled: boolean } | undefined>,
+): Promise<void> {
+  await lockNames(tx, id)
+  const router = await lockRouter(tx, id)
+  if (router === undefined || (await isHeldByOthers(tx, changeOf(id, 'router.update'), async () => false))) return
+  const desired = await readDesired()
+  if (desired === undefined) return
+  await renameRouter(tx, id, desired.name)
+  if (!router.is_ending && (await setNat(tx, { ...id, natEnabled: desired.natEnabled }))) await trimAddress(tx, id)
+}
+
+/** Answers whether that is a change. An address that it gives up the router has until `trimRouter`. Throws the Problem
+ *  `no_free_address` (503). */
+export async function setNat(
+  tx: Transaction<Tables>,
+  { natEnabled, ...id }: RouterId & { readonly natEnabled: boolean },
+): Promise<boolean> {
+  const router = await requireRouter(tx, id)
+  if (router.nat_enabled === natEnabled) return false
+  await tx
+    .updateTable('router')
+    .set({ nat_enabled: natEnabled })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.routerId)
+    .execute()
+  await requireForwarding(tx, id)
+  if (natEnabled) await giveAddress(tx, { ...id, zone: router.zone })
+  return true
+}
+
+async function requireRouter(tx: Transaction<Tables>, id: RouterId): Promise<Selectable<Tables['router']>> {
+  const router = await lockRouter(tx, id)
+  if (router === undefined || router.is_ending) throw notFound('router')
+  return router
+}
+
+const routerAt = (tx: Transaction<Tables>, { accountId, networkId }: NetworkId) =>
+  tx
+    .selectFrom('router_network')
+    .select(['router_id', 'is_ending'])
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst()
+
+async function setLeaving(
+  tx: Transaction<Tables>,
+  { accountId, networkId }: NetworkId,
+  isLeaving: boolean,
+): Promise<void> {
+  await tx
+    .updateTable('router_network')
+    .set({ is_ending: isLeaving })
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .execute()
+}
+
+const atRouter = (routerId: string): Problem =>
+  conflict('in_use', 'The network is at a router already. Detach it there first.', {
+    resource: { type: 'router', id: routerId },
+  })
+
+/** The pools of the zone that routers get their address from. */
+const natUse = async (tx: Transaction<Tables>, zone: string): Promise<'edge' | 'floating_ipv4'> =>
+  (await hasFreeAddress(tx, zone, 'edge')) ? 'edge' : 'floating_ipv4'
+
+interface Joining extends NetworkId {
+  readonly routerId: string
+  readonly zone: string
+  readonly field: string
+}
+
+async function joinNetwork(tx: Transaction<Tables>, joining: Joining): Promise<void> {
+  const { accountId, networkId, routerId, zone, field } = joining
+  const network = await lockNetwork(tx, joining)
+  if (network.zone !== zone) throw badField(field, `the network is in zone ${network.zone}, the router in zone ${zone}`)
+  const others = await networksAt(tx, joining)
+  const [overlap] = overlapping(
+    network.ipv4Cidr,
+    others
+      .filter((other) => other.networkId !== networkId && !other.isLeaving)
+      .map((other) => ({ cidr: other.ipv4Cidr, id: other.networkId })),
+  )
+  if (overlap !== undefined)
+    throw conflict('in_use', `The range of the network overlaps ${overlap.cidr}, which is at the router already.`, {
+      resource: { type: 'network', id: overlap.id },
+    })
+  const row = await tx
+    .insertInto('router_network')
+    .values({ account_id: accountId, network_id: networkId, router_id: routerId })
+    .onConflict((clash) => clash.columns(['account_id', 'network_id']).doNothing())
+    .executeTakeFirst()
+  if (row.numInsertedOrUpdatedRows !== 0n) return
+  const at = await routerAt(tx, joining)
+  if (at !== undefined && at.router_id !== routerId) throw atRouter(at.router_id)
+  await setLeaving(tx, joining, false)
+}
+
+async function markLeaving(
+  tx: Transaction<Tables>,
+  { accountId, routerId, networkIds }: Pick<RouterDemand, 'accountId' | 'routerId' | 'networkIds'>,
+): Promise<void> {
+  const leaving = (await networksAt(tx, { accountId, routerId })).flatMap(({ networkId }) =>
+    networkIds.includes(networkId) ? [] : [networkId],
+  )
+  if (leaving.length === 0) return
+  await tx
+    .updateTable('router_network')
+    .set({ is_ending: true })
+    .where('account_id', '=', accountId)
+    .where('router_id', '=', routerId)
+    .where('network_id', 'in', leaving)
+    .execute()
+}
+
+/** Lets go of networks and of the address that the router was told to give up; once nothing leads there any more. */
+export async function trimRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
+  await lockRouter(tx, id)
+  await tx
+    .deleteFrom('router_network')
+    .where('account_id', '=', id.accountId)
+    .where('router_id', '=', id.routerId)
+    .where('is_ending', '=', true)
+    .execute()
+  await trimAddress(tx, id)
+}
+
+/** Lets go of the address of a router without NAT. */
+export async function trimAddress(tx: Transaction<Tables>, id: RouterId): Promise<void> {
+  const router = await lockRouter(tx, id)
+  if (router?.nat_enabled === false) await releaseAddresses(tx, holdingOf(id))
+}
+
+const lockRouter = (
+  tx: Transaction<Tables>,
+  { accountId, routerId }: RouterId,
+): Promise<Selectable<Tables['router']> | undefined> =>
+  tx
+    .selectFrom('router')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', routerId)
+    .forUpdate()
+    .executeTakeFirst()
+
+async function requireFreeName(
+  tx: Transaction<Tables>,
+  { accountId, routerId, zone }: RouterId & { readonly zone: string },
+  name: string,
+): Promise<void> {
+  const taken = await tx
+    .selectFrom('router')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('zone', '=', zone)
+    .where('name', '=', name)
+    .where('id', '<>', routerId)
+    .executeTakeFirst()
+  if (taken !== undefined)
+    throw conflict('name_taken', `The account has a router of this name in zone ${zone}.`, {
+      resource: { type: 'router', id: taken.id },
+    })
+}
+
+/** The lock of the account's quota row serializes changes of names. */
+const lockNames = (tx: Transaction<Tables>, { accountId }: RouterId) =>
+  tx
+    .selectFrom('account_quota')
+    .select('name')
+    .where('account_id', '=', accountId)
+    .where('name', '=', 'routers')
+    .forUpdate()
+    .execute()
+
+/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+export async function renameRouter(tx: Transaction<Tables>, id: RouterId, name: string): Promise<void> {
+  await lockNames(tx, id)
+  const known = await lockRouter(tx, id)
+  if (known === undefined || known.name === name) return
+  await requireFreeName(tx, { ...id, zone: known.zone }, name)
+  await tx
+    .updateTable('router')
+    .set({ name })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.routerId)
+    .execute()
+}
+
+const networksAt = async (db: Queries, { accountId, routerId }: RouterId): Promise<readonly RouterNetwork[]> =>
+  (
+    await db
+      .selectFrom('router_network as at')
+      .innerJoin('network', (join) =>
+        join.onRef('network.account_id', '=', 'at.account_id').onRef('network.id', '=', 'at.network_id'),
+      )
+      .leftJoin('edge', (join) =>
+        join.onRef('edge.account_id', '=', 'at.account_id').onRef('edge.network_id', '=', 'at.network_id'),
+      )
+      .select(['at.network_id', 'at.is_ending', 'network.ipv4_cidr', 'network.ipv6_prefix'])
+      .select(['edge.gateway_ipv4', 'edge.gateway_ipv6'])
+      .where('at.account_id', '=', accountId)
+      .where('at.router_id', '=', routerId)
+      .orderBy('at.network_id')
+      .execute()
+  ).map(({ network_id, is_ending, ipv4_cidr, ipv6_prefix, gateway_ipv4: ipv4, gateway_ipv6: ipv6 }) => ({
+    networkId: network_id,
+    ipv4Cidr: ipv4_cidr,
+    ipv6Prefix: ipv6_prefix,
+    isLeaving: is_ending,
+    ...(ipv4 === null || ipv6 === null ? {} : { gateway: { ipv4, ipv6 } }),
+  }))
+
+const addressOf = async (db: Queries, id: RouterId): Promise<HeldAddress | undefined> =>
+  (await listAddresses(db, holdingOf(id))).find(({ isCurrent }) => isCurrent)
+
+/** Undefined when nothing is claimed. */
+export async function findRouter(db: Queries, id: RouterId): Promise<RouterClaim | undefined> {
+  const row = await db
+    .selectFrom('router')
+    .select(['zone', 'name', 'nat_enabled', 'is_ending'])
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.routerId)
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  const { zone, name, nat_enabled: natEnabled, is_ending: isEnding } = row
+  return {
+    zone,
+    name,
+    natEnabled,
+    isEnding,
+    networks: await networksAt(db, id),
+    publicAddress: await addressOf(db, id),
+  }
+}
+
+/** The router that the network is at, with whatever else is at it; undefined when there is none. */
+export async function findRouterOf(
+  db: Queries,
+  { accountId, networkId }: NetworkId,
+): Promise<(RouterClaim & { readonly routerId: string }) | undefined> {
+  const row = await db
+    .selectFrom('router_network')
+    .select('router_id')
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst()
+  const claim = row && (await findRouter(db, { accountId, routerId: row.router_id }))
+  return claim && { ...claim, routerId: row.router_id }
+}
+
+/** The router with NAT that the network is at to stay, locked until the transaction ends: what a floating IP for a
+ *  server in the network needs. Undefined when there is none. */
+export async function lockNatRouter(
+  tx: Transaction<Tables>,
+  { accountId, networkId }: NetworkId,
+): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom('router')
+    .innerJoin('router_network as at', (join) =>
+      join.onRef('at.account_id', '=', 'router.account_id').onRef('at.router_id', '=', 'router.id'),
+    )
+    .select('router.id')
+    .where('at.account_id', '=', accountId)
+    .where('at.network_id', '=', networkId)
+    .where('at.is_ending', '=', false)
+    .where('router.nat_enabled', '=', true)
+    .where('router.is_ending', '=', false)
+    .forUpdate('router')
+    .executeTakeFirst()
+  return row?.id
+}
+
+/** From now on it takes nothing new. Free when it is not there. Throws the Problem `in_use` (409) while networks are at
+ *  it. */
+export async function endRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
+  await lockRouter(tx, id)
+  const [network] = await networksAt(tx, id)
+  if (network !== undefined) throw routerInUse(network.networkId)
+  await tx
+    .updateTable('router')
+    .set({ is_ending: true })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.routerId)
+    .execute()
+}
+
+const routerInUse = (networkId: string): Problem =>
+  conflict('in_use', 'Networks are at the router. Detach them first.', {
+    resource: { type: 'network', id: networkId },
+  })
+
+/** A deletion that was claimed is not made after all: the router takes something new again, unless another deletion is
+ *  under way, or `isDesired` says that one was written. */
+export async function withdrawRouterEnd(
+  tx: Transaction<Tables>,
+  id: RouterId,
+  isDesired: () => Promise<boolean>,
+): Promise<void> {
+  const router = await lockRouter(tx, id)
+  if (router === undefined || (await isHeldByOthers(tx, changeOf(id, 'router.delete'), isDesired))) return
+  await tx
+    .updateTable('router')
+    .set({ is_ending: false })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.routerId)
+    .execute()
+}
+
+/** With all networks that are at it. Idempotent. */
+export async function releaseRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
+  const { accountId, routerId } = id
+  await releaseQuotas(tx, holdingOf(id))
+  await tx.deleteFrom('router_network').where('account_id', '=', accountId).where('router_id', '=', routerId).execute()
+  await tx.deleteFrom('router').where('account_id', '=', accountId).where('id', '=', routerId).execute()
+  await releaseAddresses(tx, holdingOf(id))
+}

@@ -1,0 +1,64 @@
+/** Addresses of private networks that several machines of one holder share: they move one among themselves, and no
+ *  server is ever given it. A holder is `load_balancer/<id>` or the like, and has one pair in a network. */
+import type { Transaction } from 'kysely'
+import type { ChosenAddresses } from '../../domain/interface-rules.ts'
+import { chooseAddresses } from '../network-interface/index.ts'
+import { lockNetwork, type NetworkId } from '../network/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface SharedAddressId extends NetworkId {
+  readonly holder: string
+}
+
+export interface SharedAddress {
+  readonly ipv4Address: string
+  readonly ipv6Address: string
+}
+
+/** Claims a pair of addresses, once: what the holder has there stays as it is. Throws 404 for an unknown network, 400
+ *  for addresses that its hosts cannot have, and the Problems `in_use` (409) for one that is taken and
+ *  `no_free_address` (503) for a network that is full. */
+export async function claimSharedAddress(
+  tx: Transaction<Tables>,
+  { accountId, networkId, holder, ...chosen }: SharedAddressId & ChosenAddresses,
+): Promise<SharedAddress> {
+  const network = await lockNetwork(tx, { accountId, networkId })
+  const known = await findSharedAddress(tx, { accountId, networkId, holder })
+  if (known !== undefined) return known
+  const addresses = await chooseAddresses(tx, { accountId, networkId }, network, chosen)
+  await tx
+    .insertInto('shared_address')
+    .values({
+      account_id: accountId,
+      network_id: networkId,
+      holder,
+      ipv4_address: addresses.ipv4Address,
+      ipv6_address: addresses.ipv6Address,
+    })
+    .execute()
+  return addresses
+}
+
+/** Undefined when the holder has none there. */
+export async function findSharedAddress(
+  db: Queries,
+  { accountId, networkId, holder }: SharedAddressId,
+): Promise<SharedAddress | undefined> {
+  const row = await db
+    .selectFrom('shared_address')
+    .select(['ipv4_address', 'ipv6_address'])
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .where('holder', '=', holder)
+    .executeTakeFirst()
+  return row && { ipv4Address: row.ipv4_address, ipv6Address: row.ipv6_address }
+}
+
+/** Gives back all that the holder has, in every network. Idempotent. */
+export async function releaseSharedAddresses(
+  tx: Transaction<Tables>,
+  { accountId, holder }: Omit<SharedAddressId, 'networkId'>,
+): Promise<void> {
+  await tx.deleteFrom('shared_address').where('account_id', '=', accountId).where('holder', '=', holder).execute()
+}

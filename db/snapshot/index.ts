@@ -1,0 +1,39 @@
+/** What a snapshot holds of its account, and its storage. */
+import type { Transaction } from 'kysely'
+import type { QuotaAmounts } from '../../domain/quota.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { holdStorage } from '../storage/index.ts'
+import { type Hold, releaseHold, safetyHolder, snapshotHolder } from '../storage-hold/index.ts'
+import type { Tables } from '../tables.ts'
+
+export interface SnapshotId {
+  readonly accountId: string
+  readonly snapshotId: string
+}
+
+const QUOTA: QuotaAmounts = { snapshots: 1 }
+
+/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), and `state_not_allowed` (409) while the
+ *  storage is on its way to a server, or its server to another host. */
+export async function claimSnapshot(
+  tx: Transaction<Tables>,
+  { accountId, snapshotId, ...of }: SnapshotId & Pick<Hold, 'storageId' | 'bootServerId' | 'isShared'>,
+): Promise<void> {
+  const holder = snapshotHolder(snapshotId)
+  await takeQuotas(tx, { accountId, holder, amounts: QUOTA })
+  await holdStorage(tx, { accountId, holder, ...of })
+}
+
+/** As `claimSnapshot`, of one that was taken before a restore: a restore is not refused for a quota. */
+export const holdForSafety = (
+  tx: Transaction<Tables>,
+  { accountId, snapshotId, ...of }: Parameters<typeof claimSnapshot>[1],
+): Promise<void> => holdStorage(tx, { accountId, holder: safetyHolder(snapshotId), ...of })
+
+/** Free when nothing is claimed. */
+export async function releaseSnapshot(tx: Transaction<Tables>, { accountId, snapshotId }: SnapshotId): Promise<void> {
+  const holder = snapshotHolder(snapshotId)
+  await releaseQuotas(tx, { accountId, holder })
+  await releaseHold(tx, { accountId, holder })
+  await releaseHold(tx, { accountId, holder: safetyHolder(snapshotId) })
+}

@@ -1,0 +1,201 @@
+/** What keeps a storage: its snapshots, and copies that are made of it. While there is one the storage is not deleted,
+ *  and data on the disks of one host stay on that host, because a snapshot goes nowhere without the disk that it is in.
+ *  Snapshots that the platform takes before a restore keep the data in their place only: they go with the storage.
+ *  A hold is taken with the server or the storage locked, as moves, rebuilds and deletions are: of two, one wins. */
+import { sql, type Transaction } from 'kysely'
+import { conflict } from '../../domain/problem.ts'
+import type { Queries } from '../open.ts'
+import { lockPlacement } from '../placement/index.ts'
+import type { Tables } from '../tables.ts'
+
+export interface Hold {
+  readonly accountId: string
+  /** Such as `snapshot/<id>`. */
+  readonly holder: string
+  readonly storageId: string
+  /** Of a boot storage: the server that boots from it. */
+  readonly bootServerId: string | undefined
+  /** The data lie on shared storage, which every host of the zone sees. */
+  readonly isShared: boolean
+}
+
+export const snapshotHolder = (snapshotId: string): string => `snapshot/${snapshotId}`
+/** Of a snapshot that was taken before a restore. */
+export const safetyHolder = (snapshotId: string): string => `safety/${snapshotId}`
+/** Of the copy that is made as this storage. */
+export const copyHolder = (storageId: string): string => `copy/${storageId}`
+
+export const insertHold = async (tx: Transaction<Tables>, hold: Hold): Promise<void> =>
+  void (await tx
+    .insertInto('storage_hold')
+    .values({
+      account_id: hold.accountId,
+      holder: hold.holder,
+      storage_id: hold.storageId,
+      server_id: hold.bootServerId ?? null,
+      is_shared: hold.isShared,
+    })
+    .onConflict((again) => again.doNothing())
+    .execute())
+
+/** Free when there is none. */
+export const releaseHold = async (
+  tx: Transaction<Tables>,
+  { accountId, holder }: Pick<Hold, 'accountId' | 'holder'>,
+): Promise<void> =>
+  void (await tx.deleteFrom('storage_hold').where('account_id', '=', accountId).where('holder', '=', holder).execute())
+
+export async function hasHold(
+  db: Queries,
+  { accountId, holder }: Pick<Hold, 'accountId' | 'holder'>,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('storage_hold')
+    .select('holder')
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+interface OfStorage {
+  readonly accountId: string
+  readonly storageId: string
+}
+
+/** Whether something keeps the storage from being deleted, its data from being brought elsewhere, and itself from going
+ *  to another host. */
+export async function readHolds(
+  db: Queries,
+  id: OfStorage,
+): Promise<{ readonly isKept: boolean; readonly isInPlace: boolean; readonly isOnHost: boolean }> {
+  const holds = await holdsOf(db, id).execute()
+  return {
+    isKept: holds.some(({ holder }) => !holder.startsWith(safetyHolder(''))),
+    isInPlace: holds.length > 0,
+    isOnHost: holds.some(({ is_shared }) => !is_shared),
+  }
+}
+
+/** Throws the Problem `in_use` (409) while the storage has snapshots, or is copied, and cannot go to another host: its
+ *  data would be copied there without them. What stays in the shared storage that it lies on keeps them. */
+export const requireMovable = (
+  db: Queries,
+  id: OfStorage,
+  { staysShared }: { readonly staysShared: boolean },
+): Promise<void> => refuseHeld(id, staysShared ? holdsOf(db, id).where('is_shared', '=', false) : holdsOf(db, id))
+
+/** Throws the Problem `in_use` (409) while the storage has snapshots, or is copied, but for snapshots that go with
+ *  it. */
+export const requireNotKept = (db: Queries, id: OfStorage): Promise<void> =>
+  refuseHeld(id, holdsOf(db, id).where('holder', 'not like', safetyHolder('%')))
+
+async function refuseHeld(id: OfStorage, holds: ReturnType<typeof holdsOf>): Promise<void> {
+  const hold = await holds.executeTakeFirst()
+  if (hold !== undefined)
+    throw conflict('in_use', `The storage ${whyOf(hold.holder)}`, {
+      resource: { type: 'storage', id: id.storageId },
+    })
+}
+
+/** As `requireNotKept`, of what the server boots from, which is locked: what is held from then on is refused by
+ *  `requireNoEnd`. */
+export async function requireNoBootHolds(
+  tx: Transaction<Tables>,
+  { accountId, serverId }: { readonly accountId: string; readonly serverId: string },
+): Promise<void> {
+  await lockPlacement(tx, { accountId, serverId })
+  const hold = await tx
+    .selectFrom('storage_hold')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('server_id', '=', serverId)
+    .where('holder', 'not like', safetyHolder('%'))
+    .executeTakeFirst()
+  if (hold !== undefined)
+    throw conflict('in_use', `Its boot storage ${whyOf(hold.holder)}`, {
+      resource: { type: 'storage', id: hold.storage_id },
+    })
+}
+
+/** What ends the disk of a storage, or of what a server boots from. */
+const ENDS = { server: ['server.delete', 'server.rebuild'], storage: ['storage.delete'] } as const
+
+/** Throws `state_not_allowed` (409) while a change that ends the disk was accepted and may not be seen in Kubernetes
+ *  yet. Whoever holds the storage looks there after this. */
+export async function requireNoEnd(
+  tx: Transaction<Tables>,
+  { accountId, storageId, bootServerId }: Pick<Hold, 'accountId' | 'storageId' | 'bootServerId'>,
+): Promise<void> {
+  const [type, id] =
+    bootServerId === undefined ? (['storage', storageId] as const) : (['server', bootServerId] as const)
+  const ending = await tx
+    .selectFrom('change_intent')
+    .select('operation_id')
+    .where('account_id', '=', accountId)
+    .where('resource_type', '=', type)
+    .where('resource_id', '=', id)
+    .where(sql`audit ->> 'action'`, 'in', ENDS[type])
+    .executeTakeFirst()
+  if (ending !== undefined)
+    throw conflict('state_not_allowed', `The ${type} is being deleted or rebuilt. Try again in a minute.`, {
+      resource: { type, id },
+    })
+}
+
+/** Throws `in_use` (409) when data of the server may not go to another host, or, `isLeaving`, to another zone. */
+export async function requireNoMoveHolds(
+  tx: Transaction<Tables>,
+  {
+    accountId,
+    serverId,
+    isLeaving,
+  }: { readonly accountId: string; readonly serverId: string; readonly isLeaving: boolean },
+): Promise<void> {
+  const hold = await tx
+    .selectFrom('storage_hold')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where((row) =>
+      row.or([
+        row('server_id', '=', serverId),
+        row(
+          'storage_id',
+          'in',
+          row
+            .selectFrom('storage_claim')
+            .select('storage_id')
+            .where('account_id', '=', accountId)
+            .where('server_id', '=', serverId),
+        ),
+      ]),
+    )
+    .$if(!isLeaving, (query) => query.where('is_shared', '=', false))
+    .executeTakeFirst()
+  if (hold !== undefined)
+    throw conflict(
+      'in_use',
+      `Storage ${hold.storage_id} of the server cannot go to another ${isLeaving ? 'zone' : 'host'}: it ` +
+        whyOf(hold.holder),
+      { resource: { type: 'storage', id: hold.storage_id } },
+    )
+}
+
+/** Throws `in_use` (409) when the data of the storage may not be brought to another host. */
+export async function requireNoLocalHolds(tx: Transaction<Tables>, id: OfStorage): Promise<void> {
+  const hold = await holdsOf(tx, id).where('is_shared', '=', false).executeTakeFirst()
+  if (hold !== undefined)
+    throw conflict(
+      'in_use',
+      `The server is on another host than the storage, which cannot go there: it ${whyOf(hold.holder)}`,
+      { resource: { type: 'storage', id: id.storageId } },
+    )
+}
+
+const holdsOf = (db: Queries, { accountId, storageId }: OfStorage) =>
+  db.selectFrom('storage_hold').selectAll().where('account_id', '=', accountId).where('storage_id', '=', storageId)
+
+const whyOf = (holder: string): string =>
+  holder.startsWith(copyHolder(''))
+    ? 'is being copied. Try again when the copy is online.'
+    : 'has snapshots. Delete them first.'

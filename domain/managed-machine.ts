@@ -1,0 +1,44 @@
+/** Managed machines: servers that the platform runs for a customer. The customer sees what they are for, never the
+ *  servers themselves. */
+import { conflict, type Problem } from './problem.ts'
+
+/** What can have managed machines. */
+export const MACHINE_OWNERS = ['edge', 'load_balancer', 'database'] as const
+export type MachineOwnerType = (typeof MACHINE_OWNERS)[number]
+
+export interface MachineOwner {
+  readonly type: MachineOwnerType
+  readonly id: string
+}
+
+/** The template of every managed machine. Customers cannot make servers of it. */
+export const MANAGED_TEMPLATE = 'managed-machine'
+/** What brings the image of the template to a host. */
+export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
+
+const ID_START = 'machine-'
+
+/** The name of the Server of a machine: nobody else gives such a name. */
+export const machineIdOf = (uuid: string): string => `${ID_START}${uuid}`
+/** Whether a server, or a storage, of this name belongs to a managed machine. */
+export const isMachineId = (id: string): boolean => id.startsWith(ID_START)
+/** As a pattern of SQL's `like`. */
+export const MACHINE_ID_PATTERN = `${ID_START}%`
+
+/** `edge:<id>`, as `managed_by` says it. */
+export const managedByOf = ({ type, id }: MachineOwner): string => `${type}:${id}`
+
+/** Undefined for what is not of that form. */
+export function ownerOf(managedBy: string | undefined): MachineOwner | undefined {
+  const type = MACHINE_OWNERS.find((one) => managedBy?.startsWith(`${one}:`) === true)
+  return type === undefined || managedBy === undefined ? undefined : { type, id: managedBy.slice(type.length + 1) }
+}
+
+/** 409 that names the owner. */
+export const machineInUse = (managedBy: string): Problem => {
+  const resource = ownerOf(managedBy)
+  const title = resource?.type.replace('_', ' ') ?? 'platform'
+  return conflict('in_use', `The server belongs to the ${title} ${resource?.id ?? ''}: change or delete that.`, {
+    ...(resource === undefined ? {} : { resource }),
+  })
+}

@@ -1,0 +1,54 @@
+/** What somebody meant who typed a name that does not exist. */
+
+/** Names that a refusal lists; more of them help nobody. */
+const LISTED_MAXIMUM = 50
+
+/** The name that is closest to the text; undefined when none is close. */
+export function closest(text: string, names: readonly string[]): string | undefined {
+  const wanted = text.toLowerCase()
+  const ranked = names
+    .map((name) => ({ name, distance: distanceOf(wanted, name.toLowerCase()) }))
+    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(Math.min(name.length, text.length) / 3)))
+    .sort((one, other) => one.distance - other.distance)
+  return ranked[0]?.name
+}
+
+/** `, did you mean X?` or nothing, to end a refusal with. */
+export function didYouMean(text: string, names: readonly string[]): string {
+  const name = closest(text, names)
+  return name === undefined ? '' : `; did you mean ${name}?`
+}
+
+/** The names in a sentence, bounded. */
+export const listed = (names: readonly string[]): string =>
+  names.length > LISTED_MAXIMUM ? `${names.slice(0, LISTED_MAXIMUM).join(', ')}, …` : names.join(', ')
+
+/** Why a name of the catalogue is refused, as a phrase that follows the name of a field: what there is instead. */
+export function noSuch(what: string, text: string, names: readonly string[]): string {
+  const meant = didYouMean(text, names)
+  const others = names.length === 0 ? 'there are none' : `there are ${listed(names)}`
+  return `there is no ${what} ${text}${meant === '' ? `; ${others}` : `${meant} (${others})`}`
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that lead from one text to the other. */
+function distanceOf(one: string, other: string): number {
+  let [beforeLast, last]: readonly [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, at) => at)]
+  for (let row = 1; row <= one.length; row += 1) {
+    const current = [row]
+    for (let column = 1; column <= other.length; column += 1) {
+      const isSame = one[row - 1] === other[column - 1]
+      const isSwapped =
+        row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1]
+      current.push(
+        Math.min(
+          (last[column] ?? 0) + 1,
+          (current[column - 1] ?? 0) + 1,
+          (last[column - 1] ?? 0) + (isSame ? 0 : 1),
+          isSwapped ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      )
+    }
+    ;[beforeLast, last] = [last, current]
+  }
+  return last[other.length] ?? 0
+}

@@ -1,0 +1,47 @@
+/** What the FAKE payment processor and its callers share: its key, the secret that events are signed with, its port. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeDurably } from '../../kit/sys/durable-file.ts'
+import { makeFolder } from '../../kit/sys/make-folder.ts'
+import { newBase62, type Random } from '../../kit/sys/random.ts'
+import { probePort } from '../ports.ts'
+
+const SECRET_CHARACTERS = 32
+const HOST = '127.0.0.1'
+
+export interface FakePaymentFiles {
+  readonly settings: Readonly<Record<string, string>>
+  /** As last time, since invoices name it; another one when that is taken. */
+  readonly port: number
+}
+
+/** Made where they are missing. */
+export async function openFakePaymentFiles(folder: string, random: Random): Promise<FakePaymentFiles> {
+  await makeFolder(folder, 0o700)
+  const keyFile = join(folder, 'api-key')
+  const secretFile = join(folder, 'webhook-secret')
+  const portFile = join(folder, 'port')
+  await ensureFile(keyFile, `sk_fake_${newBase62(random, SECRET_CHARACTERS)}`)
+  await ensureFile(secretFile, `whsec_fake_${newBase62(random, SECRET_CHARACTERS)}`)
+  const before = Number((await readIfThere(portFile)) ?? 0)
+  const port = await probePort(HOST, before).catch(() => probePort(HOST, 0))
+  await writeDurably(portFile, String(port))
+  return {
+    settings: {
+      SVCCLOUD_STRIPE_KEY_FILE: keyFile,
+      SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE: secretFile,
+      SVCCLOUD_STRIPE_PUBLISHABLE_KEY: 'pk_fake',
+    },
+    port,
+  }
+}
+
+async function ensureFile(file: string, content: string): Promise<void> {
+  if ((await readIfThere(file)) === undefined) await writeDurably(file, content)
+}
+
+const readIfThere = (file: string): Promise<string | undefined> =>
+  readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })

@@ -1,0 +1,29 @@
+/** Bodies as the processor's API takes them: `lines[0][amount]=5` becomes `{ lines: { 0: { amount: '5' } } }`. */
+
+export type Form = { readonly [name: string]: string | Form }
+
+export function parseForm(body: string): Form {
+  const form: Record<string, unknown> = {}
+  for (const [name, value] of new URLSearchParams(body)) {
+    const path = [...name.matchAll(/[^[\]]+/g)].map(([part]) => part)
+    const last = path.pop()
+    if (last === undefined) continue
+    let at = form
+    for (const part of path) at = (at[part] ??= {}) as Record<string, unknown> // what is named both ways is nonsense
+    at[last] = value
+  }
+  return form as Form // of texts and of what was made above
+}
+
+export const textOf = (form: Form, name: string): string | undefined => {
+  const value = form[name]
+  return typeof value === 'string' ? value : undefined
+}
+export const formOf = (form: Form, name: string): Form => {
+  const value = form[name]
+  return typeof value === 'object' ? value : {}
+}
+export const textsOf = (form: Form): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(form).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  )

@@ -1,0 +1,72 @@
+/** The databases of Open Virtual Network and what translates between them. They need no network: everything on the
+ *  machine reaches them by their sockets. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Daemon, type DaemonOptions, tied } from './daemon.ts'
+import { schemaFile } from './programs.ts'
+
+const run = promisify(execFile)
+
+export interface Central {
+  readonly northbound: string
+  readonly southbound: string
+}
+
+/** Where the controllers find the databases below the folder of the network. */
+export const northboundOf = (folder: string): string => `unix:${join(folder, 'central', 'nb.sock')}`
+export const southboundOf = (folder: string): string => `unix:${join(folder, 'central', 'sb.sock')}`
+
+/** A database of the schema that is installed: made, or brought up to date with what it holds. */
+export async function prepareDatabase(file: string, schema: string): Promise<void> {
+  if (!existsSync(file)) return void (await run('ovsdb-tool', ['create', file, schema]))
+  const { stdout } = await run('ovsdb-tool', ['needs-conversion', file, schema])
+  if (stdout.trim() === 'yes') await run('ovsdb-tool', ['convert', file, schema])
+}
+
+/** Words that keep the files of a daemon in the folder, and its log in that of this process. */
+export const ownFiles = (folder: string, name: string): readonly string[] => [
+  ...['--no-chdir', `--pidfile=${join(folder, `${name}.pid`)}`, '-vconsole:warn'],
+  // ovn-controller takes no place for it but that of the environment.
+  ...(name === 'controller' ? [] : [`--unixctl=${join(folder, `${name}.ctl`)}`]),
+]
+
+export async function startCentral({
+  folder,
+  shared,
+  launch,
+}: {
+  readonly folder: string
+  /** Where schemas are. */
+  readonly shared: readonly string[]
+  readonly launch: (options: DaemonOptions) => Daemon
+}): Promise<Central> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const [north, south] = [`unix:${join(folder, 'nb.sock')}`, `unix:${join(folder, 'sb.sock')}`]
+  const ofSchemas = [
+    ['nb', 'ovn-nb'],
+    ['sb', 'ovn-sb'],
+  ] as const
+  for (const [name, schema] of ofSchemas) {
+    const file = join(folder, `${name}.db`)
+    await prepareDatabase(file, schemaFile(shared, `ovn/${schema}.ovsschema`))
+    launch({
+      name: `ovsdb-${name}`,
+      folder,
+      command: tied([
+        'ovsdb-server',
+        ...ownFiles(folder, name),
+        `--remote=punix:${join(folder, `${name}.sock`)}`,
+        file,
+      ]),
+    })
+  }
+  launch({
+    name: 'northd',
+    folder,
+    command: tied(['ovn-northd', ...ownFiles(folder, 'northd'), `--ovnnb-db=${north}`, `--ovnsb-db=${south}`]),
+  })
+  return { northbound: north, southbound: south }
+}

@@ -1,0 +1,61 @@
+/** Whether an embedded cloud has a network for its servers, and what people are told of it. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { environment } from '../../kit/sys/process.ts'
+import { type DataFolder, StartRefused } from '../data-folder.ts'
+import type { HypervisorChoice, NetworkChoice } from '../options.ts'
+import { planFile } from './network.ts'
+import { probeNetwork } from './probe.ts'
+import type { Programs } from './programs.ts'
+
+export interface NetworkNeeds {
+  readonly network: NetworkChoice
+  /** What runs the guests. */
+  readonly hypervisor: HypervisorChoice
+  readonly hasPublicRoute: boolean
+  /** With the rights to change the machine. */
+  readonly hasRoot: boolean
+  readonly mayInstall: boolean
+  readonly folder: DataFolder
+  /** One line for people. */
+  readonly print: (line: string) => void
+}
+
+/** The programs of the network, or why there is none: half a sentence for people. */
+export type NetworkDecision = { readonly programs: Programs } | { readonly obstacle: string }
+
+const OFF =
+  'Servers have networks of their own: they reach the outside through this machine, and nothing reaches them but ' +
+  'their SSH port. Private networks, firewalls, floating IPs and public addresses are off.'
+const ROUTE_NEEDS_ROOT = '--public-route changes the routes of this machine, which takes the rights of root.'
+
+/** Throws StartRefused when it was demanded and cannot be had. */
+export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecision> {
+  const { network, hypervisor, folder, print, hasPublicRoute, hasRoot } = needs
+  if (hypervisor === 'simulated') return { obstacle: 'servers are simulated' }
+  if (network === 'user') return { obstacle: 'it was started with --network user' }
+  if (hasPublicRoute && !hasRoot) throw new StartRefused(ROUTE_NEEDS_ROOT)
+  const kept = excludingSetting() ?? (network === 'auto' ? choiceOfBefore(folder) : undefined)
+  const found = kept ?? (await probeNetwork({ ...needs, folder: join(folder.root, 'programs') }))
+  if (typeof found !== 'string') return { programs: found }
+  const obstacle = `Open Virtual Network cannot be had: ${found}`
+  if (network === 'ovn') throw new StartRefused(obstacle)
+  print(`${kept === undefined ? `WARNING: ${obstacle}` : `No Open Virtual Network: ${kept}`}. ${OFF}`)
+  return { obstacle: kept ?? obstacle }
+}
+
+/** QEMU itself opens disks in Ceph, and from a network namespace it would not reach the cluster. */
+const excludingSetting = (): string | undefined =>
+  environment()['SVCCLOUD_CEPH_POOL'] === undefined
+    ? undefined
+    : 'SVCCLOUD_CEPH_POOL is set, and guests in a network of their own would not reach the Ceph cluster'
+
+/** Why there is none, where somebody chose so before: by a setting, or by the first start with this folder, whose
+ *  servers and zones are made for what it had. */
+function choiceOfBefore(folder: DataFolder): string | undefined {
+  const given = ['SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_OVN_NORTHBOUND'].find((name) => environment()[name] !== undefined)
+  if (given !== undefined) return `${given} is set`
+  return existsSync(folder.catalogFile) && !existsSync(planFile(folder))
+    ? 'what is in this folder was made without it (npm start -- --network ovn changes that)'
+    : undefined
+}

@@ -1,0 +1,109 @@
+/** One node's part of the network: Open vSwitch and OVN's controller in a namespace that is wired to the one between
+ *  the nodes. */
+import { mkdir, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { PHYSICAL_NETWORK } from './address-plan.ts'
+import { type Central, ownFiles, prepareDatabase } from './central.ts'
+import { type Daemon, type DaemonOptions, tied } from './daemon.ts'
+import { schemaFile } from './programs.ts'
+import { openSpace, pointTo, type Space } from './space.ts'
+
+export interface HostPlace {
+  /** Name of its chassis. */
+  readonly name: string
+  readonly number: number
+  readonly addresses: { readonly host: string; readonly tunnel: string; readonly prefix: number }
+  /** Of its Open vSwitch. */
+  readonly folder: string
+  /** Where its guests work. */
+  readonly guests: string
+  readonly central: Central
+  /** Where schemas are. */
+  readonly shared: readonly string[]
+  /** What it is wired to. */
+  readonly middle: Space
+  readonly launch: (options: DaemonOptions) => Daemon
+  readonly clock: Clock
+}
+
+/** Leads to the folder of the node's namespaces, for its agent. */
+export const namespaceLink = (folder: string): string => join(folder, 'namespace')
+const DATABASE_SECONDS = 30
+const BRIDGE = 'datapath_type=netdev'
+
+export async function startHost(place: HostPlace): Promise<Space> {
+  const { name, folder, guests, central, launch, clock } = place
+  for (const each of [folder, guests]) await mkdir(each, { recursive: true, mode: 0o700 })
+  const space = await openSpace({ folder, guests: await realpath(guests), beside: place.middle }, clock)
+  await wire(place, space)
+  await pointTo(namespaceLink(folder), space.folder)
+  const own = { OVS_RUNDIR: folder, OVN_RUNDIR: folder }
+  const socket = join(folder, 'db.sock')
+  const database = join(folder, 'conf.db')
+  await prepareDatabase(database, schemaFile(place.shared, 'openvswitch/vswitch.ovsschema'))
+  const vsctl = (...words: readonly string[]) =>
+    space.run(
+      ['ovs-vsctl', `--timeout=${DATABASE_SECONDS}`, `--db=unix:${socket}`, ...words]
+        .map((word) => `'${word}'`)
+        .join(' '),
+    )
+  const start = (daemon: string, command: readonly string[], whenStarted?: () => Promise<void>) =>
+    launch({
+      name: `${daemon} of ${name}`,
+      folder,
+      command: space.command(tied(command)),
+      environment: own,
+      ...(whenStarted === undefined ? {} : { whenStarted }),
+    })
+  await start(
+    'ovsdb',
+    ['ovsdb-server', ...ownFiles(folder, 'db'), `--remote=punix:${socket}`, database],
+    async () => void (await vsctl('--retry', '--no-wait', 'init')),
+  ).isReady
+  // Names of the kernel's that Open vSwitch makes go with it: they are set up after each of its starts.
+  await start('vswitchd', ['ovs-vswitchd', ...ownFiles(folder, 'vswitchd'), `unix:${socket}`], async () => {
+    await vsctl(
+      ...['--may-exist', 'add-br', 'br-int', '--', 'set', 'bridge', 'br-int', BRIDGE, 'fail-mode=secure', '--'],
+      ...bridge('br-phy', 'tunnels0'),
+      ...bridge('br-out', 'outside0'),
+      ...['set', 'open', '.', `external_ids:system-id=${name}`, `external_ids:ovn-remote=${central.southbound}`],
+      ...['external_ids:ovn-encap-type=geneve', `external_ids:ovn-encap-ip=${place.addresses.tunnel}`],
+      `external_ids:ovn-bridge-mappings=${PHYSICAL_NETWORK}:br-out`,
+    )
+    await space.run(
+      // What was set up before this start it makes in its own time.
+      'for try in $(seq 100); do ip link show br-phy > /dev/null 2>&1 && break; sleep 0.1; done',
+      `ip address replace ${place.addresses.tunnel}/${place.addresses.prefix} dev br-phy`,
+      'ip link set br-phy up',
+      'ethtool -K br-phy tx off',
+    )
+  }).isReady
+  start('controller', ['ovn-controller', ...ownFiles(folder, 'controller'), `unix:${socket}`])
+  return space
+}
+
+const bridge = (name: string, port: string): readonly string[] => [
+  ...['--may-exist', 'add-br', name, '--', 'set', 'bridge', name, BRIDGE, '--'],
+  ...['--may-exist', 'add-port', name, port, '--'],
+]
+
+/** Wires to the others: for tunnels, for the outside, and for guests that move. The other ends go with the namespace
+ *  between the nodes, and these with them. */
+async function wire({ middle, number, addresses }: HostPlace, space: Space): Promise<void> {
+  for (const [inner, other, master] of [
+    ['tunnels0', `t${number}`, 'tunnels'],
+    ['outside0', `o${number}`, 'outside'],
+    ['host0', `h${number}`, 'tunnels'],
+  ] as const)
+    await middle.run(
+      `ip link add ${other} type veth peer name ${inner} netns ${space.pid}`,
+      `ethtool -K ${other} tx off`,
+      `ip link set ${other} master ${master} up`,
+    )
+  await space.run(
+    'ip link set lo up',
+    ...['tunnels0', 'outside0', 'host0'].flatMap((end) => [`ethtool -K ${end} tx off`, `ip link set ${end} up`]),
+    `ip address add ${addresses.host}/${addresses.prefix} dev host0`,
+  )
+}

@@ -1,0 +1,267 @@
+/** The process that is the network of an embedded cloud: Open Virtual Network with the userspace datapath, in network
+ *  namespaces of its own, one for each node and one between them. Nothing of the machine's own network changes, except
+ *  with SVCCLOUD_PUBLIC_ROUTE. What it starts ends with it, however it ends; only the namespaces of guests stay, as
+ *  guests do, and are found again. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_SHARED_FOLDERS (where
+ *  schemas are, with colons between), SVCCLOUD_GUESTS (folder of the nodes),
+ *  SVCCLOUD_NODES (their names as NAME=NUMBER with commas between), SVCCLOUD_ZONES (their numbers in the same way),
+ *  SVCCLOUD_DOOR_PORT (of 127.0.0.1, where a SOCKS5 proxy leads to the servers), SVCCLOUD_LOOPBACK_PORTS (of servers,
+ *  with commas between, that addresses of the loopback lead to), SVCCLOUD_PUBLIC_ROUTE (false),
+ *  SVCCLOUD_LOG_LEVEL. Tells its parent `{ready, loopback, loopback_ports}`: the network of the loopback
+ *  that stands for public addresses, and by port of a server the one there. */
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+import { systemClock as clock } from '../../kit/sys/clock.ts'
+import { openLog } from '../../kit/sys/log.ts'
+import {
+  environment,
+  exitProcess,
+  isRoot,
+  nodeBinary,
+  onFatal,
+  sendToParent,
+  signalProcess,
+  stopSignal,
+} from '../../kit/sys/process.ts'
+import { systemRandom as random } from '../../kit/sys/random.ts'
+import { CLOUD, nodeAddresses, OUTSIDE, ROUTE, SERVERS, TRANSFER, wireName, zoneAddresses } from './address-plan.ts'
+import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from './daemon.ts'
+import { type Central, startCentral } from './central.ts'
+import { startHost } from './host.ts'
+import { lastLineOf } from './programs.ts'
+import { ADDRESS_COLUMNS, openAddressTable } from './public-addresses.ts'
+import { openSpace, processesBelow, type Space } from './space.ts'
+import { type Destination, openTwins, type Twins } from './twins.ts'
+
+const Numbers = z.string().transform((text) =>
+  text.split(',').map((part) => {
+    const [name = '', number = ''] = part.split('=')
+    return { name, number: Number(number) }
+  }),
+)
+const settings = z
+  .object({
+    SVCCLOUD_DATA: z.string().min(1),
+    SVCCLOUD_SHARED_FOLDERS: z.string().transform((text) => text.split(':')),
+    SVCCLOUD_GUESTS: z.string().min(1),
+    SVCCLOUD_NODES: Numbers,
+    SVCCLOUD_ZONES: Numbers,
+    SVCCLOUD_DOOR_PORT: z.coerce.number().int().min(1).max(65_535),
+    SVCCLOUD_LOOPBACK_PORTS: z.string().transform((text) => text.split(',').filter(Boolean).map(Number)),
+    SVCCLOUD_PUBLIC_ROUTE: z.stringbool().default(false),
+    SVCCLOUD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  })
+  .parse(environment())
+
+const log = openLog('network', settings.SVCCLOUD_LOG_LEVEL)
+onFatal((error) => log.error('unexpected error', { error }))
+const LOOK_MILLISECONDS = 10_000
+const stop = stopSignal()
+const ending = new AbortController()
+let isStarted = false
+stop.addEventListener('abort', () => {
+  if (!isStarted) exitProcess(0) // what was started ends with this process
+  ending.abort()
+})
+const parts: DaemonParts = { clock, random, log, signal: ending.signal }
+const folder = settings.SVCCLOUD_DATA
+const shared = settings.SVCCLOUD_SHARED_FOLDERS
+const daemons: Daemon[] = []
+const launch = (options: DaemonOptions): Daemon => {
+  const daemon = startDaemon(options, parts)
+  daemons.push(daemon)
+  return daemon
+}
+
+/** Of a process before this one that was killed in the middle of a start. */
+await mkdir(folder, { recursive: true, mode: 0o700 })
+for (const pid of await processesBelow(folder)) signalProcess(pid, 'SIGKILL')
+
+const middle = await openSpace({ folder, neighbours: settings.SVCCLOUD_GUESTS }, clock)
+await middle.run(
+  'ip link set lo up',
+  'echo 1 > /proc/sys/net/ipv4/ip_forward',
+  // A machine without IPv6 of its own passes that on.
+  ...(existsSync('/proc/sys/net/ipv6')
+    ? ['echo 0 > /proc/sys/net/ipv6/conf/all/disable_ipv6', 'echo 1 > /proc/sys/net/ipv6/conf/all/forwarding']
+    : []),
+  ...['tunnels', 'outside'].flatMap((bridge) => [
+    `ip link add ${bridge} type bridge`,
+    `ip link set ${bridge} up`,
+    `ethtool -K ${bridge} tx off`,
+  ]),
+  `ip address add ${TRANSFER.ipv4}/24 dev outside`,
+  `ip address add ${TRANSFER.ipv6}/64 dev outside nodad`,
+  // What nobody has of the cloud's own addresses is not asked for outside.
+  `ip route add prohibit ${CLOUD}`,
+  ...settings.SVCCLOUD_ZONES.flatMap(({ number }) => {
+    const { router, routes } = zoneAddresses(number)
+    return routes.map((route) => `ip route add ${route} via ${route.includes(':') ? router.ipv6 : router.ipv4}`)
+  }),
+  `nft -f - <<'END'
+${filterText()}
+END`,
+)
+if (settings.SVCCLOUD_PUBLIC_ROUTE)
+  await addRoute(middle).catch((error: unknown) => {
+    sendToParent({ refused: `--public-route cannot be had: ${lastLineOf(error)}` })
+    exitProcess(1)
+  })
+
+const central: Central = await startCentral({ folder: join(folder, 'central'), shared, launch })
+const spaces = await Promise.all(
+  settings.SVCCLOUD_NODES.map(({ name, number }) =>
+    startHost({
+      name,
+      addresses: nodeAddresses(number),
+      number,
+      folder: join(folder, name),
+      guests: join(settings.SVCCLOUD_GUESTS, name),
+      central,
+      shared,
+      middle,
+      launch,
+      clock,
+    }),
+  ),
+)
+launch({
+  name: 'outside',
+  folder,
+  command: tied([
+    ...['slirp4netns', '--configure', '--mtu=1500', '--disable-host-loopback', `--cidr=${OUTSIDE.cidr}`],
+    ...(isRoot() ? [] : [`--userns-path=${middle.folder}/user`]),
+    ...['--netns-type=path', `${middle.folder}/net`, 'tap0'],
+  ]),
+})
+const hand = openDoorway(middle)
+const proxy = openProxy(hand)
+await proxy.isListening
+const twins = await openTwins(settings.SVCCLOUD_LOOPBACK_PORTS, hand)
+if (twins === undefined) log.warn('no network of the loopback is free: servers are reached by the proxy')
+else followAddresses(twins, central.northbound)
+for (const space of [middle, ...spaces])
+  void space.ended.then(() => {
+    if (ending.signal.aborted) return
+    log.error('a network namespace has ended')
+    exitProcess(1)
+  })
+isStarted = true
+sendToParent({
+  ready: true,
+  ...(twins === undefined ? {} : { loopback: twins.loopback, loopback_ports: Object.fromEntries(twins.ports) }),
+})
+
+// What the machine has itself is none of the servers': addresses come and go with its own network.
+let known: readonly string[] = []
+while (!stop.aborted) {
+  const own = machineAddresses()
+  for (const address of own.filter((each) => !known.includes(each)))
+    await middle
+      .run(`ip route replace prohibit ${address}`)
+      .catch((error: unknown) => log.warn('servers may reach an address of this machine', { address, error }))
+  known = own
+  await clock.sleep(LOOK_MILLISECONDS, stop)
+}
+proxy.close()
+twins?.close()
+await Promise.all(daemons.map(({ ended }) => ended))
+for (const space of [middle, ...spaces]) space.close()
+exitProcess(0)
+
+/** How servers reach the outside, and what they do not reach: what the machine itself can be asked by link-local
+ *  addresses, where another cloud's metadata service may be, and the machine by the wire of SVCCLOUD_PUBLIC_ROUTE. */
+function filterText(): string {
+  return `table inet svccloud {
+  chain out { type nat hook postrouting priority 100; oifname "tap0" masquerade; }
+  chain through {
+    type filter hook forward priority 0;
+    ct state established,related accept
+    iifname "outside" ip daddr 169.254.0.0/16 reject
+    iifname "outside" oifname "machine" reject
+  }
+}`
+}
+
+/** A wire of the machine's to the servers, which goes with the namespace, and what leads there with the wire. */
+async function addRoute(space: Space): Promise<void> {
+  const wire = wireName(settings.SVCCLOUD_DOOR_PORT)
+  const ip = (...words: readonly string[]) => promisify(execFile)('ip', [...words])
+  await ip('link', 'delete', wire).catch(() => undefined) // the kernel may not have come to it yet
+  await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'machine', 'netns', String(space.pid))
+  await ip('link', 'set', wire, 'up')
+  await space.run('ip link set machine up')
+  for (const family of ['ipv4', 'ipv6'] as const) {
+    if (family === 'ipv6' && !hasIpv6()) continue
+    const { machine, cloud, prefix } = ROUTE[family]
+    const flags = family === 'ipv6' ? ['nodad'] : []
+    await ip('address', 'add', `${machine}/${prefix}`, 'dev', wire, ...flags)
+    await space.run(`ip address add ${cloud}/${prefix} dev machine ${flags.join(' ')}`)
+    await ip('route', 'add', SERVERS[family], 'via', cloud, 'dev', wire)
+  }
+}
+
+/** The process in the namespace that connects to servers: what gets it, and where that goes; it finds out by itself
+ *  when that is not said. */
+function openDoorway(space: Space): (socket: Socket, to?: Destination) => void {
+  const program = [nodeBinary(), join(import.meta.dirname, 'door-main.ts')]
+  const inner = launch({
+    name: 'door',
+    folder,
+    command: space.command(tied([...program, SERVERS.ipv4, SERVERS.ipv6])),
+    hasChannel: true,
+  })
+  return (socket, to) => {
+    const child = inner.child()
+    if (child?.connected === true) child.send(to ?? {}, socket, { keepOpen: false }, () => {})
+    else socket.destroy()
+  }
+}
+
+/** Listens on the machine for clients of the proxy. */
+function openProxy(hand: (socket: Socket) => void): { readonly isListening: Promise<void>; close(): void } {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, hand)
+  const isListening = new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(settings.SVCCLOUD_DOOR_PORT, '127.0.0.1', resolve)
+  })
+  return { isListening, close: () => void server.close() }
+}
+
+/** Keeps the twins to the addresses that lead somewhere. */
+function followAddresses(twins: Twins, northbound: string): void {
+  const tables = ADDRESS_COLUMNS.map(() => openAddressTable())
+  const tell = () => twins.follow(new Set(tables.flatMap((table) => [...table.addresses()])))
+  for (const [index, [table, column]] of ADDRESS_COLUMNS.entries())
+    launch({
+      name: `addresses of ${table}`,
+      folder,
+      command: tied(['ovsdb-client', 'monitor', '--format=json', northbound, 'OVN_Northbound', table, column]),
+      onLine: (line) => {
+        tables[index]?.take(line)
+        tell()
+      },
+      whenStarted: async () => tables[index]?.clear(),
+    })
+}
+
+/** Whether interfaces of the machine can have addresses of IPv6. */
+function hasIpv6(): boolean {
+  try {
+    return readFileSync('/proc/sys/net/ipv6/conf/all/disable_ipv6', 'utf8').trim() === '0'
+  } catch {
+    return false
+  }
+}
+
+function machineAddresses(): readonly string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal, address, family }) => !internal && family === 'IPv4' && address !== ROUTE.ipv4.machine)
+    .map(({ address }) => address)
+}

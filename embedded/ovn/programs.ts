@@ -1,0 +1,187 @@
+/** The programs of the network: those of the machine, or Debian's packages of them, unpacked below the data folder
+ *  without being installed. That needs no rights, starts no service and changes nothing of the machine. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { environment } from '../../kit/sys/process.ts'
+import { isDebian, type Packages } from '../packages.ts'
+
+const run = promisify(execFile)
+
+const PROGRAMS: Packages = {
+  'ovs-vswitchd': 'openvswitch-switch',
+  'ovs-vsctl': 'openvswitch-common',
+  'ovs-ofctl': 'openvswitch-common',
+  'ovsdb-tool': 'openvswitch-common',
+  'ovsdb-server': 'openvswitch-common',
+  'ovsdb-client': 'openvswitch-common',
+  'ovn-northd': 'ovn-central',
+  'ovn-controller': 'ovn-host',
+  ip: 'iproute2',
+  ethtool: 'ethtool',
+  nft: 'nftables',
+  slirp4netns: 'slirp4netns',
+}
+/** Packages whose programs are of use through another one's. */
+const BESIDES = ['ovn-common']
+const SCHEMAS: Packages = {
+  'ovn/ovn-nb.ovsschema': 'ovn-central',
+  'ovn/ovn-sb.ovsschema': 'ovn-central',
+  'openvswitch/vswitch.ovsschema': 'openvswitch-switch',
+}
+
+/** Where programs and schemas are. */
+export interface Programs {
+  /** Value of PATH. */
+  readonly path: string
+  /** Folders like /usr/share, the first that has a file wins. */
+  readonly shared: readonly string[]
+}
+
+const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin']
+const SYSTEM_SHARED = '/usr/share'
+const DOWNLOAD_MILLISECONDS = 180_000
+/** A mirror that does not answer in that time is not waited for. */
+const MIRROR_SECONDS = 5
+
+/** What to give to OVSDB's tools, as `ovn/ovn-nb.ovsschema`. */
+export const schemaFile = (shared: readonly string[], name: string): string =>
+  join(shared.find((folder) => existsSync(join(folder, name))) ?? SYSTEM_SHARED, name)
+
+/** Programs of the machine, an ordinary user's path lacks some of their folders. */
+function systemPath(): string {
+  const given = (environment()['PATH'] ?? '').split(':').filter((folder) => folder !== '')
+  return [...given, ...SYSTEM_FOLDERS.filter((folder) => !given.includes(folder))].join(':')
+}
+
+const programsOfMachine = (): Programs => ({ path: systemPath(), shared: [SYSTEM_SHARED] })
+
+/** Those of the folder, once they were downloaded, in front of the machine's. */
+const programsIn = (folder: string, { path, shared }: Programs): Programs =>
+  existsSync(join(folder, 'bin'))
+    ? { path: `${join(folder, 'bin')}:${path}`, shared: [join(folder, 'root', SYSTEM_SHARED), ...shared] }
+    : { path, shared }
+
+/** Packages of what is not there. */
+function missingOf({ path, shared }: Programs): readonly string[] {
+  const folders = path.split(':')
+  const programs = Object.entries(PROGRAMS).filter(
+    ([program]) => !folders.some((folder) => existsSync(join(folder, program))),
+  )
+  const schemas = Object.entries(SCHEMAS).filter(([name]) => !shared.some((folder) => existsSync(join(folder, name))))
+  return [...new Set([...programs, ...schemas].map(([, name]) => name))]
+}
+
+export interface ProgramNeeds {
+  /** Holds what is downloaded. */
+  readonly folder: string
+  readonly mayInstall: boolean
+  /** What the machine has; looked for when absent. */
+  readonly machine?: Programs
+  /** One line for people. */
+  readonly print: (line: string) => void
+}
+
+/** The programs, or why they cannot be had. */
+export async function findPrograms(needs: ProgramNeeds): Promise<Programs | string> {
+  const { folder, mayInstall, print, machine = programsOfMachine() } = needs
+  const found = programsIn(folder, machine)
+  if (missingOf(found).length === 0) return found
+  const missing = missingOf(machine)
+  const advice = `install them with apt-get install --no-install-recommends ${missing.join(' ')}`
+  if (!mayInstall) return `programs are missing, and --no-install forbids to download them: ${advice}`
+  if (!(await isDebian())) return `programs are missing: Open vSwitch, ${Object.keys(PROGRAMS).join(', ')}`
+  print(`Downloading ${missing.join(' ')} (leave that out with --no-install) ...`)
+  try {
+    await downloadPrograms([...new Set([...missing, ...BESIDES])], folder)
+  } catch (error) {
+    return `programs are missing and cannot be downloaded (${lastLineOf(error)}): ${advice}`
+  }
+  const programs = programsIn(folder, machine)
+  const stillMissing = missingOf(programs)
+  return stillMissing.length === 0 ? programs : `programs are missing: ${advice}`
+}
+
+/** What a program that failed said last. */
+export function lastLineOf(error: unknown): string {
+  const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim().split('\n').at(-1) : undefined
+  return said === undefined || said === '' ? (error instanceof Error ? error.message : String(error)) : said
+}
+
+/** Whole or not at all: the folder has `bin` when everything is there. */
+async function downloadPrograms(packages: readonly string[], folder: string): Promise<void> {
+  const work = `${folder}.new`
+  await rm(work, { recursive: true, force: true })
+  for (const part of ['debs', 'root', 'bin', 'state', 'lists/partial', 'cache/archives/partial'])
+    await mkdir(join(work, part), { recursive: true })
+  const own = [`Dir::State=${join(work, 'state')}`, `Dir::Cache=${join(work, 'cache')}`]
+  const ownLists = [...own, `Dir::State::Lists=${join(work, 'lists')}`]
+  try {
+    await download(packages, [...own, 'Dir::State::Lists=/var/lib/apt/lists'], work).catch(async () => {
+      // Nobody has fetched lists here, or long ago: lists of our own.
+      await apt(['update'], ownLists, work)
+      await download(packages, ownLists, work)
+    })
+    for (const file of (await readdir(join(work, 'debs'))).filter((name) => name.endsWith('.deb')).sort())
+      await run('dpkg-deb', ['-x', join(work, 'debs', file), join(work, 'root')])
+    await writeWrappers(work, folder)
+    for (const part of ['debs', 'state', 'lists', 'cache']) await rm(join(work, part), { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true })
+    await rename(work, folder)
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+/** The packages, and the libraries that they need and the machine lacks. */
+async function download(packages: readonly string[], settings: readonly string[], work: string): Promise<void> {
+  const uris = await apt(['--print-uris', '--no-install-recommends', 'install', ...packages], settings, work)
+  // Lines like: 'http://…/libxdp1_1.3.1-1_amd64.deb' libxdp1_1.3.1-1_amd64.deb 55144 SHA256:…
+  const needed = [...uris.matchAll(/^'\S+' ([^_\s]+)_\S+\.deb /gm)].map(([, name = '']) => name)
+  const libraries = needed.filter((name) => /^lib(?!python)/.test(name))
+  await apt(['download', ...new Set([...packages, ...libraries])], settings, join(work, 'debs'))
+}
+
+async function apt(words: readonly string[], settings: readonly string[], folder: string): Promise<string> {
+  const all = [
+    ...settings,
+    'Dir::State::status=/var/lib/dpkg/status',
+    'APT::Sandbox::User=',
+    'Debug::NoLocking=true',
+    'Acquire::Retries=1',
+    `Acquire::http::Timeout=${MIRROR_SECONDS}`,
+    `Acquire::https::Timeout=${MIRROR_SECONDS}`,
+    'APT::Update::Error-Mode=any',
+  ]
+  const { stdout } = await run('apt-get', ['-qq', ...all.flatMap((setting) => ['-o', setting]), ...words], {
+    cwd: folder,
+    timeout: DOWNLOAD_MILLISECONDS,
+    env: { ...environment(), LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+  })
+  return stdout
+}
+
+/** Debian makes this name when the package is installed. */
+const BEHIND_ALTERNATIVES = 'usr/lib/openvswitch-switch/ovs-vswitchd'
+const EXECUTABLE = 0o755
+
+/** A program of the folder finds its libraries there; no other program does. */
+async function writeWrappers(work: string, folder: string): Promise<void> {
+  const root = join(work, 'root')
+  const inside = async (place: string) =>
+    (await readdir(join(root, place)).catch(() => [])).map((name) => join(place, name))
+  const libraries = [...(await inside('usr/lib')), ...(await inside('lib'))].filter((name) =>
+    /-linux-gnu\w*$/.test(name),
+  )
+  const places = await Promise.all(['usr/bin', 'usr/sbin', 'bin', 'sbin'].map(inside))
+  const programs = [...places.flat(), ...(existsSync(join(root, BEHIND_ALTERNATIVES)) ? [BEHIND_ALTERNATIVES] : [])]
+  const search = libraries.map((name) => join(folder, 'root', name)).join(':')
+  for (const program of programs) {
+    const file = join(work, 'bin', program.split('/').at(-1) ?? '')
+    const real = join(folder, 'root', program)
+    await writeFile(file, `#!/bin/sh\nLD_LIBRARY_PATH='${search}' exec '${real}' "$@"\n`)
+    await chmod(file, EXECUTABLE)
+  }
+}

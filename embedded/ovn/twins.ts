@@ -1,0 +1,97 @@
+/** Addresses of the machine's loopback that stand for public addresses: what connects to 127.18.a.b reaches 198.18.a.b,
+ *  at the few ports that are listened on, for programs that know no proxy. Which of the loopback's networks it is, and
+ *  which port stands for which, is decided at each start by what is free: another cloud may have the first one, and
+ *  ports of the machine's own services, or below 1024 for an ordinary user, cannot be listened on. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { SERVERS } from './address-plan.ts'
+
+/** Where a connection is to go. */
+export interface Destination {
+  readonly host: string
+  readonly port: number
+}
+
+const NETWORKS = Array.from({ length: 100 }, (_, index) => `127.${index + 18}`)
+/** Held at the last address of the network while its cloud runs. */
+const LOCK_PORT = 20_018
+const LOCK_HOST = '255.254'
+/** A port that is not free is this much higher at the twins. */
+const SHIFT = 10_000
+/** Addresses with listeners at once; further ones are reached by the proxy. */
+const ADDRESSES_MAXIMUM = 1_024
+
+const SERVERS_PREFIX = SERVERS.ipv4.split('.').slice(0, 2).join('.')
+
+export interface Twins {
+  /** First half of the addresses, as `127.18`. */
+  readonly loopback: string
+  /** By the port of a server the one of its twin. */
+  readonly ports: ReadonlyMap<number, number>
+  /** The addresses that lead somewhere now; others are listened on no more. */
+  follow(addresses: ReadonlySet<string>): void
+  close(): void
+}
+
+const listen = (host: string, port: number, take: (socket: Socket) => void): Promise<Server> =>
+  new Promise((resolve, reject) => {
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, take)
+    server.once('error', reject)
+    server.listen(port, host, () => resolve(server))
+  })
+
+/** Undefined where no network of the loopback is free. `ports` are those of servers. */
+export async function openTwins(
+  ports: readonly number[],
+  join: (socket: Socket, to: Destination) => void,
+): Promise<Twins | undefined> {
+  const held = await holdNetwork()
+  if (held === undefined) return undefined
+  const { loopback, lock } = held
+  const chosen = new Map<number, number>()
+  for (const port of ports)
+    for (const candidate of [port, port + SHIFT]) {
+      const trial = await listen(`${loopback}.${LOCK_HOST}`, candidate, (socket) => socket.destroy()).catch(
+        () => undefined,
+      )
+      trial?.close()
+      if (trial === undefined) continue
+      chosen.set(port, candidate)
+      break
+    }
+  const listeners = new Map<string, readonly Promise<Server | undefined>[]>()
+  const end = (address: string) => {
+    for (const server of listeners.get(address) ?? []) void server.then((each) => each?.close())
+    listeners.delete(address)
+  }
+  return {
+    loopback,
+    ports: chosen,
+    follow(addresses) {
+      for (const address of listeners.keys()) if (!addresses.has(address)) end(address)
+      for (const host of addresses) {
+        if (listeners.has(host) || listeners.size >= ADDRESSES_MAXIMUM) continue
+        const twin = `${loopback}${host.slice(SERVERS_PREFIX.length)}`
+        listeners.set(
+          host,
+          [...chosen].map(([port, here]) =>
+            listen(twin, here, (socket) => join(socket, { host, port })).catch(() => undefined),
+          ),
+        )
+      }
+    },
+    close() {
+      for (const address of listeners.keys()) end(address)
+      lock.close()
+    },
+  }
+}
+
+async function holdNetwork(): Promise<{ readonly loopback: string; readonly lock: Server } | undefined> {
+  for (const loopback of NETWORKS) {
+    const lock = await listen(`${loopback}.${LOCK_HOST}`, LOCK_PORT, (socket) => socket.destroy()).catch(
+      () => undefined,
+    )
+    if (lock !== undefined) return { loopback, lock }
+  }
+  return undefined
+}

@@ -1,0 +1,34 @@
+/** Which process listens on a port of this machine, as far as this user may know. */
+import { readdir, readFile, readlink } from 'node:fs/promises'
+
+const LISTENING = '0A'
+
+/** `name (process id)`; undefined where the system does not tell. */
+export async function ownerOfPort(port: number): Promise<string | undefined> {
+  const sockets = new Set((await Promise.all(['tcp', 'tcp6'].map((table) => listeners(table, port)))).flat())
+  if (sockets.size === 0) return undefined
+  const processes = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
+  for (const id of processes)
+    if (await holdsOne(id, sockets)) {
+      const name = await readFile(`/proc/${id}/comm`, 'utf8').catch(() => 'a program')
+      return `${name.trim()} (process ${id})`
+    }
+  return undefined
+}
+
+/** The sockets of a table of the kernel that listen on the port, as links of processes name them. */
+async function listeners(table: string, port: number): Promise<readonly string[]> {
+  const wanted = port.toString(16).toUpperCase().padStart(4, '0')
+  const text = await readFile(`/proc/net/${table}`, 'utf8').catch(() => '')
+  return text
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local, , state]) => local?.endsWith(`:${wanted}`) === true && state === LISTENING)
+    .map((fields) => `socket:[${fields[9]}]`)
+}
+
+async function holdsOne(id: string, sockets: ReadonlySet<string>): Promise<boolean> {
+  const files = await readdir(`/proc/${id}/fd`).catch(() => [])
+  for (const file of files) if (sockets.has(await readlink(`/proc/${id}/fd/${file}`).catch(() => ''))) return true
+  return false
+}

@@ -1,0 +1,32 @@
+/** The clock of a test cloud: by how much it is ahead of the machine's. It only ever goes forward, since nothing in the
+ *  data folder has happened in the future. */
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { writeDurably } from '../kit/sys/durable-file.ts'
+import { StartRefused } from './data-folder.ts'
+import type { TestClock } from './options.ts'
+
+const Stored = z.strictObject({ ahead_milliseconds: z.int().min(0) })
+
+/** Milliseconds that the components are ahead by from now on; kept in the file. Throws StartRefused for a time that has
+ *  passed already. `now` is the machine's. */
+export async function setTestClock(file: string, wanted: TestClock | undefined, now: Date): Promise<number> {
+  const before = await readAhead(file)
+  if (wanted === undefined) return before
+  const ahead = 'at' in wanted ? wanted.at.getTime() - now.getTime() : before + wanted.laterMilliseconds
+  if (ahead < before)
+    throw new StartRefused(
+      `The clock of this cloud does not go back: it is ${new Date(now.getTime() + before).toISOString()} there. ` +
+        'Choose a later time, or another data folder: npm start -- --data DIR',
+    )
+  await writeDurably(file, JSON.stringify({ ahead_milliseconds: ahead } satisfies z.infer<typeof Stored>))
+  return ahead
+}
+
+async function readAhead(file: string): Promise<number> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  return text === undefined ? 0 : Stored.parse(JSON.parse(text)).ahead_milliseconds
+}

@@ -1,0 +1,63 @@
+/** A repository in a folder: each object is the file of its name. */
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { writeDurably } from '../sys/durable-file.ts'
+import { checkObjectName, isObjectName, type ObjectStore, StoreFailed } from './object-store.ts'
+
+const isAbsent = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+
+async function orFail<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw new StoreFailed(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}
+
+/** The folder is made by the first object. */
+export function openFolderStore(folder: string): ObjectStore {
+  const pathOf = (name: string): string => {
+    checkObjectName(name)
+    return join(folder, name)
+  }
+  return {
+    put: (name, bytes) =>
+      orFail(`${name} cannot be written`, async () => {
+        const path = pathOf(name)
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await writeDurably(path, bytes)
+      }),
+    get: (name, maximumBytes) =>
+      orFail(`${name} cannot be read`, async () => {
+        const file = await open(pathOf(name), 'r').catch((error: unknown) => {
+          if (isAbsent(error)) return undefined
+          throw error
+        })
+        if (file === undefined) return undefined
+        try {
+          const { size, mtime } = await file.stat()
+          if (size > maximumBytes) throw new Error(`it has ${size} bytes`)
+          return { bytes: await file.readFile(), modifiedAt: mtime }
+        } finally {
+          await file.close()
+        }
+      }),
+    async *list(prefix) {
+      const [kind = ''] = prefix.split('/')
+      const files = await orFail(`${folder} cannot be listed`, () =>
+        readdir(join(folder, kind)).catch((error: unknown) => {
+          if (isAbsent(error)) return []
+          throw error
+        }),
+      )
+      for (const file of files) {
+        const name = `${kind}/${file}`
+        if (!isObjectName(name) || !name.startsWith(prefix)) continue // what a killed writer left
+        const found = await stat(join(folder, name)).catch(() => undefined)
+        if (found !== undefined) yield { name, modifiedAt: found.mtime }
+      }
+    },
+    remove: (name) => orFail(`${name} cannot be removed`, () => rm(pathOf(name), { force: true })),
+  }
+}

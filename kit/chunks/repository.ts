@@ -1,0 +1,207 @@
+/** The repository of one account: chunks and manifests in an object store, sealed with the account's key. Trusts the
+ *  store with nothing: what it answers is opened and compared, and asked for again when it is wrong. */
+import { backoffMilliseconds } from '../sys/backoff.ts'
+import type { Clock } from '../sys/clock.ts'
+import type { Random } from '../sys/random.ts'
+import { forEachConcurrently } from './concurrently.ts'
+import {
+  CHUNK_BYTES,
+  chunkCountOf,
+  chunkLength,
+  decodeManifest,
+  digestAt,
+  encodeManifest,
+  type Manifest,
+  MANIFEST_BYTES_MAXIMUM,
+} from './manifest.ts'
+import { type ObjectStore, type StoredObject, StoreFailed } from './object-store.ts'
+import { Damaged, digestOf, openObject, repositoryKeys, SEAL_BYTES, sealObject } from './seal.ts'
+
+export interface RepositoryOptions {
+  readonly store: ObjectStore
+  /** Of the account, 32 bytes. */
+  readonly key: Buffer
+  readonly clock: Clock
+  readonly random: Random
+  /** Ends the waiting between attempts; then the last failure is thrown. */
+  readonly signal?: AbortSignal
+}
+
+export interface Repository {
+  digestOf(chunk: Buffer): Buffer
+  putChunk(digest: Buffer, chunk: Buffer): Promise<void>
+  /** Damaged when it is not there, or has other bytes, however often it is read. */
+  getChunk(digest: Buffer): Promise<Buffer>
+  /** Whether the chunk is there whole, as it was written since then: it is read and compared. */
+  holdsChunk(digest: Buffer, since: Date): Promise<boolean>
+  /** Resolves when it has been read back the same. */
+  putManifest(manifest: Manifest): Promise<void>
+  /** Damaged as `getChunk`. */
+  getManifest(backup: string): Promise<Manifest>
+  hasManifest(backup: string): Promise<boolean>
+  removeManifest(backup: string): Promise<void>
+  listManifests(): Promise<string[]>
+  listChunks(): AsyncIterable<{ readonly digest: Buffer; readonly modifiedAt: Date }>
+  removeChunk(digest: Buffer): Promise<void>
+}
+
+interface Content {
+  readonly content: Buffer
+  readonly modifiedAt: Date
+}
+
+const ATTEMPTS_MAXIMUM = 5
+const BACKOFF = { baseMilliseconds: 200, maximumMilliseconds: 10_000 }
+const CHUNK = 'c/'
+const MANIFEST = 'm/'
+const CHUNK_NAME = /^c\/[0-9a-f]{64}$/
+
+export const chunkName = (digest: Buffer): string => `${CHUNK}${digest.toString('hex')}`
+export const manifestName = (backup: string): string => `${MANIFEST}${backup}`
+
+type Persistently = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/** Tries what a store that fails for a while, or lies once, may answer later. */
+async function retry<Result>(
+  work: () => Promise<Result>,
+  { clock, random, signal }: Pick<RepositoryOptions, 'clock' | 'random' | 'signal'>,
+): Promise<Result> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await work()
+    } catch (error) {
+      const mayPass = error instanceof StoreFailed || error instanceof Damaged
+      if (!mayPass || failures >= ATTEMPTS_MAXIMUM || signal?.aborted === true) throw error
+      await clock.sleep(backoffMilliseconds(failures - 1, BACKOFF, random), signal)
+    }
+  }
+}
+
+export function openRepository(options: RepositoryOptions): Repository {
+  const { store, key, random } = options
+  const keys = repositoryKeys(key)
+
+  const persistently: Persistently = (work) => retry(work, options)
+  async function read(object: string, maximumBytes: number): Promise<Content> {
+    const stored = await store.get(object, maximumBytes + SEAL_BYTES)
+    if (stored === undefined) throw new Damaged(object, 'is missing')
+    return { content: await openObject(keys, object, stored.bytes, maximumBytes), modifiedAt: stored.modifiedAt }
+  }
+  async function readChunk(digest: Buffer): Promise<Content> {
+    const object = chunkName(digest)
+    const found = await read(object, CHUNK_BYTES)
+    if (!digestOf(keys, found.content).equals(digest)) throw new Damaged(object, 'has the content of another chunk')
+    return found
+  }
+  const readManifest = async (object: string, backup: string): Promise<Manifest> =>
+    decodeManifest(object, backup, (await read(object, MANIFEST_BYTES_MAXIMUM)).content)
+  async function* list(prefix: string): AsyncIterable<StoredObject> {
+    yield* await persistently(async () => {
+      const objects: StoredObject[] = []
+      for await (const object of store.list(prefix)) objects.push(object)
+      return objects
+    })
+  }
+
+  return {
+    digestOf: (chunk) => digestOf(keys, chunk),
+    async putChunk(digest, chunk) {
+      const object = chunkName(digest)
+      const sealed = await sealObject(keys, object, chunk, random)
+      await persistently(() => store.put(object, sealed))
+    },
+    getChunk: (digest) => persistently(async () => (await readChunk(digest)).content),
+    holdsChunk: (digest, since) =>
+      persistently(() =>
+        readChunk(digest).then(
+          ({ modifiedAt }) => modifiedAt >= since,
+          (error: unknown) => {
+            if (error instanceof Damaged) return false
+            throw error
+          },
+        ),
+      ),
+    async putManifest(manifest) {
+      const object = manifestName(manifest.backup)
+      const content = encodeManifest(manifest)
+      const sealed = await sealObject(keys, object, content, random)
+      await persistently(async () => {
+        await store.put(object, sealed)
+        if (!(await read(object, MANIFEST_BYTES_MAXIMUM)).content.equals(content))
+          throw new Damaged(object, 'reads back as something else')
+      })
+    },
+    getManifest: (backup) => persistently(() => readManifest(manifestName(backup), backup)),
+    hasManifest: (backup) =>
+      persistently(async () => (await store.get(manifestName(backup), MANIFEST_BYTES_MAXIMUM)) !== undefined),
+    removeManifest: (backup) => persistently(() => store.remove(manifestName(backup))),
+    async listManifests() {
+      const names: string[] = []
+      for await (const { name } of list(MANIFEST)) names.push(name.slice(MANIFEST.length))
+      return names
+    },
+    async *listChunks() {
+      for await (const { name, modifiedAt } of list(CHUNK))
+        if (CHUNK_NAME.test(name)) yield { digest: Buffer.from(name.slice(CHUNK.length), 'hex'), modifiedAt }
+    },
+    removeChunk: (digest) => persistently(() => store.remove(chunkName(digest))),
+  }
+}
+
+const READERS = 8
+
+export interface DiskWriter {
+  write(offset: number, bytes: Buffer): Promise<void>
+  /** Makes the range read as zeros. */
+  zero(offset: number, length: number): Promise<void>
+}
+
+export interface ReadOptions {
+  /** Called with the bytes of the disk that have been dealt with. */
+  readonly onProgress?: (bytes: number) => void
+  readonly signal?: AbortSignal
+}
+
+/** Writes the point to the disk. Damaged when a part of it cannot be had; then the disk is half written. */
+export async function restoreDisk(
+  repository: Repository,
+  { sizeBytes, digests }: Manifest,
+  disk: DiskWriter,
+  { onProgress, signal }: ReadOptions = {},
+): Promise<void> {
+  let done = 0
+  await forEachConcurrently(chunkIndexes(sizeBytes), READERS, async (chunk) => {
+    signal?.throwIfAborted()
+    const digest = digestAt(digests, chunk)
+    const [offset, length] = [chunk * CHUNK_BYTES, chunkLength(sizeBytes, chunk)]
+    if (digest === undefined) await disk.zero(offset, length)
+    else await disk.write(offset, checkLength(await repository.getChunk(digest), digest, length))
+    done += length
+    onProgress?.(done)
+  })
+}
+
+/** Reads every chunk of the backup as a restore would. Damaged with the first one that cannot be had. */
+export async function verifyBackup(
+  repository: Repository,
+  backup: string,
+  { onProgress, signal }: ReadOptions = {},
+): Promise<Manifest> {
+  const manifest = await repository.getManifest(backup)
+  await restoreDisk(
+    repository,
+    manifest,
+    { write: async () => {}, zero: async () => {} },
+    { ...(onProgress && { onProgress }), ...(signal && { signal }) },
+  )
+  return manifest
+}
+
+function checkLength(content: Buffer, digest: Buffer, length: number): Buffer {
+  if (content.length !== length) throw new Damaged(chunkName(digest), `has ${content.length} bytes, not ${length}`)
+  return content
+}
+
+function* chunkIndexes(sizeBytes: number): Iterable<number> {
+  for (let chunk = 0; chunk < chunkCountOf(sizeBytes); chunk++) yield chunk
+}

@@ -1,0 +1,103 @@
+/** How the objects of a backup repository are sealed: compressed, encrypted and bound to their names. A chunk's name is
+ *  a keyed digest of its content, so equal content of one account is kept once, and nobody without the key can test
+ *  whether a repository holds certain content. The format is described in `docs/backup-format.md`. */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import type { Random } from '../sys/random.ts'
+
+export const KEY_BYTES = 32
+export const DIGEST_BYTES = 32
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const METHOD_BYTES = 1
+/** What sealing adds to content that does not become smaller. */
+export const SEAL_BYTES = NONCE_BYTES + METHOD_BYTES + TAG_BYTES
+
+/** The first byte of what is encrypted. */
+const METHOD = { stored: 0, deflated: 1 } as const
+const DEFLATE_LEVEL = 1
+/** Content is compressed when pieces of it, this many of this size, become smaller by this part. */
+const SAMPLES = 4
+const SAMPLE_BYTES = 8_192
+const WORTHWHILE_RATIO = 0.95
+
+export interface RepositoryKeys {
+  readonly name: Buffer
+  readonly seal: Buffer
+}
+
+/** An object that is not there, or is not what its name says. */
+export class Damaged extends Error {
+  readonly object: string
+  constructor(object: string, fault: string, options?: ErrorOptions) {
+    super(`${object} ${fault}`, options)
+    this.name = 'Damaged'
+    this.object = object
+  }
+}
+
+const derive = (key: Buffer, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), purpose, KEY_BYTES))
+
+/** Of the account's key, 32 bytes. */
+export function repositoryKeys(key: Buffer): RepositoryKeys {
+  if (key.length !== KEY_BYTES) throw new Error(`a repository's key has ${KEY_BYTES} bytes, not ${key.length}`)
+  return { name: derive(key, 'svccloud backup names'), seal: derive(key, 'svccloud backup objects') }
+}
+
+export const digestOf = ({ name }: RepositoryKeys, content: Buffer): Buffer =>
+  createHmac('sha256', name).update(content).digest()
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+/** `nonce, AES-256-GCM(method, body), tag`, with the object's name as associated data. */
+export async function sealObject(
+  { seal }: RepositoryKeys,
+  object: string,
+  content: Buffer,
+  random: Random,
+): Promise<Buffer> {
+  const packed = (await isCompressible(content)) ? await deflate(content, { level: DEFLATE_LEVEL }) : content
+  const [method, body] =
+    packed.length < content.length ? [METHOD.deflated, packed] : ([METHOD.stored, content] as const)
+  // A random nonce: one that follows from the content would be used twice when another zlib packs it differently.
+  const nonce = random.bytes(NONCE_BYTES)
+  const cipher = createCipheriv(CIPHER, seal, nonce).setAAD(Buffer.from(object))
+  const encrypted = [cipher.update(Buffer.of(method)), cipher.update(body), cipher.final()]
+  return Buffer.concat([nonce, ...encrypted, cipher.getAuthTag()])
+}
+
+/** Whether compressing the content is worth the time, by samples of it. */
+async function isCompressible(content: Buffer): Promise<boolean> {
+  if (content.length <= SAMPLES * SAMPLE_BYTES) return true
+  const step = Math.floor((content.length - SAMPLE_BYTES) / (SAMPLES - 1))
+  const sample = Buffer.concat(
+    Array.from({ length: SAMPLES }, (_, index) => content.subarray(index * step, index * step + SAMPLE_BYTES)),
+  )
+  return (await deflate(sample, { level: DEFLATE_LEVEL })).length < sample.length * WORTHWHILE_RATIO
+}
+
+/** The content. Damaged when the bytes were not sealed under this name with this key, or hold more than the maximum. */
+export async function openObject(
+  { seal }: RepositoryKeys,
+  object: string,
+  sealed: Buffer,
+  maximumBytes: number,
+): Promise<Buffer> {
+  if (sealed.length < SEAL_BYTES) throw new Damaged(object, `has only ${sealed.length} bytes`)
+  const decipher = createDecipheriv(CIPHER, seal, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(object))
+    .setAuthTag(sealed.subarray(-TAG_BYTES))
+  try {
+    const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+    const body = plain.subarray(METHOD_BYTES)
+    if (plain[0] === METHOD.deflated) return await inflate(body, { maxOutputLength: maximumBytes })
+    if (plain[0] === METHOD.stored && body.length <= maximumBytes) return body
+  } catch (cause) {
+    throw new Damaged(object, 'cannot be opened: other bytes, another key, or another name', { cause })
+  }
+  throw new Damaged(object, 'is of no known kind')
+}

@@ -1,0 +1,26 @@
+/** Prompts: jobs that people choose from a menu of their client, as texts that a model then works off. */
+import type { Members } from './protocol.ts'
+
+export interface Prompt {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[]
+  /** The text for the model. Arguments that are not required may be missing. */
+  render(given: Readonly<Record<string, string>>): string
+}
+
+/** Of an argument of a prompt. */
+const LENGTH_MAXIMUM = 1_000
+
+/** What is wrong with the arguments; undefined when nothing is. */
+export function promptFault(prompt: Prompt, given: Members): string | undefined {
+  const unknown = Object.keys(given).find((name) => !prompt.arguments.some((argument) => argument.name === name))
+  if (unknown !== undefined) return `The prompt ${prompt.name} has no argument ${unknown}.`
+  for (const { name, required } of prompt.arguments) {
+    const value = given[name]
+    if (value === undefined ? required : typeof value !== 'string' || value.length > LENGTH_MAXIMUM)
+      return `The argument ${name} must be a text of at most ${LENGTH_MAXIMUM} characters.`
+  }
+  return undefined
+}

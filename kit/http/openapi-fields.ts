@@ -1,0 +1,62 @@
+/** Descriptions and examples of every field: what a shape does not say itself comes from lists by the name of the
+ *  field, so that a word is explained once. */
+/** The parts of JSON Schema that tell what a value looks like. */
+export interface Schema {
+  readonly description?: string
+  readonly $ref?: string
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly items?: Schema
+  readonly format?: string
+  readonly pattern?: string
+  readonly maxItems?: number
+  readonly minimum?: number
+}
+
+/** By `field`, or by `Shape.field` where a shape means something else by it. */
+export type Descriptions = Readonly<Record<string, string>>
+
+/** A schema whose fields are described. */
+interface Described extends Omit<Schema, 'description'> {
+  description?: string
+  examples?: readonly unknown[]
+  readonly additionalProperties?: boolean | Schema
+  readonly allOf?: readonly Schema[]
+}
+
+/** Calls `visit` with each field of the schema, also of those inside it, but not behind references. */
+export function eachField(schema: Schema | undefined, visit: (name: string, field: Described) => void): void {
+  if (schema === undefined) return
+  // as JSON Schema has it
+  const { properties = {}, items, anyOf, oneOf, allOf, additionalProperties } = schema as Described
+  for (const [name, field] of Object.entries(properties)) {
+    visit(name, field)
+    eachField(field, visit)
+  }
+  eachField(items, visit)
+  if (typeof additionalProperties === 'object') eachField(additionalProperties, visit)
+  for (const one of [...(anyOf ?? []), ...(oneOf ?? []), ...(allOf ?? [])]) eachField(one, visit)
+}
+
+/** What the lists say of a field of these shapes, the nearest first. */
+export const descriptionOf = (
+  descriptions: Descriptions,
+  name: string,
+  ...shapes: readonly string[]
+): string | undefined =>
+  [...shapes.map((shape) => `${shape}.${name}`), name]
+    .map((key) => (Object.hasOwn(descriptions, key) ? descriptions[key] : undefined))
+    .find((text) => text !== undefined)
+
+/** Describes the fields of a schema that do not describe themselves. Changes it. */
+export function describeFields(schema: Schema | undefined, shape: string, descriptions: Descriptions): void {
+  eachField(schema, (name, field) => {
+    const text = field.description ?? descriptionOf(descriptions, name, shape)
+    if (text !== undefined) field.description = text
+  })
+}

@@ -1,0 +1,39 @@
+/** Who may read /metrics: whoever the management cluster allows to `get` that path, as with its own components. The
+ *  bearer token goes to a TokenReview, its user to a SubjectAccessReview. */
+import { createHash } from 'node:crypto'
+import type { MetricsAccess } from '../http/probes.ts'
+import type { Clock } from '../sys/clock.ts'
+import { reviewAccess, reviewToken } from './reviews.ts'
+import type { Transport } from './transport.ts'
+
+/** A scraper comes every few seconds. */
+const KEPT_MILLISECONDS = 5_000
+const KEPT_MAXIMUM = 100
+
+/** Asks the cluster once in KEPT_MILLISECONDS for each token. The answer rejects where the cluster does not answer. */
+export function openMetricsAccess(
+  kubernetes: Transport,
+  clock: Clock,
+): (authorization: string | undefined) => Promise<MetricsAccess> {
+  const kept = new Map<string, { readonly until: number; readonly access: Promise<MetricsAccess> }>()
+  return async (authorization) => {
+    const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    if (token === undefined) return 'unauthenticated'
+    const now = clock.monotonicMilliseconds()
+    const key = createHash('sha256').update(token).digest('base64')
+    const known = kept.get(key)
+    if (known !== undefined && known.until > now) return known.access
+    if (kept.size >= KEPT_MAXIMUM) kept.clear()
+    const access = review(kubernetes, token)
+    access.catch(() => kept.delete(key))
+    kept.set(key, { until: now + KEPT_MILLISECONDS, access })
+    return access
+  }
+}
+
+async function review(kubernetes: Transport, token: string): Promise<MetricsAccess> {
+  const user = await reviewToken(kubernetes, token)
+  if (user === undefined) return 'unauthenticated'
+  const attributes = { nonResourceAttributes: { path: '/metrics', verb: 'get' } }
+  return (await reviewAccess(kubernetes, user, attributes)) ? 'allowed' : 'forbidden'
+}

@@ -1,0 +1,54 @@
+/** Which payment processor the platform has, as the environment says. */
+import { readFile } from 'node:fs/promises'
+import { Problem } from '../../domain/problem.ts'
+import type { PaymentEvent, PaymentProcessor } from './processor.ts'
+
+/** Of every process that speaks to the processor. */
+export interface PaymentsEnvironment {
+  readonly SVCCLOUD_STRIPE_URL?: string | undefined
+  /** File with the secret key of the API. */
+  readonly SVCCLOUD_STRIPE_KEY_FILE?: string | undefined
+  /** File with the secret that events are signed with; only the API server needs it. */
+  readonly SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE?: string | undefined
+  readonly SVCCLOUD_STRIPE_PUBLISHABLE_KEY?: string | undefined
+}
+
+export interface Payments {
+  readonly processor: PaymentProcessor
+  /** For the pages that customers load; undefined without. */
+  readonly publishableKey?: string | undefined
+  /** The event of a message that came with the signature. Throws 400 for what the processor did not sign. */
+  readonly readEvent: (body: Uint8Array, signature: string | undefined, now: Date) => PaymentEvent
+}
+
+const DEFAULT_URL = 'https://api.stripe.com'
+
+/** Undefined where no key is configured: nothing is charged then. Throws for a file that cannot be read or is empty. */
+export async function openPayments(environment: PaymentsEnvironment): Promise<Payments | undefined> {
+  const {
+    SVCCLOUD_STRIPE_URL: url = DEFAULT_URL,
+    SVCCLOUD_STRIPE_KEY_FILE: keyFile,
+    SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE: secretFile,
+    SVCCLOUD_STRIPE_PUBLISHABLE_KEY: publishableKey,
+  } = environment
+  if (keyFile === undefined) return undefined
+  const apiKey = await readSecret(keyFile)
+  const webhookSecret = secretFile === undefined ? undefined : await readSecret(secretFile)
+  // loaded only where it is used: it is large
+  const { openStripe, readEvent } = await import('./stripe.ts')
+  return {
+    processor: openStripe({ url: new URL(url), apiKey }),
+    publishableKey,
+    readEvent(body, signature, now) {
+      if (webhookSecret === undefined)
+        throw new Problem(503, 'This cloud does not take events of payments.', { reason: 'not_configured' })
+      return readEvent(body, signature, webhookSecret, now)
+    },
+  }
+}
+
+async function readSecret(file: string): Promise<string> {
+  const secret = (await readFile(file, 'utf8')).trim()
+  if (secret === '') throw new Error(`${file} is empty`)
+  return secret
+}

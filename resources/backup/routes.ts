@@ -1,0 +1,172 @@
+/** Backups as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import type { BackupFacts } from '../../domain/backup-rules.ts'
+import { route } from '../define.ts'
+import { activeOperationOf, OperationView, startsOperation } from '../operation/index.ts'
+import { ById, Cursor, DateTime, Id, Limit, pageOf, Printable, type Stored } from '../shapes.ts'
+import { BACKUP_KINDS, BACKUP_STATES, BACKUP_TARGETS, type BackupSpec, type BackupStatus } from './stored.ts'
+
+const AREA = 'Block storage, backups, custom images'
+
+export const BackupView = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string(),
+    region: z.string(),
+    origin_storage_id: z.string().describe('The storage that it is a point of.'),
+    copy_of_backup_id: z.string().nullable().describe('The backup of another zone that it is a copy of.'),
+    title: z.string(),
+    kind: z.enum(BACKUP_KINDS).describe('Whether somebody asked for it, or a schedule did.'),
+    state: z.enum(BACKUP_STATES).describe('Only one that is online can be restored.'),
+    size_gibibytes: z.int().describe('0 until it is online.'),
+    created_at: DateTime,
+    completed_at: DateTime.nullable().describe('When all of it was in its store.'),
+    expires_at: DateTime.nullable().describe('When it is deleted by itself; null for never.'),
+    target: z
+      .enum(BACKUP_TARGETS)
+      .optional()
+      .describe("The zone's replicated storage, the region's vault off all hosts, or the zone's single store."),
+    same_host: z
+      .boolean()
+      .optional()
+      .describe('Whether it is stored on the host of its storage, so that losing that host loses both.'),
+    verified_at: DateTime.nullable().optional().describe('When all of it was last read back.'),
+    verification_error: z.string().nullable().optional().describe('What that found to be missing or wrong.'),
+  })
+  .meta({ id: 'Backup' })
+export type BackupView = z.infer<typeof BackupView>
+export type StoredBackup = Stored<BackupSpec, BackupStatus>
+
+/** What the view takes from elsewhere. */
+export interface BackupSurroundings {
+  readonly region: string | undefined
+}
+
+const stateOf = ({ isDeleting, spec, status }: StoredBackup): BackupView['state'] =>
+  isDeleting || spec.operation?.kind === 'backup.delete' ? 'deleting' : (status?.state ?? 'creating')
+
+export function toBackupView(backup: StoredBackup, { region }: BackupSurroundings): BackupView {
+  const { name, spec, status, createdAt } = backup
+  return {
+    id: name,
+    zone: status?.zone ?? spec.zone ?? '',
+    region: region ?? status?.region ?? '',
+    origin_storage_id: spec.storageId,
+    copy_of_backup_id: spec.copyOf?.name ?? null,
+    title: spec.title,
+    kind: spec.kind,
+    state: stateOf(backup),
+    size_gibibytes: status?.sizeGibibytes ?? 0,
+    created_at: createdAt,
+    completed_at: status?.completedAt ?? null,
+    expires_at: spec.expiresAt ?? null,
+    ...(status?.target === undefined ? {} : { target: status.target }),
+    ...(status?.isSameHost === undefined ? {} : { same_host: status.isSameHost }),
+    verified_at: status?.verifiedAt ?? null,
+    verification_error: status?.verificationError ?? null,
+  }
+}
+
+export function backupFactsOf(backup: StoredBackup): BackupFacts {
+  const operation = activeOperationOf(backup)
+  return {
+    id: backup.name,
+    state: stateOf(backup),
+    verificationError: backup.status?.verificationError,
+    activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
+  }
+}
+
+export const CreateBackup = z
+  .strictObject({
+    title: Printable.max(255).default(''),
+    expires_at: z.iso.datetime().nullish().describe('When it is deleted by itself; never when null or absent.'),
+  })
+  .meta({ id: 'CreateBackup' })
+
+export const createBackup = route({
+  id: 'create_backup',
+  method: 'POST',
+  path: '/v1/storages/{id}/backups',
+  area: AREA,
+  summary: 'Back up a storage',
+  description:
+    'Its server may run: the backup is the disk as it is at one instant. Only what has changed since the last backup ' +
+    'is read; each backup is complete by itself.',
+  permission: 'operate',
+  audit: 'storage.backup',
+  starts: ['storage.backup'],
+  params: ById,
+  body: CreateBackup,
+  answers: {
+    202: z.strictObject({ backup: BackupView, operation: OperationView }),
+  },
+  refuses: [400, 404, 409, 422, 503],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+})
+
+export const listBackups = route({
+  id: 'list_backups',
+  method: 'GET',
+  path: '/v1/backups',
+  area: AREA,
+  summary: 'List backups',
+  description: 'Newest first, also those of storages that are deleted.',
+  permission: 'read',
+  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, storage_id: Id.optional() }),
+  answers: { 200: pageOf(BackupView) },
+  refuses: [400],
+})
+
+export const getBackup = route({
+  id: 'get_backup',
+  method: 'GET',
+  path: '/v1/backups/{id}',
+  area: AREA,
+  summary: 'Read a backup',
+  permission: 'read',
+  params: ById,
+  answers: { 200: z.strictObject({ backup: BackupView }) },
+  refuses: [404],
+})
+
+export const deleteBackup = route({
+  id: 'delete_backup',
+  method: 'DELETE',
+  path: '/v1/backups/{id}',
+  area: AREA,
+  summary: 'Delete a backup',
+  description: 'Backups that were made after it stay complete.',
+  ...startsOperation('backup.delete'),
+  isDestructive: true,
+  refuses: [404, 409],
+})
+
+export const restoreBackup = route({
+  id: 'restore_backup',
+  method: 'POST',
+  path: '/v1/backups/{id}/restore',
+  area: AREA,
+  summary: 'Restore a backup to its storage',
+  description:
+    "Replaces the content of the backup's storage, whose server must be stopped. A backup that did not verify is " +
+    'restored with force only.',
+  ...startsOperation('backup.restore'),
+  isDestructive: true,
+  body: z.strictObject({ force: z.boolean().default(false).describe('Restore it although it did not verify.') }),
+  refuses: [400, 404, 409],
+})
+
+export const verifyBackup = route({
+  id: 'verify_backup',
+  method: 'POST',
+  path: '/v1/backups/{id}/verify',
+  area: AREA,
+  summary: 'Read all of a backup back',
+  description: 'verified_at and verification_error say what it found.',
+  ...startsOperation('backup.verify'),
+  refuses: [404, 409],
+})
+
+export const BACKUP_ROUTES = [createBackup, listBackups, getBackup, deleteBackup, restoreBackup, verifyBackup] as const

@@ -1,0 +1,285 @@
+/** Network edges as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
+import { BASTION_USER, memberId } from '../../domain/edge-document.ts'
+import {
+  canonicalRoles,
+  EDGE_MEMBERS_MAXIMUM,
+  EDGE_PLACEMENTS,
+  EDGE_ROLES,
+  EDGE_STATES,
+  type EdgeFacts,
+  type EdgeRole,
+  productionObstacle,
+} from '../../domain/edge-rules.ts'
+import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
+import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import { ById, Cursor, DateTime, Id, Limit, pageOf, PrintableName, type Stored } from '../shapes.ts'
+import { configurationOf, type EdgeSpec, type EdgeStatus } from './stored.ts'
+
+const AREA = 'Network edges'
+const SSH_KEYS_MAXIMUM = 100
+
+const MachineView = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  roles: z.array(z.enum(EDGE_ROLES)),
+  state: z.string(),
+  is_healthy: z.boolean(),
+  health_detail: z.string(),
+  public_ipv4: z.string().nullable(),
+  public_ipv6: z.string().nullable(),
+  public_ipv6_prefix: z.string().nullable(),
+  private_ipv4: z.string().nullable(),
+  private_ipv6: z.string().nullable(),
+})
+
+const MemberView = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  frontend_port: z.int(),
+  address: z.string(),
+  port: z.int(),
+  weight: z.int(),
+  enabled: z.boolean(),
+})
+
+/** As lists show it: without machines and members. */
+export const EdgeItem = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string(),
+    name: z.string(),
+    network_id: z.string(),
+    roles: z.array(z.enum(EDGE_ROLES)),
+    placement: z.enum(EDGE_PLACEMENTS),
+    plan: z.string(),
+    state: z.enum(EDGE_STATES),
+    production_recommended: z.boolean(),
+    production_recommendation_reason: z.string().nullable(),
+    public_ipv4: z.string().nullable().describe('Address to allow-list, point DNS at and SSH to; null before.'),
+    bastion_jump_host: z.string().nullable().describe('For the option of ssh that jumps; null without that role.'),
+    dns64_address: z.string().nullable().describe('Whom servers of the network ask for names; null without gateway.'),
+    load_balancer_id: z
+      .string()
+      .nullable()
+      .describe('The load balancer that has the role; null while a machine of the edge has it.'),
+    ssh_key_count: z.int(),
+    configuration_generation: z.int().describe('Rises with every change that its machines follow.'),
+    active_operation: OperationView.nullable(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'EdgeItem' })
+export const EdgeView = EdgeItem.extend({
+  machines: z.array(MachineView).describe('The servers that it runs on.'),
+  members: z.array(MemberView).describe('What its load balancer leads to.'),
+}).meta({ id: 'Edge' })
+export type EdgeItem = z.infer<typeof EdgeItem>
+export type EdgeView = z.infer<typeof EdgeView>
+export type StoredEdge = Stored<EdgeSpec, EdgeStatus>
+
+type StoredMachine = NonNullable<EdgeStatus['machines']>[number]
+
+/** The address of the first of these is what others are told of. */
+const ENTRANCES = ['load_balancer', 'bastion', 'nat_gateway'] as const
+const machineWith = (machines: readonly StoredMachine[], role: EdgeRole): StoredMachine | undefined =>
+  machines.find(({ roles }) => roles.includes(role))
+
+export function toEdgeItem(edge: StoredEdge): EdgeItem {
+  const { name: id, spec, status, createdAt } = edge
+  const operation = activeOperationOf(edge)
+  const machines = status?.machines ?? []
+  const roles = canonicalRoles(spec.roles)
+  const bastion = roles.includes('bastion') ? machineWith(machines, 'bastion')?.publicIpv4 : undefined
+  const obstacle = productionObstacle(roles, spec.placement)
+  const entrance = ENTRANCES.map((role) => machineWith(machines, role)?.publicIpv4).find((one) => one !== undefined)
+  return {
+    id,
+    zone: spec.zone,
+    name: spec.name,
+    network_id: spec.networkId,
+    roles,
+    placement: spec.placement,
+    plan: spec.plan,
+    state: edge.isDeleting || spec.operation?.kind === 'edge.delete' ? 'deleting' : (status?.state ?? 'creating'),
+    production_recommended: obstacle === undefined,
+    production_recommendation_reason: obstacle ?? null,
+    public_ipv4: entrance ?? null,
+    bastion_jump_host: bastion === undefined ? null : `${BASTION_USER}@${bastion}`,
+    dns64_address: roles.includes('nat_gateway') ? (status?.leadsOut?.ipv6 ?? null) : null,
+    load_balancer_id: null,
+    ssh_key_count: spec.sshKeys.length,
+    configuration_generation: configurationOf(edge).generation,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'edge', id }),
+    created_at: createdAt,
+  }
+}
+
+export const toEdgeView = (edge: StoredEdge): EdgeView => ({
+  ...toEdgeItem(edge),
+  machines: (edge.status?.machines ?? []).map((machine) => ({
+    id: machine.id,
+    name: machine.name,
+    roles: canonicalRoles(machine.roles),
+    state: machine.state,
+    is_healthy: machine.isHealthy,
+    health_detail: machine.healthDetail,
+    public_ipv4: machine.publicIpv4 ?? null,
+    public_ipv6: machine.publicIpv6 ?? null,
+    public_ipv6_prefix: machine.publicIpv6Prefix ?? null,
+    private_ipv4: machine.privateIpv4 ?? null,
+    private_ipv6: machine.privateIpv6 ?? null,
+  })),
+  members: edge.spec.members.map(({ frontendPort, ...member }) => ({
+    id: memberId(edge.name, member.name),
+    ...member,
+    address: canonicalAddress(member.address),
+    frontend_port: frontendPort,
+  })),
+})
+
+export function edgeFactsOf(edge: StoredEdge): EdgeFacts {
+  const operation = activeOperationOf(edge)
+  return {
+    id: edge.name,
+    isDeleting: edge.isDeleting,
+    activeOperation: operation && { id: operation.id, action: edge.spec.operation?.arguments?.['action'] },
+  }
+}
+
+const Port = z.int().min(1).max(65_535)
+
+export const EdgeMemberInput = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be letters, digits and dashes, at most 63')
+      .describe('Unique among the members.'),
+    frontend_port: Port.describe('Where it is reached from outside, over IPv4 and IPv6.'),
+    address: z
+      .string()
+      .refine((text) => parseAddress(text) !== undefined, 'must be an address')
+      .transform(canonicalAddress)
+      .describe('An IPv4 host of the network, or an IPv6 address.'),
+    port: Port.describe('Where it listens.'),
+    weight: z.int().min(0).max(255).default(100).describe('Its share among members with the same frontend port.'),
+    enabled: z.boolean().default(true).describe('Whether it is given new connections.'),
+  })
+  .meta({ id: 'EdgeMemberInput' })
+export type EdgeMemberInput = z.infer<typeof EdgeMemberInput>
+
+const Roles = z.array(z.enum(EDGE_ROLES)).min(1).max(EDGE_ROLES.length).transform(canonicalRoles)
+const KeyIds = z.array(z.string().min(1).max(253)).max(SSH_KEYS_MAXIMUM)
+const Members = z.array(EdgeMemberInput).max(EDGE_MEMBERS_MAXIMUM)
+const PlanName = z.string().min(1).max(63)
+
+const EdgeEnvelope = z.strictObject({ edge: EdgeView })
+const StartedEnvelope = EdgeEnvelope.extend({ operation: OperationView })
+
+export const CreateEdge = z
+  .strictObject({
+    network_id: Id,
+    name: PrintableName.optional().describe('The name of the network with -edge when left out.'),
+    roles: Roles.describe('What it does.'),
+    placement: z
+      .enum(EDGE_PLACEMENTS)
+      .optional()
+      .describe('A machine for each role, or one for all; separate where the zone offers it when left out.'),
+    plan: PlanName.optional().describe('Plan of its machines; the cheapest that takes them when left out.'),
+    ssh_key_ids: KeyIds.optional().describe('Keys that may sign in to its bastion; all of the account when left out.'),
+    members: Members.default([]).describe('What its load balancer leads to.'),
+  })
+  .meta({ id: 'CreateEdge' })
+export type CreateEdge = z.infer<typeof CreateEdge>
+
+export const UpdateEdge = z
+  .strictObject({
+    name: PrintableName.optional(),
+    roles: Roles.optional(),
+    plan: PlanName.optional(),
+    ssh_key_ids: KeyIds.optional().describe('Keys that may sign in to its bastion, instead of those so far.'),
+    members: Members.optional(),
+  })
+  .meta({ id: 'UpdateEdge' })
+export type UpdateEdge = z.infer<typeof UpdateEdge>
+
+export const listEdges = route({
+  id: 'list_edges',
+  method: 'GET',
+  path: '/v1/edges',
+  area: AREA,
+  summary: 'List network edges',
+  description: 'Newest first, without machines and members.',
+  permission: 'read',
+  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit }),
+  answers: { 200: pageOf(EdgeItem) },
+  refuses: [400],
+})
+
+export const createEdge = route({
+  id: 'create_edge',
+  method: 'POST',
+  path: '/v1/edges',
+  area: AREA,
+  summary: 'Make a network edge',
+  description:
+    'The ways into and out of a private network for servers without IPv4: bastion and load_balancer lead in from the ' +
+    'IPv4 Internet, nat_gateway leads out. Separate machines are for production; a combined one has all roles. Each ' +
+    'costs its plan and a public IPv4 address.',
+  permission: 'operate',
+  audit: 'edge.create',
+  starts: ['edge.sync'],
+  body: CreateEdge,
+  example: { network_id: EXAMPLE.id, roles: ['bastion', 'nat_gateway'] },
+  answers: { 202: StartedEnvelope },
+  refuses: [400, 404, 409, 422, 503],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+})
+
+export const getEdge = route({
+  id: 'get_edge',
+  method: 'GET',
+  path: '/v1/edges/{id}',
+  area: AREA,
+  summary: 'Read a network edge with its machines and members',
+  permission: 'read',
+  params: ById,
+  answers: { 200: EdgeEnvelope },
+  refuses: [404],
+})
+
+export const updateEdge = route({
+  id: 'update_edge',
+  method: 'PATCH',
+  path: '/v1/edges/{id}',
+  area: AREA,
+  summary: 'Change name, roles, plan, keys or members of a network edge',
+  description:
+    'roles, ssh_key_ids and members replace all of them. The name changes at once (200); the rest starts an ' +
+    'operation (202). Machines are replaced one at a time. With If-Match the change is made only to that version.',
+  permission: 'operate',
+  audit: 'edge.update',
+  starts: ['edge.sync'],
+  params: ById,
+  body: UpdateEdge,
+  example: { members: [{ name: 'web-1', frontend_port: 80, address: '10.1.0.10', port: 8080 }] },
+  answers: { 200: EdgeEnvelope, 202: StartedEnvelope },
+  refuses: [400, 404, 409, 422, 503],
+  requiresStanding: true,
+})
+
+export const deleteEdge = route({
+  id: 'delete_edge',
+  method: 'DELETE',
+  path: '/v1/edges/{id}',
+  area: AREA,
+  summary: 'Delete a network edge with its machines',
+  description: 'Its public addresses are free then. One that is still being made can be deleted too.',
+  ...startsOperation('edge.delete'),
+  isDestructive: true,
+  refuses: [404, 409],
+})
+
+export const EDGE_ROUTES = [listEdges, createEdge, getEdge, updateEdge, deleteEdge] as const

@@ -1,0 +1,154 @@
+/** Edge: the way into and out of a private network, as it is stored. */
+import { z } from 'zod'
+import { canonicalAddress } from '../../domain/addresses.ts'
+import {
+  canonicalRoles,
+  EDGE_MEMBERS_MAXIMUM,
+  EDGE_NAME_LENGTH_MAXIMUM,
+  EDGE_PLACEMENTS,
+  EDGE_ROLES,
+  EDGE_STATES,
+  edgeFingerprint,
+} from '../../domain/edge-rules.ts'
+import { fixed, resource } from '../define.ts'
+import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+
+const ADDRESS_LENGTH_MAXIMUM = 45
+const FINGERPRINT_LENGTH_MAXIMUM = 64
+const MACHINES_MAXIMUM = 8
+const Address = z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)
+const Port = z.int().min(1).max(65_535)
+const Roles = z.array(z.enum(EDGE_ROLES)).max(EDGE_ROLES.length).meta({ 'x-kubernetes-list-type': 'set' })
+
+const Members = z
+  .array(
+    z.strictObject({
+      name: z.string().min(1).max(63).describe('Unique among the members.'),
+      frontendPort: Port.describe('Where it is reached from outside, over IPv4 and IPv6.'),
+      address: Address.describe('An IPv4 host of the network, or an IPv6 address.'),
+      port: Port.describe('Where it listens.'),
+      weight: z.int().min(0).max(255).default(100).describe('Its share among members with the same frontend port.'),
+      enabled: z.boolean().default(true).describe('Whether it is given new connections.'),
+    }),
+  )
+  .max(EDGE_MEMBERS_MAXIMUM)
+
+const Machine = z.strictObject({
+  id: z.string().max(253).describe('Name of its Server.'),
+  name: z.string().max(63).describe('Which of the machines of the edge it is.'),
+  roles: Roles.describe('What it does.'),
+  state: z.string().max(63).describe('State of its Server.'),
+  isHealthy: z.boolean().describe('Whether it runs the newest configuration, and its programs do.'),
+  healthDetail: z.string().max(1024).describe('Why it is not healthy; for people.'),
+  publicIpv4: Address.optional().describe('Its public IPv4 address.'),
+  publicIpv6: Address.optional().describe('Its public IPv6 address.'),
+  publicIpv6Prefix: z.string().max(49).optional().describe('Its public IPv6 prefix.'),
+  privateIpv4: Address.optional().describe('Its IPv4 address in the network.'),
+  privateIpv6: Address.optional().describe('Its IPv6 address in the network.'),
+})
+
+export const Edge = resource({
+  kind: 'Edge',
+  plural: 'edges',
+  shortNames: ['edg'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description:
+    'The ways into and out of a private network for servers without IPv4: a bastion to sign in by, a gateway to the ' +
+    'IPv4 Internet, and a load balancer. It has machines of its own, which are servers of the account that nobody ' +
+    'else changes. A network has one edge.',
+  spec: z
+    .strictObject({
+      zone: ZoneName.describe('Zone of its network. Cannot be changed.'),
+      networkId: z.string().min(1).max(253).describe('Name of its Network. Cannot be changed.'),
+      name: z.string().min(1).max(EDGE_NAME_LENGTH_MAXIMUM).describe('Name for people.'),
+      roles: Roles.min(1).describe('What it does.'),
+      placement: z
+        .enum(EDGE_PLACEMENTS)
+        .default('combined')
+        .describe('Whether each role has a machine of its own, or all of them share one. Cannot be changed.'),
+      plan: z.string().min(1).max(63).describe('Plan of its machines.'),
+      sshKeys: z
+        .array(z.string().max(16_384))
+        .max(100)
+        .default([])
+        .describe('Public keys, in the one-line form of OpenSSH, that may sign in to its bastion.'),
+      members: Members.default([]).describe('Services of the network that its load balancer leads to.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
+      ),
+    })
+    .describe('What the edge shall be.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      state: z.enum(EDGE_STATES).optional().describe('How it is.'),
+      configuration: z
+        .strictObject({
+          generation: z.int().min(1).describe('Rises with every change that its machines follow.'),
+          fingerprint: z.string().max(FINGERPRINT_LENGTH_MAXIMUM).describe('Of the spec that has this generation.'),
+        })
+        .optional()
+        .describe('What its machines are told last.'),
+      machines: z.array(Machine).max(MACHINES_MAXIMUM).optional().describe('Its machines.'),
+      leadsOut: z
+        .strictObject({
+          ipv4: Address.describe('For IPv4.'),
+          ipv6: Address.describe('For the prefix 64:ff9b::/96, and for names.'),
+        })
+        .optional()
+        .describe('Where the network finds its gateway to the IPv4 Internet.'),
+      lostSince: z
+        .record(z.string(), z.string().max(64))
+        .meta({ maxProperties: EDGE_ROLES.length })
+        .optional()
+        .describe('Roles that no machine fulfils, and since when.'),
+      asked: z
+        .string()
+        .max(FINGERPRINT_LENGTH_MAXIMUM)
+        .optional()
+        .describe('What the newest operation was to bring about, by which a direct edit is known.'),
+      appliedSequence: z
+        .int()
+        .min(0)
+        .optional()
+        .describe('The change of the network database after which the newest operation waits for the hosts.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What the edge is. Written by its controller.'),
+  columns: [
+    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    { name: 'Network', type: 'string', jsonPath: '.spec.networkId' },
+    { name: 'Placement', type: 'string', jsonPath: '.spec.placement' },
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.zone'],
+  rules: ['zone', 'networkId', 'placement'].map(fixed),
+})
+export type EdgeSpec = z.infer<typeof Edge.spec>
+export type EdgeStatus = z.infer<typeof Edge.status>
+
+/** What is done to an edge, which the kind of its operation does not say. */
+export type EdgeAction = 'create' | 'update' | 'repair' | 'delete'
+
+/** What its machines are made from, with a number that rises with every change of it. */
+export function configurationOf({
+  spec: { roles, plan, sshKeys, members },
+  status,
+}: {
+  readonly spec: Pick<EdgeSpec, 'roles' | 'plan' | 'sshKeys' | 'members'>
+  readonly status?: Pick<EdgeStatus, 'configuration'> | undefined
+}): NonNullable<EdgeStatus['configuration']> {
+  const fingerprint = edgeFingerprint({
+    roles: canonicalRoles(roles),
+    plan,
+    sshKeys: sshKeys.toSorted(),
+    members: members.map((member) => ({ ...member, address: canonicalAddress(member.address) })),
+  })
+  const known = status?.configuration
+  if (known === undefined) return { generation: 1, fingerprint }
+  return known.fingerprint === fingerprint ? known : { generation: known.generation + 1, fingerprint }
+}

@@ -1,0 +1,3 @@
+export * from './configuration.ts'
+export * from './routes.ts'
+export * from './stored.ts'

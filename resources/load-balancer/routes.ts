@@ -1,0 +1,385 @@
+/** Load balancers as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import { PEM_BYTES_MAXIMUM } from '../../domain/certificate.ts'
+import type { LoadBalancerFacts } from '../../domain/load-balancer.ts'
+import { route } from '../define.ts'
+import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import {
+  ById,
+  Cursor,
+  DateTime,
+  Id,
+  LabelFilters,
+  Labels,
+  Limit,
+  pageOf,
+  PrintableName,
+  type Stored,
+  ZoneName,
+} from '../shapes.ts'
+import {
+  Backends,
+  BackendView,
+  CertificateView,
+  ConfigurationName,
+  Frontends,
+  FrontendView,
+  MemberChange,
+  MemberInput,
+  MemberView,
+  toBackendView,
+  toCertificateView,
+  toFrontendView,
+} from './configuration.ts'
+import { type LoadBalancerSpec, type LoadBalancerStatus, numberOf } from './stored.ts'
+
+const AREA = 'Networking: load balancers'
+
+export const LOAD_BALANCER_STATES = ['creating', 'running', 'error', 'deleting'] as const
+
+const Summary = z.strictObject({
+  id: z.string(),
+  zone: z.string(),
+  name: z.string(),
+  network_id: z.string(),
+  plan: z.string().describe('Plan of each of its two machines.'),
+  state: z.enum(LOAD_BALANCER_STATES),
+  is_healthy: z.boolean().describe('Whether both of its machines do all that they shall.'),
+  health_detail: z.string().describe('What is wrong, for people; empty otherwise.'),
+  public_ipv4: z.string().nullable(),
+  public_ipv6: z.string().nullable().describe('Always null: no IPv6 address moves between machines yet.'),
+  private_ipv4: z.string().nullable().describe('Its address in the network.'),
+  private_ipv6: z.string().nullable().describe('Its IPv6 address in the network.'),
+  nodes: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        role: z.enum(['active', 'standby']).describe('Whether it has the addresses.'),
+        is_healthy: z.boolean(),
+        configuration_generation: z.int().describe('Of the configuration that it runs; 0 before the first.'),
+      }),
+    )
+    .describe('Its machines.'),
+  configuration_generation: z.int().describe('Rises with every accepted change of frontends and backends.'),
+  is_configuration_applied: z.boolean().describe('Whether both machines run that configuration.'),
+  labels: z.record(z.string(), z.string()),
+  is_protected: z.boolean(),
+  managed_by: z.string().nullable().describe('edge:<id> when it is a part of that; null otherwise.'),
+  active_operation: OperationView.nullable(),
+  created_at: DateTime,
+})
+/** As lists have it. */
+export const LoadBalancerSummary = Summary.meta({ id: 'LoadBalancerSummary' })
+export type LoadBalancerSummary = z.infer<typeof LoadBalancerSummary>
+
+export const LoadBalancerView = Summary.extend({
+  frontends: z.array(FrontendView).describe('Where it listens.'),
+  backends: z.array(BackendView).describe('Who gets the traffic.'),
+  certificates: z.array(CertificateView).describe('Without their keys.'),
+}).meta({ id: 'LoadBalancer' })
+export type LoadBalancerView = z.infer<typeof LoadBalancerView>
+export type StoredLoadBalancer = Stored<LoadBalancerSpec, LoadBalancerStatus>
+
+/** Its creation is `error` when it ended without machines that ran. */
+function stateOf({ spec, status, isDeleting }: StoredLoadBalancer): (typeof LOAD_BALANCER_STATES)[number] {
+  if (isDeleting || spec.operation?.kind === 'load_balancer.delete') return 'deleting'
+  if (status?.isMade === true) return 'running'
+  return status?.operation?.status === 'failed' && status.operation.id === spec.operation?.id ? 'error' : 'creating'
+}
+
+export function toLoadBalancerSummary(balancer: StoredLoadBalancer): LoadBalancerSummary {
+  const { name, spec, status, createdAt } = balancer
+  const operation = activeOperationOf(balancer)
+  const { generation, digest } = numberOf(spec)
+  return {
+    id: name,
+    zone: spec.zone,
+    name: spec.name,
+    network_id: spec.networkId,
+    plan: spec.plan,
+    state: stateOf(balancer),
+    is_healthy: status?.isHealthy ?? false,
+    health_detail: status?.healthDetail ?? '',
+    public_ipv4: status?.publicIpv4 ?? null,
+    public_ipv6: null,
+    private_ipv4: status?.privateIpv4 ?? null,
+    private_ipv6: status?.privateIpv6 ?? null,
+    nodes: (status?.nodes ?? []).map(({ id, role, isHealthy, configurationGeneration }) => ({
+      id,
+      role,
+      is_healthy: isHealthy,
+      configuration_generation: configurationGeneration,
+    })),
+    configuration_generation: generation,
+    is_configuration_applied: status?.applied?.generation === generation && status.applied.digest === digest,
+    labels: spec.labels,
+    is_protected: spec.isProtected,
+    managed_by: spec.managedBy ?? null,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'load_balancer', id: name }),
+    created_at: createdAt,
+  }
+}
+
+export const toLoadBalancerView = (balancer: StoredLoadBalancer): LoadBalancerView => ({
+  ...toLoadBalancerSummary(balancer),
+  frontends: balancer.spec.frontends.map(toFrontendView),
+  backends: balancer.spec.backends.map((backend) => toBackendView(backend, balancer.status)),
+  certificates: balancer.spec.certificates.map(toCertificateView),
+})
+
+export function loadBalancerFactsOf(balancer: StoredLoadBalancer): LoadBalancerFacts {
+  const { name: id, spec, isDeleting } = balancer
+  const operation = activeOperationOf(balancer)
+  return {
+    id,
+    isDeleting,
+    isProtected: spec.isProtected,
+    managedBy: spec.managedBy,
+    configurationGeneration: numberOf(spec).generation,
+    activeOperation: operation && { id: operation.id, kind: operation.kind },
+  }
+}
+
+const Envelope = z.strictObject({ load_balancer: LoadBalancerView })
+const MemberEnvelope = z.strictObject({ member: MemberView })
+const OfBackend = ById.extend({ name: ConfigurationName.describe('Name of the backend.') })
+const OfMember = OfBackend.extend({ member_id: Id })
+
+export const CreateLoadBalancer = z
+  .strictObject({
+    zone: ZoneName,
+    name: PrintableName.describe('Unique among the load balancers of the account in the zone.'),
+    network_id: Id.describe('Private network of its members.'),
+    plan: z.string().max(63).optional().describe('Plan of each of its two machines; the smallest when left out.'),
+    public_ipv4: z.boolean().default(true).describe('Whether it has a public IPv4 address.'),
+    labels: Labels.default({}),
+    frontends: Frontends.default([]).describe('Where it listens. Those of https come once it has a certificate.'),
+    backends: Backends.default([]).describe('Who gets the traffic.'),
+  })
+  .meta({ id: 'CreateLoadBalancer' })
+export type CreateLoadBalancer = z.infer<typeof CreateLoadBalancer>
+
+export const UpdateLoadBalancer = z
+  .strictObject({
+    name: PrintableName.optional(),
+    labels: Labels.optional(),
+    is_protected: z.boolean().optional().describe('Whether it refuses to be deleted.'),
+  })
+  .meta({ id: 'UpdateLoadBalancer' })
+export type UpdateLoadBalancer = z.infer<typeof UpdateLoadBalancer>
+
+export const SetLoadBalancerConfiguration = z
+  .strictObject({
+    frontends: Frontends.describe('All of them.'),
+    backends: Backends.describe('All of them. Members that were there by the same name keep their id.'),
+    configuration_generation: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('The generation that this is a change of: another one is 409.'),
+  })
+  .meta({ id: 'SetLoadBalancerConfiguration' })
+export type SetLoadBalancerConfiguration = z.infer<typeof SetLoadBalancerConfiguration>
+
+const Pem = z.string().min(1).max(PEM_BYTES_MAXIMUM)
+export const AddCertificate = z
+  .strictObject({
+    name: ConfigurationName.describe('Unique among the certificates of the load balancer.'),
+    certificate: Pem.describe('PEM: the certificate of the server first, then those that signed it.'),
+    private_key: Pem.describe('PEM: its key, not encrypted. It is sealed, and never read back.'),
+  })
+  .meta({ id: 'AddLoadBalancerCertificate' })
+
+export const listLoadBalancers = route({
+  id: 'list_load_balancers',
+  method: 'GET',
+  path: '/v1/load-balancers',
+  area: AREA,
+  summary: 'List load balancers',
+  description: 'Newest first, without frontends and backends. One must carry every label that is named.',
+  permission: 'read',
+  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, zone: ZoneName.optional(), label: LabelFilters }),
+  answers: { 200: pageOf(LoadBalancerSummary) },
+  refuses: [400],
+})
+
+export const createLoadBalancer = route({
+  id: 'create_load_balancer',
+  method: 'POST',
+  path: '/v1/load-balancers',
+  area: AREA,
+  summary: 'Make a load balancer',
+  description:
+    'Two machines of the plan are made, which share its addresses: when one fails, the other takes over within ' +
+    'seconds. They count against the quotas of servers and are billed as servers are.',
+  permission: 'operate',
+  audit: 'load_balancer.create',
+  starts: ['load_balancer.create'],
+  body: CreateLoadBalancer,
+  example: {
+    zone: 'eu-1a',
+    name: 'web',
+    network_id: '01a1ff50-8add-720c-b721-970d86569b30',
+    frontends: [{ name: 'web', port: 80, mode: 'http', backend: 'web' }],
+    backends: [{ name: 'web', members: [{ name: 'one', address: '10.1.0.10', port: 8080 }] }],
+  },
+  answers: { 202: z.strictObject({ load_balancer: LoadBalancerView, operation: OperationView }) },
+  refuses: [400, 402, 404, 409, 422, 503],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+})
+
+export const getLoadBalancer = route({
+  id: 'get_load_balancer',
+  method: 'GET',
+  path: '/v1/load-balancers/{id}',
+  area: AREA,
+  summary: 'Read a load balancer',
+  permission: 'read',
+  params: ById,
+  answers: { 200: Envelope },
+  refuses: [404],
+})
+
+export const updateLoadBalancer = route({
+  id: 'update_load_balancer',
+  method: 'PATCH',
+  path: '/v1/load-balancers/{id}',
+  area: AREA,
+  summary: 'Change name, labels or protection of a load balancer',
+  description: 'labels replaces all labels. With If-Match the change is made only to that version.',
+  permission: 'operate',
+  audit: 'load_balancer.update',
+  params: ById,
+  body: UpdateLoadBalancer,
+  example: { is_protected: true },
+  answers: { 200: Envelope },
+  refuses: [400, 404, 409],
+})
+
+export const deleteLoadBalancer = route({
+  id: 'delete_load_balancer',
+  method: 'DELETE',
+  path: '/v1/load-balancers/{id}',
+  area: AREA,
+  summary: 'Delete a load balancer',
+  description: 'Its machines, addresses and certificates go with it.',
+  ...startsOperation('load_balancer.delete'),
+  isDestructive: true,
+  refuses: [404, 409],
+})
+
+export const setLoadBalancerConfiguration = route({
+  id: 'set_load_balancer_configuration',
+  method: 'PUT',
+  path: '/v1/load-balancers/{id}/configuration',
+  area: AREA,
+  summary: 'Replace the configuration of a load balancer',
+  description:
+    'Frontends and backends become these, all or none. The machines apply it without breaking connections; ' +
+    'is_configuration_applied says when they have.',
+  permission: 'operate',
+  audit: 'load_balancer.configure',
+  params: ById,
+  body: SetLoadBalancerConfiguration,
+  example: {
+    frontends: [{ name: 'web', port: 80, mode: 'http', backend: 'web' }],
+    backends: [{ name: 'web', members: [{ name: 'one', address: '10.1.0.10', port: 8080 }] }],
+  },
+  answers: { 200: Envelope },
+  refuses: [400, 404, 409, 422],
+})
+
+export const addLoadBalancerMember = route({
+  id: 'add_load_balancer_member',
+  method: 'POST',
+  path: '/v1/load-balancers/{id}/backends/{name}/members',
+  area: AREA,
+  summary: 'Add a member to a backend',
+  permission: 'operate',
+  audit: 'load_balancer.member_add',
+  params: OfBackend,
+  body: MemberInput,
+  example: { name: 'two', address: '10.1.0.11', port: 8080 },
+  answers: { 201: MemberEnvelope },
+  refuses: [400, 404, 409, 422],
+})
+
+export const updateLoadBalancerMember = route({
+  id: 'update_load_balancer_member',
+  method: 'PATCH',
+  path: '/v1/load-balancers/{id}/backends/{name}/members/{member_id}',
+  area: AREA,
+  summary: 'Change a member of a backend',
+  permission: 'operate',
+  audit: 'load_balancer.member_update',
+  params: OfMember,
+  body: MemberChange,
+  example: { weight: 0 },
+  answers: { 200: MemberEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const removeLoadBalancerMember = route({
+  id: 'remove_load_balancer_member',
+  method: 'DELETE',
+  path: '/v1/load-balancers/{id}/backends/{name}/members/{member_id}',
+  area: AREA,
+  summary: 'Remove a member from a backend',
+  description: 'It gets nothing new; what it is answering goes on.',
+  permission: 'operate',
+  audit: 'load_balancer.member_remove',
+  params: OfMember,
+  answers: { 204: null },
+  refuses: [404, 409],
+  isDestructive: true,
+})
+
+export const addLoadBalancerCertificate = route({
+  id: 'add_load_balancer_certificate',
+  method: 'POST',
+  path: '/v1/load-balancers/{id}/certificates',
+  area: AREA,
+  summary: 'Add a certificate to a load balancer',
+  description: 'The chain is checked, and that the key is its own. The key is sealed and never read back.',
+  permission: 'operate',
+  audit: 'load_balancer.certificate_add',
+  params: ById,
+  body: AddCertificate,
+  example: {
+    name: 'www',
+    certificate: '-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----\n',
+    private_key: '-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n',
+  },
+  answers: { 201: z.strictObject({ certificate: CertificateView }) },
+  refuses: [400, 404, 409, 422, 503],
+})
+
+export const removeLoadBalancerCertificate = route({
+  id: 'remove_load_balancer_certificate',
+  method: 'DELETE',
+  path: '/v1/load-balancers/{id}/certificates/{certificate_id}',
+  area: AREA,
+  summary: 'Remove a certificate from a load balancer',
+  description: 'No frontend may use it.',
+  permission: 'operate',
+  audit: 'load_balancer.certificate_remove',
+  params: ById.extend({ certificate_id: Id }),
+  answers: { 204: null },
+  refuses: [404, 409],
+  isDestructive: true,
+})
+
+export const LOAD_BALANCER_ROUTES = [
+  listLoadBalancers,
+  createLoadBalancer,
+  getLoadBalancer,
+  updateLoadBalancer,
+  deleteLoadBalancer,
+  setLoadBalancerConfiguration,
+  addLoadBalancerMember,
+  updateLoadBalancerMember,
+  removeLoadBalancerMember,
+  addLoadBalancerCertificate,
+  removeLoadBalancerCertificate,
+] as const

@@ -1,0 +1,290 @@
+/** LoadBalancer: what spreads traffic over servers of a private network, as it is stored. */
+import { z } from 'zod'
+import {
+  ALGORITHMS,
+  ALLOWED_CIDRS_MAXIMUM,
+  type Backend,
+  BACKENDS_MAXIMUM,
+  CERTIFICATES_MAXIMUM,
+  CERTIFICATES_OF_FRONTEND_MAXIMUM,
+  configurationDigest,
+  COOKIE_NAME_PATTERN,
+  EXPECTED_STATUSES_MAXIMUM,
+  type Frontend,
+  FRONTEND_MODES,
+  FRONTENDS_MAXIMUM,
+  HEALTH_CHECKS,
+  HEALTH_COUNT,
+  HEALTH_INTERVAL_SECONDS,
+  HEALTH_PATH_PATTERN,
+  HEALTH_TIMEOUT_SECONDS,
+  IDLE_TIMEOUT_SECONDS,
+  type LoadBalancerConfiguration,
+  MEMBERS_OF_BACKEND_MAXIMUM,
+  NAME_PATTERN,
+  PROXY_PROTOCOLS,
+  STATUSES_PATTERN,
+  STICKY_SECONDS,
+  WEIGHT,
+} from '../../domain/load-balancer.ts'
+import { fixed, resource } from '../define.ts'
+import {
+  Conditions,
+  ObservedGeneration,
+  OperationProgress,
+  OperationStanza,
+  StoredLabels,
+  ZoneName,
+} from '../shapes.ts'
+
+const ADDRESS_LENGTH_MAXIMUM = 45
+const CIDR_LENGTH_MAXIMUM = 49
+const MACHINES_MAXIMUM = 4
+const ADDRESSES_OF_MACHINE_MAXIMUM = 16
+const MEMBERS_REPORTED_MAXIMUM = 1_000
+const DNS_NAMES_MAXIMUM = 100
+const PORTS = { least: 1, most: 65_535 } as const
+
+const Name = z.string().min(1).max(63).regex(NAME_PATTERN)
+const Address = z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)
+const Port = z.int().min(PORTS.least).max(PORTS.most)
+const within = ({ least, most }: { readonly least: number; readonly most: number }) => z.int().min(least).max(most)
+
+const StoredFrontend = z.strictObject({
+  name: Name.describe('Unique among the frontends.'),
+  port: Port.describe('Where it listens, on IPv4 and on IPv6; unique among the frontends.'),
+  mode: z.enum(FRONTEND_MODES).describe('What it reads: connections, requests, or requests in TLS.'),
+  backend: Name.describe('Name of the backend that gets the traffic.'),
+  certificateIds: z
+    .array(z.string().min(1).max(253))
+    .max(CERTIFICATES_OF_FRONTEND_MAXIMUM)
+    .default([])
+    .describe('Certificates of https, chosen by the name that a client asks for; the first where none fits.'),
+  allowedCidrs: z
+    .array(z.string().min(1).max(CIDR_LENGTH_MAXIMUM))
+    .max(ALLOWED_CIDRS_MAXIMUM)
+    .default([])
+    .describe('Who may connect; everybody when empty.'),
+  inboundProxyProtocol: z
+    .boolean()
+    .default(false)
+    .describe('Whether connections begin with a PROXY header, from something before it.'),
+  idleTimeoutSeconds: within(IDLE_TIMEOUT_SECONDS)
+    .default(IDLE_TIMEOUT_SECONDS.default)
+    .describe('After how long without traffic a connection is closed.'),
+})
+
+const StoredHealthCheck = z.strictObject({
+  type: z.enum(HEALTH_CHECKS).default('tcp').describe('Whether a member must take connections, or answer requests.'),
+  path: z.string().max(255).regex(HEALTH_PATH_PATTERN).default('/').describe('What http asks for.'),
+  intervalSeconds: within(HEALTH_INTERVAL_SECONDS).default(HEALTH_INTERVAL_SECONDS.default).describe('How often.'),
+  timeoutSeconds: within(HEALTH_TIMEOUT_SECONDS)
+    .default(HEALTH_TIMEOUT_SECONDS.default)
+    .describe('How long an answer may take.'),
+  rise: within(HEALTH_COUNT).default(HEALTH_COUNT.rise).describe('Successes after which a member is healthy.'),
+  fall: within(HEALTH_COUNT).default(HEALTH_COUNT.fall).describe('Failures after which a member is not healthy.'),
+  expectedStatuses: z
+    .array(z.string().max(7).regex(STATUSES_PATTERN))
+    .min(1)
+    .max(EXPECTED_STATUSES_MAXIMUM)
+    .default(['200-399'])
+    .describe('Statuses of http that a healthy member answers, each one or a range.'),
+})
+
+const StoredMember = z.strictObject({
+  id: z
+    .string()
+    .min(1)
+    .max(63)
+    .regex(NAME_PATTERN)
+    .optional()
+    .describe('Its id in the API; its name when it has none of its own.'),
+  name: Name.describe('Unique among the members of the backend.'),
+  address: Address.describe('An IPv4 host of the network, or an IPv6 address.'),
+  port: Port.describe('Where it answers.'),
+  weight: within(WEIGHT)
+    .default(WEIGHT.default)
+    .describe('Its share of the traffic; with 0 it gets nothing new, and keeps those whose cookie names it.'),
+  enabled: z.boolean().default(true).describe('Whether it gets traffic, and is checked.'),
+})
+
+const StoredBackend = z.strictObject({
+  name: Name.describe('Unique among the backends.'),
+  algorithm: z.enum(ALGORITHMS).default('round_robin').describe('Who gets the next connection or request.'),
+  healthCheck: StoredHealthCheck.optional().describe('How members are checked; by connections when absent.'),
+  proxyProtocol: z
+    .enum(PROXY_PROTOCOLS)
+    .default('none')
+    .describe('Which PROXY header members get, which says who the client is.'),
+  stickyCookie: z
+    .strictObject({
+      name: z.string().min(1).max(64).regex(COOKIE_NAME_PATTERN).describe('Of the cookie.'),
+      ttlSeconds: within(STICKY_SECONDS).describe('How long it holds.'),
+    })
+    .optional()
+    .describe('A cookie that brings a client back to the same member; none when absent.'),
+  members: z.array(StoredMember).max(MEMBERS_OF_BACKEND_MAXIMUM).default([]).describe('Who gets the traffic.'),
+})
+
+const StoredCertificate = z.strictObject({
+  id: z.string().min(1).max(63).describe('Its id in the API.'),
+  name: Name.describe('Unique among the certificates.'),
+  dnsNames: z.array(z.string().max(253)).max(DNS_NAMES_MAXIMUM).describe('What it is for.'),
+  notBefore: z.string().max(64).describe('When it begins to hold.'),
+  notAfter: z.string().max(64).describe('When it expires.'),
+  fingerprint: z.string().max(128).describe('SHA-256 of it.'),
+})
+
+export const LoadBalancer = resource({
+  kind: 'LoadBalancer',
+  plural: 'loadbalancers',
+  shortNames: ['lb'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description:
+    'Spreads traffic over servers of a private network: two machines of the platform with shared addresses, of which ' +
+    'one takes over within seconds when the other fails. A change of frontends and backends is applied without ' +
+    'breaking connections.',
+  spec: z
+    .strictObject({
+      zone: ZoneName.describe('Zone that it is in. Cannot be changed.'),
+      name: z
+        .string()
+        .min(1)
+        .max(100)
+        .describe('Name for people, unique among the load balancers of the account in the zone.'),
+      networkId: z.string().min(1).max(253).describe('Name of the Network of its members. Cannot be changed.'),
+      plan: z.string().min(1).max(63).describe('Plan of each of its machines. Cannot be changed.'),
+      publicIpv4: z.boolean().default(true).describe('Whether it has a public IPv4 address. Cannot be changed.'),
+      labels: StoredLabels.default({}).describe('Labels of the API.'),
+      isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
+      frontends: z.array(StoredFrontend).max(FRONTENDS_MAXIMUM).default([]).describe('Where it listens.'),
+      backends: z.array(StoredBackend).max(BACKENDS_MAXIMUM).default([]).describe('Who gets the traffic.'),
+      certificates: z
+        .array(StoredCertificate)
+        .max(CERTIFICATES_MAXIMUM)
+        .default([])
+        .describe('Certificates that were added through the API. Written by the platform only.'),
+      numbered: z
+        .strictObject({
+          generation: z.int().min(1).describe('Of the frontends and backends.'),
+          digest: z.string().max(64).describe('Of those frontends and backends: others are a generation further.'),
+        })
+        .optional()
+        .describe('Which configuration it is. Written by the platform only.'),
+      managedBy: z
+        .string()
+        .max(280)
+        .optional()
+        .describe('edge:<id> when it is a part of that. Written by the platform only.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
+      ),
+    })
+    .describe('What the load balancer shall be.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      isMade: z.boolean().optional().describe('Whether its machines have run once.'),
+      isHealthy: z.boolean().optional().describe('Whether both of its machines do all that they shall.'),
+      healthDetail: z.string().max(1024).optional().describe('What is wrong, for people; empty otherwise.'),
+      publicIpv4: Address.optional().describe('Its public address, which the active machine has.'),
+      privateIpv4: Address.optional().describe('Its address in the network, which the active machine has.'),
+      privateIpv6: Address.optional().describe('Its IPv6 address in the network, which the active machine has.'),
+      applied: z
+        .strictObject({
+          generation: z.int().min(0).describe('Of the configuration.'),
+          digest: z.string().max(64).describe('Of the configuration.'),
+        })
+        .optional()
+        .describe('The configuration that every machine runs; absent while they differ.'),
+      nodes: z
+        .array(
+          z.strictObject({
+            id: z.string().max(253).describe('Name of its Server.'),
+            role: z.enum(['active', 'standby']).describe('Whether it has the addresses.'),
+            isHealthy: z.boolean().describe('Whether it does all that it shall.'),
+            addresses: z.array(Address).max(ADDRESSES_OF_MACHINE_MAXIMUM).describe('Those of its own.'),
+            configurationGeneration: z.int().min(0).describe('Of the configuration that it runs; 0 before the first.'),
+          }),
+        )
+        .max(MACHINES_MAXIMUM)
+        .optional()
+        .describe('Its machines.'),
+      members: z
+        .array(
+          z.strictObject({
+            backend: Name.describe('Name of its backend.'),
+            id: z.string().max(63).describe('Id of the member.'),
+            isHealthy: z.boolean().describe('What the active machine found when it checked it.'),
+          }),
+        )
+        .max(MEMBERS_REPORTED_MAXIMUM)
+        .optional()
+        .describe('Members that have been checked.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What the load balancer is. Written by its controller.'),
+  columns: [
+    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    { name: 'Public', type: 'string', jsonPath: '.status.publicIpv4' },
+    { name: 'Private', type: 'string', jsonPath: '.status.privateIpv4' },
+    { name: 'Healthy', type: 'boolean', jsonPath: '.status.isHealthy' },
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.zone'],
+  rules: ['zone', 'networkId', 'plan', 'publicIpv4', 'managedBy'].map(fixed),
+})
+export type LoadBalancerSpec = z.infer<typeof LoadBalancer.spec>
+export type LoadBalancerStatus = z.infer<typeof LoadBalancer.status>
+type Parsed = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
+export type StoredBackend = LoadBalancerSpec['backends'][number]
+export type StoredCertificate = LoadBalancerSpec['certificates'][number]
+
+/** How members are checked when nothing is said. */
+export const HEALTH_CHECK_DEFAULT = StoredHealthCheck.parse({})
+
+/** The configuration as the domain knows it: every member has an id, every backend a check. */
+export const configurationOf = ({ frontends, backends }: Parsed): LoadBalancerConfiguration => ({
+  frontends: frontends satisfies readonly Frontend[],
+  backends: backends.map(
+    ({ healthCheck = HEALTH_CHECK_DEFAULT, members, ...rest }): Backend => ({
+      ...rest,
+      healthCheck,
+      members: members.map((member) => ({ ...member, id: memberIdOf(member) })),
+    }),
+  ),
+})
+
+export const memberIdOf = ({ id, name }: Pick<StoredBackend['members'][number], 'id' | 'name'>): string => id ?? name
+
+const digestOf = (configuration: Parsed): string => configurationDigest(configurationOf(configuration))
+
+export interface ConfigurationNumber {
+  readonly generation: number
+  readonly digest: string
+}
+
+/** Which configuration the spec has. An edit past the API is a generation further than what the platform numbered. */
+export function numberOf({
+  numbered,
+  ...configuration
+}: Parsed & Pick<LoadBalancerSpec, 'numbered'>): ConfigurationNumber {
+  const digest = digestOf(configuration)
+  const { generation = 1 } = numbered ?? {}
+  return { generation: numbered === undefined || numbered.digest === digest ? generation : generation + 1, digest }
+}
+
+/** What the platform writes beside another configuration: always a generation further. */
+export const nextNumber = (
+  before: Parsed & Pick<LoadBalancerSpec, 'numbered'>,
+  after: Parsed,
+): ConfigurationNumber => ({ generation: numberOf(before).generation + 1, digest: digestOf(after) })
+
+export const firstNumber = (configuration: Parsed): ConfigurationNumber => ({
+  generation: 1,
+  digest: digestOf(configuration),
+})

@@ -1,0 +1,60 @@
+/** What a managed machine runs, as one document: made by the controller of its owner, delivered by the agent of its
+ *  host, applied by the script in its image as a whole or not at all. In its texts `@ROOT@` stands for the folder with
+ *  the files of this document, `@RUN@` for that of sockets, `@CHECK_PROXY@` for a command that ends with 0 while
+ *  HAProxy answers, and `@IF:<hardware address>@` for the name of an interface. */
+import { z } from 'zod'
+
+/** Of the document as JSON. */
+export const MACHINE_DOCUMENT_BYTES_MAXIMUM = 1_048_576
+const TEXT_MAXIMUM = 524_288
+const PEM_MAXIMUM = 131_072
+const CERTIFICATES_MAXIMUM = 64
+const ROUTES_MAXIMUM = 64
+const SETTINGS_MAXIMUM = 32
+const ADDRESSES_MAXIMUM = 32
+const KEYS_MAXIMUM = 1_000
+
+const Text = z.string().max(TEXT_MAXIMUM)
+
+export const MachineDocument = z.strictObject({
+  /** uid of the Server: a machine refuses what is another's. */
+  machine: z.string().min(1).max(63),
+  generation: z.int().min(0),
+  fingerprint: z.string().min(1).max(64),
+  /** Addresses with prefix that interfaces have beside those that they ask for. */
+  addresses: z
+    .array(z.strictObject({ interface: z.string().max(17), address: z.string().max(49) }))
+    .max(ADDRESSES_MAXIMUM)
+    .optional(),
+  routes: z
+    .array(z.strictObject({ to: z.string().max(49), device: z.string().max(32) }))
+    .max(ROUTES_MAXIMUM)
+    .optional(),
+  /** Settings of the kernel below `net.`. */
+  sysctl: z
+    .record(z.string().regex(/^net\.[a-z0-9_.]+$/), z.string().max(64))
+    .refine((settings) => Object.keys(settings).length <= SETTINGS_MAXIMUM, `at most ${SETTINGS_MAXIMUM} settings`)
+    .optional(),
+  /** A whole ruleset for `nft -f`, which replaces the one before in one transaction. */
+  nftables: Text.optional(),
+  haproxy: z
+    .strictObject({
+      config: Text,
+      /** Chain and key of each, as files of these names in `@ROOT@/certificates`. */
+      certificates: z
+        .record(z.string().regex(/^[a-z0-9-]{1,64}\.pem$/), z.string().max(PEM_MAXIMUM))
+        .refine((all) => Object.keys(all).length <= CERTIFICATES_MAXIMUM, `at most ${CERTIFICATES_MAXIMUM}`)
+        .default({}),
+    })
+    .optional(),
+  keepalived: z.strictObject({ config: Text }).optional(),
+  /** tayga.conf; the device in it is `nat64`. */
+  nat64: z.strictObject({ config: Text }).optional(),
+  /** unbound.conf. */
+  dns64: z.strictObject({ config: Text }).optional(),
+  /** An SSH server that forwards connections for the user `admin` and does nothing else. */
+  bastion: z.strictObject({ authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM) }).optional(),
+})
+export type MachineDocument = z.infer<typeof MachineDocument>
+/** What an owner says of it; the rest follows from the machine. */
+export type MachineDocumentParts = Omit<z.input<typeof MachineDocument>, 'machine' | 'generation' | 'fingerprint'>

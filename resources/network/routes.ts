@@ -1,0 +1,219 @@
+/** Private networks as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
+import type { NetworkFacts } from '../../domain/network-rules.ts'
+import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/private-network.ts'
+import { route } from '../define.ts'
+import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import {
+  ById,
+  Cursor,
+  DateTime,
+  LabelFilters,
+  Labels,
+  Limit,
+  pageOf,
+  PrintableName,
+  type Stored,
+  ZoneName,
+} from '../shapes.ts'
+import type { NetworkSpec, NetworkStatus } from './stored.ts'
+
+const AREA = 'Private networks'
+
+export const NetworkView = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string(),
+    region: z.string(),
+    name: z.string(),
+    ipv4_cidr: z.string().describe('The IPv4 range of the network.'),
+    ipv6_prefix: z.string().describe('The /64 that the network has besides; nobody else has it.'),
+    gateway_ipv4: z.string().nullable().describe("Address of the network's router; null while it has none."),
+    dhcp_enabled: z.boolean().describe('Whether servers are told their addresses by DHCP.'),
+    dns_servers: z.array(z.string()).describe('What servers ask for names.'),
+    router_id: z.string().nullable(),
+    edge_id: z.string().nullable(),
+    server_count: z.int().describe('How many servers are in the network.'),
+    labels: z.record(z.string(), z.string()),
+    active_operation: OperationView.nullable(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'Network' })
+export type NetworkView = z.infer<typeof NetworkView>
+export type StoredNetwork = Stored<NetworkSpec, NetworkStatus>
+
+/** What the view takes from elsewhere. */
+export interface NetworkSurroundings {
+  readonly region: string | undefined
+  readonly routerId: string | undefined
+  readonly edgeId: string | undefined
+  readonly serverCount: number
+}
+
+/** The ranges that the network has, as soon as they are claimed; empty texts before. */
+export function rangesOf({ spec, status }: Pick<StoredNetwork, 'spec' | 'status'>): {
+  readonly ipv4Cidr: string
+  readonly ipv6Prefix: string
+} {
+  const { ipv6_prefix: claimed = '' } = spec.operation?.arguments ?? {}
+  return { ipv4Cidr: status?.ipv4Cidr ?? spec.ipv4Cidr ?? '', ipv6Prefix: status?.ipv6Prefix ?? claimed }
+}
+
+export function toNetworkView(network: StoredNetwork, surroundings: NetworkSurroundings): NetworkView {
+  const { name, spec, status, createdAt } = network
+  const { ipv4Cidr, ipv6Prefix } = rangesOf(network)
+  const operation = activeOperationOf(network)
+  const { region, routerId = null, edgeId = null, serverCount } = surroundings
+  return {
+    id: name,
+    zone: spec.zone,
+    region: region ?? status?.region ?? '',
+    name: spec.name,
+    ipv4_cidr: ipv4Cidr,
+    ipv6_prefix: ipv6Prefix,
+    gateway_ipv4: routerId === null || ipv4Cidr === '' ? null : gatewayOf(ipv4Cidr),
+    dhcp_enabled: spec.dhcpEnabled,
+    dns_servers: spec.dnsServers.map(canonicalAddress),
+    router_id: routerId,
+    edge_id: edgeId,
+    server_count: serverCount,
+    labels: spec.labels,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'network', id: name }),
+    created_at: createdAt,
+  }
+}
+
+export function networkFactsOf(network: StoredNetwork): NetworkFacts {
+  const operation = activeOperationOf(network)
+  return {
+    id: network.name,
+    isDeleting: network.isDeleting,
+    activeOperation: operation && { id: operation.id, action: network.spec.operation?.arguments?.['action'] },
+  }
+}
+
+/** A range as customers choose it. */
+export const Ipv4Range = z.string().superRefine((cidr, context) => {
+  const fault = rangeFault(cidr)
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+})
+export const DnsServers = z
+  .array(
+    z
+      .string()
+      .refine((text) => parseAddress(text) !== undefined, 'must be an address')
+      .transform(canonicalAddress),
+  )
+  .max(DNS_SERVERS_MAXIMUM)
+  .describe(`Addresses of at most ${DNS_SERVERS_MAXIMUM} servers that servers of the network ask for names.`)
+
+const NetworkEnvelope = z.strictObject({ network: NetworkView })
+const StartedEnvelope = NetworkEnvelope.extend({ operation: OperationView })
+
+export const CreateNetwork = z
+  .strictObject({
+    zone: ZoneName,
+    name: PrintableName.describe('Unique among the networks of the account in the zone.'),
+    ipv4_cidr: Ipv4Range.optional().describe(
+      'Of 16 to 28 bits in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; a free /24 when left out.',
+    ),
+    dns_servers: DnsServers.default([]),
+    labels: Labels.default({}),
+  })
+  .meta({ id: 'CreateNetwork' })
+export type CreateNetwork = z.infer<typeof CreateNetwork>
+
+export const UpdateNetwork = z
+  .strictObject({
+    name: PrintableName.optional(),
+    labels: Labels.optional(),
+    dns_servers: DnsServers.optional(),
+    dhcp_enabled: z.boolean().optional(),
+  })
+  .meta({ id: 'UpdateNetwork' })
+export type UpdateNetwork = z.infer<typeof UpdateNetwork>
+
+export const listNetworks = route({
+  id: 'list_networks',
+  method: 'GET',
+  path: '/v1/networks',
+  area: AREA,
+  summary: 'List private networks',
+  description: 'Newest first. A network must carry every label that is named.',
+  permission: 'read',
+  query: z.strictObject({
+    cursor: Cursor.optional(),
+    limit: Limit,
+    zone: ZoneName.optional(),
+    label: LabelFilters,
+  }),
+  answers: { 200: pageOf(NetworkView) },
+  refuses: [400],
+})
+
+export const createNetwork = route({
+  id: 'create_network',
+  method: 'POST',
+  path: '/v1/networks',
+  area: AREA,
+  summary: 'Make a private network',
+  description:
+    'Servers that are in it reach each other, by IPv4 and by IPv6, and nobody else does. Networks of other accounts ' +
+    'may have the same range. A router joins it with other networks and leads outside.',
+  permission: 'operate',
+  audit: 'network.create',
+  starts: ['network.sync'],
+  body: CreateNetwork,
+  example: { zone: 'eu-1a', name: 'back', ipv4_cidr: '10.1.0.0/24' },
+  answers: { 202: StartedEnvelope },
+  refuses: [400, 409, 422, 503],
+  requiresVerifiedEmail: true,
+})
+
+export const getNetwork = route({
+  id: 'get_network',
+  method: 'GET',
+  path: '/v1/networks/{id}',
+  area: AREA,
+  summary: 'Read a private network',
+  permission: 'read',
+  params: ById,
+  answers: { 200: NetworkEnvelope },
+  refuses: [404],
+})
+
+export const updateNetwork = route({
+  id: 'update_network',
+  method: 'PATCH',
+  path: '/v1/networks/{id}',
+  area: AREA,
+  summary: 'Change name, labels, DNS servers or DHCP of a private network',
+  description:
+    'labels replaces all labels. Name and labels change at once (200); what hosts are told of starts an operation ' +
+    '(202). Servers learn of it when they ask for their addresses again. With If-Match the change is made only to ' +
+    'that version.',
+  permission: 'operate',
+  audit: 'network.update',
+  starts: ['network.sync'],
+  params: ById,
+  body: UpdateNetwork,
+  example: { dns_servers: ['10.1.0.53'] },
+  answers: { 200: NetworkEnvelope, 202: StartedEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const deleteNetwork = route({
+  id: 'delete_network',
+  method: 'DELETE',
+  path: '/v1/networks/{id}',
+  area: AREA,
+  summary: 'Delete a private network',
+  description: 'Nothing may be in it: no server, no router, nothing that the platform runs there.',
+  ...startsOperation('network.sync'),
+  audit: 'network.delete',
+  isDestructive: true,
+  refuses: [404, 409],
+})
+
+export const NETWORK_ROUTES = [listNetworks, createNetwork, getNetwork, updateNetwork, deleteNetwork] as const

@@ -1,0 +1,147 @@
+/** How an account pays, and whether it may make what costs: public shapes and routes. */
+import { z } from 'zod'
+import { route } from '../define.ts'
+import { DateTime, PageQuery, pageOf } from '../shapes.ts'
+
+const AREA = 'Payments, invoices, usage'
+const WEBHOOK_BYTES_MAXIMUM = 262_144
+
+export const PaymentConfiguration = z
+  .strictObject({
+    payments_configured: z
+      .boolean()
+      .describe(
+        'Whether this cloud has a payment processor; without one, nothing can be paid and invoices stay unbilled.',
+      ),
+    publishable_key: z.string().nullable().describe('Of the payment processor, for pages that speak to it.'),
+    standing: z
+      .strictObject({
+        requires_billing_approval: z
+          .boolean()
+          .describe('Whether saving a payment method is not enough to authorise paid usage.'),
+        can_create_resources: z.boolean().describe('Whether the account may make what costs.'),
+        reason: z
+          .enum(['payment_method_required', 'owner_approval_required', 'account_suspended'])
+          .nullable()
+          .describe('Why it may not.'),
+        suspended_for_payment_at: DateTime.nullable().describe(
+          'Since when an invoice is overdue beyond the grace period; paying lifts this suspension.',
+        ),
+        suspended_by_staff_at: DateTime.nullable().describe(
+          'Since when staff suspended the account; paying does not lift this suspension.',
+        ),
+      })
+      .meta({ id: 'AccountStanding' }),
+  })
+  .meta({ id: 'PaymentConfiguration' })
+
+const PaymentMethod = z
+  .strictObject({
+    id: z.string(),
+    type: z.string().describe('card, sepa_debit and so on, as the payment processor names them.'),
+    brand: z.string().describe('Of a card; empty for other types.'),
+    last4: z.string().describe('The last four digits of a card; empty for other types.'),
+    exp_month: z.int().describe('Month in which a card expires; 0 for other types.'),
+    exp_year: z.int().describe('Year in which a card expires; 0 for other types.'),
+    is_default: z.boolean().describe('Whether invoices are charged to it.'),
+  })
+  .meta({ id: 'PaymentMethod' })
+
+const MethodParams = z.strictObject({ id: z.string().max(253).describe('Of the payment method.') })
+
+export const getPaymentConfiguration = route({
+  id: 'get_payment_configuration',
+  method: 'GET',
+  path: '/v1/account/billing',
+  area: AREA,
+  summary: 'Read how the account pays and what it may',
+  permission: 'billing.read',
+  answers: { 200: PaymentConfiguration },
+})
+export const listPaymentMethods = route({
+  id: 'list_payment_methods',
+  method: 'GET',
+  path: '/v1/account/billing/payment-methods',
+  area: AREA,
+  summary: 'List payment methods',
+  permission: 'billing.read',
+  isCredentialRead: true,
+  audit: 'account.payment_methods_read',
+  description: 'As the payment processor has them now, by their ids.',
+  query: PageQuery,
+  answers: { 200: pageOf(PaymentMethod) },
+  refuses: [400, 503],
+})
+export const removePaymentMethod = route({
+  id: 'remove_payment_method',
+  method: 'DELETE',
+  path: '/v1/account/billing/payment-methods/{id}',
+  area: AREA,
+  summary: 'Remove a payment method',
+  permission: 'billing.manage',
+  isRefusedToSupport: true,
+  isDestructive: true,
+  audit: 'account.payment_method_removed',
+  description: 'When it was the default one, the account has none until another is made the default.',
+  params: MethodParams,
+  answers: { 204: null },
+  refuses: [404, 503],
+})
+export const setDefaultPaymentMethod = route({
+  id: 'set_default_payment_method',
+  method: 'POST',
+  path: '/v1/account/billing/payment-methods/{id}/default',
+  area: AREA,
+  summary: 'Charge invoices to a payment method',
+  permission: 'billing.manage',
+  isRefusedToSupport: true,
+  audit: 'account.payment_method_default_changed',
+  params: MethodParams,
+  answers: { 204: null },
+  refuses: [404, 503],
+})
+export const createPaymentSetupSession = route({
+  id: 'create_payment_setup_session',
+  method: 'POST',
+  path: '/v1/account/billing/setup-session',
+  area: AREA,
+  summary: 'Begin to add a payment method',
+  permission: 'billing.manage',
+  isRefusedToSupport: true,
+  audit: 'account.payment_setup_started',
+  description:
+    'Answers the address of a page of the payment processor that saves a payment method; nothing is charged. It ' +
+    'leads back to `/settings/billing`. The first one becomes the default.',
+  answers: {
+    201: z.strictObject({ url: z.url().describe('Where to send the customer.') }).meta({ id: 'PaymentSetupSession' }),
+  },
+  refuses: [503],
+})
+export const receivePaymentEvent = route({
+  id: 'receive_payment_event',
+  method: 'POST',
+  path: '/v1/webhooks/payments',
+  area: 'Payment webhook and outbound webhooks',
+  summary: 'Receive an event of the payment processor',
+  permission: null,
+  credentials: ['public'],
+  description:
+    'For the payment processor, which signs the body; a signature is good for five minutes. Also events that came ' +
+    'before or are of no use are answered with 200.',
+  readsBodyAs: 'bytes',
+  bodyBytesMaximum: WEBHOOK_BYTES_MAXIMUM,
+  budget: 'none',
+  body: z.looseObject({ id: z.string(), type: z.string() }),
+  example: { id: 'evt_1', type: 'invoice.paid' },
+  answers: { 200: z.strictObject({}) },
+  refuses: [400, 503],
+})
+
+export const PAYMENT_ROUTES = [
+  getPaymentConfiguration,
+  listPaymentMethods,
+  removePaymentMethod,
+  setDefaultPaymentMethod,
+  createPaymentSetupSession,
+  receivePaymentEvent,
+] as const

@@ -1,0 +1,33 @@
+/** What only servers have that the platform runs for a customer. */
+import { z } from 'zod'
+
+const ADDRESS_LENGTH_MAXIMUM = 49
+const SHARED_ADDRESSES_MAXIMUM = 32
+
+export const ManagedBy = z
+  .string()
+  .max(280)
+  .regex(/^(edge|load_balancer|database):[a-z0-9][-a-z0-9.]*$/)
+  .describe('What the server is run for: edge:<id>, load_balancer:<id> or database:<id>. Written by the platform only.')
+
+export const SharedAddresses = z
+  .array(
+    z.strictObject({
+      networkId: z
+        .string()
+        .min(1)
+        .max(253)
+        .optional()
+        .describe('Private network that the address is of; the public one when absent.'),
+      address: z
+        .string()
+        .min(1)
+        .max(ADDRESS_LENGTH_MAXIMUM)
+        .describe('IPv4 or IPv6 address, or a network in CIDR form.'),
+    }),
+  )
+  .max(SHARED_ADDRESSES_MAXIMUM)
+  .describe(
+    'Addresses beside its own that the server may speak for, because it shares them with another machine of its ' +
+      'owner. Written by the platform only.',
+  )

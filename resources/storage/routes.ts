@@ -1,0 +1,331 @@
+/** Storages as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM, parseBackupSchedule } from '../../domain/backup-schedule.ts'
+import {
+  DATA_STORAGES_PER_SERVER_MAXIMUM,
+  STORAGE_GIBIBYTES_MAXIMUM,
+  type StorageFacts,
+} from '../../domain/storage-rules.ts'
+import type { ZoneSpec, ZoneStatus } from '../catalog/index.ts'
+import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
+import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import {
+  ById,
+  Cursor,
+  DateTime,
+  Id,
+  LabelFilters,
+  Labels,
+  Limit,
+  pageOf,
+  Printable,
+  type Stored,
+  ZoneName,
+} from '../shapes.ts'
+import {
+  BACKUP_RETENTION_DAYS_DEFAULT,
+  STORAGE_STATES,
+  STORAGE_TIERS,
+  type StorageSource,
+  type StorageSpec,
+  type StorageStatus,
+} from './stored.ts'
+
+const AREA = 'Storages'
+
+export const StorageView = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string(),
+    region: z.string(),
+    title: z.string(),
+    size_gibibytes: z.int(),
+    tier: z.enum(STORAGE_TIERS),
+    state: z.enum(STORAGE_STATES),
+    state_detail: z.string(),
+    server_id: z.string().nullable(),
+    is_boot: z.boolean(),
+    device: z
+      .string()
+      .nullable()
+      .describe('The name that every guest gives it: vda for a boot storage. Guests name others by what they find.'),
+    serial: z.string().describe('Finds it in the guest: /dev/disk/by-id/virtio-<serial>.'),
+    source: z.strictObject({ kind: z.enum(['template', 'backup', 'snapshot', 'storage']), id: z.string() }).nullable(),
+    backup_schedule: z.string().nullable(),
+    backup_copy_zone: z.string().nullable(),
+    backup_retention_days: z.int(),
+    snapshot_count: z.int(),
+    durability: z
+      .enum(['replicated', 'degraded', 'single_copy'])
+      .describe(
+        'replicated outlives the host that it is used on; degraded will once the shared storage has made copies that ' +
+          'it lacks; single_copy lies on the disks of one host alone.',
+      ),
+    labels: z.record(z.string(), z.string()),
+    is_protected: z.boolean(),
+    active_operation: OperationView.nullable(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'Storage' })
+export type StorageView = z.infer<typeof StorageView>
+export type StoredStorage = Stored<StorageSpec, StorageStatus>
+
+/** What the view takes from elsewhere. */
+export interface StorageSurroundings {
+  readonly zone: ZoneSpec | undefined
+  /** As the shared storage of the zone says of its pools, where the platform may read that. */
+  readonly pools?: NonNullable<ZoneStatus['sharedStorage']>['pools']
+  readonly snapshotCount: number
+}
+
+const SERIAL_LENGTH = 20
+/** By which a guest finds the disk of the storage. */
+export const serialOf = (storageId: string): string => storageId.replaceAll('-', '').slice(0, SERIAL_LENGTH)
+
+/** Shared storage that tells nobody how it keeps data is one that its administrator vouches for. */
+function durabilityOf(pool: string | undefined, pools: StorageSurroundings['pools'] = []): StorageView['durability'] {
+  const state = pools.find(({ name }) => name === pool)
+  if (pool === undefined || state?.replicas === 1) return 'single_copy'
+  return state === undefined || state.misplacedGroups === 0 ? 'replicated' : 'degraded'
+}
+
+export function toStorageView(
+  storage: StoredStorage,
+  { zone, pools, snapshotCount }: StorageSurroundings,
+): StorageView {
+  const { name, spec, status, createdAt } = storage
+  const operation = activeOperationOf(storage)
+  return {
+    id: name,
+    zone: spec.zone,
+    region: zone?.region ?? status?.region ?? '',
+    title: spec.title,
+    size_gibibytes: spec.sizeGibibytes,
+    tier: spec.tier,
+    state: storageStateOf(storage),
+    state_detail: status?.stateDetail ?? '',
+    server_id: spec.serverId ?? status?.serverId ?? null,
+    is_boot: spec.isBoot,
+    device: spec.isBoot ? 'vda' : null,
+    serial: serialOf(name),
+    source: spec.source === undefined ? null : sourceViewOf(spec.source),
+    backup_schedule: spec.backupSchedule ?? null,
+    backup_copy_zone: spec.backupCopyZone ?? null,
+    backup_retention_days: spec.backupRetentionDays ?? BACKUP_RETENTION_DAYS_DEFAULT,
+    snapshot_count: snapshotCount,
+    durability: durabilityOf(status?.pool, pools),
+    labels: spec.labels,
+    is_protected: spec.isProtected,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'storage', id: name }),
+    created_at: createdAt,
+  }
+}
+
+/** The contract counts custom images among the templates. */
+const sourceViewOf = ({ kind, id }: StorageSource): NonNullable<StorageView['source']> => ({
+  kind: kind === 'image' ? 'template' : kind,
+  id,
+})
+
+const storageStateOf = ({ isDeleting, status }: StoredStorage): StorageView['state'] =>
+  isDeleting ? 'deleting' : (status?.state ?? 'creating')
+
+export function storageFactsOf(storage: StoredStorage): StorageFacts {
+  const { name, spec, status, isDeleting } = storage
+  const operation = activeOperationOf(storage)
+  return {
+    id: name,
+    state: storageStateOf(storage),
+    isBoot: spec.isBoot,
+    isProtected: spec.isProtected,
+    isDeleting,
+    serverId: spec.serverId ?? status?.serverId,
+    sizeGibibytes: spec.sizeGibibytes,
+    activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
+  }
+}
+
+const StorageEnvelope = z.strictObject({ storage: StorageView })
+const Title = Printable.max(255)
+const SizeGibibytes = z.int().min(1).max(STORAGE_GIBIBYTES_MAXIMUM)
+const Schedule = z
+  .string()
+  .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
+  .superRefine((text, context) => {
+    const read = parseBackupSchedule(text)
+    if ('fault' in read) context.addIssue({ code: 'custom', message: read.fault })
+  })
+  .describe('Five fields as cron has them, in UTC, at most once in an hour, such as "30 3 * * *"; null for none.')
+const RetentionDays = z.int().min(1).max(365)
+
+export const CreateStorage = z
+  .strictObject({
+    zone: ZoneName.optional().describe('May be left out with a source: that of the source is taken.'),
+    title: Title.default(''),
+    size_gibibytes: SizeGibibytes.optional().describe(
+      'At least as large as the source, and as large as that when left out; needed without a source.',
+    ),
+    tier: z
+      .enum(STORAGE_TIERS)
+      .default('standard')
+      .describe(
+        'standard outlives its host where the zone has shared storage; local-nvme lies on the disks of a host.',
+      ),
+    source_backup_id: Id.nullish(),
+    source_snapshot_id: Id.nullish(),
+    source_storage_id: Id.nullish(),
+    server_id: Id.nullish().describe('Server of the zone that it is attached to when it is made.'),
+    labels: Labels.default({}),
+    backup_schedule: Schedule.nullish(),
+    backup_retention_days: RetentionDays.default(BACKUP_RETENTION_DAYS_DEFAULT),
+    is_protected: z.boolean().default(false),
+  })
+  .meta({ id: 'CreateStorage' })
+export type CreateStorage = z.infer<typeof CreateStorage>
+
+export const UpdateStorage = z
+  .strictObject({
+    title: Title.optional(),
+    labels: Labels.optional(),
+    backup_schedule: Schedule.nullish(),
+    backup_copy_zone: ZoneName.nullish().describe('Another zone of the region; null for no copies.'),
+    backup_retention_days: RetentionDays.optional(),
+    is_protected: z.boolean().optional(),
+  })
+  .meta({ id: 'UpdateStorage' })
+export type UpdateStorage = z.infer<typeof UpdateStorage>
+
+export const listStorages = route({
+  id: 'list_storages',
+  method: 'GET',
+  path: '/v1/storages',
+  area: AREA,
+  summary: 'List storages',
+  description: 'Newest first, boot storages too. A storage must carry every label that is named.',
+  permission: 'read',
+  query: z.strictObject({
+    cursor: Cursor.optional(),
+    limit: Limit,
+    zone: ZoneName.optional(),
+    server_id: Id.optional(),
+    label: LabelFilters,
+  }),
+  answers: { 200: pageOf(StorageView) },
+  refuses: [400],
+})
+
+export const createStorage = route({
+  id: 'create_storage',
+  method: 'POST',
+  path: '/v1/storages',
+  area: AREA,
+  summary: 'Add a storage',
+  description: 'It is empty, or holds what one source held when it was made. The source may go once it is online.',
+  permission: 'operate',
+  audit: 'storage.create',
+  starts: ['storage.create'],
+  body: CreateStorage,
+  example: { zone: 'eu-1a', size_gibibytes: 10, title: 'Data' },
+  answers: { 202: StorageEnvelope.extend({ operation: OperationView }) },
+  refuses: [400, 404, 409, 422, 503],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+})
+
+export const getStorage = route({
+  id: 'get_storage',
+  method: 'GET',
+  path: '/v1/storages/{id}',
+  area: AREA,
+  summary: 'Read a storage',
+  permission: 'read',
+  params: ById,
+  answers: { 200: StorageEnvelope },
+  refuses: [404],
+})
+
+export const updateStorage = route({
+  id: 'update_storage',
+  method: 'PATCH',
+  path: '/v1/storages/{id}',
+  area: AREA,
+  summary: 'Change title, labels or protection of a storage',
+  description: 'labels replaces all labels. With If-Match the change is made only to that version.',
+  permission: 'operate',
+  audit: 'storage.update',
+  params: ById,
+  body: UpdateStorage,
+  answers: { 200: StorageEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const deleteStorage = route({
+  id: 'delete_storage',
+  method: 'DELETE',
+  path: '/v1/storages/{id}',
+  area: AREA,
+  summary: 'Delete a storage with its data',
+  description: 'It must be detached. Its data are gone when the operation has succeeded.',
+  ...startsOperation('storage.delete'),
+  isDestructive: true,
+  refuses: [404, 409],
+})
+
+export const attachStorage = route({
+  id: 'attach_storage',
+  method: 'POST',
+  path: '/v1/storages/{id}/attach',
+  area: AREA,
+  summary: 'Attach a storage to a server',
+  description:
+    `The server may run: the disk appears in the guest, where its serial finds it. A server takes ` +
+    `${DATA_STORAGES_PER_SERVER_MAXIMUM} storages besides its boot storage. Data that lie on another host are ` +
+    'brought to that of the server first.',
+  ...startsOperation('storage.attach'),
+  body: z.strictObject({ server_id: Id }),
+  example: { server_id: EXAMPLE.id },
+  refuses: [400, 404, 409, 503],
+})
+
+export const detachStorage = route({
+  id: 'detach_storage',
+  method: 'POST',
+  path: '/v1/storages/{id}/detach',
+  area: AREA,
+  summary: 'Detach a storage from its server',
+  description:
+    'The server may run: the operation succeeds when the guest has released the disk, and fails when it does not ' +
+    'release it in time. With force the disk is taken from the guest, which finds errors where it reads or writes.',
+  ...startsOperation('storage.detach'),
+  body: z.strictObject({
+    force: z.boolean().default(false).describe('Whether the disk is taken from a guest that does not release it.'),
+  }),
+  refuses: [404, 409],
+})
+
+export const resizeStorage = route({
+  id: 'resize_storage',
+  method: 'POST',
+  path: '/v1/storages/{id}/resize',
+  area: AREA,
+  summary: 'Let a storage grow',
+  description: 'Its server may run: the guest sees the larger disk at once. A storage never shrinks.',
+  ...startsOperation('storage.resize'),
+  body: z.strictObject({ size_gibibytes: SizeGibibytes }),
+  example: { size_gibibytes: 20 },
+  refuses: [400, 404, 409, 422, 503],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+})
+
+export const STORAGE_ROUTES = [
+  listStorages,
+  createStorage,
+  getStorage,
+  updateStorage,
+  deleteStorage,
+  attachStorage,
+  detachStorage,
+  resizeStorage,
+] as const

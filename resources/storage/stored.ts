@@ -1,0 +1,164 @@
+/** Storage: a block device of an account, as it is stored. */
+import { z } from 'zod'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
+import { fixed, resource } from '../define.ts'
+import {
+  Conditions,
+  ObservedGeneration,
+  OperationProgress,
+  OperationStanza,
+  StoredLabels,
+  ZoneName,
+} from '../shapes.ts'
+
+const Instant = z.string().max(64).meta({ format: 'date-time' })
+
+export const STORAGE_STATES = ['creating', 'online', 'restoring', 'error', 'deleting'] as const
+export const STORAGE_TIERS = ['standard', 'local-nvme'] as const
+export const BACKUP_RETENTION_DAYS_DEFAULT = 7
+/** What a storage may be made from; an image is a CustomImage. */
+export const STORAGE_SOURCES = ['template', 'backup', 'snapshot', 'storage', 'image'] as const
+
+export const Storage = resource({
+  kind: 'Storage',
+  plural: 'storages',
+  shortNames: ['sto'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description:
+    'A block device of an account. Set serverId to attach it to a server of its zone, also while that runs; take ' +
+    'serverId away to detach it, and raise sizeGibibytes to let it grow. Each such change becomes an operation, ' +
+    'shown by `kubectl get operations` and in status.operation. Boot storages are made and deleted with their servers.',
+  spec: z
+    .strictObject({
+      zone: ZoneName.describe(
+        'Zone that the storage lives in. Cannot be changed; that of a boot storage follows its server.',
+      ),
+      title: z.string().max(255).default('').describe('One line of free text for people.'),
+      sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB. May grow, never shrink.'),
+      tier: z
+        .enum(STORAGE_TIERS)
+        .default('standard')
+        .describe(
+          'standard lies on the shared storage of the zone where it has some; local-nvme always on the disks of one ' +
+            'host. Operators change it by moving the storage.',
+        ),
+      source: z
+        .strictObject({
+          kind: z
+            .enum(STORAGE_SOURCES)
+            .describe(
+              'What kind of thing it is made from. A template is for boot storages; an image is a CustomImage.',
+            ),
+          id: z.string().max(253).describe('Name of what it is made from.'),
+        })
+        .optional()
+        .describe('What the storage is filled with when it is made; empty when absent. Cannot be changed.'),
+      serverId: z
+        .string()
+        .max(253)
+        .optional()
+        .describe('Name of the Server that it is attached to; detached when absent.'),
+      isBoot: z.boolean().default(false).describe('Whether its server boots from it.'),
+      labels: StoredLabels.default({}).describe('Labels of the API, by which its lists are filtered.'),
+      backupRetentionDays: z
+        .int()
+        .min(1)
+        .max(365)
+        .optional()
+        .describe(`For how many days its backups are kept; ${BACKUP_RETENTION_DAYS_DEFAULT} when absent.`),
+      backupSchedule: z
+        .string()
+        .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
+        .optional()
+        .describe(
+          'When backups are made by themselves: five fields as cron has them, in UTC, at most once in an hour, such ' +
+            'as "30 3 * * *". Never when absent.',
+        ),
+      backupCopyZone: ZoneName.optional().describe(
+        'Another zone of the region that each of its backups is copied to. Its hosts must be able to read the ' +
+          'backups of this zone.',
+      ),
+      isProtected: z.boolean().default(false).describe('While true the storage cannot be deleted.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only.',
+      ),
+    })
+    .describe('What the storage shall be.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      state: z.enum(STORAGE_STATES).describe('What the storage is doing now, as the API shows it.'),
+      stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+      region: z.string().max(63).optional().describe('Region of the zone.'),
+      serverId: z
+        .string()
+        .max(253)
+        .optional()
+        .describe('Server that has it or is being given it; absent while it is detached.'),
+      nodeName: z.string().max(253).optional().describe('Node that holds it.'),
+      sizeGibibytes: z.int().optional().describe('Size that it has by now, in GiB.'),
+      pool: z
+        .string()
+        .max(63)
+        .optional()
+        .describe(
+          'Shared storage that it lies on, which other nodes reach too; absent when it lies on the disks of its node.',
+        ),
+      schedule: z
+        .strictObject({
+          text: z.string().max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM).describe('The schedule.'),
+          doneUntil: Instant.describe('Up to when its backups were made, or were not due.'),
+        })
+        .optional()
+        .describe('How far the schedule of its backups has been dealt with.'),
+      restore: z
+        .strictObject({
+          backup: z.string().max(253).describe('Name of the Backup.'),
+          operationId: z.string().max(253).describe('Id of the operation that restores it.'),
+          wasBroken: z
+            .boolean()
+            .optional()
+            .describe('Whether the content was half of another backup before, which this one shall replace.'),
+        })
+        .optional()
+        .describe('A backup that is being restored to the storage, or whose restore ended half-way.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What the storage is. Written by its controller.'),
+  columns: [
+    { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Server', type: 'string', jsonPath: '.spec.serverId' },
+    { name: 'Boot', type: 'boolean', jsonPath: '.spec.isBoot' },
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Node', type: 'string', jsonPath: '.status.nodeName', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.serverId', '.spec.zone'],
+  rules: [
+    fixed('source'),
+    {
+      rule:
+        'self.spec.tier == oldSelf.spec.tier || ' +
+        "(has(self.spec.operation) && self.spec.operation.kind == 'storage.move')",
+      message: 'tier cannot be changed: operators move the storage',
+    },
+    {
+      rule: 'self.spec.zone == oldSelf.spec.zone || self.spec.isBoot',
+      message: 'zone cannot be changed: only a boot storage goes to another, with its server',
+    },
+    {
+      rule:
+        'self.spec.sizeGibibytes >= oldSelf.spec.sizeGibibytes || ' +
+        '(has(self.status) && has(self.status.sizeGibibytes) && self.spec.sizeGibibytes >= self.status.sizeGibibytes)',
+      message: 'sizeGibibytes may grow, never shrink',
+    },
+    { rule: '!self.spec.isBoot || has(self.spec.serverId)', message: 'a boot storage has a server' },
+  ],
+})
+export type StorageSpec = z.infer<typeof Storage.spec>
+export type StorageSource = NonNullable<StorageSpec['source']>
+export type StorageStatus = z.infer<typeof Storage.status>

@@ -1,0 +1,191 @@
+/** What operators do with templates. The stored shape is the catalog's (`../catalog/stored.ts`); these routes are
+ *  served on the operator listener only. */
+import { z } from 'zod'
+import {
+  Template,
+  TEMPLATE_STATES,
+  TEMPLATE_URL_LENGTH_MAXIMUM,
+  type TemplateSpec,
+  type TemplateStatus,
+  TemplateView,
+  toTemplateView,
+  type ZoneSpec,
+  type ZoneStatus,
+} from '../catalog/index.ts'
+import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
+import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { ById, completeListOf, DateTime, Printable, type Stored, ZoneName } from '../shapes.ts'
+
+const MEMORY_DEFAULT_MEBIBYTES = 512
+const ZONES_MAXIMUM = 256
+
+export const OperatorTemplateView = z
+  .strictObject({
+    ...TemplateView.shape,
+    zones: z.array(z.string()).describe('Zones that it shall be in; those of the catalog show where it is.'),
+    hidden_at: DateTime.nullable().describe('From when on it is in no list.'),
+    state: z.enum(TEMPLATE_STATES),
+    state_detail: z.string(),
+    source: z.strictObject({
+      kind: z.enum(['built', 'url']).describe('built: nodes make it by a recipe of their own.'),
+      url: z.string().nullable().describe('Where nodes fetch it; null when they build it.'),
+      checksum_sha256: z.string().nullable().describe('Of the file at url.'),
+    }),
+    active_operation: OperationView.nullable(),
+  })
+  .meta({ id: 'OperatorTemplate' })
+export type OperatorTemplateView = z.infer<typeof OperatorTemplateView>
+
+/** `zones` are all there are. */
+export function toOperatorTemplateView(
+  template: Stored<TemplateSpec, TemplateStatus>,
+  zones: readonly Stored<ZoneSpec, ZoneStatus>[],
+): OperatorTemplateView {
+  const { name, spec, status, isDeleting } = template
+  const { built, url, checksum } = spec.image
+  const operation = activeOperationOf({ spec, status })
+  const isLeaving = isDeleting || spec.operation?.kind === 'template.delete'
+  return {
+    ...toTemplateView(template, zones),
+    zones: spec.zones.length > 0 ? spec.zones : zones.map((zone) => zone.name).sort(),
+    hidden_at: spec.hiddenAt ?? null,
+    state: isLeaving ? 'deleting' : (status?.state ?? (built === undefined ? 'creating' : 'online')),
+    state_detail: status?.stateDetail ?? '',
+    source: { kind: built === undefined ? 'url' : 'built', url: url ?? null, checksum_sha256: checksum ?? null },
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'template', id: name }),
+  }
+}
+
+const by = (verb: 'list' | 'create' | 'update' | 'delete') =>
+  ({
+    area: 'Server repair, storage, templates',
+    audience: 'operator',
+    credentials: ['operator'],
+    permission: null,
+    staffRole: 'operations',
+    access: { verb, resource: Template.plural, scope: 'cluster' },
+  }) as const
+const Found = z.strictObject({ template: OperatorTemplateView })
+const Accepted = z.strictObject({ template: OperatorTemplateView, operation: OperationView })
+
+export const CreateTemplate = z
+  .strictObject({
+    name: z
+      .string()
+      .max(63)
+      .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+      .describe('What servers call it; unique, and its id.'),
+    title: Printable.min(1).max(255),
+    source_url: z
+      .url({ protocol: /^https$/ })
+      .max(TEMPLATE_URL_LENGTH_MAXIMUM)
+      .describe('A raw or qcow2 disk on the public Internet that brings its boot loader and depends on no other file.'),
+    checksum_sha256: z
+      .string()
+      .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex digits')
+      .describe('SHA-256 of the file at source_url, in hex.'),
+    os_family: Printable.min(1).max(63),
+    os_version: Printable.max(63).default(''),
+    default_user: Printable.min(1).max(32).describe('User whose SSH keys are those of the server.'),
+    min_memory_mebibytes: z.int().min(32).max(4_194_304).default(MEMORY_DEFAULT_MEBIBYTES),
+    zones: z.array(ZoneName).min(1).max(ZONES_MAXIMUM).describe('Zones whose nodes shall hold it.'),
+  })
+  .meta({ id: 'CreateTemplate' })
+
+export const listOperatorTemplates = route({
+  ...by('list'),
+  id: 'list_operator_templates',
+  method: 'GET',
+  path: '/v1/operator/templates',
+  summary: 'List all templates',
+  description: 'Also hidden and deprecated ones, and those that are being made.',
+  answers: { 200: completeListOf(OperatorTemplateView) },
+})
+
+export const createTemplate = route({
+  ...by('create'),
+  id: 'create_template',
+  method: 'POST',
+  path: '/v1/operator/templates',
+  summary: 'Make a template of a file',
+  audit: 'template.create',
+  starts: ['template.create'],
+  description:
+    'Every node of its zones fetches the file from the public Internet and takes it when its checksum is right. ' +
+    'Servers are made from it from the moment the operation has succeeded.',
+  body: CreateTemplate,
+  example: {
+    name: 'debian-12',
+    title: 'Debian 12',
+    source_url: 'https://images.example.com/debian-12.qcow2',
+    checksum_sha256: EXAMPLE.checksum,
+    os_family: 'debian',
+    os_version: '12',
+    default_user: 'debian',
+    zones: ['eu-1a'],
+  },
+  answers: { 202: Accepted },
+  refuses: [400, 409],
+})
+
+export const updateTemplate = route({
+  ...by('update'),
+  id: 'update_template',
+  method: 'PATCH',
+  path: '/v1/operator/templates/{id}',
+  summary: 'Deprecate or hide a template',
+  audit: 'template.update',
+  description:
+    'A deprecated template is listed on request only, a hidden one is not listed; servers are made from both. null ' +
+    'takes it back.',
+  params: ById,
+  body: z.strictObject({
+    deprecated_at: DateTime.nullish().describe('From when on it is shown as outdated.'),
+    hidden_at: DateTime.nullish().describe('From when on it is in no list.'),
+  }),
+  example: { deprecated_at: '2027-01-01T00:00:00Z' },
+  answers: { 200: Found },
+  refuses: [400, 404, 409],
+})
+
+export const copyTemplate = route({
+  ...by('update'),
+  id: 'copy_template',
+  method: 'POST',
+  path: '/v1/operator/templates/{id}/copy',
+  summary: 'Bring a template to another zone',
+  audit: 'template.copy',
+  starts: ['template.copy'],
+  description: 'Its nodes fetch the same file. When that fails the template stays as it was, in the zones that it has.',
+  params: ById,
+  body: z.strictObject({ zone: ZoneName }),
+  example: { zone: 'eu-1b' },
+  answers: { 202: Accepted },
+  refuses: [400, 404, 409],
+})
+
+export const deleteTemplate = route({
+  ...by('delete'),
+  id: 'delete_template',
+  method: 'DELETE',
+  path: '/v1/operator/templates/{id}',
+  summary: 'Delete a template',
+  audit: 'template.delete',
+  starts: ['template.delete'],
+  isDestructive: true,
+  description:
+    'Nothing new is made from it at once; servers that are being made are finished first. Servers keep working: ' +
+    'disks of what was fetched are copies, and nodes keep the versions that they have built.',
+  params: ById,
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409],
+})
+
+export const TEMPLATE_ROUTES = [
+  listOperatorTemplates,
+  createTemplate,
+  updateTemplate,
+  copyTemplate,
+  deleteTemplate,
+] as const

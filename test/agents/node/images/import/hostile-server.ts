@@ -1,0 +1,94 @@
+/** An HTTPS server and a name server on loopback addresses. 127.0.0.1 stands for the Internet, 127.0.0.2 for what is
+ *  behind: the server listens on both, and counts who reached it there. */
+import { createSocket } from 'node:dgram'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { TestTrust } from '../../../../../agents/node/images/import/fetch.ts'
+import { makeCertificate } from '../../../../../kit/sys/certificate.ts'
+import { systemClock } from '../../../../../kit/sys/clock.ts'
+import { systemRandom } from '../../../../../kit/sys/random.ts'
+
+export const PUBLIC = '127.0.0.1'
+export const INTERNAL = '127.0.0.2'
+
+export interface HostileServer {
+  readonly port: number
+  readonly trust: TestTrust
+  /** Connections that reached the internal address. */
+  internalConnections(): number
+  /** What the name server answers, question by question; the last answer stays. */
+  answerNames(...addresses: readonly string[]): void
+  close(): Promise<void>
+}
+
+export async function startHostileServer(listener: RequestListener): Promise<HostileServer> {
+  const [now, random] = [systemClock.now(), systemRandom]
+  const authority = await makeCertificate({ commonName: 'authority', days: 1, isAuthority: true, now, random })
+  const { certificate: cert, key } = await makeCertificate({
+    commonName: 'images.test',
+    days: 1,
+    hosts: ['images.test', 'other.test', PUBLIC, INTERNAL],
+    authority,
+    now,
+    random,
+  })
+  let internal = 0
+  const open = createServer({ cert, key }, listener)
+  const behind = createServer({ cert, key }, listener).on('connection', () => internal++)
+  await new Promise<void>((resolve) => open.listen(0, PUBLIC, resolve))
+  const { port } = open.address() as AddressInfo // it listens on TCP
+  await new Promise<void>((resolve) => behind.listen(port, INTERNAL, resolve))
+  const names = await startNameServer()
+  return {
+    port,
+    trust: { addresses: [PUBLIC], authorities: [authority.certificate], nameServer: `${PUBLIC}:${names.port}` },
+    internalConnections: () => internal,
+    answerNames: names.answer,
+    async close() {
+      open.closeAllConnections()
+      behind.closeAllConnections()
+      await Promise.all([open, behind].map((server) => new Promise((resolve) => server.close(resolve))))
+      await names.close()
+    },
+  }
+}
+
+const TYPE_A = 1
+
+/** Answers every question for an IPv4 address. */
+async function startNameServer() {
+  let answers: string[] = [PUBLIC]
+  const socket = createSocket('udp4')
+  socket.on('message', (question, { port, address }) => {
+    const nameEnd = question.indexOf(0, 12) + 1
+    const isForAddress = question.readUInt16BE(nameEnd) === TYPE_A
+    const given = isForAddress ? ((answers.length > 1 ? answers.shift() : answers[0]) ?? PUBLIC).split(' ') : []
+    socket.send(answerTo(question.subarray(0, nameEnd + 4), given), port, address)
+  })
+  await new Promise<void>((resolve) => socket.bind(0, PUBLIC, resolve))
+  return {
+    port: socket.address().port,
+    answer: (...addresses: readonly string[]) => void (answers = [...addresses]),
+    close: () => new Promise<void>((resolve) => socket.close(resolve)),
+  }
+}
+
+/** RFC 1035, with a lifetime of 0. */
+function answerTo(question: Buffer, addresses: readonly string[]): Buffer {
+  const header = Buffer.from(question)
+  header.writeUInt16BE(0x8180, 2)
+  header.writeUInt16BE(addresses.length, 6)
+  header.writeUInt16BE(0, 8)
+  header.writeUInt16BE(0, 10)
+  const records = addresses.map((address) => {
+    const record = Buffer.alloc(16)
+    record.writeUInt16BE(0xc00c, 0)
+    record.writeUInt16BE(TYPE_A, 2)
+    record.writeUInt16BE(1, 4)
+    record.writeUInt16BE(4, 10)
+    record.set(address.split('.').map(Number), 12)
+    return record
+  })
+  return Buffer.concat([header, ...records])
+}

@@ -1,0 +1,119 @@
+/** What customers see of managed machines: nothing. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { Template } from '../../../resources/catalog/index.ts'
+import { Operation } from '../../../resources/operation/index.ts'
+import { Server } from '../../../resources/server/index.ts'
+import { Storage } from '../../../resources/storage/index.ts'
+import { useDatabase } from '../../database.ts'
+import { until } from '../../eventually.ts'
+import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
+
+const database = useDatabase()
+const ID = 'machine-6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
+const OPERATION = '019a1ff5-08ad-720c-b721-970d86569b33'
+let cloud: Cloud
+let ada: Person
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  ada = await cloud.signUp('ada@example.com')
+  await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
+  const namespace = accountNamespace(ada.accountId)
+  const wanted = { zone: cloud.zone, hostname: 'mine', plan: 'tiny', template: 'tiny-linux' }
+  expect((await ada.send('POST', '/v1/servers', { body: wanted })).status).toBe(202)
+  await cloud.admin.create(Server, {
+    metadata: { name: ID, namespace },
+    spec: {
+      hostname: 'edge',
+      title: '',
+      zone: cloud.zone,
+      plan: 'tiny',
+      template: MANAGED_TEMPLATE,
+      labels: { a: 'b' },
+      desiredPower: 'running',
+      sshKeys: [],
+      haPolicy: 'restart',
+      migrationPolicy: 'default',
+      publicIpv4: false,
+      metadataEnabled: false,
+      isProtected: false,
+      managedBy: 'edge:e',
+    },
+  })
+  await cloud.admin.create(Storage, {
+    metadata: { name: ID, namespace },
+    spec: {
+      zone: cloud.zone,
+      title: '',
+      sizeGibibytes: 2,
+      tier: 'standard',
+      isBoot: true,
+      serverId: ID,
+      labels: {},
+      isProtected: false,
+    },
+  })
+  await cloud.admin.create(Operation, {
+    metadata: { name: OPERATION, namespace },
+    spec: {
+      kind: 'server.create',
+      target: { type: 'server', id: ID },
+      actor: 'system:controllers',
+      requestId: 'r',
+      createdAt: '2026-01-01T00:00:00Z',
+      deadlineAt: '2026-01-01T01:00:00Z',
+      stepCount: 1,
+    },
+  })
+  const [key, operation] = [
+    { namespace, name: ID },
+    { namespace, name: OPERATION },
+  ]
+  await until(
+    'the caches to have them',
+    () => [
+      cloud.caches.of(Server).get(key),
+      cloud.caches.of(Storage).get(key),
+      cloud.caches.of(Operation).get(operation),
+    ],
+    (found) => found.every((object) => object !== undefined),
+  )
+})
+afterAll(() => cloud.close())
+
+test('lists have neither a machine, nor its disk, nor its operations', async () => {
+  const itemsOf = async (path: string) =>
+    (await ada.send('GET', path)).body.items as { id: string; hostname?: string }[]
+  expect((await itemsOf('/v1/servers')).map(({ hostname }) => hostname)).toEqual(['mine'])
+  expect(await itemsOf('/v1/servers?label=a=b')).toEqual([])
+  expect((await itemsOf('/v1/storages')).filter(({ id }) => id === ID)).toEqual([])
+  expect((await itemsOf('/v1/operations')).filter(({ id }) => id === OPERATION)).toEqual([])
+})
+
+test.each([
+  ['GET', `/v1/servers/${ID}`],
+  ['GET', `/v1/servers/${ID}/interfaces`],
+  ['POST', `/v1/servers/${ID}/stop`],
+  ['DELETE', `/v1/servers/${ID}`],
+  ['GET', `/v1/storages/${ID}`],
+  ['DELETE', `/v1/storages/${ID}`],
+  ['GET', `/v1/operations/${OPERATION}`],
+  ['POST', `/v1/operations/${OPERATION}/cancel`],
+] as const)('%s %s is not found', async (method, path) => {
+  expect((await ada.send(method, path)).status).toBe(404)
+})
+
+test('nobody makes a server of their template', async () => {
+  await until(
+    'the template',
+    () => cloud.caches.of(Template).get({ name: MANAGED_TEMPLATE }),
+    (template) => template !== undefined,
+  )
+  const body = { zone: cloud.zone, hostname: 'sly', plan: 'tiny', template: MANAGED_TEMPLATE }
+  expect(await ada.send('POST', '/v1/servers', { body })).toMatchObject({
+    status: 400,
+    body: { errors: [{ field: 'template' }] },
+  })
+})

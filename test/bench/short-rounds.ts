@@ -1,0 +1,31 @@
+/** Runs every benchmark of a tier for one short round, so that none rots. What it measures then says nothing. */
+import { afterAll, expect, it } from 'vitest'
+import { runProgram } from '../../agents/node/run-program.ts'
+import { benchmarkFiles, loadBenchmark } from '../../bench/list.ts'
+import { stopPostgres } from '../../bench/postgres.ts'
+import { type Bench, measure } from '../../bench/runner.ts'
+
+const SECONDS = 0.02
+
+const isInstalled = (program: string): Promise<boolean> =>
+  runProgram(program, ['version']).then(
+    () => true,
+    () => false,
+  )
+
+/** Makes a test of each. */
+export async function shortRounds(tier: Bench['tier']): Promise<void> {
+  afterAll(stopPostgres)
+  for (const file of await benchmarkFiles()) {
+    const bench = await loadBenchmark(file)
+    if (bench.tier !== tier) continue
+    it(`${bench.name} runs`, async ({ skip }) => {
+      if (bench.program !== undefined && !(await isInstalled(bench.program)))
+        skip(`${bench.program} is not installed (Debian: ${bench.program})`)
+      const result = await measure(bench, SECONDS, 'short')
+      expect(result).toMatchObject({ pairs: 1, facts: expect.any(Object) })
+      expect(result.ratio).toBeGreaterThan(0)
+      expect(Object.keys(result.facts)).toEqual(expect.arrayContaining(Object.keys(bench.limits ?? {})))
+    })
+  }
+}

@@ -1,0 +1,8 @@
+/** Small, fast, and the same for the same seed: whole numbers below a bound. */
+export function randomOf(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}

@@ -1,0 +1,67 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type DataFolder, prepareDataFolder } from '../../../embedded/data-folder.ts'
+import { chooseNetwork, type NetworkNeeds } from '../../../embedded/ovn/choose.ts'
+import { planFile } from '../../../embedded/ovn/network.ts'
+import { makeFolder } from '../../../kit/sys/make-folder.ts'
+
+let folder: DataFolder
+let printed: string[]
+beforeEach(async () => {
+  folder = await prepareDataFolder(await mkdtemp(join(tmpdir(), 'svccloud-choose-')))
+  printed = []
+})
+afterEach(async () => {
+  delete process.env['SVCCLOUD_GUEST_NETWORK']
+  delete process.env['SVCCLOUD_CEPH_POOL']
+  await rm(folder.root, { recursive: true, force: true })
+})
+
+const choose = (needs: Partial<NetworkNeeds>) =>
+  chooseNetwork({
+    ...{ network: 'auto', hypervisor: 'qemu', hasPublicRoute: false, hasRoot: true, mayInstall: false, folder },
+    print: (line) => void printed.push(line),
+    ...needs,
+  })
+
+it.each([
+  ['simulated guests have none', { hypervisor: 'simulated' }, 'simulated'],
+  ['who wants none has none', { network: 'user' }, '--network user'],
+] as const)('%s, without a word', async (_why, needs, why) => {
+  expect(await choose(needs)).toEqual({ obstacle: expect.stringContaining(why) })
+  expect(printed).toEqual([])
+})
+
+it('a network of guests that somebody set stays, and that is said', async () => {
+  process.env['SVCCLOUD_GUEST_NETWORK'] = 'isolated'
+  expect(await choose({})).toEqual({ obstacle: 'SVCCLOUD_GUEST_NETWORK is set' })
+  expect(printed).toEqual([expect.stringMatching(/SVCCLOUD_GUEST_NETWORK is set\. .*Private networks.* are off\.$/)])
+})
+
+it('guests whose disks are in Ceph have none, and who demands one is refused', async () => {
+  process.env['SVCCLOUD_CEPH_POOL'] = 'disks'
+  expect(await choose({})).toEqual({ obstacle: expect.stringContaining('would not reach the Ceph cluster') })
+  expect(printed).toEqual([expect.stringMatching(/SVCCLOUD_CEPH_POOL is set.*Private networks.* are off\.$/)])
+  await expect(choose({ network: 'ovn' })).rejects.toThrow('would not reach the Ceph cluster')
+})
+
+it('a folder that was made without it stays so, and that is said', async () => {
+  await writeFile(folder.catalogFile, '')
+  expect(await choose({})).toEqual({ obstacle: expect.stringContaining('was made without it') })
+  expect(printed).toEqual([expect.stringContaining('npm start -- --network ovn')])
+})
+
+it('a folder that was made with it has it where the machine lets it', async () => {
+  await writeFile(folder.catalogFile, '')
+  await makeFolder(folder.network, 0o700)
+  await writeFile(planFile(folder), '{}')
+  const decision = await choose({})
+  if ('obstacle' in decision) expect(decision.obstacle).toMatch(/^Open Virtual Network cannot be had: /)
+  else expect(printed).toEqual([])
+})
+
+it('only root gives the machine a route', async () => {
+  await expect(choose({ hasPublicRoute: true, hasRoot: false })).rejects.toThrow('--public-route')
+})

@@ -1,0 +1,62 @@
+/** Backups under faults: worlds whose zones have a place for them, in stores that fail. A failing seed is replayed with
+ *  `npm run sim -- --first SEED --seeds 1 --backups --trace`. */
+import { expect, it } from 'vitest'
+import { Backup } from '../../resources/backup/index.ts'
+import type { Resource } from '../../resources/define.ts'
+import type { BackupStores } from './backup-stores.ts'
+import { checkBackups } from './backups.ts'
+import { useConnection } from './connection.ts'
+import { simulate, type SimulationResult } from './simulate.ts'
+
+const FIRST_SEED = 3
+/** Any change of the product changes what a seed reaches: seeds run until everything below is reached. */
+const SEEDS_MAXIMUM = 16
+const REACHED = [
+  'storage.backup succeeded',
+  'backup.delete succeeded',
+  'backup.restore succeeded',
+  'backup.verify succeeded',
+  // of a copy in another zone, of what a storage held before a restore, and by a schedule
+  'storage.backup event copied',
+  'snapshot.create by system:backup_restore',
+  'storage.backup by system:backup_schedule',
+  'fault store answers 500',
+  'fault store loses its answer',
+]
+
+const connection = useConnection()
+
+it('keeps every invariant, and reaches what is listed', async () => {
+  const reached = new Set<string>()
+  const missing = () => REACHED.filter((what) => !reached.has(what))
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS_MAXIMUM && missing().length > 0; seed += 1) {
+    const result: SimulationResult = await simulate(seed, connection(), { hasBackups: true })
+    expect(result.violations, `seed ${seed}`).toEqual([])
+    for (const what of result.reached) reached.add(what)
+  }
+  expect(missing()).toEqual([])
+})
+
+it('finds what a store has lost, kept of the wrong disk, and was left with', async () => {
+  const backup = (name: string) => ({
+    metadata: { name, namespace: 'acct-a' },
+    spec: { storageId: 'disk', zone: 'zone-a' },
+    status: { state: 'online', zone: 'zone-a' },
+  })
+  const disk = { metadata: { name: 'disk', namespace: 'acct-a', uid: 'own' }, spec: {}, status: { state: 'online' } }
+  const items = [backup('whole'), backup('lost'), backup('mixed')]
+  const list = async (type: Resource) => ({ items: type.kind === Backup.kind ? items : [disk] })
+  const backups: BackupStores = {
+    inZone: new Map([['zone-a', new Map(['whole', 'mixed', 'left'].map((name) => [name, 1]))]]),
+    kept: new Map(
+      ['whole', 'lost', 'mixed'].map((name) => [name, { volume: name === 'mixed' ? 'x' : 'own', content: 1 }]),
+    ),
+    failure: 0,
+  }
+  const world = { admin: { list }, backups, hosts: [], disks: {} } as unknown as Parameters<typeof checkBackups>[0]
+  expect(await checkBackups(world)).toEqual([
+    'backup lost is online, and no store of its zone has it',
+    'backup mixed is of storage disk, and holds what disk x held',
+    'backup left is left in the store of zone-a',
+  ])
+})
