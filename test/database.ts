@@ -4,6 +4,7 @@
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, inject } from 'vitest'
 import type { TestProject } from 'vitest/node'
@@ -16,6 +17,7 @@ import { newUuid, systemRandom } from '../kit/sys/random.ts'
 const CONNECTIONS_MAXIMUM = 30
 /** A hundred transactions at once wait for each other on a busy machine. */
 const CONNECT_MILLISECONDS_MAXIMUM = 120_000
+const BREAK_MILLISECONDS_MAXIMUM = 10_000
 const TEMPLATE = 'template_migrated'
 
 export interface TestServer {
@@ -73,8 +75,11 @@ async function createDatabase(serverUrl: string): Promise<TestDatabase> {
   return {
     url,
     db,
-    breakConnections: () =>
-      run(serverUrl, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`),
+    async breakConnections() {
+      const ended = `pg_terminate_backend(pid, ${BREAK_MILLISECONDS_MAXIMUM})`
+      await run(serverUrl, `select ${ended} from pg_stat_activity where datname = '${name}'`)
+      await setImmediate() // the pool reads that they ended before it gives one away
+    },
     async drop() {
       await db.destroy()
       await run(serverUrl, `drop database ${name} with (force)`)

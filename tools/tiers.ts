@@ -21,8 +21,8 @@ export interface Tier {
   readonly isIsolated: boolean
   /** The whole tier; the runner ends it then and counts it as failed. */
   readonly deadlineMilliseconds: number
-  /** How many files that failed are run once more, alone. Only where programs of others run in real time (guests,
-   *  switches, clusters), which a busy machine can starve; never where we own the time. */
+  /** How many files that failed are run once more, alone. Only where programs of others run in real time (databases,
+   *  guests, switches, clusters), which a busy machine can starve; never where we own the time. */
   readonly secondTries: number
   /** Its time is virtual, or its tests wait for nothing: it runs beside the others and takes what processor time they
    *  leave. */
@@ -141,6 +141,7 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 60_000,
     deadlineMinutes: 12,
+    secondTries: SECOND_TRIES,
     isIsolated: false,
   }),
   named({

@@ -113,6 +113,7 @@ it('tries nothing again of a run without a report', () =>
 
 it('tries again only where programs of others run in real time', () =>
   expect(TIERS.filter(({ secondTries }) => secondTries > 0).map(({ name }) => name)).toEqual([
+    'database',
     'kubectl',
     'qemu',
     'network',
