@@ -4,9 +4,8 @@ import { Problem } from './problem.ts'
 export interface StandingFacts {
   readonly suspendedForPaymentAt: Date | null
   readonly suspendedByStaffAt: Date | null
+  /** The owner has yet to approve paid usage: a saved card is not enough. */
   readonly requiresBillingApproval: boolean
-  /** The owner agreed to paid usage; only needed when approval is required. */
-  readonly isBillingApproved: boolean
   readonly hasPaymentMethod: boolean
   /** A credit that is neither spent nor expired nor revoked. */
   readonly hasLiveCredit: boolean
@@ -27,7 +26,7 @@ export function standingOf(facts: StandingFacts): Standing {
         ? null
         : !facts.hasPaymentMethod
           ? 'payment_method_required'
-          : facts.requiresBillingApproval && !facts.isBillingApproved
+          : facts.requiresBillingApproval
             ? 'owner_approval_required'
             : null
   return { canCreateResources: reason === null, reason }

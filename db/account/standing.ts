@@ -39,7 +39,6 @@ export async function readStanding(queries: Queries, accountId: string, now: Dat
     suspendedForPaymentAt: account.suspended_for_payment_at,
     suspendedByStaffAt: account.suspended_by_staff_at,
     requiresBillingApproval: account.requires_billing_approval,
-    isBillingApproved: false,
     hasPaymentMethod: Boolean(account.has_payment_method),
     hasLiveCredit: Boolean(account.has_live_credit),
   }

@@ -6,7 +6,6 @@ const facts = (more: Partial<StandingFacts>): StandingFacts => ({
   suspendedForPaymentAt: null,
   suspendedByStaffAt: null,
   requiresBillingApproval: false,
-  isBillingApproved: false,
   hasPaymentMethod: true,
   hasLiveCredit: false,
   ...more,
@@ -17,7 +16,6 @@ test.each<readonly [string, Partial<StandingFacts>, string | null]>([
   ['without one', { hasPaymentMethod: false }, 'payment_method_required'],
   ['with credit instead', { hasPaymentMethod: false, hasLiveCredit: true }, null],
   ['that needs approval', { requiresBillingApproval: true }, 'owner_approval_required'],
-  ['that was approved', { requiresBillingApproval: true, isBillingApproved: true }, null],
   ['that needs approval and has credit', { requiresBillingApproval: true, hasLiveCredit: true }, null],
   [
     'that needs approval and a payment method',

@@ -61,6 +61,8 @@ const recipes = {
   },
   /** The Lua that Argo CD runs its health checks with. */
   glua: { version: 'v1.1.1', package: 'github.com/yuin/gopher-lua/cmd/glua', linkerFlags: '' },
+  /** The payment processor's published schema, and a server that checks requests against it. */
+  'stripe-mock': { version: 'v0.203.0', package: 'github.com/stripe/stripe-mock', linkerFlags: '' },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
 } satisfies Record<string, Recipe>
 
@@ -125,6 +127,15 @@ export async function buildTool(tool: Tool): Promise<string> {
     await rm(building, { recursive: true, force: true })
   }
   return path
+}
+
+/** Folder with the sources of a tool whose package is the root of its module. Throws where there is neither Go nor a
+ *  network, as `go mod download` does. */
+export async function sourceFolder(tool: Tool): Promise<string> {
+  const { package: name, version }: Recipe = recipes[tool]
+  const { stdout } = await run('go', ['mod', 'download', '-json', `${name}@${version}`])
+  const { Dir } = JSON.parse(stdout) as { readonly Dir: string } // as `go help mod download` says
+  return Dir
 }
 
 if (import.meta.main) {
