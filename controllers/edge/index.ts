@@ -31,6 +31,7 @@ import { activeOperation } from '../operation/stanza.ts'
 import { routerRows } from '../ovn/router.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { requireStandingOfEdit } from '../standing.ts'
 import { type Bundles, editsOf, newRequests, openBundles } from '../synced.ts'
 import { inputOf, rulesOf } from './machines.ts'
 import { CLAIMED, type EdgeEffects, type EdgeObject, type Observed } from './observed.ts'
@@ -142,10 +143,11 @@ async function networkOf(
 
 /** What is claimed for an edge that has gone meanwhile would stay for ever. */
 const edgeEffects = (parts: Parts, { bundles, machines }: Opened): EffectsOn<EdgeEffects, EdgeSpec, EdgeStatus> => ({
-  claim: withRefusalCondition(CLAIMED, async (demand, edge) => {
+  claim: withRefusalCondition(CLAIMED, async ({ granted, ...demand }, edge) => {
     await requireNewest(parts.store, Edge, edge)
+    await requireStandingOfEdit(parts, edge, demand.accountId)
     await orUnavailable(parts.db.transaction().execute((tx) => claimEdge(tx, demand)))
-    return grantedCondition(CLAIMED)
+    return { ...grantedCondition(CLAIMED), status: { granted } }
   }),
   async announce({ accountId, edgeId, networkId, zone, gateway, router }, edge) {
     const { namespace = '', uid = '' } = edge.metadata

@@ -4,13 +4,36 @@ import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf } from '../../domai
 import { NAT64_PREFIX } from '../../domain/private-network.ts'
 import { configurationOf, type EdgeStatus } from '../../resources/edge/index.ts'
 import { fingerprintOf, type Machine, type MachineDemand } from '../managed-machine/index.ts'
-import type { EdgeObject, Observed } from './observed.ts'
+import type { EdgeObject, Granted, Observed } from './observed.ts'
 
 const HOSTNAME_LENGTH_MAXIMUM = 63
 
 /** The machines that the edge shall have. */
 export const rulesOf = ({ spec: { roles, placement } }: Pick<EdgeObject, 'spec'>): readonly EdgeMachineRule[] =>
   edgeMachinesOf(roles, placement)
+
+/** What the account is to be granted for its spec. */
+export const wantedOf = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
+  plan: edge.spec.plan,
+  machines: rulesOf(edge).map(({ name }) => name),
+})
+
+/** Whether its spec wants another plan, or a machine, that nobody has granted yet. */
+export function grows(edge: EdgeObject): boolean {
+  const { granted } = edge.status ?? {}
+  const { plan, machines } = wantedOf(edge)
+  return granted === undefined || granted.plan !== plan || machines.some((name) => !granted.machines.includes(name))
+}
+
+/** Of what was granted, that which its spec still wants. */
+export function grantedOf(edge: EdgeObject): Granted {
+  const wanted = wantedOf(edge)
+  const { plan, machines } = edge.status?.granted ?? wanted
+  return { plan, machines: wanted.machines.filter((name) => machines.includes(name)) }
+}
+
+const grantedRulesOf = (edge: EdgeObject): readonly EdgeMachineRule[] =>
+  rulesOf(edge).filter(({ name }) => grantedOf(edge).machines.includes(name))
 
 /** Not deleted and of the role, the newest. */
 export const machineOf = (machines: readonly Machine[], name: string): Machine | undefined =>
@@ -39,11 +62,12 @@ export function inputOf(
   }
 }
 
-/** What is asked of each machine. */
+/** What is asked of each machine that was granted. */
 export function demandsOf(edge: EdgeObject, observed: Observed): readonly MachineDemand[] {
-  const { networkId, plan } = edge.spec
+  const { networkId } = edge.spec
+  const { plan } = grantedOf(edge)
   const { generation } = configurationOf(edge)
-  return rulesOf(edge).map((rule) => {
+  return grantedRulesOf(edge).map((rule) => {
     const input = inputOf(edge, observed, rule)
     return {
       role: rule.name,
@@ -89,8 +113,9 @@ export const viewsOf = (edge: EdgeObject, machines: readonly Machine[]): NonNull
 /** Roles of its own machines that nobody fulfils, and since when. */
 export function lostSince(edge: EdgeObject, machines: readonly Machine[], now: Date): Readonly<Record<string, string>> {
   const known = edge.status?.lostSince ?? {}
+  const rules = grantedRulesOf(edge)
   const isFulfilled = (role: EdgeRole): boolean =>
-    rulesOf(edge).some(({ name, roles }) => roles.includes(role) && machineOf(machines, name)?.isHealthy === true)
-  const lost = [...new Set(rulesOf(edge).flatMap(({ roles }) => roles))].filter((role) => !isFulfilled(role))
+    rules.some(({ name, roles }) => roles.includes(role) && machineOf(machines, name)?.isHealthy === true)
+  const lost = [...new Set(rules.flatMap(({ roles }) => roles))].filter((role) => !isFulfilled(role))
   return Object.fromEntries(lost.map((role) => [role, known[role] ?? now.toISOString()]))
 }

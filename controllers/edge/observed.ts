@@ -54,9 +54,12 @@ export interface Announcement {
   readonly zone: string
 }
 
+/** The machines that the account may have. */
+export type Granted = NonNullable<EdgeStatus['granted']>
+
 /** The effects of edges by name, each with its input. */
 export interface EdgeEffects extends AuditEffects, MachineEffects {
-  readonly claim: EdgeDemand
+  readonly claim: EdgeDemand & { readonly granted: Granted }
   /** The network and the hosts lead there. */
   readonly announce: Announcement
   /** Gives back what it has claimed. */

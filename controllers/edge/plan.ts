@@ -16,7 +16,7 @@ import { activeOperation, hasNoRequest } from '../operation/stanza.ts'
 import type { RouterFacts } from '../ovn/router.ts'
 import { refusalOf } from '../refusal.ts'
 import { actionOf, digestOf, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../synced.ts'
-import { demandsOf, lostSince, machineOf, rulesOf, viewsOf } from './machines.ts'
+import { demandsOf, grantedOf, grows, lostSince, machineOf, rulesOf, viewsOf, wantedOf } from './machines.ts'
 import { CLAIMED, type EdgeEffect, type EdgeObject, type Observed } from './observed.ts'
 
 interface ReconcileInput {
@@ -153,9 +153,11 @@ const hasNetwork: Rule = ({ edge: { spec }, observed: { network, hasNetworks } }
         waitSeconds: MACHINES_LOOK_SECONDS,
       }
 
-const claimed: Rule = (input) => {
-  const { edge, observed } = input
-  if (observed.claim !== undefined) return undefined
+/** Its network, and once more what costs more than before. A repair restores what was granted, and asks for nothing. */
+const claimed: Rule<OperationInput> = (input) => {
+  const { edge, observed, operation } = input
+  const isRepair = actionOf(operation) === 'repair' && edge.status?.granted !== undefined
+  if (observed.claim !== undefined && (isRepair || !grows(edge))) return undefined
   const refusal = refusalOf(edge, CLAIMED)
   if (refusal !== undefined) return refused(input, refusal.message)
   const { accountId = '' } = observed
@@ -166,7 +168,12 @@ const claimed: Rule = (input) => {
       {
         do: 'effect',
         name: 'claim',
-        input: { accountId, edgeId: edge.metadata.name, networkId: edge.spec.networkId },
+        input: {
+          accountId,
+          edgeId: edge.metadata.name,
+          networkId: edge.spec.networkId,
+          granted: wantedOf(edge),
+        },
       },
     ],
     waitFor: 'the database',
@@ -289,12 +296,12 @@ const installed: Rule = ({ edge: { status }, observed }) =>
         waitSeconds: INSTALLED_LOOK_SECONDS,
       }
 
-const done: Rule<OperationInput> = () => ({
+const done: Rule<OperationInput> = ({ edge }) => ({
   health: 'ready',
   reason: 'Running',
   step: 'announced',
   outcome: 'succeeded',
-  status: { state: 'running' },
+  status: { state: 'running', granted: grantedOf(edge) },
   waitFor: 'a change',
   waitSeconds: LOOK_SECONDS,
 })

@@ -34,6 +34,7 @@ import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
 import { documentOf, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
 import { CLAIMED, type LoadBalancerEffects, type LoadBalancerObject, type Observed } from './observed.ts'
@@ -119,6 +120,7 @@ const effectsOf = (
 ): EffectsOn<LoadBalancerEffects, LoadBalancerSpec, LoadBalancerStatus> => ({
   claim: withRefusalCondition(CLAIMED, async (demand, balancer) => {
     await requireNewest(parts.store, LoadBalancer, balancer)
+    await requireStandingOfEdit(parts, balancer, demand.accountId)
     await orUnavailable(parts.db.transaction().execute((tx) => claimLoadBalancer(tx, demand, 'spec.networkId')))
     return grantedCondition(CLAIMED)
   }),

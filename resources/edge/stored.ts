@@ -92,6 +92,13 @@ export const Edge = resource({
         .optional()
         .describe('What its machines are told last.'),
       machines: z.array(Machine).max(MACHINES_MAXIMUM).optional().describe('Its machines.'),
+      granted: z
+        .strictObject({
+          plan: z.string().min(1).max(63).describe('Of each of its machines.'),
+          machines: z.array(z.string().max(63)).max(MACHINES_MAXIMUM).describe('Which of the machines of an edge.'),
+        })
+        .optional()
+        .describe('What of the spec the account may have; a change that it may not pay for is not in it.'),
       leadsOut: z
         .strictObject({
           ipv4: Address.describe('For IPv4.'),

@@ -10,8 +10,10 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { Backup } from '../../resources/backup/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
+import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
+import { LoadBalancer } from '../../resources/load-balancer/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server, type ServerSpec } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
@@ -62,6 +64,20 @@ const SOLD: readonly Sold[] = [
     'router.sync',
     { zone: ZONE, name: 'out', natEnabled: true },
     { routerId: 'web', zone: ZONE, name: 'out', natEnabled: true, networkIds: [] },
+  ],
+  [
+    Edge,
+    'claim',
+    'edge.sync',
+    { zone: ZONE, networkId: 'back', name: 'e', roles: ['bastion'], plan: 'tiny' },
+    { edgeId: 'web', networkId: 'back', granted: { plan: 'tiny', machines: ['combined'] } },
+  ],
+  [
+    LoadBalancer,
+    'claim',
+    'load_balancer.create',
+    { zone: ZONE, networkId: 'back', name: 'web', plan: 'tiny' },
+    { loadBalancerId: 'web', zone: ZONE, name: 'web', networkId: 'back', publicIpv4: true },
   ],
 ]
 

@@ -1,6 +1,6 @@
 /** What the controller of edges decides, row by row, with the states of the contract's table. */
 import { expect, test } from 'vitest'
-import { demandsOf } from '../../../controllers/edge/machines.ts'
+import { demandsOf, wantedOf } from '../../../controllers/edge/machines.ts'
 import type { EdgeObject, Observed } from '../../../controllers/edge/observed.ts'
 import { plan } from '../../../controllers/edge/plan.ts'
 import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
@@ -117,11 +117,13 @@ function decide(object: EdgeObject, seen: Partial<Observed> = {}, now = NOW): De
   }
 }
 
-const CREATING = edge({ operation: stanza('create') })
+const GRANTED = { plan: 'tiny', machines: ['combined'] }
+const CREATING = edge({ operation: stanza('create') }, { granted: GRANTED })
 const asRun = (more: Partial<EdgeStatus> = {}, spec: Partial<EdgeSpec> = {}): EdgeObject => {
   const object = edge(spec)
   const configuration = configurationOf(object)
-  return edge(spec, { state: 'running', configuration, asked: configuration.fingerprint, ...more })
+  const asked = configuration.fingerprint
+  return edge(spec, { state: 'running', configuration, asked, granted: wantedOf(object), ...more })
 }
 
 test('claims its network, makes its machine, tells it what to run, and leads the network there', () => {
@@ -134,7 +136,7 @@ test('claims its network, makes its machine, tells it what to run, and leads the
 
 test('waits for its network, and for hosts that follow', () => {
   expect(decide(CREATING, { network: undefined })).toMatchObject({ does: 'claimed', state: 'creating' })
-  const installing = edge({ operation: stanza('create') }, { appliedSequence: 7 })
+  const installing = edge({ operation: stanza('create') }, { appliedSequence: 7, granted: GRANTED })
   const machines = [machine(CREATING)]
   const led = { machines, claim: { networkId: 'n1', gateway: GATEWAY }, network: { ...NETWORK, isAtRouter: true } }
   expect(decide(installing, { ...led, installed: 6 }).does).toBe('announced')
@@ -154,7 +156,9 @@ test('creating: fails by what is refused, and by its deadline', () => {
 
 test('running: an update keeps it running', () => {
   const before = asRun()
-  const changed = edge({ plan: 'small', operation: stanza('update') }, before.status)
+  const asked = edge({ plan: 'small', operation: stanza('update') }, before.status)
+  expect(decide(asked, { machines: [machine(before)] })).toMatchObject({ does: 'claim, claimed', state: 'running' })
+  const changed = { ...asked, status: { ...asked.status, granted: { ...GRANTED, plan: 'small' } } }
   const decided = decide(changed, { machines: [machine(before)] })
   expect(decided).toMatchObject({ does: 'remove Server, announce, machines', state: 'running' })
   expect(decided.status['configuration']).toMatchObject({ generation: 2 })
@@ -200,6 +204,29 @@ test('a repair that has failed is tried again after five minutes', () => {
   const object = asRun({ operation: operation as EdgeStatus['operation'] })
   expect(decide(object, {}, new Date(NOW.getTime() + 299_000)).started).toBeUndefined()
   expect(decide(object, {}, new Date(NOW.getTime() + 300_000)).started).toBeDefined()
+})
+
+test('what an account may not pay for is not made, by no repair either, and what it has is kept whole', () => {
+  const before = asRun({}, { roles: ['bastion'], placement: 'separate' })
+  const wish = { roles: ['bastion', 'nat_gateway'], placement: 'separate', plan: 'small' } as const
+  const conditions = [
+    { type: 'Claimed', status: 'False' as const, reason: 'AccountSuspended', message: 'no', lastTransitionTime: '' },
+  ].map((each) => ({ ...each, observedGeneration: 1 }))
+  const refused = edge(
+    { ...wish, roles: [...wish.roles], operation: stanza('update') },
+    { ...before.status, conditions },
+  )
+  expect(decide(refused)).toMatchObject({ does: 'claimed failed', state: 'running' })
+  const own = machine(before, { role: 'bastion', serverId: machineName(OWNER, 'bastion') })
+  const kept = { ...refused, spec: { ...refused.spec, operation: stanza('repair') } }
+  const [demand] = demandsOf(kept, { ...SEEN, machines: [own] })
+  expect(demand).toMatchObject({ role: 'bastion', plan: 'tiny' })
+  expect(decide(kept, { machines: [] }).does).toBe('ensure Server, machines')
+  const told = { delivered: demand?.configuration, running: demand?.configuration }
+  expect(decide(kept, { machines: [{ ...own, ...told }] })).toMatchObject({
+    does: 'announced succeeded',
+    status: { granted: { plan: 'tiny', machines: ['bastion'] } },
+  })
 })
 
 test('an edit past the API gets its operation', () => {
