@@ -4,7 +4,9 @@ import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { Backup } from '../../resources/backup/index.ts'
 import { Plan } from '../../resources/catalog/index.ts'
+import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
+import { LoadBalancer } from '../../resources/load-balancer/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
@@ -35,6 +37,14 @@ export const BILLABLES: readonly Billable[] = [
   billable('server', Server, ({ spec, status }) => ({ name: spec.hostname, plan: status?.plan ?? spec.plan })),
   billable('public_ipv4', Server, ({ status }) =>
     status?.publicIpv4 === undefined ? undefined : { name: status.publicIpv4 },
+  ),
+  billable('public_ipv4', LoadBalancer, ({ status }) =>
+    status?.publicIpv4 === undefined ? undefined : { name: status.publicIpv4 },
+  ),
+  // Beside their machines, which are servers: from when their claims are granted.
+  billable('edge', Edge, ({ spec, status }) => (status?.granted === undefined ? undefined : { name: spec.name })),
+  billable('load_balancer', LoadBalancer, ({ spec, status }) =>
+    status?.privateIpv4 === undefined ? undefined : { name: spec.name },
   ),
   billable('floating_ip', FloatingIp, ({ spec, status }) => {
     const address = status?.address ?? spec.address

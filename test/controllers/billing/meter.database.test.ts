@@ -203,6 +203,34 @@ test('a floating IP costs from its allocation to its release, wherever it leads'
   expect(await hours()).toEqual(range('2026-03-01', 10, 12, 'floating_ip 60'))
 })
 
+test('edges, load balancers and their addresses cost what operators ask, once they are claimed', async () => {
+  for (const [type, millicents] of [
+    ['edge', 100_000],
+    ['load_balancer', 700_000],
+    ['public_ipv4', 60_000],
+  ] as const)
+    cloud.price(type, '', millicents, '2026-01-01T00:00:00Z')
+  cloud.at('2026-03-01T10:10:00Z')
+  const machine = cloud.server({ accountId, plan: 'tiny', publicIpv4: '192.0.2.1' })
+  const edge = cloud.edge({ accountId })
+  const balancer = cloud.loadBalancer({ accountId, publicIpv4: '192.0.2.2' })
+  const refused = [cloud.edge({ accountId }), cloud.loadBalancer({ accountId })]
+  edge.change({ plan: 'tiny' })
+  balancer.change({ plan: 'tiny' })
+  await cloud.meter()
+  cloud.at('2026-03-01T11:30:00Z')
+  for (const each of [machine, edge, balancer, ...refused]) await each.delete()
+  cloud.at('2026-03-01T15:10:00Z')
+  await cloud.meter()
+  expect((await hours()).toSorted()).toEqual(
+    [10, 11].flatMap((hour) =>
+      ['edge 100', 'load_balancer 700', 'public_ipv4 60', 'public_ipv4 60', 'server tiny 100'].map(
+        (rest) => `2026-03-01T${hour} ${rest}`,
+      ),
+    ),
+  )
+})
+
 test('meters that work at the same time share the work', async () => {
   cloud.at('2026-03-01T10:10:00Z')
   for (let count = 0; count < 20; count++) cloud.server({ accountId, plan: 'tiny' })

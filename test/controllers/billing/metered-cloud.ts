@@ -12,8 +12,10 @@ import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
 import { Plan } from '../../../resources/catalog/index.ts'
+import { Edge } from '../../../resources/edge/index.ts'
 import { FloatingIp } from '../../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
+import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { Price } from '../../../resources/price/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
@@ -34,7 +36,12 @@ export interface MeteredCloud {
   server(options: { accountId: string; plan: string; name?: string; publicIpv4?: string }): Handle
   floatingIp(options: { accountId: string; address: string }): Handle
   storage(options: { accountId: string; sizeGibibytes: number; bootOf?: string }): Handle
+  edge(options: { accountId: string }): Handle
+  loadBalancer(options: { accountId: string; publicIpv4?: string }): Handle
 }
+
+/** What is granted to an edge, or claimed for a load balancer, is there from its first `change` on. */
+const isClaimed = (change: Change): boolean => Object.keys(change).length > 0
 
 /** An object that was made at the time of the clock. */
 export interface Handle {
@@ -131,6 +138,16 @@ export function openMeteredCloud(db: Database): MeteredCloud {
       }),
     floatingIp: ({ accountId, address }) =>
       make(FloatingIp, accountId, newUuid(random), () => ({ spec: { zone: 'z1', address }, status: {} })),
+    edge: ({ accountId }) =>
+      make(Edge, accountId, newUuid(random), (change) => ({
+        spec: { name: 'front', plan: 'tiny' },
+        status: isClaimed(change) ? { granted: { plan: 'tiny', machines: ['combined'] } } : {},
+      })),
+    loadBalancer: ({ accountId, publicIpv4 }) =>
+      make(LoadBalancer, accountId, newUuid(random), (change) => ({
+        spec: { name: 'web', plan: 'tiny' },
+        status: isClaimed(change) ? { privateIpv4: '10.1.0.9', ...(publicIpv4 && { publicIpv4 }) } : {},
+      })),
     storage: ({ accountId, sizeGibibytes, bootOf }) =>
       make(Storage, accountId, newUuid(random), (change) => ({
         spec: {
