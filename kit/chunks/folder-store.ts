@@ -1,7 +1,7 @@
 /** A repository in a folder: each object is the file of its name. */
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { writeDurably } from '../sys/durable-file.ts'
+import { syncToDisk, writeWhole } from '../sys/durable-file.ts'
 import { checkObjectName, isObjectName, type ObjectStore, StoreFailed } from './object-store.ts'
 
 const isAbsent = (error: unknown): boolean =>
@@ -15,18 +15,43 @@ async function orFail<Result>(what: string, work: () => Promise<Result>): Promis
   }
 }
 
+/** Those that objects are in. */
+const KINDS = ['c', 'm']
+
+interface FolderStoreOptions {
+  /** Waits until what was renamed in the folder is on the disk. */
+  readonly sync?: (folder: string) => Promise<void>
+}
+
 /** The folder is made by the first object. */
-export function openFolderStore(folder: string): ObjectStore {
+export function openFolderStore(folder: string, { sync = syncToDisk }: FolderStoreOptions = {}): ObjectStore {
   const pathOf = (name: string): string => {
     checkObjectName(name)
     return join(folder, name)
+  }
+  async function makeFolder(path: string): Promise<void> {
+    const first = await mkdir(path, { recursive: true, mode: 0o700 })
+    if (first === undefined) return // another has made it
+    for (let made = path; made !== dirname(first); made = dirname(made)) await sync(dirname(made))
   }
   return {
     put: (name, bytes) =>
       orFail(`${name} cannot be written`, async () => {
         const path = pathOf(name)
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-        await writeDurably(path, bytes)
+        try {
+          await writeWhole(path, bytes)
+        } catch (error) {
+          if (!isAbsent(error)) throw error
+          await makeFolder(dirname(path))
+          await writeWhole(path, bytes)
+        }
+      }),
+    settle: () =>
+      orFail(`${folder} cannot be synced`, async () => {
+        for (const kind of KINDS)
+          await sync(join(folder, kind)).catch((error: unknown) => {
+            if (!isAbsent(error)) throw error
+          })
       }),
     get: (name, maximumBytes) =>
       orFail(`${name} cannot be read`, async () => {

@@ -11,8 +11,11 @@ export interface StoredContent {
 }
 
 export interface ObjectStore {
-  /** Resolves when the store holds exactly these bytes. The same name may be written again. */
+  /** Resolves when the store holds exactly these bytes; a power cut may undo that until it is settled. The same name
+   *  may be written again. */
   put(name: string, bytes: Buffer): Promise<void>
+  /** Resolves when no power cut undoes what was put before, by whomever. */
+  settle(): Promise<void>
   /** Undefined when there is no such object. */
   get(name: string, maximumBytes: number): Promise<StoredContent | undefined>
   /** Those whose names begin with the prefix, in no order. A store may leave out what came or went lately. */

@@ -38,6 +38,7 @@ export interface Repository {
   putManifest(manifest: Manifest): Promise<void>
   /** Damaged as `getChunk`. */
   getManifest(backup: string): Promise<Manifest>
+  /** Whether it is there for good. */
   hasManifest(backup: string): Promise<boolean>
   removeManifest(backup: string): Promise<void>
   listManifests(): Promise<string[]>
@@ -77,6 +78,12 @@ async function retry<Result>(
   }
 }
 
+async function listAll(store: ObjectStore, prefix: string): Promise<readonly StoredObject[]> {
+  const objects: StoredObject[] = []
+  for await (const object of store.list(prefix)) objects.push(object)
+  return objects
+}
+
 export function openRepository(options: RepositoryOptions): Repository {
   const { store, key, random } = options
   const keys = repositoryKeys(key)
@@ -95,13 +102,7 @@ export function openRepository(options: RepositoryOptions): Repository {
   }
   const readManifest = async (object: string, backup: string): Promise<Manifest> =>
     decodeManifest(object, backup, (await read(object, MANIFEST_BYTES_MAXIMUM)).content)
-  async function* list(prefix: string): AsyncIterable<StoredObject> {
-    yield* await persistently(async () => {
-      const objects: StoredObject[] = []
-      for await (const object of store.list(prefix)) objects.push(object)
-      return objects
-    })
-  }
+  const list = (prefix: string) => persistently(() => listAll(store, prefix))
 
   return {
     digestOf: (chunk) => digestOf(keys, chunk),
@@ -125,23 +126,27 @@ export function openRepository(options: RepositoryOptions): Repository {
       const object = manifestName(manifest.backup)
       const content = encodeManifest(manifest)
       const sealed = await sealObject(keys, object, content, random)
+      await persistently(() => store.settle()) // chunks are there for good before anything says so
       await persistently(async () => {
         await store.put(object, sealed)
+        await store.settle()
         if (!(await read(object, MANIFEST_BYTES_MAXIMUM)).content.equals(content))
           throw new Damaged(object, 'reads back as something else')
       })
     },
     getManifest: (backup) => persistently(() => readManifest(manifestName(backup), backup)),
     hasManifest: (backup) =>
-      persistently(async () => (await store.get(manifestName(backup), MANIFEST_BYTES_MAXIMUM)) !== undefined),
+      persistently(async () => {
+        const isThere = (await store.get(manifestName(backup), MANIFEST_BYTES_MAXIMUM)) !== undefined
+        if (isThere) await store.settle() // its writer may have been killed before it did
+        return isThere
+      }),
     removeManifest: (backup) => persistently(() => store.remove(manifestName(backup))),
     async listManifests() {
-      const names: string[] = []
-      for await (const { name } of list(MANIFEST)) names.push(name.slice(MANIFEST.length))
-      return names
+      return (await list(MANIFEST)).map(({ name }) => name.slice(MANIFEST.length))
     },
     async *listChunks() {
-      for await (const { name, modifiedAt } of list(CHUNK))
+      for (const { name, modifiedAt } of await list(CHUNK))
         if (CHUNK_NAME.test(name)) yield { digest: Buffer.from(name.slice(CHUNK.length), 'hex'), modifiedAt }
     },
     removeChunk: (digest) => persistently(() => store.remove(chunkName(digest))),

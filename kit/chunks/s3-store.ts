@@ -65,6 +65,7 @@ export function openS3Store({ url, credentials, clock }: S3Options): ObjectStore
       if (held !== undefined && held !== createHash('md5').update(body).digest('hex'))
         throw new StoreFailed(`the store holds other bytes as ${name} than were sent`)
     },
+    settle: async () => {}, // what a bucket has acknowledged it keeps
     async get(name, maximumBytes) {
       const { isAbsent, headers, content } = await send({ method: 'GET', url: objectUrl(name) }, maximumBytes)
       if (isAbsent) return undefined

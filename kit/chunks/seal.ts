@@ -3,7 +3,7 @@
  *  whether a repository holds certain content. The format is described in `docs/backup-format.md`. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 import { promisify } from 'node:util'
-import { deflateRaw, inflateRaw } from 'node:zlib'
+import { deflateRaw, deflateRawSync, inflateRaw } from 'node:zlib'
 import type { Random } from '../sys/random.ts'
 
 export const KEY_BYTES = 32
@@ -20,7 +20,7 @@ const METHOD = { stored: 0, deflated: 1 } as const
 const DEFLATE_LEVEL = 1
 /** Content is compressed when pieces of it, this many of this size, become smaller by this part. */
 const SAMPLES = 4
-const SAMPLE_BYTES = 8_192
+const SAMPLE_BYTES = 2_048
 const WORTHWHILE_RATIO = 0.95
 
 export interface RepositoryKeys {
@@ -60,7 +60,7 @@ export async function sealObject(
   content: Buffer,
   random: Random,
 ): Promise<Buffer> {
-  const packed = (await isCompressible(content)) ? await deflate(content, { level: DEFLATE_LEVEL }) : content
+  const packed = isCompressible(content) ? await deflate(content, { level: DEFLATE_LEVEL }) : content
   const [method, body] =
     packed.length < content.length ? [METHOD.deflated, packed] : ([METHOD.stored, content] as const)
   // A random nonce: one that follows from the content would be used twice when another zlib packs it differently.
@@ -71,13 +71,13 @@ export async function sealObject(
 }
 
 /** Whether compressing the content is worth the time, by samples of it. */
-async function isCompressible(content: Buffer): Promise<boolean> {
+function isCompressible(content: Buffer): boolean {
   if (content.length <= SAMPLES * SAMPLE_BYTES) return true
   const step = Math.floor((content.length - SAMPLE_BYTES) / (SAMPLES - 1))
   const sample = Buffer.concat(
     Array.from({ length: SAMPLES }, (_, index) => content.subarray(index * step, index * step + SAMPLE_BYTES)),
   )
-  return (await deflate(sample, { level: DEFLATE_LEVEL })).length < sample.length * WORTHWHILE_RATIO
+  return deflateRawSync(sample, { level: DEFLATE_LEVEL }).length < sample.length * WORTHWHILE_RATIO
 }
 
 /** The content. Damaged when the bytes were not sealed under this name with this key, or hold more than the maximum. */

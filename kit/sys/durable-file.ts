@@ -13,6 +13,12 @@ const NAME_LETTERS = 8
  *  Several processes may write the same file: the last one's content stays. Throws what the file system says, and then
  *  leaves nothing behind. */
 export async function writeDurably(path: string, content: string | Buffer): Promise<void> {
+  await writeWhole(path, content)
+  await syncToDisk(dirname(path))
+}
+
+/** As `writeDurably`, but that a power cut may undo it until the file's folder is synced. */
+export async function writeWhole(path: string, content: string | Buffer): Promise<void> {
   const unfinished = `${path}.${newBase62(systemRandom, NAME_LETTERS)}${UNFINISHED}`
   const file = await open(unfinished, 'wx', OWNER_ONLY)
   try {
@@ -25,7 +31,6 @@ export async function writeDurably(path: string, content: string | Buffer): Prom
   } finally {
     await file.close()
   }
-  await syncToDisk(dirname(path))
 }
 
 /** Waits until the content of the file is on the disk; of a folder, what was created, renamed or removed in it. */

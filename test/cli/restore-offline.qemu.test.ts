@@ -35,7 +35,7 @@ const backUp = (store: ObjectStore) =>
       repository: openRepository({ store, key: KEY, clock, random: systemRandom }),
       point: {
         sizeBytes: disk.sizeBytes,
-        read: (offset, length) => disk.read(offset, length),
+        read: (offset, length, place) => disk.read(offset, length, place),
         data: await disk.ranges(ALLOCATION),
       },
       backup: 'b1',

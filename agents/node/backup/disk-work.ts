@@ -171,7 +171,7 @@ async function write(
       repository,
       point: {
         sizeBytes: disk.sizeBytes,
-        read: (offset, length) => disk.read(offset, length),
+        read: (offset, length, place) => disk.read(offset, length, place),
         data: await disk.ranges(ALLOCATION),
         changed: await changed(disk),
       },

@@ -63,16 +63,22 @@ export function number32(value: number): Buffer {
   return bytes
 }
 
-/** Incoming bytes, taken in pieces of the length that the protocol says comes next. */
+/** Incoming bytes, taken in pieces of the length that the protocol says comes next. What is long is taken straight into
+ *  where it belongs. */
 export class ByteQueue {
   readonly #parts: Buffer[] = []
-  #bytes = 0
   #failure: Error | undefined
   #wake: (() => void) | undefined
+  /** What is left of the place that the next bytes belong to. */
+  #place: Buffer | undefined
 
+  /** The buffer may be used again afterwards. */
   push(part: Buffer): void {
-    this.#parts.push(part)
-    this.#bytes += part.length
+    const placed = this.#place === undefined ? 0 : part.copy(this.#place)
+    if (placed > 0) this.#place = this.#place?.subarray(placed)
+    if (placed < part.length) {
+      this.#parts.push(Buffer.from(part.subarray(placed)))
+    }
     this.#wake?.()
   }
 
@@ -83,19 +89,34 @@ export class ByteQueue {
 
   /** Throws when the bytes cannot come any more. */
   async take(count: number): Promise<Buffer> {
-    while (this.#bytes < count) {
-      if (this.#failure !== undefined) throw this.#failure
-      await new Promise<void>((resolve) => void (this.#wake = resolve))
+    const bytes = Buffer.allocUnsafe(count)
+    await this.takeInto(bytes)
+    return bytes
+  }
+
+  /** Fills the place. Throws when the bytes cannot come any more. */
+  async takeInto(place: Buffer): Promise<void> {
+    this.#place = place.subarray(this.#takeHeld(place))
+    try {
+      while (this.#place.length > 0) {
+        if (this.#failure !== undefined) throw this.#failure
+        await new Promise<void>((resolve) => void (this.#wake = resolve))
+      }
+    } finally {
+      this.#place = undefined
     }
-    const taken: Buffer[] = []
-    for (let missing = count; missing > 0; ) {
+  }
+
+  /** Answers how many of the bytes were here. */
+  #takeHeld(place: Buffer): number {
+    let taken = 0
+    while (taken < place.length) {
       const part = this.#parts.shift()
       if (part === undefined) break
-      if (part.length > missing) this.#parts.unshift(part.subarray(missing))
-      taken.push(part.subarray(0, missing))
-      missing -= Math.min(missing, part.length)
+      const copied = part.copy(place, taken)
+      taken += copied
+      if (copied < part.length) this.#parts.unshift(part.subarray(copied))
     }
-    this.#bytes -= count
-    return taken.length === 1 ? (taken[0] ?? Buffer.alloc(0)) : Buffer.concat(taken)
+    return taken
   }
 }

@@ -38,8 +38,8 @@ export interface Range {
 
 export interface NbdDisk {
   readonly sizeBytes: number
-  /** At most READ_BYTES_MAXIMUM. */
-  read(offset: number, length: number): Promise<Buffer>
+  /** At most READ_BYTES_MAXIMUM. Into the place when there is one, which has this length. */
+  read(offset: number, length: number, place?: Buffer): Promise<Buffer>
   write(offset: number, bytes: Buffer): Promise<void>
   zero(offset: number, length: number): Promise<void>
   /** Resolves when everything written is on the disk. */
@@ -60,6 +60,8 @@ export const READ_BYTES_MAXIMUM = 32 * 1024 * 1024
 const REPLY_BYTES_MAXIMUM = READ_BYTES_MAXIMUM + 64
 const STATUS_BYTES_MAXIMUM = 2 ** 31
 const NAMES_BYTES_MAXIMUM = 65_536
+/** Taken from the socket at once. */
+const RECEIVE_BYTES = 262_144
 
 export class NbdError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -70,9 +72,14 @@ export class NbdError extends Error {
 
 /** NbdError when the server has no such export or context, or does not speak the protocol. */
 export async function openNbd({ socket: path, exportName, contexts = [] }: NbdOptions): Promise<NbdDisk> {
-  const socket = await connectLocalSocket(path)
   const incoming = new ByteQueue()
-  socket.on('data', (bytes: Buffer) => incoming.push(bytes))
+  const socket = await connectLocalSocket(path, {
+    buffer: Buffer.allocUnsafe(RECEIVE_BYTES),
+    callback(length, buffer) {
+      incoming.push(Buffer.from(buffer.buffer, buffer.byteOffset, length))
+      return true
+    },
+  })
   socket.on('error', (cause) => incoming.fail(new NbdError(`the connection to ${path} is broken`, { cause })))
   socket.once('close', () => incoming.fail(new NbdError(`${path} closed the connection`)))
   try {
@@ -132,7 +139,7 @@ async function negotiate(
 
 interface Pending {
   readonly offset: number
-  /** Of a read: what has come of it; parts that do not come are zeros. */
+  /** Of a read: what has come of it. Each part of it comes once, as data or as a hole. */
   readonly bytes: Buffer | undefined
   readonly statuses: Map<number, Buffer>
   error?: Error
@@ -159,8 +166,7 @@ class Disk implements NbdDisk {
     })
   }
 
-  async read(offset: number, length: number): Promise<Buffer> {
-    const bytes = Buffer.alloc(length)
+  async read(offset: number, length: number, bytes = Buffer.allocUnsafe(length)): Promise<Buffer> {
     await this.#send(COMMAND.read, { offset, length, bytes })
     return bytes
   }
@@ -236,7 +242,8 @@ class Disk implements NbdDisk {
       if (length > REPLY_BYTES_MAXIMUM) throw new NbdError('the NBD server sends too much')
       const pending = this.#pending.get(handle)
       if (pending === undefined) throw new NbdError('the NBD server answers what nobody asked')
-      take(pending, type, await incoming.take(length))
+      if (type === CHUNK_TYPE.offsetData) await takeData(pending, length, incoming)
+      else take(pending, type, await incoming.take(length))
       if ((flags & FLAG_DONE) !== 0) this.#finish(handle, pending.error)
     }
   }
@@ -248,18 +255,30 @@ class Disk implements NbdDisk {
   }
 }
 
-/** Takes a part of the answer. */
+/** Takes a part of what was read straight to where it belongs. */
+async function takeData(pending: Pending, length: number, incoming: ByteQueue): Promise<void> {
+  const offset = Number((await incoming.take(8)).readBigUInt64BE())
+  await incoming.takeInto(placeOf(pending, offset, length - 8))
+}
+
+/** Where in what is being read a part of the disk belongs. */
+function placeOf({ bytes, offset }: Pending, from: number, length: number): Buffer {
+  const at = from - offset
+  if (bytes === undefined || at < 0 || length < 0 || at + length > bytes.length)
+    throw new NbdError('the NBD server sends what was not read')
+  return bytes.subarray(at, at + length)
+}
+
+/** Takes another part of the answer. */
 function take(pending: Pending, type: number, payload: Buffer): void {
   if ((type & CHUNK_ERROR) !== 0) {
     pending.error = new NbdError(payload.toString('utf8', 6) || `the NBD server: error ${payload.readUInt32BE(0)}`)
-  } else if (type === CHUNK_TYPE.offsetData) {
-    const at = Number(payload.readBigUInt64BE(0)) - pending.offset
-    if (pending.bytes === undefined || at < 0 || at + payload.length - 8 > pending.bytes.length)
-      throw new NbdError('the NBD server sends what was not read')
-    payload.copy(pending.bytes, at, 8)
   } else if (type === CHUNK_TYPE.blockStatus) {
     pending.statuses.set(payload.readUInt32BE(0), payload.subarray(4))
-  } else if (type !== CHUNK_TYPE.none && type !== CHUNK_TYPE.offsetHole) {
+  } else if (type === CHUNK_TYPE.offsetHole) {
+    const length = payload.readUInt32BE(8)
+    placeOf(pending, Number(payload.readBigUInt64BE(0)), length).fill(0)
+  } else if (type !== CHUNK_TYPE.none) {
     throw new NbdError(`the NBD server sends a reply of type ${type}`)
   }
 }

@@ -18,7 +18,8 @@ import type { Range } from './nbd.ts'
 
 export interface DiskPoint {
   readonly sizeBytes: number
-  read(offset: number, length: number): Promise<Buffer>
+  /** Into the place, which has this length. */
+  read(offset: number, length: number, place: Buffer): Promise<Buffer>
   /** Everything outside of these reads as zeros. */
   readonly data: readonly Range[]
   /** Written since the parent's point. Undefined when that is not known: then everything is read. */
@@ -68,15 +69,19 @@ export async function writeBackup(options: WriteOptions): Promise<Manifest> {
   const send = openSender(options)
   const progress = { bytesDone: 0, bytesTotal: chunks.length * CHUNK_BYTES, bytesSent: 0 }
 
+  const free: Buffer[] = []
   await forEachConcurrently(chunks, WORKERS, async (chunk) => {
     signal?.throwIfAborted()
-    const content = await point.read(chunk * CHUNK_BYTES, chunkLength(sizeBytes, chunk))
+    const place = free.pop() ?? Buffer.allocUnsafe(CHUNK_BYTES)
+    const length = chunkLength(sizeBytes, chunk)
+    const content = await point.read(chunk * CHUNK_BYTES, length, place.subarray(0, length))
     if (!isZero(content)) {
       const digest = repository.digestOf(content)
       const sent = await send(digest, async () => content)
       progress.bytesSent += sent // read after the wait: others add to it meanwhile
       setDigest(digests, chunk, digest)
     }
+    free.push(place)
     progress.bytesDone += CHUNK_BYTES
     onProgress?.({ ...progress })
   })

@@ -1,17 +1,21 @@
 /** Unix sockets in folders whose path may be longer than the 107 bytes that an address holds. */
 import { closeSync, openSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { connect, type OnReadOpts, type Socket } from 'node:net'
 import { basename, dirname } from 'node:path'
 
 const SOCKET_PATH_BYTES_MAXIMUM = 107
 
-/** Connects to the socket file; rejects with the system's error. Nobody listens to the socket's later errors yet. */
-export function connectLocalSocket(path: string): Promise<Socket> {
+/** Connects to the socket file; rejects with the system's error. Nobody listens to the socket's later errors yet. With
+ *  `onread` all that comes goes there, by way of its one buffer, and the socket says nothing of it. */
+export function connectLocalSocket(path: string, onread?: OnReadOpts): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const isLong = Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAXIMUM
     // Linux resolves the open folder's descriptor, so that only the file's own name counts.
     const folder = isLong ? openSync(dirname(path), 'r') : undefined
-    const socket = connect(folder === undefined ? path : `/proc/self/fd/${folder}/${basename(path)}`)
+    const socket = connect({
+      path: folder === undefined ? path : `/proc/self/fd/${folder}/${basename(path)}`,
+      ...(onread === undefined ? {} : { onread }),
+    })
     const finish = (then: () => void) => {
       socket.removeAllListeners()
       if (folder !== undefined) closeSync(folder)

@@ -50,7 +50,7 @@ const backUp = (backup: string, { repository = open(), parent, bitmap: recorded,
       repository,
       point: {
         sizeBytes: served.sizeBytes,
-        read: (offset, length) => served.read(offset, length),
+        read: (offset, length, place) => served.read(offset, length, place),
         data: await served.ranges(ALLOCATION),
         changed: recorded === undefined ? undefined : await served.ranges(bitmapContext(recorded)),
       },

@@ -111,7 +111,7 @@ async function read(backup: string, { exportName, bitmap }: GuestPoint, parent?:
       repository: repository(),
       point: {
         sizeBytes: served.sizeBytes,
-        read: (offset, length) => served.read(offset, length),
+        read: (offset, length, place) => served.read(offset, length, place),
         data: await served.ranges(ALLOCATION),
         changed: bitmap === undefined ? undefined : await served.ranges(bitmapContext(bitmap)),
       },
