@@ -120,6 +120,20 @@ test('answers are shown as tables, sheets, JSON, YAML or ids', () => {
   expect(render({ items: [], next_cursor: null }, style)).not.toContain('undefined')
 })
 
+test('a list of invoices shows what is due, and a list of credits what is left', () => {
+  const invoice = {
+    id: '1',
+    period: '2026-11',
+    total_cents: 872,
+    lines: [],
+    payment_status: 'paid',
+    created_at: 'then',
+  }
+  expect(render({ items: [invoice] }, style)).toMatch(/^ID +PERIOD +TOTAL CENTS +PAYMENT STATUS +CREATED AT\n/)
+  const credit = { id: '1', label: 'Coupon', state: 'live', amount_cents: 300, remaining_cents: 5 }
+  expect(render({ items: [credit] }, style)).toMatch(/^ID +LABEL +STATE +AMOUNT CENTS +REMAINING CENTS\n/)
+})
+
 test('exit codes follow the status, and a refusal says its reason and its request', () => {
   const codeOf = (status: number) => refusalOf(status, {}, null).code
   expect([400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503].map(codeOf)).toEqual([
