@@ -30,6 +30,9 @@ export class GuestAgentFailed extends Error {
   }
 }
 
+/** Until the agent says that it is there. What is written to the port before the guest has opened it is lost, so that
+ *  asking again soon finds a guest that has just booted, and waiting longer for one answer does not. */
+const GREETING_MILLISECONDS = 5_000
 /** Of one answer, and of what comes before it. */
 const ANSWER_BYTES_MAXIMUM = 65_536
 const REFUSAL_CHARACTERS_MAXIMUM = 200
@@ -50,12 +53,16 @@ export async function openGuestAgent({
     throw new GuestAgentFailed('the port of the guest agent cannot be reached', { cause, isGone: isAbsent(cause) })
   })
   const incoming = readAnswers(socket)
-  const cancel = clock.after(timeoutMilliseconds, () => {
-    incoming.fail('the guest agent does not answer')
-    socket.destroy()
-  })
+  const giveUpAfter = (milliseconds: number) =>
+    clock.after(milliseconds, () => {
+      incoming.fail('the guest agent does not answer')
+      socket.destroy()
+    })
+  const cancel = giveUpAfter(timeoutMilliseconds)
+  const cancelGreeting = giveUpAfter(GREETING_MILLISECONDS)
   const close = () => {
     cancel()
+    cancelGreeting()
     socket.destroy()
   }
   const send = (command: string, input?: Readonly<Record<string, unknown>>): string =>
@@ -65,6 +72,7 @@ export async function openGuestAgent({
     const answer = incoming.next({ afterSentinel: true })
     socket.write(Buffer.concat([Buffer.of(SENTINEL), Buffer.from(send('guest-sync-delimited', { id }))]))
     if ((await answer) !== id) throw new GuestAgentFailed('the guest agent answers something else')
+    cancelGreeting()
   } catch (error) {
     close()
     throw error

@@ -41,9 +41,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-const run = (timeoutMilliseconds = 30_000) =>
+const run = (timeoutMilliseconds = 30_000, of = clock) =>
   runInGuest(
-    { socket: join(folder, 'agent.sock'), clock, timeoutMilliseconds },
+    { socket: join(folder, 'agent.sock'), clock: of, timeoutMilliseconds },
     { path: '/usr/libexec/svccloud/machine', input: Buffer.from('a secret') },
   )
 const base64 = (text: string) => Buffer.from(text).toString('base64')
@@ -83,6 +83,15 @@ it.each<[string, Answer, string]>([
 ])('fails when the guest %s', async (_what, behaviour, why) => {
   answer = behaviour
   await expect(run()).rejects.toThrow(why)
+})
+
+it('does not wait long for the greeting of an agent that heard nothing, as one does that boots', async () => {
+  server.removeAllListeners('connection')
+  server.on('connection', (socket) => void socket.resume())
+  const startedAt = clock.monotonicMilliseconds()
+  const hasty = { ...clock, after: (milliseconds: number, act: () => void) => clock.after(milliseconds / 100, act) }
+  await expect(run(2_000_000, hasty)).rejects.toThrow('does not answer')
+  expect(clock.monotonicMilliseconds() - startedAt).toBeLessThan(10_000)
 })
 
 it('gives up a program that does not end', async () => {
