@@ -12,8 +12,8 @@ export const unknownZone = ({ caches }: Catalog, name: string, field = 'zone'): 
   badField(field, noSuch('zone', name, sorted(caches.of(Zone).list())))
 export const unknownRegion = ({ caches }: Catalog, name: string): Problem =>
   badField('region', noSuch('region', name, sorted(caches.of(Region).list())))
-export const unknownPlan = ({ caches }: Catalog, name: string): Problem =>
-  badField('plan', noSuch('plan', name, sorted(caches.of(Plan).list())))
+export const unknownPlan = ({ caches }: Catalog, name: string, field = 'plan'): Problem =>
+  badField(field, noSuch('plan', name, sorted(caches.of(Plan).list())))
 /** One that is not offered in the zone is unknown there. Hidden ones are not listed. */
 export const unknownTemplate = ({ caches }: Catalog, name: string, zone: string, now: Date): Problem =>
   badField(

@@ -15,8 +15,9 @@ import { denyPlatformFields, type PlatformFields } from '../admission/platform-f
 import { requireField, requirePrintableName } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { storedOf } from '../list/stored.ts'
+import { requireMachinePlan } from '../managed-machine/index.ts'
 import type { EdgeObject } from './edges.ts'
-import { hasSeparateEdges, ownAddressesOf, requireEdges, requireMembers, requirePlan } from './rules.ts'
+import { hasSeparateEdges, ownAddressesOf, requireEdges, requireMembers } from './rules.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'edge',
@@ -31,7 +32,7 @@ function requireReadable(
   { metadata: { namespace = '' }, spec, status }: Pick<EdgeObject, 'metadata' | 'spec' | 'status'>,
 ): void {
   requirePrintableName(spec)
-  requirePlan({ caches }, spec.plan)
+  requireMachinePlan({ caches }, spec.plan, 'spec.plan')
   for (const [index, text] of spec.sshKeys.entries()) {
     const key = parsePublicKey(text)
     if (typeof key === 'string') throw badField(`spec.sshKeys.${index}`, key)

@@ -27,21 +27,14 @@ import {
 import { rangesOf } from '../../resources/network/index.ts'
 import { create } from '../change/create.ts'
 import { begin, operate } from '../change/operate.ts'
+import { cheapestMachinePlan, requireMachinePlan } from '../managed-machine/index.ts'
 import type { Networks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, getObject, listObjects } from '../plain/objects.ts'
 import { chooseKeys } from '../server/index.ts'
 import type { EdgeObject, Edges } from './edges.ts'
-import {
-  defaultPlan,
-  hasSeparateEdges,
-  ownAddressesOf,
-  requireEdges,
-  requireMembers,
-  requirePlan,
-  requireQuota,
-} from './rules.ts'
+import { hasSeparateEdges, ownAddressesOf, requireEdges, requireMembers, requireQuota } from './rules.ts'
 
 export type EdgeParts = Parts & { readonly edges: Edges; readonly networks: Networks }
 
@@ -81,8 +74,8 @@ async function createEndpoint(parts: EdgeParts, call: Call<typeof createEdge, Cu
   const { zone } = network.spec
   requireEdges(parts, zone)
   const placement = choosePlacement(body.placement, { zone, hasSeparateEdges: hasSeparateEdges(parts, zone) })
-  const plan = body.plan ?? defaultPlan(parts)
-  requirePlan(parts, plan)
+  const plan = body.plan ?? cheapestMachinePlan(parts)
+  requireMachinePlan(parts, plan)
   const members = membersOf(body.members)
   const { ipv4Cidr } = rangesOf(network)
   requireMembers(members, { roles, placement, ipv4Cidr, ownAddresses: [] }, FIELDS)
@@ -157,7 +150,7 @@ async function wantedOf(
   }
   const { plan, sshKeys, members } = spec
   if (isDeepStrictEqual(wanted, { roles: spec.roles, plan, sshKeys, members })) return undefined
-  if (wanted.plan !== spec.plan) requirePlan(parts, wanted.plan)
+  if (wanted.plan !== spec.plan) requireMachinePlan(parts, wanted.plan)
   const network = await parts.networks.read(accountId, spec.networkId)
   requireMembers(
     wanted.members,

@@ -1,14 +1,13 @@
 /** What network edges need of their surroundings, whichever door a request comes through. */
 import { type EdgeSurroundings, membersFault } from '../../domain/edge-rules.ts'
-import { MANAGED_IMAGE_COMMAND, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import { MANAGED_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
 import { badField, unavailable } from '../../domain/problem.ts'
 import { serverQuota } from '../../domain/quota.ts'
 import { takeQuotas } from '../../db/account/index.ts'
-import { capabilitiesOf, Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import { capabilitiesOf, Plan, Zone } from '../../resources/catalog/index.ts'
 import type { EdgeSpec } from '../../resources/edge/index.ts'
 import { offersManagedMachines } from '../../resources/managed-machine/index.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { unknownPlan } from '../catalog/index.ts'
 import { requirePrivateNetworks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 
@@ -56,32 +55,6 @@ export const ownAddressesOf = (
 ): readonly string[] => machines.flatMap((machine) => ADDRESS_FIELDS.flatMap((field) => machine[field] ?? []))
 const ADDRESS_FIELDS = ['publicIpv4', 'publicIpv6', 'privateIpv4', 'privateIpv6'] as const
 type AddressField = (typeof ADDRESS_FIELDS)[number]
-
-const memoryMinimum = ({ caches }: Pick<Parts, 'caches'>): number =>
-  caches.of(Template).get({ name: MANAGED_TEMPLATE })?.spec.minMemoryMebibytes ?? 0
-
-/** Throws 400 for a plan that is not offered, or is too small for machines. */
-export function requirePlan({ caches }: Pick<Parts, 'caches'>, name: string): void {
-  const plan = caches.of(Plan).get({ name })
-  if (plan === undefined) throw unknownPlan({ caches }, name)
-  const least = memoryMinimum({ caches })
-  if (plan.spec.memoryMebibytes < least) throw badField('plan', `machines of an edge need ${least} MiB of memory`)
-}
-
-/** The plan that costs least of those that machines take. Throws 400 when there is none. */
-export function defaultPlan({ caches }: Pick<Parts, 'caches'>): string {
-  const least = memoryMinimum({ caches })
-  const [cheapest] = caches
-    .of(Plan)
-    .list()
-    .filter(({ spec }) => spec.memoryMebibytes >= least)
-    .toSorted(
-      (one, other) =>
-        one.spec.priceMonthlyCents - other.spec.priceMonthlyCents || (one.metadata.name < other.metadata.name ? -1 : 1),
-    )
-  if (cheapest === undefined) throw badField('plan', 'there is no plan to choose from')
-  return cheapest.metadata.name
-}
 
 /** Throws the Problem `quota_exceeded` (422) when the account may not have its machines. */
 export async function requireQuota(

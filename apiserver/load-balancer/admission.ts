@@ -20,8 +20,9 @@ import { denyPlatformFields, type PlatformFields } from '../admission/platform-f
 import { requireLabels, requirePrintableName } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { storedOf } from '../list/stored.ts'
+import { requireMachinePlan } from '../managed-machine/index.ts'
 import type { LoadBalancerObject } from './load-balancers.ts'
-import { requireConfiguration, requireLoadBalancers, requirePlan, storedField } from './rules.ts'
+import { requireConfiguration, requireLoadBalancers, storedField } from './rules.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'load balancer',
@@ -57,7 +58,7 @@ async function validateCreation(
   const accountId = await requireAccount(parts, balancer, 'load balancers')
   requireReadable(parts, balancer)
   requireLoadBalancers(parts, spec.zone, 'spec.zone')
-  requirePlan(parts, spec.plan, 'spec.plan')
+  requireMachinePlan(parts, spec.plan, 'spec.plan')
   await requireStanding(parts, accountId)
   // The network of the same manifest may come later: the load balancer waits for it.
   if (parts.caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined)

@@ -30,12 +30,13 @@ import {
 } from '../../resources/load-balancer/index.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
+import { cheapestMachinePlan, requireMachinePlan } from '../managed-machine/index.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, getObject, labelsOfQuery, listObjects } from '../plain/objects.ts'
 import { addCertificate, removeCertificate } from './certificates.ts'
 import { addMember, changeMember, configure, removeMember } from './configure.ts'
 import type { LoadBalancerObject, LoadBalancers } from './load-balancers.ts'
-import { requireConfiguration, requireLoadBalancers, requirePlan, smallestPlan } from './rules.ts'
+import { requireConfiguration, requireLoadBalancers } from './rules.ts'
 import type { LoadBalancerParts } from './parts.ts'
 
 export type { LoadBalancerParts } from './parts.ts'
@@ -66,8 +67,8 @@ async function createEndpoint(
     body: { zone, name, network_id: networkId, public_ipv4: publicIpv4, labels, ...body },
   } = call
   requireLoadBalancers(parts, zone)
-  const { plan = smallestPlan(parts) } = body
-  requirePlan(parts, plan)
+  const { plan = cheapestMachinePlan(parts) } = body
+  requireMachinePlan(parts, plan)
   const frontends = body.frontends.map(toStoredFrontend)
   const backends = body.backends.map((backend) => toStoredBackend(backend, () => newUuid(parts.random)))
   const configured = { networkId, frontends, backends, certificates: [] }

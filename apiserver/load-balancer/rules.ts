@@ -2,7 +2,7 @@
 import { configurationFault, type ConfigurationSurroundings } from '../../domain/load-balancer.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
-import { Plan, Zone } from '../../resources/catalog/index.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import { configurationOf, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
 import { offersManagedMachines } from '../../resources/managed-machine/index.ts'
 import { Network, rangesOf } from '../../resources/network/index.ts'
@@ -20,20 +20,6 @@ export function requireLoadBalancers(parts: Pick<Parts, 'caches'>, zone: string,
         `\`${MANAGED_IMAGE_COMMAND}\`.`,
       { capability: 'load_balancers' },
     )
-}
-
-/** The plan that costs least. Throws 400 when there is none. */
-export function smallestPlan({ caches }: Pick<Parts, 'caches'>): string {
-  const [smallest] = caches
-    .of(Plan)
-    .list()
-    .toSorted((one, other) => one.spec.priceMonthlyCents - other.spec.priceMonthlyCents)
-  if (smallest === undefined) throw badField('plan', 'is needed: there is none to choose')
-  return smallest.metadata.name
-}
-
-export function requirePlan({ caches }: Pick<Parts, 'caches'>, plan: string, field = 'plan'): void {
-  if (caches.of(Plan).get({ name: plan }) === undefined) throw badField(field, 'is no plan')
 }
 
 type Configured = Pick<LoadBalancerSpec, 'networkId' | 'frontends' | 'backends' | 'certificates'>

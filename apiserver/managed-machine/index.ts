@@ -1,21 +1,18 @@
 /** What requests for edges, load balancers and databases ask beforehand about the machines that they need. */
-import {
-  MANAGED_IMAGE_COMMAND,
-  type MachineOwner,
-  managedByOf,
-  MANAGED_TEMPLATE,
-} from '../../domain/managed-machine.ts'
-import { badField, unavailable } from '../../domain/problem.ts'
+import { MANAGED_IMAGE_COMMAND, type MachineOwner, managedByOf } from '../../domain/managed-machine.ts'
+import { unavailable } from '../../domain/problem.ts'
 import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import { claimServer } from '../../db/server/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { leastStorageOf, Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import { offersManagedMachines } from '../../resources/managed-machine/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { unknownPlan } from '../catalog/index.ts'
 import type { Parts } from '../parts.ts'
+import { requireMachinePlan } from './plans.ts'
+
+export { cheapestMachinePlan, requireMachinePlan } from './plans.ts'
 
 /** A machine that is to have room. */
 export interface WantedMachine {
@@ -65,15 +62,8 @@ export async function rehearseMachines(
   })
 }
 
-function roomOf({ caches }: Pick<Parts, 'caches'>, name: string) {
-  const plan = caches.of(Plan).get({ name })?.spec
-  if (plan === undefined) throw unknownPlan({ caches }, name)
-  const template = caches.of(Template).get({ name: MANAGED_TEMPLATE })
-  if (template !== undefined && plan.memoryMebibytes < template.spec.minMemoryMebibytes)
-    throw badField('plan', `the machine needs ${template.spec.minMemoryMebibytes} MiB of memory`)
-  if (template !== undefined && plan.storageGibibytes < leastStorageOf(template))
-    throw badField('plan', `the machine needs ${leastStorageOf(template)} GiB of storage`)
-  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = plan
+function roomOf(parts: Pick<Parts, 'caches'>, name: string) {
+  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = requireMachinePlan(parts, name)
   return { cores, memoryMebibytes, storageGibibytes, ...(cpuPool === undefined ? {} : { cpuPool }) }
 }
 

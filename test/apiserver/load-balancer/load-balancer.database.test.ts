@@ -58,6 +58,7 @@ describe('making one', () => {
     expect(body['operation']).toMatchObject({ kind: 'load_balancer.create', status: 'pending' })
     expect(body['load_balancer']).toMatchObject({
       state: 'creating',
+      plan: 'starter-1c-1g',
       configuration_generation: 1,
       is_configuration_applied: false,
       frontends: [{ ...FRONTEND, allowed_cidrs: [], idle_timeout_seconds: 60 }],
@@ -70,6 +71,7 @@ describe('making one', () => {
   test.each([
     ['a network of nobody', { network_id: 'nothing' }, 404],
     ['a plan that is none', { plan: 'nothing' }, 400],
+    ['a plan that its machines do not fit', { plan: 'tiny' }, 400],
     ['a member outside', { backends: [{ ...BACKEND, members: [{ name: 'a', address: '10.8.0.1', port: 1 }] }] }, 400],
     ['a frontend of no backend', { frontends: [FRONTEND], backends: [] }, 400],
     ['a name that is none', { backends: [{ ...BACKEND, name: 'a b' }] }, 400],

@@ -1,0 +1,41 @@
+/** Plans that managed machines can have: those that their image fits. */
+import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import { badField } from '../../domain/problem.ts'
+import { leastStorageOf, Plan, type PlanSpec, Template } from '../../resources/catalog/index.ts'
+import { unknownPlan } from '../catalog/index.ts'
+import type { Parts } from '../parts.ts'
+
+type Catalog = Pick<Parts, 'caches'>
+
+/** Why no machine fits; undefined when one does. */
+function planFault({ caches }: Catalog, { memoryMebibytes, storageGibibytes }: PlanSpec): string | undefined {
+  const template = caches.of(Template).get({ name: MANAGED_TEMPLATE })
+  if (template === undefined) return undefined
+  const { minMemoryMebibytes } = template.spec
+  if (memoryMebibytes < minMemoryMebibytes) return `its machines need ${minMemoryMebibytes} MiB of memory`
+  const least = leastStorageOf(template)
+  return storageGibibytes < least ? `its machines need ${least} GiB of storage` : undefined
+}
+
+/** What a machine of the plan has. Throws 400 for a plan that is not offered, or is too small for machines. */
+export function requireMachinePlan(parts: Catalog, name: string, field = 'plan'): PlanSpec {
+  const plan = parts.caches.of(Plan).get({ name })?.spec
+  if (plan === undefined) throw unknownPlan(parts, name, field)
+  const fault = planFault(parts, plan)
+  if (fault !== undefined) throw badField(field, fault)
+  return plan
+}
+
+/** The plan that costs least of those that machines fit. Throws 400 when there is none. */
+export function cheapestMachinePlan(parts: Catalog): string {
+  const [cheapest] = parts.caches
+    .of(Plan)
+    .list()
+    .filter(({ spec }) => planFault(parts, spec) === undefined)
+    .toSorted(
+      (one, other) =>
+        one.spec.priceMonthlyCents - other.spec.priceMonthlyCents || (one.metadata.name < other.metadata.name ? -1 : 1),
+    )
+  if (cheapest === undefined) throw badField('plan', 'there is none that its machines fit')
+  return cheapest.metadata.name
+}
