@@ -12,8 +12,8 @@ export interface AddressSharing {
   readonly shared: readonly { readonly address: string; readonly prefix: number; readonly interface: string }[]
   /** Where answers of a shared public address leave; none without such an address. */
   readonly publicRoute?: { readonly address: string; readonly gateway: string; readonly interface: string } | undefined
-  /** What ends with 0 while this machine can serve: an absolute path with its arguments, no quotes. */
-  readonly healthCommand: string
+  /** Absolute path of a file that has the number 0 while this machine can serve; it is followed as it is written. */
+  readonly faultFile: string
 }
 
 /** Three of them are missed, and a bit more, before the other machine takes over: within a second. */
@@ -23,22 +23,18 @@ const ADVERTISEMENT_SECONDS = 0.25
  *  back. One that cannot serve falls silent at once, whatever its priority. Advertisements go to the other machine
  *  alone, by IPv4, so that nobody else in the network hears them. */
 export function keepalivedConfiguration(sharing: AddressSharing): string {
-  const { heartbeat, routerId, priority, shared, publicRoute, healthCommand } = sharing
+  const { heartbeat, routerId, priority, shared, publicRoute, faultFile } = sharing
   return [
     'global_defs {',
     '  vrrp_version 3',
     '  vrrp_garp_master_repeat 3',
     '  vrrp_garp_master_refresh 10',
-    '  script_user root',
-    '  enable_script_security',
     '}',
     '',
-    'vrrp_script can_serve {',
-    `  script "${healthCommand}"`,
-    '  interval 1',
-    '  timeout 3',
-    '  fall 1',
-    '  rise 2',
+    'track_file cannot_serve {',
+    `  file "${faultFile}"`,
+    '  weight 0',
+    '  init_file 1',
     '}',
     '',
     'vrrp_instance shared {',
@@ -61,8 +57,8 @@ export function keepalivedConfiguration(sharing: AddressSharing): string {
       shared.filter(({ address }) => isIpv6(address)),
     ),
     ...(publicRoute === undefined ? [] : routeBlock(publicRoute)),
-    '  track_script {',
-    '    can_serve',
+    '  track_file {',
+    '    cannot_serve',
     '  }',
     '}',
     '',

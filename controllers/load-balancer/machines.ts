@@ -32,9 +32,8 @@ const PATHS = {
   certificates: '@ROOT@/certificates',
   serverState: '@RUN@/haproxy.state',
 } as const
-/** Ends with 0 while the proxy answers at its socket. */
-const HEALTH_COMMAND =
-  "/usr/bin/python3 -ISc 'import socket,sys; socket.socket(1).connect(sys.argv[1])' @RUN@/haproxy.sock"
+/** The script of the machines writes it. */
+const FAULT_FILE = '@RUN@/proxy-fault'
 
 export const isRole = (role: string): role is Role => role in ROLES
 
@@ -117,7 +116,7 @@ function keepalivedOf(
     ...(publicIpv4 === undefined
       ? {}
       : { publicRoute: { address: publicIpv4.address, gateway: publicIpv4.gateway, interface: outside } }),
-    healthCommand: HEALTH_COMMAND,
+    faultFile: FAULT_FILE,
   })
 }
 
@@ -186,6 +185,11 @@ export function reportedOf(
     ),
   }
 }
+
+/** Every machine says that it has not the addresses that they share. */
+export const isOwnerless = (machines: readonly Machine[]): boolean =>
+  machines.length > 0 &&
+  machines.every(({ report }) => report?.keepalived !== undefined && report.keepalived.state !== 'master')
 
 /** The configuration that every machine runs; undefined while one runs another. */
 export function appliedOf(

@@ -13,7 +13,7 @@ import { auditRequests } from '../operation/direct-edit.ts'
 import { type During, planOperations } from '../operation/plan.ts'
 import { planMachines, type MachinesPlan } from '../managed-machine/index.ts'
 import { refusalOf } from '../refusal.ts'
-import { appliedOf, demandsOf, ownerOf, reportedOf } from './machines.ts'
+import { appliedOf, demandsOf, isOwnerless, ownerOf, reportedOf } from './machines.ts'
 import { CLAIMED, type LoadBalancerEffect, type LoadBalancerObject, type Observed } from './observed.ts'
 
 interface ReconcileInput {
@@ -161,8 +161,14 @@ function maintained({ balancer, observed, now }: ReconcileInput): {
   return {
     plan: planned,
     status: {
-      isHealthy: planned.isSettled,
-      healthDetail: truncated(planned.waitFor === '' ? '' : `Waiting for ${planned.waitFor}`),
+      isHealthy: planned.isSettled && !isOwnerless(machines),
+      healthDetail: truncated(
+        planned.isSettled
+          ? isOwnerless(machines)
+            ? 'No machine has its addresses'
+            : ''
+          : `Waiting for ${planned.waitFor}`,
+      ),
       publicIpv4: claim.publicIpv4?.address,
       privateIpv4: claim.shared.ipv4Address,
       privateIpv6: claim.shared.ipv6Address,

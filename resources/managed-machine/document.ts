@@ -1,7 +1,7 @@
 /** What a managed machine runs, as one document: made by the controller of its owner, delivered by the agent of its
  *  host, applied by the script in its image as a whole or not at all. In its texts `@ROOT@` stands for the folder with
- *  the files of this document, `@RUN@` for that of sockets, `@CHECK_PROXY@` for a command that ends with 0 while
- *  HAProxy answers, and `@IF:<hardware address>@` for the name of an interface. */
+ *  the files of this document, `@RUN@` for that of sockets, and `@IF:<hardware address>@` for the name of an
+ *  interface. */
 import { z } from 'zod'
 
 /** Of the document as JSON. */

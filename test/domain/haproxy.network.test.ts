@@ -82,7 +82,7 @@ test('keepalived takes what it shares addresses by', async () => {
         { address: '198.18.0.9', prefix: 16, interface: 'veth0' },
       ],
       publicRoute: { address: '198.18.0.9', gateway: '198.18.0.1', interface: 'veth0' },
-      healthCommand: '/bin/true',
+      faultFile: '/run/proxy-fault',
     }),
   )
   const commands = [

@@ -65,7 +65,7 @@ test('what shares addresses has those of IPv6 apart, and does not take them back
       { address: '10.0.0.4', prefix: 24, interface: 'eth1' },
       { address: 'fd00::4', prefix: 64, interface: 'eth1' },
     ],
-    healthCommand: '/bin/true',
+    faultFile: '/run/proxy-fault',
   })
   expect(text).toContain('  virtual_ipaddress {\n    10.0.0.4/24 dev eth1\n  }\n')
   expect(text).toContain('  virtual_ipaddress_excluded {\n    fd00::4/64 dev eth1 preferred_lft 0\n  }\n')

@@ -208,6 +208,18 @@ describe('its status', () => {
     expect(statusOf(RUNNING, { machines: late })).toMatchObject({ isHealthy: false, applied: undefined })
   })
 
+  test('says that nobody has its addresses', () => {
+    const says = (a: 'master' | 'backup', b: 'master' | 'backup') => {
+      const reports = settled(RUNNING).map((one) => ({
+        ...one,
+        report: { services: {}, keepalived: { state: one.role === 'a' ? a : b } },
+      }))
+      return statusOf(RUNNING, { machines: reports })
+    }
+    expect(says('backup', 'master')).toMatchObject({ isHealthy: true, healthDetail: '' })
+    expect(says('backup', 'backup')).toMatchObject({ isHealthy: false, healthDetail: 'No machine has its addresses' })
+  })
+
   test('believes of a report what the spec has, and no more', () => {
     const servers = [
       ['backend.web', 'one', 'up', 0, 0, 0, 0],

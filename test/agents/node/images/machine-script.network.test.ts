@@ -101,6 +101,7 @@ it('runs all that a machine can run, says so, and stops what the next document l
     'haproxy',
     'keepalived',
     'nat64',
+    'watch',
   ])
   expect(await page()).toBe('generation-1')
   expect(await machine.run('ip', 'route', 'show', '192.168.255.0/24')).toContain('nat64')
