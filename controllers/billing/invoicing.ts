@@ -17,6 +17,8 @@ const ROUND_MILLISECONDS = 60_000
 /** So long after its end a month is closed: late samples are in by then. */
 const GRACE_MILLISECONDS = 3_600_000
 const UPKEEP_MILLISECONDS = 3_600_000
+/** Invoices that are being made at the same time: most of one is the wait for its commit, which they share. */
+const INVOICES_AT_ONCE = 4
 
 /** Makes invoices until the signal aborts. Never throws. */
 export async function runInvoicing(parts: BillingRun, signal: AbortSignal): Promise<void> {
@@ -61,6 +63,11 @@ async function invoiceMonth(
 ): Promise<void> {
   const onFailure = (accountId: string, error: unknown) =>
     log.error('an invoice was not made', { account_id: accountId, period: periodOf(month), error })
-  while ((await orUnavailable(invoiceNext({ db, random }, month, clock.now(), onFailure))) !== undefined)
-    if (signal?.aborted === true) return
+  const makeThem = async (): Promise<void> => {
+    while ((await orUnavailable(invoiceNext({ db, random }, month, clock.now(), onFailure))) !== undefined)
+      if (signal?.aborted === true) return
+  }
+  // Each ends before anybody hears of a failure: the next round never meets one of this.
+  const ends = await Promise.allSettled(Array.from({ length: INVOICES_AT_ONCE }, makeThem))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
