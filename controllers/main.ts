@@ -35,6 +35,7 @@ import { installCatalog } from './catalog/index.ts'
 import { openControllers, runControllers } from './index.ts'
 import { openOvn } from './ovn/open-ovn.ts'
 import type { Ovn } from './ovn/ovn.ts'
+import { readTlsFolder } from './ovn/tls.ts'
 import { installRoles } from './roles.ts'
 import type { Parts } from './parts.ts'
 import { openStorageMetrics } from './storage-metrics.ts'
@@ -43,7 +44,10 @@ import { usageFromAgents } from './usage/agents.ts'
 
 const OvsdbRemotes = z
   .string()
-  .regex(/^(unix:[^,]+|tcp:[^,]+:\d+)(,(unix:[^,]+|tcp:[^,]+:\d+))*$/, 'must be unix:<path> or tcp:<host>:<port>')
+  .regex(
+    /^(unix:[^,]+|(tcp|ssl):[^,]+:\d+)(,(unix:[^,]+|(tcp|ssl):[^,]+:\d+))*$/,
+    'must be unix:<path>, tcp:<host>:<port> or ssl:<host>:<port>',
+  )
   .optional()
 
 const Environment = z.object({
@@ -58,10 +62,13 @@ const Environment = z.object({
   SVCCLOUD_ENDED_IDENTITY: z.string().min(1).max(253).optional(),
   /** `zones:a,b` or `others:a,b`; the whole when absent. */
   SVCCLOUD_SHARD: z.string().optional(),
-  /** Northbound database of OVN: one remote or several that share it, as `unix:<path>` or `tcp:<host>:<port>`. */
+  /** Northbound database of OVN: one remote or several that share it, as `unix:<path>`, `tcp:<host>:<port>` or
+   *  `ssl:<host>:<port>`. */
   SVCCLOUD_OVN_NORTHBOUND: OvsdbRemotes,
   /** Southbound database of OVN: what nodes have installed is known only with it. */
   SVCCLOUD_OVN_SOUTHBOUND: OvsdbRemotes,
+  /** Of tls.key, tls.crt and ca.crt, by which databases at `ssl:` are spoken to; read for each connection. */
+  SVCCLOUD_OVN_TLS_FOLDER: z.string().min(1).optional(),
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
   SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
@@ -161,17 +168,19 @@ const processorOf = (payments: Payments | undefined): { processor?: PaymentProce
 /** Undefined where the zones have no network of their own. What nodes have installed, and so whether a firewall holds,
  *  only the southbound database says. */
 function ovnOf(
-  { SVCCLOUD_OVN_NORTHBOUND: northbound, SVCCLOUD_OVN_SOUTHBOUND: southbound }: z.infer<typeof Environment>,
+  {
+    SVCCLOUD_OVN_NORTHBOUND: northbound,
+    SVCCLOUD_OVN_SOUTHBOUND: southbound,
+    SVCCLOUD_OVN_TLS_FOLDER: tlsFolder,
+  }: Settings,
   log: Logger,
 ): Ovn | undefined {
-  return northbound === undefined
-    ? undefined
-    : openOvn({
-        northbound,
-        southbound: required('SVCCLOUD_OVN_SOUTHBOUND', southbound),
-        clock: systemClock,
-        log,
-      })
+  if (northbound === undefined) return undefined
+  const remotes = { northbound, southbound: required('SVCCLOUD_OVN_SOUTHBOUND', southbound) }
+  if (!Object.values(remotes).some((remote) => remote.includes('ssl:')))
+    return openOvn({ ...remotes, clock: systemClock, log })
+  const folder = required('SVCCLOUD_OVN_TLS_FOLDER', tlsFolder)
+  return openOvn({ ...remotes, readTls: () => readTlsFolder(folder), clock: systemClock, log })
 }
 
 /** The connection to the Kubernetes API: of the kubeconfig, or of the pod's service account. */

@@ -1,7 +1,7 @@
 /** What nodes have installed of OVN, as the southbound database says it. */
 import { type CopiedRow, openCopy, type TableUpdates } from './copy.ts'
-import { connectToLeader } from './leader.ts'
-import { type ConnectionOptions, monitor, type OvsdbConnection } from './ovsdb.ts'
+import { connectToLeader, type LeaderOptions } from './leader.ts'
+import { monitor, type OvsdbConnection } from './ovsdb.ts'
 
 const DATABASE = 'OVN_Southbound'
 const REQUESTS = { SB_Global: [{ columns: ['nb_cfg'] }], Chassis_Private: [{ columns: ['name', 'nb_cfg'] }] }
@@ -12,7 +12,7 @@ export interface Installed {
   close(): void
 }
 
-export function openInstalled(remotes: string, { clock }: Pick<ConnectionOptions, 'clock'>): Installed {
+export function openInstalled(remotes: string, options: Pick<LeaderOptions, 'clock' | 'readTls'>): Installed {
   const copy = openCopy(() => 'scalar')
   const at = new Map<string, number>()
   let arrived: number | undefined
@@ -27,7 +27,7 @@ export function openInstalled(remotes: string, { clock }: Pick<ConnectionOptions
   let connection: Promise<OvsdbConnection> | undefined
   const connect = async (): Promise<OvsdbConnection> => {
     const opened = await connectToLeader(remotes, DATABASE, {
-      clock,
+      ...options,
       onNotice(method, params) {
         if (method === 'update3') take(params[2] as TableUpdates) // as ovsdb-server(7) says
       },

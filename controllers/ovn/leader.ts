@@ -1,6 +1,12 @@
 /** A connection to whoever leads a database that several servers may share. */
 import { Unavailable } from '../../domain/problem.ts'
 import { connectOvsdb, type ConnectionOptions, type OvsdbConnection } from './ovsdb.ts'
+import type { OvsdbTls } from './tls.ts'
+
+export interface LeaderOptions extends Omit<ConnectionOptions, 'tls'> {
+  /** Asked for every connection to a remote of `ssl:`: certificates are renewed. */
+  readonly readTls?: (() => Promise<OvsdbTls>) | undefined
+}
 
 interface Server {
   readonly leader?: boolean
@@ -12,7 +18,7 @@ interface Server {
 export async function connectToLeader(
   remotes: string,
   database: string,
-  options: ConnectionOptions,
+  options: LeaderOptions,
 ): Promise<OvsdbConnection> {
   let failure: unknown
   for (const remote of remotes.split(',')) {
@@ -25,9 +31,15 @@ export async function connectToLeader(
   throw failure
 }
 
-async function connectIfLeader(remote: string, database: string, options: ConnectionOptions): Promise<OvsdbConnection> {
+async function connectIfLeader(
+  remote: string,
+  database: string,
+  { readTls, ...options }: LeaderOptions,
+): Promise<OvsdbConnection> {
+  const tls = remote.startsWith('ssl:') ? await readTls?.() : undefined
   const opened: OvsdbConnection = connectOvsdb(remote, {
     ...options,
+    tls,
     onNotice(method, params) {
       if (method !== 'update') return options.onNotice?.(method, params)
       // as RFC 7047 says; only servers are watched so

@@ -10,7 +10,7 @@ import type { Logger } from '../../kit/sys/log.ts'
 import { type CopiedChange, type CopiedRow, membersOf, type TableUpdates } from './copy.ts'
 import { difference, encodeBundle, type EncodedBundle, isSame, MARKS, ownerOf } from './difference.ts'
 import { openInstalled } from './installed.ts'
-import { connectToLeader } from './leader.ts'
+import { connectToLeader, type LeaderOptions } from './leader.ts'
 import { ipv4Of } from './names.ts'
 import type { Ovn } from './ovn.ts'
 import { monitor, type OvsdbConnection, type OvsdbOperation, Refused } from './ovsdb.ts'
@@ -19,10 +19,13 @@ import { shapeOf, TABLE_NAMES } from './row.ts'
 import { openSequence } from './sequence.ts'
 
 export interface OvnOptions {
-  /** Of the northbound database: one or several, separated by commas, each `unix:<path>` or `tcp:<host>:<port>`. */
+  /** Of the northbound database: one or several, separated by commas, each `unix:<path>`, `tcp:<host>:<port>` or
+   *  `ssl:<host>:<port>`. */
   readonly northbound: string
   /** Of the southbound one. What nodes have installed is not known when absent. */
   readonly southbound?: string
+  /** For remotes of `ssl:`. */
+  readonly readTls?: LeaderOptions['readTls']
   readonly clock: Clock
   readonly log: Logger
 }
@@ -44,13 +47,19 @@ const lockOf = (zone: string): string => `svccloud_${zone.replaceAll('-', '_')}`
 const othersWrite = (zone: string, cause?: unknown) =>
   new Unavailable(`the network of ${zone}, which another process writes,`, cause)
 
-export function openOvn({ northbound, southbound, clock, log }: OvnOptions): Ovn {
-  const installed = southbound === undefined ? undefined : openInstalled(southbound, { clock })
+export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOptions): Ovn {
+  const installed = southbound === undefined ? undefined : openInstalled(southbound, { clock, readTls })
   const rows = openOwnedRows({
     onChange: (owner, change) => writer.judge(owner, change),
     onSequence: (at) => sequence.note(at),
   })
-  const link = openLink({ remotes: northbound, clock, rows, onEnd: () => clock.after(RETRY_MILLISECONDS, repairAll) })
+  const link = openLink({
+    remotes: northbound,
+    readTls,
+    clock,
+    rows,
+    onEnd: () => clock.after(RETRY_MILLISECONDS, repairAll),
+  })
   const sequence = openSequence({
     clock,
     raise: async (operations) => (await link.connected()).transact(DATABASE, operations),
@@ -177,11 +186,13 @@ async function openZone(opened: OvsdbConnection, zone: string, rows: OwnedRows):
 /** The connection to the northbound database, and the zones that are written and copied over it. */
 function openLink({
   remotes,
+  readTls,
   clock,
   rows,
   onEnd,
 }: {
   readonly remotes: string
+  readonly readTls: LeaderOptions['readTls']
   readonly clock: Clock
   readonly rows: OwnedRows
   readonly onEnd: () => void
@@ -196,6 +207,7 @@ function openLink({
     if (isClosed) throw new Unavailable("the network's database")
     const opened = await connectToLeader(remotes, DATABASE, {
       clock,
+      readTls,
       onNotice(method, params) {
         if (method === 'update3') rows.take(params[2] as TableUpdates) // as ovsdb-server(7) says
         if (method === 'stolen') lostUntil.set(String(params[0]), clock.monotonicMilliseconds() + YIELD_MILLISECONDS)

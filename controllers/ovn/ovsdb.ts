@@ -1,8 +1,10 @@
 /** A connection to a database of Open vSwitch or OVN: JSON-RPC as RFC 7047 and ovsdb-server(7) say it. */
 import { createConnection, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { TableUpdates } from './copy.ts'
+import type { OvsdbTls } from './tls.ts'
 
 export type OvsdbOperation = Readonly<Record<string, unknown>>
 
@@ -35,6 +37,8 @@ export interface OvsdbConnection {
 
 export interface ConnectionOptions {
   readonly clock: Clock
+  /** For remotes of `ssl:`. */
+  readonly tls?: OvsdbTls | undefined
   /** For as long a call may take. */
   readonly callMilliseconds?: number
   /** What the server says by itself, in its order and before the answer to a call that was the cause. */
@@ -63,12 +67,13 @@ interface Waiting {
   readonly cancel: () => void
 }
 
-/** `unix:<path>` or `tcp:<host>:<port>`. Connects at once; what is called before waits. */
+/** `unix:<path>`, `tcp:<host>:<port>` or `ssl:<host>:<port>`, whose server must have a certificate for that host.
+ *  Connects at once; what is called before waits. */
 export function connectOvsdb(
   remote: string,
-  { clock, callMilliseconds = CALL_TIMEOUT_MILLISECONDS, onNotice, onEnd }: ConnectionOptions,
+  { clock, tls, callMilliseconds = CALL_TIMEOUT_MILLISECONDS, onNotice, onEnd }: ConnectionOptions,
 ): OvsdbConnection {
-  const socket = socketOf(remote)
+  const socket = socketOf(remote, tls)
   const waiting = new Map<number, Waiting>()
   let calls = 0
   let isOver = false
@@ -143,18 +148,15 @@ export async function monitor(
   return updates
 }
 
-function socketOf(remote: string): Socket {
+function socketOf(remote: string, tls: OvsdbTls | undefined): Socket {
   const [kind = '', ...rest] = remote.split(':')
+  const bare = rest.slice(0, -1).join(':')
+  const address = { host: bare.replace(/^\[|\]$/g, ''), port: Number(rest.at(-1)) }
   if (kind === 'unix') return createConnection({ path: rest.join(':') })
-  if (kind === 'tcp')
-    return createConnection({
-      host: rest
-        .slice(0, -1)
-        .join(':')
-        .replace(/^\[|\]$/g, ''),
-      port: Number(rest.at(-1)),
-    })
-  throw new Error(`${remote} is neither unix:<path> nor tcp:<host>:<port>`)
+  if (kind === 'tcp') return createConnection(address)
+  if (kind === 'ssl' && tls !== undefined)
+    return connectTls({ ...address, key: tls.key, cert: tls.certificate, ca: tls.authority })
+  throw new Error(`${remote} is none of unix:<path>, tcp:<host>:<port> and, with certificates, ssl:<host>:<port>`)
 }
 
 /** Objects follow each other without anything in between: a message ends where its first brace is closed. */

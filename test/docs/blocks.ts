@@ -65,4 +65,4 @@ export const OPERATOR_GUIDES = [
   'docs/cluster.md',
 ] as const
 /** Run by tests of their own. */
-export const OTHER_GUIDES = ['README.md', 'docs/nodes.md', 'docs/high-availability.md'] as const
+export const OTHER_GUIDES = ['README.md', 'docs/nodes.md', 'docs/high-availability.md', 'docs/networks.md'] as const
