@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wayOf } from '../../../domain/routing-model.ts'
 import { numberBetween, systemRandom } from '../../../kit/sys/random.ts'
-import { CENTRAL } from './ovn-world.ts'
 import { GUESTS, ipv6Of, macOf, NAT, NETWORKS, openTenants, PATIENCE, type Tenants } from './tenants.ts'
 
 const seed = Number(
@@ -52,8 +51,6 @@ describe('guests are told', () => {
   test('addresses of their own network, whoever else has the range', async () => {
     expect(await tenants.tell('b1', 'lease6', { mac: macOf('b1') })).toMatchObject({ address: ipv6Of('b1') })
     expect(await tenants.tell('b1', 'lease', { mac: macOf('b1') })).toMatchObject({ address: '10.0.0.2' })
-    await reaches('b2', '10.0.0.2').toBe('b1 sees 10.0.0.3')
-    await reaches('a2', '10.0.0.2').toBe('a1 sees 10.0.0.3')
   })
 })
 
@@ -180,50 +177,10 @@ describe('what is too large', () => {
   })
 })
 
-describe('from inside a guest nothing is reached', () => {
+test('what looks like a tunnel between hosts comes nowhere from inside a guest', async () => {
   const GENEVE = 6081
-  test('of the platform: neither its databases nor what listens on hosts', async () => {
-    const places = [
-      ['fabric', CENTRAL, 6642],
-      ['h1', '192.0.2.1', 7001],
-      ['h2', '192.0.2.2', 7001],
-    ] as const
-    for (const [place] of places.slice(1)) {
-      const listener = tenants.world.start(place, 'python3', '-c', LISTENER)
-      await new Promise((resolve) => listener.stdout?.once('data', resolve))
-    }
-    const connects = async (from: string) => {
-      const text = await tenants.world.run(
-        from,
-        'python3',
-        '-c',
-        CONNECT,
-        ...places.flatMap(([, ...to]) => to.map(String)),
-      )
-      return JSON.parse(text) as unknown
-    }
-    expect(await connects('fabric')).toEqual([true, true, true])
-    for (const answer of await Promise.all(['a1', 'a3', 'p1'].map(connects)))
-      expect(answer).toEqual([false, false, false])
-  })
-
-  test('of the tunnels between hosts: what looks like one comes nowhere', async () => {
-    for (const address of ['192.0.2.1', '192.0.2.2'])
-      await tenants.tell('a1', 'flow', { protocol: 'udp', address, source: 30_000, port: GENEVE })
-    await reaches('a1', GUESTS.a2.ipv4).toBe('a2 sees 10.0.0.2')
-    expect(await tenants.tell('a2', 'arrived')).not.toContain(`udp ${NAT.a} 30000`)
-  })
+  for (const address of ['192.0.2.1', '192.0.2.2'])
+    await tenants.tell('a1', 'flow', { protocol: 'udp', address, source: 30_000, port: GENEVE })
+  await reaches('a1', GUESTS.a2.ipv4).toBe('a2 sees 10.0.0.2')
+  expect(await tenants.tell('a2', 'arrived')).not.toContain(`udp ${NAT.a} 30000`)
 })
-
-const LISTENER = `import socket
-server = socket.create_server(('0.0.0.0', 7001))
-print('listens', flush=True)
-while True: server.accept()[0].close()`
-const CONNECT = `import json, socket, sys
-def connects(address, port):
-    try:
-        socket.create_connection((address, int(port)), 1).close()
-        return True
-    except OSError:
-        return False
-print(json.dumps([connects(*to) for to in zip(sys.argv[1::2], sys.argv[2::2])]))`

@@ -48,7 +48,7 @@ export interface Tenants {
   readonly world: OvnWorld
   readonly ovn: Ovn
   /** What a guest, the network outside (`world`), a host or what joins the hosts (`fabric`) does on the wire. */
-  tell(place: GuestName | 'p1' | 'world' | 'h1' | 'fabric', what: string, order?: object): Promise<unknown>
+  tell(place: GuestName | 'p1' | 'world' | 'h1' | 'h2' | 'fabric', what: string, order?: object): Promise<unknown>
   /** A server of the guest's name with this firewall, and waits until hosts have it. */
   firewall(guest: GuestName, firewall: Firewall): Promise<void>
   /** Several at once. */
@@ -156,7 +156,7 @@ export async function openTenants(): Promise<Tenants> {
     await addGuest(guest, host, macOf(guest), addresses, gatewayOf(NETWORKS[network].ipv4Cidr))
   }
   await addGuest(PUBLIC.name, PUBLIC.host, PUBLIC.mac, [`${PUBLIC.ipv4}/25`, '2001:db8:1:1::1/64'], '203.0.113.1')
-  for (const place of ['world', 'h1', 'fabric']) await listen(place)
+  for (const place of ['world', 'h1', 'h2', 'fabric']) await listen(place)
 
   const firewalls: Tenants['firewalls'] = async (each) => {
     const written = each.map(([guest, firewall]) => {

@@ -5,6 +5,7 @@ NAME = sys.argv[1]
 held = {}
 heard = []
 pulses = {}
+resting = set()
 lock = threading.Lock()
 
 
@@ -17,10 +18,14 @@ def serve(port):
     tcp = socket.create_server(('::', port), family=socket.AF_INET6, dualstack_ipv6=True)
 
     def talk(connection, peer):
-        connection.sendall(f'{NAME} sees {peer[0].removeprefix("::ffff:")}\n'.encode())
-        while data := connection.recv(65536):
-            pulses.setdefault(peer[0].removeprefix('::ffff:'), []).append(time.monotonic())
-            connection.sendall(data)
+        address = peer[0].removeprefix('::ffff:')
+        try:
+            connection.sendall(f'{NAME} sees {address}\n'.encode())
+            while data := connection.recv(65536):
+                pulses.setdefault(address, []).append(time.monotonic())
+                connection.sendall(data)
+        except OSError:
+            pass  # whoever had asked is gone
 
     def accept():
         while True:
@@ -56,11 +61,14 @@ def say(name, text):
     return held[name].recv(65536).decode().endswith(text)
 
 
-def stream(name, address, port, pause=0.02):
-    """Sends something over the connection again and again, from now on, and notes when it comes back."""
+def stream(name, address, port, pause=0.02, isSilent=False):
+    """Sends something over the connection again and again, from now on, and notes when it comes back. Who answers says
+    something first, unless it is silent."""
     one = held[name] = socket.create_connection((address, port), 5)
+    one.settimeout(None)
     times = pulses.setdefault(name, [])
-    one.recv(65536)
+    if not isSilent:
+        one.recv(65536)
 
     def send():
         while True:
@@ -73,6 +81,39 @@ def stream(name, address, port, pause=0.02):
 
     for work in (send, note):
         threading.Thread(target=work, daemon=True).start()
+    return True
+
+
+def drip(name, port, pause=0.02):
+    """Sends something again and again to whoever connects, and notes when its kernel says that it has come."""
+    server = socket.create_server(('', port))
+    times = pulses.setdefault(name, [])
+
+    def send():
+        one, _ = server.accept()
+        come = 0
+        while True:
+            if name not in resting:
+                one.sendall(b'x')
+            time.sleep(pause)
+            # tcpi_bytes_acked of linux/tcp.h
+            acknowledged = struct.unpack_from('=Q', one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 120)[0]
+            if acknowledged > come:
+                times.append(time.monotonic())
+            come = acknowledged
+
+    threading.Thread(target=send, daemon=True).start()
+    return True
+
+
+def rest(name, isResting):
+    (resting.add if isResting else resting.discard)(name)
+    return True
+
+
+def forget_pulses():
+    for times in pulses.values():
+        del times[:-1]
     return True
 
 
