@@ -162,7 +162,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'network',
-    workersMaximum: 1,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,

@@ -9,6 +9,8 @@ const MINUTE_MILLISECONDS = 60_000
 const SEEDS = 1_000
 /** With every so manieth seed hosts are lost. */
 const LOSSES_EVERY = 10
+/** With every so manieth zones have a network. */
+const NETWORK_EVERY = 5
 const REPEAT_EVERY = 50
 /** No seed is begun after it, once the least are run. */
 const BUDGET_MILLISECONDS = 4 * MINUTE_MILLISECONDS
@@ -38,10 +40,12 @@ it('keeps every invariant for up to a thousand seeds', { timeout: TIMEOUT_MILLIS
     while (next <= SEEDS && (next <= SEEDS_MINIMUM || performance.now() < end)) {
       const seed = next++
       const hasLosses = seed % LOSSES_EVERY === 0
-      const result = await pool?.run({ seed, hasLosses, isRepeated: seed % REPEAT_EVERY === 0 })
+      const hasNetwork = seed % NETWORK_EVERY === 0
+      const result = await pool?.run({ seed, hasLosses, hasNetwork, isRepeated: seed % REPEAT_EVERY === 0 })
       count += 1
       if (result === undefined || result.violations.length > 0)
-        broken[`seed ${seed}${hasLosses ? ' with losses' : ''}`] = result?.violations ?? []
+        broken[`seed ${seed}${hasLosses ? ' with losses' : ''}${hasNetwork ? ' with a network' : ''}`] =
+          result?.violations ?? []
     }
   }
   await Promise.all(Array.from({ length: threads }, runSeeds))
