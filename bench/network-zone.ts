@@ -1,6 +1,7 @@
 /** A zone with networks on a real OVN, for benchmarks: two hosts with Open vSwitch's userspace datapath, a few guests
  *  that are network namespaces, and as many others of which there are only rows, on hosts that are simulated. What is
  *  written is what the controllers write, by what they write it with. */
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { publicNetworkOwner, publicPortOwner } from '../controllers/ovn/difference.ts'
 import { firewallRows } from '../controllers/ovn/firewall.ts'
@@ -14,6 +15,7 @@ import { type Firewall, type FirewallRule, NO_FIREWALL } from '../domain/firewal
 import { gatewayOf } from '../domain/private-network.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
+import { signalProcess } from '../kit/sys/process.ts'
 import { asLineProcess } from '../test/controllers/ovn/line-process.ts'
 import { type HostName, openOvnWorld, type OvnWorld } from '../test/controllers/ovn/ovn-world.ts'
 import { until } from '../test/eventually.ts'
@@ -250,7 +252,10 @@ export async function openNetworkZone(
       )
     },
     async grow(networks) {
+      // It would compute everything anew for each of the transactions.
+      await northd(world, 'SIGSTOP')
       await fill(ovn, { ...size, networks }, there)
+      await northd(world, 'SIGCONT')
       there = networks
       await zone.installed((await apply(`Network/none-${networks}`, [])).sequence)
     },
@@ -288,6 +293,12 @@ export async function openNetworkZone(
     await zone.close()
     throw error
   }
+}
+
+async function northd({ folder }: OvnWorld, signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+  const central = join(folder, 'central')
+  const file = (await readdir(central)).find((name) => name.endsWith('ovn-northd.pid')) ?? ''
+  signalProcess(Number(await readFile(join(central, file), 'utf8')), signal)
 }
 
 /** Of a guest that is there, in its network. */

@@ -1,8 +1,8 @@
 /** `node bench/networks-at-scale.ts [--networks 250,500,1000] [--servers 5] [--rules 100] [--hosts 100]
- *  [--shared FOLDER]`: one zone on a real OVN with simulated hosts, which grows to each of the sizes, and what one
- *  change costs there: processor time of the controllers, when it is in the database, when OVN has computed it, and
- *  when hosts have installed it. Prints tables for docs/scale.md. Another OVN is taken by PATH, its schemas by
- *  --shared. Needs root, and a quarter of an hour; `npm run bench` does not run it. */
+ *  [--times 3] [--shared FOLDER]`: one zone on a real OVN with simulated hosts, which grows to each of the sizes, and
+ *  what one change costs there: processor time of the controllers and of OVN's parts, when it is in the database, when
+ *  OVN has computed it, and when hosts have installed it. Prints tables for docs/scale.md. Another OVN is taken by
+ *  PATH, its schemas by --shared. Needs root, and a quarter of an hour; `npm run bench` does not run it. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -20,9 +20,9 @@ import {
   openNetworkZone,
   type ZoneSize,
 } from './network-zone.ts'
+import { HOSTS } from '../test/controllers/ovn/ovn-world.ts'
 import { median } from './runner.ts'
 
-const TIMES = 3
 const TICKS_PER_SECOND = 100
 /** A machine that does other work besides takes as long. */
 const GROWN_MILLISECONDS = 3_600_000
@@ -34,9 +34,12 @@ const { values } = parseArgs({
     servers: { type: 'string', default: '5' },
     rules: { type: 'string', default: '100' },
     hosts: { type: 'string', default: '100' },
+    times: { type: 'string', default: '3' },
     shared: { type: 'string' },
   },
 })
+/** Of each change. */
+const TIMES = Number(values.times)
 const sizes = values.networks.split(',').map(Number)
 const shape: ZoneSize = {
   networks: 0,
@@ -49,15 +52,20 @@ const shape: ZoneSize = {
 async function usageOf(
   zone: NetworkZone,
 ): Promise<ReadonlyMap<string, { readonly cpu: number; readonly mib: number }>> {
-  const folder = join(zone.world.folder, 'central')
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.pid'))
+  const files = await Promise.all(
+    ['central', ...HOSTS].map(async (place) =>
+      (await readdir(join(zone.world.folder, place))).flatMap((file) =>
+        file.endsWith('.pid') ? [{ place, file }] : [],
+      ),
+    ),
+  )
   return new Map(
     await Promise.all(
-      files.map(async (file) => {
-        const pid = (await readFile(join(folder, file), 'utf8')).trim()
-        const [program = ''] = /ovn-northd|ovsdb-server/.exec(file) ?? []
-        const database = /central(nb|sb)ctl/.exec(file)?.[1] ?? ''
-        return [`${program} ${database}`.trim(), await usageOfProcess(pid)] as const
+      files.flat().map(async ({ place, file }) => {
+        const pid = (await readFile(join(zone.world.folder, place, file), 'utf8')).trim()
+        const [program = ''] = /ovn-northd|ovn-controller|ovs-vswitchd|ovsdb-server/.exec(file) ?? []
+        const of = place === 'central' ? (/central(nb|sb)ctl/.exec(file)?.[1] ?? '') : place
+        return [`${program} ${of}`.trim(), await usageOfProcess(pid)] as const
       }),
     ),
   )
@@ -77,6 +85,11 @@ interface Cost {
   readonly written: number
   readonly computed: number
   readonly installed: number
+  /** Processor milliseconds. */
+  readonly northd: number
+  readonly southbound: number
+  /** Of the one that took most. */
+  readonly host: number
 }
 
 /** The sequence is raised once a second at most: later than that, what is measured is OVN's time alone. */
@@ -84,6 +97,7 @@ const PAUSE_MILLISECONDS = 1_500
 
 async function costOf(zone: NetworkZone, bundle: Bundle): Promise<Cost> {
   await clock.sleep(PAUSE_MILLISECONDS)
+  const before = await usageOf(zone)
   const [startedAt, cpu] = [clock.monotonicMilliseconds(), cpuSeconds()]
   const { sequence } = await zone.ovn.apply(bundle)
   const written = clock.monotonicMilliseconds() - startedAt
@@ -98,7 +112,12 @@ async function costOf(zone: NetworkZone, bundle: Bundle): Promise<Cost> {
     return clock.monotonicMilliseconds() - startedAt
   }
   const computed = await reached([])
-  return { controllers, written, computed, installed: await reached(zone.hosts) }
+  const installed = await reached(zone.hosts)
+  const after = await usageOf(zone)
+  const taken = (name: string) => ((after.get(name)?.cpu ?? 0) - (before.get(name)?.cpu ?? 0)) * 1_000
+  const host = Math.max(...HOSTS.map((each) => taken(`ovn-controller ${each}`)))
+  const [northd, southbound] = [taken('ovn-northd'), taken('ovsdb-server sb')]
+  return { controllers, written, computed, installed, northd, southbound, host }
 }
 
 const line = (cells: readonly (string | number)[]) => printLine(`| ${cells.join(' | ')} |`)
@@ -130,12 +149,16 @@ async function measureChanges(zone: NetworkZone, size: ZoneSize): Promise<void> 
     'an interface with a firewall': (time) => bulkFirewall(server(time), size.rules),
     'a server that goes': (time) => ({ ...bulkFirewall(server(time), 0), rows: [] }),
   }
-  line(['one change', 'controllers, processor ms', 'written, ms', 'computed, ms', 'installed, ms'])
+  line([
+    ...['one change', 'controllers, processor ms', 'northd', 'southbound database', 'a host'],
+    ...['written, ms', 'computed, ms', 'installed, ms'],
+  ])
   for (const [what, change] of Object.entries(changes)) {
     const costs: Cost[] = []
     for (let time = 0; time < TIMES; time++) costs.push(await costOf(zone, change(time)))
     const of = (part: keyof Cost) => whole(median(costs.map((cost) => cost[part])))
-    line([what, of('controllers'), of('written'), of('computed'), of('installed')])
+    const processor = [of('controllers'), of('northd'), of('southbound'), of('host')]
+    line([what, ...processor, of('written'), of('computed'), of('installed')])
   }
 }
 
