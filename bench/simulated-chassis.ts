@@ -5,7 +5,8 @@ import { connectOvsdb, monitor, type OvsdbOperation } from '../controllers/ovn/o
 import { systemClock as clock } from '../kit/sys/clock.ts'
 
 const DATABASE = 'OVN_Southbound'
-const PORTS_PER_TRANSACTION_MAXIMUM = 500
+/** Few: OVN computes anew for each of them. */
+const PORTS_PER_TRANSACTION_MAXIMUM = 10_000
 /** A database that computes for all hosts of a large zone answers nobody meanwhile. */
 const CALL_MILLISECONDS = 900_000
 

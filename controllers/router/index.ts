@@ -1,25 +1,16 @@
 /** The router controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { effectiveRoutes, gatewayOf, gatewayRoutes, withRoutes } from '../../domain/private-network.ts'
 import { Unavailable } from '../../domain/problem.ts'
-import {
-  claimRouter,
-  endRouter,
-  findRouter,
-  releaseRouter,
-  trimRouter,
-  withdrawRouterEnd,
-  withdrawRouterUpdate,
-} from '../../db/router/index.ts'
+import { claimRouter, endRouter, findRouter, releaseRouter, trimRouter } from '../../db/router/index.ts'
 import type { RouterClaim, RouterNetwork } from '../../db/router/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
-import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Node } from '../../resources/node/index.ts'
-import { isBeingDeleted } from '../../resources/operation/index.ts'
 import { Router, type RouterSpec, type RouterStatus } from '../../resources/router/index.ts'
 import { findAccountOf } from '../account.ts'
 import { auditEffect } from '../audit.ts'
@@ -30,7 +21,6 @@ import { gatewayNodes } from '../gateway-nodes.ts'
 import { applyNetwork } from '../network/index.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor, requesterOf } from '../operation/direct-edit.ts'
-import { wasOperationApplied } from '../operation/intent.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { routerOwner } from '../ovn/difference.ts'
 import { routerRows, type RouterFacts } from '../ovn/router.ts'
@@ -38,6 +28,7 @@ import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { type Bundles, digestOf, editsOf, newRequests, openBundles } from '../synced.ts'
+import { routerIntents } from './intent.ts'
 import { CLAIMED, ENDED, type Observed, type RouterEffects, type RouterObject } from './observed.ts'
 import { detectEdit, plan } from './plan.ts'
 
@@ -48,22 +39,7 @@ export const routerController = controller<RouterEffects>()({
   resource: Router,
   sharding: 'by-zone',
   finalizer: finalizerOf(Router),
-  intent: {
-    resourceType: 'router',
-    wasApplied: wasOperationApplied(Router),
-    /** A network that was to come or go its controller gives back: it knows what the router shall have. */
-    async release(tx, { accountId, resource, audit: { action } }, { store }) {
-      const id = { accountId, routerId: resource.id }
-      const read = () => store.get(Router, { namespace: accountNamespace(accountId), name: resource.id })
-      if (action === 'router.create') await releaseRouter(tx, id)
-      if (action === 'router.update') await withdrawRouterUpdate(tx, id, async () => (await read())?.spec)
-      if (action === 'router.delete')
-        await withdrawRouterEnd(tx, id, async () => {
-          const router = await read()
-          return router === undefined || isBeingDeleted(router)
-        })
-    },
-  },
+  intent: routerIntents,
   plan,
   reads: [Edge, Network, Node, Zone],
   // One whose operation is its deletion is deleted here.

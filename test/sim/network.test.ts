@@ -82,8 +82,8 @@ it('finds a firewall that is said to be applied before its host has it', async (
 })
 
 /** Seeds whose network delays, loses and repeats. They are here and not among the chosen ones, which are told by what
- *  they reach: with a network a world reaches the same besides, but takes half as long again, so that two say what
- *  nineteen would. The endurance tier and the nightly run have many. */
+ *  they reach: with a network a world reaches the same, and what the faults of the network do besides. The endurance
+ *  tier and the nightly run have many. */
 it.each([
   [1, false],
   [7, false],

@@ -9,12 +9,13 @@ import {
 import { INTENT_HANDLERS } from '../../../controllers/index.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { listAudit } from '../../../db/audit/index.ts'
+import type { AuditChange } from '../../../domain/audit.ts'
 import { closeIntent, closeIntents, hasIntent, listIntents, recordIntent } from '../../../db/change/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { claimNetwork, findNetwork, renameNetwork } from '../../../db/network/index.ts'
-import { claimRouter, findRouter, renameRouter } from '../../../db/router/index.ts'
+import { attachToRouter, claimRouter, detachFromRouter, findRouter, renameRouter } from '../../../db/router/index.ts'
 import { claimServer } from '../../../db/server/index.ts'
 import type { Tables } from '../../../db/tables.ts'
 import { claimStorage, findStorageClaim, resizeStorageClaim } from '../../../db/storage/index.ts'
@@ -71,9 +72,12 @@ beforeEach(async () => {
 
 /** The transaction of the acceptance, as the API server makes it. */
 async function accepted(
-  action: 'server.create' | 'server.update' | 'storage.resize' | 'network.update' | 'router.update' | 'database.update',
+  action:
+    | ('server.create' | 'server.update' | 'storage.resize' | 'network.update' | 'database.update')
+    | ('router.update' | 'router.attach_network' | 'router.detach_network'),
   serverId = id(),
   operationId = id(),
+  changes: readonly AuditChange[] = [],
 ) {
   const type = action.split('.')[0] ?? ''
   await database.db.transaction().execute(async (tx) => {
@@ -113,7 +117,7 @@ async function accepted(
         source_ip: '192.0.2.1',
         user_agent: 'curl',
         request_id: `request-${operationId}`,
-        changes: [],
+        changes,
       },
     })
   })
@@ -302,6 +306,36 @@ test('a network and a router whose change was not written have the name that the
   expect(await sweepIntents(parts)).toEqual({ resolved: 2, unknown: 0 })
   expect(await findNetwork(database.db, { accountId, networkId })).toMatchObject({ name: 'inner' })
   expect(await findRouter(database.db, { accountId, routerId })).toMatchObject({ name: 'outer' })
+})
+
+test('a network that was to come to a router or to leave it, and was not written, is where it was', async () => {
+  const [coming, staying, routerId] = [id(), id(), id()]
+  const inTransaction = <Result>(work: (tx: Transaction<Tables>) => Promise<Result>) =>
+    database.db.transaction().execute(work)
+  for (const networkId of [coming, staying])
+    await inTransaction((tx) => claimNetwork(tx, { accountId, networkId, zone: ZONE, name: networkId }, systemRandom))
+  const demand = { accountId, routerId, zone: ZONE, name: 'between', natEnabled: false, networkIds: [staying] }
+  await inTransaction((tx) => claimRouter(tx, demand))
+  await cloud.kubectl.create(Router, {
+    metadata: { name: routerId, namespace },
+    spec: Router.spec.parse({ zone: ZONE, name: 'between', networkIds: [staying], natEnabled: false }),
+  })
+  const networks = async () =>
+    (await findRouter(database.db, { accountId, routerId }))?.networks.map((each) => [each.networkId, each.isLeaving])
+  await inTransaction((tx) => attachToRouter(tx, { accountId, routerId, networkId: coming }))
+  await inTransaction((tx) => detachFromRouter(tx, { accountId, routerId, networkId: staying }))
+  expect((await networks())?.toSorted()).toEqual(
+    [
+      [coming, false],
+      [staying, true],
+    ].toSorted(),
+  )
+  const change = (after: readonly string[]) => [{ field: 'network_ids', before: [staying], after }]
+  await accepted('router.attach_network', routerId, id(), change([staying, coming]))
+  await accepted('router.detach_network', routerId, id(), change([]))
+
+  expect(await sweepIntents(parts)).toEqual({ resolved: 2, unknown: 0 })
+  expect(await networks()).toEqual([[staying, false]])
 })
 
 test('intents of a noun that nobody has registered stay, raise an error, and hold no other up', async () => {
