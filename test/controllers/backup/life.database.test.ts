@@ -10,7 +10,7 @@ import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { Backup, type BackupSpec, type BackupStatus } from '../../../resources/backup/index.ts'
 import { BackupJob } from '../../../resources/backup-job/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { nodeNamespace } from '../../../resources/instance/index.ts'
+import { Instance, nodeNamespace } from '../../../resources/instance/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
@@ -169,6 +169,32 @@ test('a restore waits for a stopped server, and tells its progress in bytes', as
   // It keeps nobody from anything, and goes with its storage.
   await cloud.kubectl.delete(Server, key('web'))
   await until('snapshots gone', snapshots, (left) => left.length === 0)
+}, 120_000)
+
+test('a restore does not wait for ever for a guest that crashed before it was stopped', async () => {
+  await startServer()
+  await create('b1')
+  await inState('b1', 'online')
+  const [
+    {
+      metadata: { namespace: node = '', name: guest },
+    } = { metadata: { name: '' } },
+  ] = (await cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) })).items
+  const instance = () => cloud.kubectl.get(Instance, { namespace: node, name: guest })
+  /** Whether it did not start again after it had crashed, nor does when it is tried once more. */
+  const hasCrashed = (found: Awaited<ReturnType<typeof instance>>) => {
+    cloud.host.failNextStart('no memory left')
+    return found?.status?.state === 'error'
+  }
+  hasCrashed(undefined)
+  cloud.host.crashGuest(guest)
+  await until('crashed', instance, hasCrashed)
+  await cloud.kubectl.patch(Server, key('web'), { spec: { desiredPower: 'stopped' } })
+  await until('stopped', instance, (found) => hasCrashed(found) && found?.spec.power === 'stopped')
+  const restore = stanza('backup.restore')
+  await begin('b1', restore)
+  expect((await ended('b1', restore)).status?.operation).toMatchObject({ status: 'succeeded' })
+  expect((await instance())?.status?.state).toBe('error')
 }, 120_000)
 
 /** Answers the address. */
