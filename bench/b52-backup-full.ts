@@ -15,7 +15,7 @@ export const bench: Bench = {
   goal: 1,
   heldBy:
     'what is random to the last byte is read from qemu-nbd, named by its HMAC, encrypted and synced chunk by chunk: ' +
-    'about 5 ms of processor time a mebibyte, where its peer copies in 1. Four programs of QEMU that look after the ' +
+    'about 5 ms of processor time a mebibyte, where its peer copies in 1. Five programs of QEMU that look after the ' +
     'record of changes take as long as the copy of these 128 MiB.',
   tier: 'qemu',
   async open(round) {

@@ -15,6 +15,7 @@ import type { Random } from '../../../kit/sys/random.ts'
 import type { BackupJobSpec } from '../../../resources/backup-job/index.ts'
 import type { Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { DiskPoints, VolumeStore } from '../drivers/storage/volume-store.ts'
+import { DiskReads } from '../disk-reads.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import { ProgramFailed, runProgram } from '../run-program.ts'
 import { readBackupKey } from '../secrets.ts'
@@ -67,7 +68,7 @@ const DiskInfo = z.looseObject({
 export function openDiskWork(options: DiskWorkOptions): BackupWork {
   const { location, sources = {}, environment, bytesPerSecond, clock, random, store, namespace } = options
   const bandwidth = openBandwidth(bytesPerSecond, clock)
-  const reads = new Reads()
+  const reads = new DiskReads()
   const kind = isBucket(location)
     ? ({ target: 'vault', isSameHost: false } as const)
     : ({ target: 'zone-object-store', isSameHost: true } as const)
@@ -120,31 +121,7 @@ export function openDiskWork(options: DiskWorkOptions): BackupWork {
   }
 }
 
-/** Reads of disks, which end when a guest is about to open the disk or to leave the host with it. */
-class Reads {
-  readonly #running = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>()
-
-  async run<Result>(volume: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Result>) {
-    await this.end(volume)
-    const stop = new AbortController()
-    const { promise: ended, resolve } = Promise.withResolvers<void>()
-    this.#running.set(volume, { stop, ended })
-    try {
-      return await work(AbortSignal.any([signal, stop.signal]))
-    } finally {
-      this.#running.delete(volume)
-      resolve()
-    }
-  }
-
-  async end(volume: string): Promise<void> {
-    const read = this.#running.get(volume)
-    read?.stop.abort(new Unavailable('the disk, which is needed by its guest', undefined))
-    await read?.ended
-  }
-}
-
-type ReadingOptions = DiskWorkOptions & { readonly reads: Reads }
+type ReadingOptions = DiskWorkOptions & { readonly reads: DiskReads }
 
 async function write(
   options: ReadingOptions,
