@@ -22,6 +22,9 @@ export const HEALTH_TIMEOUT_SECONDS = { least: 1, most: 60, default: 3 } as cons
 export const HEALTH_COUNT = { least: 1, most: 10, rise: 2, fall: 3 } as const
 export const STICKY_SECONDS = { least: 1, most: 2_592_000 } as const
 
+/** Names of its two machines. */
+export const LOAD_BALANCER_MACHINES = ['a', 'b'] as const
+
 /** Of frontends, backends, members and certificates: what the proxy takes as a word. */
 export const NAME_PATTERN = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 export const COOKIE_NAME_PATTERN = /^[A-Za-z0-9_-]{1,64}$/

@@ -5,7 +5,7 @@ import { choosePlacement, requireDeletableEdge, requireIdleEdge } from '../../do
 import { badField } from '../../domain/problem.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { claimEdge } from '../../db/edge/index.ts'
-import { Plan, Zone } from '../../resources/catalog/index.ts'
+import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Edge, edgeFactsOf, EdgeMemberInput, type EdgeSpec, type EdgeStatus } from '../../resources/edge/index.ts'
 import { Network, rangesOf } from '../../resources/network/index.ts'
@@ -15,9 +15,9 @@ import { denyPlatformFields, type PlatformFields } from '../admission/platform-f
 import { requireField, requirePrintableName } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { storedOf } from '../list/stored.ts'
-import { requireMachinePlan } from '../managed-machine/index.ts'
 import type { EdgeObject } from './edges.ts'
-import { hasSeparateEdges, ownAddressesOf, requireEdges, requireMembers } from './rules.ts'
+import { requireMachinePlan } from '../managed-machine/index.ts'
+import { hasSeparateEdges, ownAddressesOf, rehearseEdge, requireEdges, requireMembers } from './rules.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'edge',
@@ -66,6 +66,7 @@ async function validateCreation(parts: AdmissionParts, edge: EdgeObject): Promis
   await requireStanding(parts, accountId)
   if (parts.caches.of(Network).get({ namespace, name: networkId }) !== undefined)
     await rehearse(parts, (tx) => claimEdge(tx, { accountId, edgeId, networkId }))
+  await rehearseEdge(parts, { accountId, spec: edge.spec })
   return [{ action: 'edge.create', changes: [] }]
 }
 
@@ -87,6 +88,8 @@ async function validateChange(
     requireReadable(parts, edge)
     const accountId = await requireAccount(parts, edge, 'edges')
     await requireStanding(parts, accountId)
+    const made = (before.status?.machines ?? []).map(({ name }) => name)
+    await rehearseEdge(parts, { accountId, edgeId: edge.metadata.name, spec: edge.spec, made })
   } else requirePrintableName(edge.spec)
   const changes = changesOf(['name'], edge.spec, before.spec)
   return [
@@ -99,5 +102,5 @@ export const edgeAdmission: AdmissionRules<EdgeSpec, EdgeStatus> = {
   create: validateCreation,
   update: validateChange,
   delete: admitDeletion('edge.delete', (before) => requireDeletableEdge(edgeFactsOf(storedOf(before)))),
-  reads: [Zone, Network, Plan],
+  reads: [Zone, Network, Plan, Template],
 }

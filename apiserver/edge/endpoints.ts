@@ -4,7 +4,6 @@ import type { AuditChange } from '../../domain/audit.ts'
 import {
   choosePlacement,
   defaultEdgeName,
-  edgeMachinesOf,
   type EdgeRole,
   requireDeletableEdge,
   requireIdleEdge,
@@ -27,14 +26,14 @@ import {
 import { rangesOf } from '../../resources/network/index.ts'
 import { create } from '../change/create.ts'
 import { begin, operate } from '../change/operate.ts'
-import { cheapestMachinePlan, requireMachinePlan } from '../managed-machine/index.ts'
+import { requireMachinePlan, cheapestMachinePlan } from '../managed-machine/index.ts'
 import type { Networks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, getObject, listObjects } from '../plain/objects.ts'
 import { chooseKeys } from '../server/index.ts'
 import type { EdgeObject, Edges } from './edges.ts'
-import { hasSeparateEdges, ownAddressesOf, requireEdges, requireMembers, requireQuota } from './rules.ts'
+import { hasSeparateEdges, ownAddressesOf, rehearseEdge, requireEdges, requireMembers } from './rules.ts'
 
 export type EdgeParts = Parts & { readonly edges: Edges; readonly networks: Networks }
 
@@ -75,14 +74,12 @@ async function createEndpoint(parts: EdgeParts, call: Call<typeof createEdge, Cu
   requireEdges(parts, zone)
   const placement = choosePlacement(body.placement, { zone, hasSeparateEdges: hasSeparateEdges(parts, zone) })
   const plan = body.plan ?? cheapestMachinePlan(parts)
-  requireMachinePlan(parts, plan)
   const members = membersOf(body.members)
   const { ipv4Cidr } = rangesOf(network)
   requireMembers(members, { roles, placement, ipv4Cidr, ownAddresses: [] }, FIELDS)
   const sshKeys = await keysOf(parts, { accountId, roles, ids: body.ssh_key_ids })
   const edge = { zone, networkId, name: body.name ?? defaultEdgeName(network.spec.name), roles, placement, plan }
-  const machines = edgeMachinesOf(roles, placement).length
-  await requireQuota(parts, { accountId, plan, machines })
+  await rehearseEdge(parts, { accountId, spec: edge })
   return create(parts, parts.edges, call, {
     kind: 'edge.sync',
     arguments: { action: 'create' },
@@ -164,8 +161,7 @@ async function wantedOf(
   )
   requireEdges(parts, spec.zone)
   const made = (status?.machines ?? []).map(({ name }) => name)
-  const machines = edgeMachinesOf(roles, spec.placement).filter(({ name }) => !made.includes(name)).length
-  await requireQuota(parts, { accountId, plan: wanted.plan, machines })
+  await rehearseEdge(parts, { accountId, edgeId: edge.metadata.name, spec: { ...spec, ...wanted }, made })
   return wanted
 }
 

@@ -1,13 +1,10 @@
 /** What network edges need of their surroundings, whichever door a request comes through. */
-import { type EdgeSurroundings, membersFault } from '../../domain/edge-rules.ts'
-import { MANAGED_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
-import { badField, unavailable } from '../../domain/problem.ts'
-import { serverQuota } from '../../domain/quota.ts'
-import { takeQuotas } from '../../db/account/index.ts'
-import { capabilitiesOf, Plan, Zone } from '../../resources/catalog/index.ts'
+import { edgeMachinesOf, type EdgeSurroundings, membersFault } from '../../domain/edge-rules.ts'
+import { badField } from '../../domain/problem.ts'
+import { capabilitiesOf, Zone } from '../../resources/catalog/index.ts'
 import type { EdgeSpec } from '../../resources/edge/index.ts'
-import { offersManagedMachines } from '../../resources/managed-machine/index.ts'
-import { rehearse } from '../admission/rehearse.ts'
+import type { AdmissionParts } from '../admission/kind.ts'
+import { rehearseMachines, requireManagedMachines } from '../managed-machine/index.ts'
 import { requirePrivateNetworks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 
@@ -15,12 +12,7 @@ import type { Parts } from '../parts.ts'
  *  for one without private networks. */
 export function requireEdges(parts: Pick<Parts, 'caches'>, zone: string, field?: string): void {
   requirePrivateNetworks(parts, zone, field)
-  if (!offersManagedMachines(parts.caches.of(Zone).get({ name: zone })?.status))
-    throw unavailable(
-      'not_configured',
-      `The zone ${zone} has no edges: its hosts have no image for their machines. An operator brings it by ` +
-        `\`${MANAGED_IMAGE_COMMAND}\`.`,
-    )
+  requireManagedMachines(parts, zone)
 }
 
 /** Whether the zone has servers enough for a machine of each role. */
@@ -56,17 +48,23 @@ export const ownAddressesOf = (
 const ADDRESS_FIELDS = ['publicIpv4', 'publicIpv6', 'privateIpv4', 'privateIpv6'] as const
 type AddressField = (typeof ADDRESS_FIELDS)[number]
 
-/** Throws the Problem `quota_exceeded` (422) when the account may not have its machines. */
-export async function requireQuota(
-  parts: Pick<Parts, 'db' | 'caches'>,
-  { accountId, plan, machines }: { readonly accountId: string; readonly plan: string; readonly machines: number },
-): Promise<void> {
-  const size = parts.caches.of(Plan).get({ name: plan })?.spec
-  if (size === undefined || machines === 0) return
-  const holdings = Array.from({ length: machines }, (_, index) => ({
+interface RehearsedEdge {
+  readonly accountId: string
+  /** Of one that is there. */
+  readonly edgeId?: string
+  readonly spec: Pick<EdgeSpec, 'zone' | 'networkId' | 'roles' | 'placement' | 'plan'>
+  /** Names of the machines that it has. */
+  readonly made?: readonly string[]
+}
+
+/** Throws what the machines that it does not have yet would be refused with. */
+export function rehearseEdge(parts: AdmissionParts, { accountId, edgeId, spec, made = [] }: RehearsedEdge) {
+  const { zone, networkId, roles, placement, plan } = spec
+  const missing = edgeMachinesOf(roles, placement).filter(({ name }) => !made.includes(name))
+  return rehearseMachines(parts, {
     accountId,
-    holder: `rehearsal/${index}`,
-    amounts: serverQuota(size),
-  }))
-  await rehearse(parts, (tx) => takeQuotas(tx, ...holdings))
+    zone,
+    ...(edgeId === undefined ? {} : { owner: { type: 'edge', id: edgeId } }),
+    machines: missing.map(() => ({ plan, publicIpv4: true, networkIds: [networkId] })),
+  })
 }

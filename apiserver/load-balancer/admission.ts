@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { requireConfigurable, requireDeletableLoadBalancer } from '../../domain/load-balancer.ts'
 import { forbidden } from '../../domain/problem.ts'
 import { claimLoadBalancer, renameLoadBalancer } from '../../db/load-balancer/index.ts'
-import { Plan, Zone } from '../../resources/catalog/index.ts'
+import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import {
@@ -20,9 +20,9 @@ import { denyPlatformFields, type PlatformFields } from '../admission/platform-f
 import { requireLabels, requirePrintableName } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { storedOf } from '../list/stored.ts'
-import { requireMachinePlan } from '../managed-machine/index.ts'
 import type { LoadBalancerObject } from './load-balancers.ts'
-import { requireConfiguration, requireLoadBalancers, storedField } from './rules.ts'
+import { requireMachinePlan } from '../managed-machine/index.ts'
+import { rehearseLoadBalancer, requireConfiguration, requireLoadBalancers, storedField } from './rules.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'load balancer',
@@ -63,6 +63,7 @@ async function validateCreation(
   // The network of the same manifest may come later: the load balancer waits for it.
   if (parts.caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined)
     await rehearse(parts, (tx) => claimLoadBalancer(tx, { accountId, loadBalancerId, ...spec }, 'spec.networkId'))
+  await rehearseLoadBalancer(parts, accountId, spec)
   return [{ action: 'load_balancer.create', changes: [] }]
 }
 
@@ -96,5 +97,5 @@ export const loadBalancerAdmission: AdmissionRules<LoadBalancerSpec, LoadBalance
   delete: admitDeletion('load_balancer.delete', (before) =>
     requireDeletableLoadBalancer(loadBalancerFactsOf(storedOf(before))),
   ),
-  reads: [Zone, Network, Plan],
+  reads: [Zone, Network, Plan, Template],
 }

@@ -30,13 +30,13 @@ import {
 } from '../../resources/load-balancer/index.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
-import { cheapestMachinePlan, requireMachinePlan } from '../managed-machine/index.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, getObject, labelsOfQuery, listObjects } from '../plain/objects.ts'
 import { addCertificate, removeCertificate } from './certificates.ts'
 import { addMember, changeMember, configure, removeMember } from './configure.ts'
 import type { LoadBalancerObject, LoadBalancers } from './load-balancers.ts'
-import { requireConfiguration, requireLoadBalancers } from './rules.ts'
+import { requireMachinePlan, cheapestMachinePlan } from '../managed-machine/index.ts'
+import { rehearseLoadBalancer, requireConfiguration, requireLoadBalancers } from './rules.ts'
 import type { LoadBalancerParts } from './parts.ts'
 
 export type { LoadBalancerParts } from './parts.ts'
@@ -74,6 +74,7 @@ async function createEndpoint(
   const configured = { networkId, frontends, backends, certificates: [] }
   requireConfiguration(parts.caches, { namespace: accountNamespace(accountId), status: undefined }, configured)
   const numbered = firstNumber(configured)
+  await rehearseLoadBalancer(parts, accountId, { zone, networkId, plan })
   return create(parts, parts.loadBalancers, call, {
     kind: 'load_balancer.create',
     finalizer: finalizerOf(LoadBalancer),

@@ -1,5 +1,9 @@
 /** What load balancers need of their surroundings, whichever door a request comes through. */
-import { configurationFault, type ConfigurationSurroundings } from '../../domain/load-balancer.ts'
+import {
+  configurationFault,
+  type ConfigurationSurroundings,
+  LOAD_BALANCER_MACHINES,
+} from '../../domain/load-balancer.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -8,6 +12,8 @@ import { offersManagedMachines } from '../../resources/managed-machine/index.ts'
 import { Network, rangesOf } from '../../resources/network/index.ts'
 import { MANAGED_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
 import { requirePrivateNetworks } from '../network/index.ts'
+import type { AdmissionParts } from '../admission/kind.ts'
+import { rehearseMachines } from '../managed-machine/index.ts'
 import type { Parts } from '../parts.ts'
 
 /** Throws what `requirePrivateNetworks` does, and 409 for a zone whose hosts lack the image of the machines. */
@@ -21,6 +27,18 @@ export function requireLoadBalancers(parts: Pick<Parts, 'caches'>, zone: string,
       { capability: 'load_balancers' },
     )
 }
+
+/** Throws what the two machines would be refused with. */
+export const rehearseLoadBalancer = (
+  parts: AdmissionParts,
+  accountId: string,
+  { zone, networkId, plan }: Pick<LoadBalancerSpec, 'zone' | 'networkId' | 'plan'>,
+): Promise<void> =>
+  rehearseMachines(parts, {
+    accountId,
+    zone,
+    machines: LOAD_BALANCER_MACHINES.map(() => ({ plan, publicIpv4: false, networkIds: [networkId] })),
+  })
 
 type Configured = Pick<LoadBalancerSpec, 'networkId' | 'frontends' | 'backends' | 'certificates'>
 

@@ -1,6 +1,7 @@
 /** The two machines of a load balancer: what each shall run, and what they say together. Pure. */
 import { parseNetwork } from '../../domain/addresses.ts'
 import { backendSection, certificateFile, proxyConfiguration } from '../../domain/haproxy.ts'
+import { LOAD_BALANCER_MACHINES } from '../../domain/load-balancer.ts'
 import { keepalivedConfiguration } from '../../domain/keepalived.ts'
 import type { LoadBalancerClaim, SealedCertificate } from '../../db/load-balancer/index.ts'
 import {
@@ -22,9 +23,8 @@ import {
 import type { LoadBalancerObject } from './observed.ts'
 
 /** With the priority of each: the first has the addresses first. */
-const ROLES = { a: 200, b: 100 } as const
-type Role = keyof typeof ROLES
-const roles = Object.keys(ROLES) as readonly Role[] // its keys
+const ROLES: Readonly<Record<Role, number>> = { a: 200, b: 100 }
+type Role = (typeof LOAD_BALANCER_MACHINES)[number]
 /** The same everywhere: the machines speak to each other alone. */
 const ROUTER_ID = 51
 const HOSTNAME_CHARACTERS = 12
@@ -52,7 +52,7 @@ export function demandsOf(
   const { metadata, spec } = balancer
   const short = (metadata.uid ?? '').replaceAll('-', '').slice(0, HOSTNAME_CHARACTERS)
   const { shared, publicIpv4 } = claim
-  return roles.map((role) => ({
+  return LOAD_BALANCER_MACHINES.map((role) => ({
     role,
     hostname: `lb-${short}-${role}`,
     plan: spec.plan,

@@ -1,5 +1,6 @@
 /** Network edges through the API. No controllers run: tests say what they would. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mirrorPool } from '../../../db/public-pool/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { Edge } from '../../../resources/edge/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
@@ -17,6 +18,9 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
   await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).execute()
+  expect(await make({ roles: ['nat_gateway'] })).toMatchObject({ status: 503, body: { reason: 'no_free_address' } })
+  const pool = { family: 'ipv4', zone: cloud.zone, state: 'active', use: 'server_ipv4' } as const
+  await database.db.transaction().execute((tx) => mirrorPool(tx, { ...pool, id: 'servers', cidr: '198.51.100.0/26' }))
   expect((await owner.send('POST', '/v1/ssh-keys', { body: { name: 'a', public_key: KEY } })).status).toBe(201)
 })
 afterAll(() => cloud.close())

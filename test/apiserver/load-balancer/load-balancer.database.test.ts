@@ -25,7 +25,7 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
   stranger = await cloud.signUp('stranger@example.com')
-  await database.db.updateTable('account_quota').set({ limit: 1_000 }).execute()
+  await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).execute()
   const pool = { family: 'ipv4', zone: cloud.zone, state: 'active', use: 'server_ipv4' } as const
   await database.db.transaction().execute((tx) => mirrorPool(tx, { ...pool, id: 'servers', cidr: '198.51.100.0/26' }))
   const body = { zone: cloud.zone, name: 'back', ipv4_cidr: '10.9.0.0/24' }
@@ -66,6 +66,20 @@ describe('making one', () => {
     })
     const held = await database.db.selectFrom('shared_address').select('holder').execute()
     expect(held).toContainEqual({ holder: `load_balancer/${body['load_balancer'].id}` })
+  })
+
+  test('is refused at the door where its machines have no room, or are beyond the quota', async () => {
+    const held = () => database.db.selectFrom('quota_holding').select('holder').orderBy('holder').execute()
+    const before = await held()
+    await database.db.updateTable('node_capacity').set({ cores: 1 }).execute()
+    expect(await creation()).toMatchObject({ status: 503, body: { reason: 'no_capacity' } })
+    await database.db.updateTable('node_capacity').set({ cores: 64 }).execute()
+    const limit = (value: number) =>
+      database.db.updateTable('account_quota').set({ limit: value }).where('name', '=', 'servers').execute()
+    await limit(1)
+    expect(await creation()).toMatchObject({ status: 422, body: { quota: { name: 'servers' } } })
+    await limit(1_000_000)
+    expect(await held()).toEqual(before)
   })
 
   test.each([
