@@ -1,7 +1,8 @@
 /** The load balancer's plan: pure, synchronous, total. Its name and addresses are claimed in PostgreSQL; its machines
  *  follow from its spec, whoever changes it; a configuration never begins an operation. */
 import { type Health, healthConditions } from '../health.ts'
-import type { LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { LoadBalancer, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
 import {
   firstDecision,
   operationActions,
@@ -46,6 +47,11 @@ export const plan = planOperations<LoadBalancerObject, Observed, ReconcileInput,
   inputOf: (balancer, observed, now) => ({ balancer, observed, now }),
   unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),
   always: ({ balancer, observed }) => auditRequests(balancer, observed.edits),
+  // One that is deleted through the API is deleted in Kubernetes first.
+  guard: ({ balancer }) =>
+    isLeaving(balancer) && balancer.metadata.deletionTimestamp === undefined
+      ? [{ do: 'remove', type: LoadBalancer, key: keyOf(balancer) }]
+      : undefined,
   detectEdit({ balancer, observed }) {
     const kind = detectEdit(balancer)
     return kind && { kind, field: '', actor: observed.editor }

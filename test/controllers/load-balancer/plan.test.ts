@@ -194,6 +194,12 @@ test.each([
     },
     'remove',
   ],
+  [
+    'that is deleted through the API: is deleted in Kubernetes first',
+    balancer({ spec: { operation: stanza('load_balancer.delete') } }),
+    { machines: PAIR },
+    'remove',
+  ],
   ['that goes: its machines first', DELETING, { machines: PAIR }, 'remove, remove, machines'],
   ['whose machines have gone: gives back what it has', DELETING, {}, 'release, released succeeded, finalized'],
 ] as const)('one %s', (_what, object, seen, expected) =>
