@@ -1,5 +1,5 @@
 /** What a guest of a benchmark does on its wire, where it is started: answers echoes and takes streams, and on orders
- *  as lines of JSON begins them itself. Ends with its input. */
+ *  as lines of JSON begins them itself, or asks a web server. Ends with its input. */
 import { connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { systemClock as clock } from '../kit/sys/clock.ts'
@@ -44,6 +44,47 @@ async function echo({ address, times }: { readonly address: string; readonly tim
   return taken
 }
 
+/** One request after the other on each of so many connections. Milliseconds of each; a page ends with its last word. */
+async function requests(order: {
+  readonly address: string
+  readonly port: number
+  readonly connections: number
+  readonly seconds: number
+}) {
+  const milliseconds: number[] = []
+  const startedAt = clock.monotonicMilliseconds()
+  const isOver = () => clock.monotonicMilliseconds() - startedAt >= order.seconds * 1_000
+  const one = async () => {
+    const socket = await connected(order.address, order.port)
+    do {
+      const askedAt = clock.monotonicMilliseconds()
+      socket.write(`GET / HTTP/1.1\r\nHost: ${order.address}\r\n\r\n`)
+      await page(socket)
+      milliseconds.push(clock.monotonicMilliseconds() - askedAt)
+    } while (!isOver())
+    socket.destroy()
+  }
+  await Promise.all(Array.from({ length: order.connections }, one))
+  return { milliseconds, seconds: (clock.monotonicMilliseconds() - startedAt) / 1_000 }
+}
+
+const page = (socket: Socket): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let text = ''
+    const end = (error?: Error) => {
+      socket.off('data', read).off('close', close)
+      if (error === undefined) resolve()
+      else reject(error)
+    }
+    const close = () => end(new Error('the connection was closed'))
+    const read = (data: Buffer) => {
+      text += data.toString()
+      if (!text.endsWith(' page')) return
+      end(text.startsWith('HTTP/1.1 200 ') ? undefined : new Error(text))
+    }
+    socket.on('data', read).once('close', close)
+  })
+
 createServer((socket) =>
   socket
     .setNoDelay(true)
@@ -56,7 +97,7 @@ createServer({ allowHalfOpen: true }, (socket) => {
   socket.once('end', () => socket.end(String(bytes)))
 }).listen(STREAM_PORT)
 
-const orders = { stream, echo }
+const orders = { stream, echo, requests }
 for await (const line of createInterface({ input: standardStreams().input })) {
   // the benchmark writes it
   const { do: what, ...order } = JSON.parse(line) as { readonly do: keyof typeof orders }

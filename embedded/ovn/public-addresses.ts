@@ -2,9 +2,10 @@
  *  routers and load balancers translate. Pure: reads what `ovsdb-client monitor --format=json` prints. */
 import { SERVERS } from './address-plan.ts'
 
-/** Tables and the column of each that holds addresses. */
+/** Tables and the column of each that holds addresses. A port may speak for those that it shares with another port,
+ *  too. */
 export const ADDRESS_COLUMNS = [
-  ['Logical_Switch_Port', 'addresses'],
+  ['Logical_Switch_Port', 'port_security'],
   ['NAT', 'external_ip'],
   ['Load_Balancer', 'vips'],
 ] as const

@@ -1,0 +1,129 @@
+/** Requests through a load balancer's machine, as the platform sets it up, against the same HAProxy with a file by hand
+ *  in the same place: the real programs in network namespaces, the same servers behind both. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock as clock } from '../kit/sys/clock.ts'
+import { nodeBinary } from '../kit/sys/process.ts'
+import { BACKENDS, openBalancerPair, SHARED } from '../test/controllers/load-balancer/pair.ts'
+import { asLineProcess } from '../test/controllers/ovn/line-process.ts'
+import { until } from '../test/eventually.ts'
+import { type Bench, median, percentile, type Side } from './runner.ts'
+
+const CONNECTIONS = { full: 32, short: 2 }
+const CHANGES = { full: 20, short: 1 }
+const [SERVER_PORT, OURS, BY_HAND] = [8090, 80, 8091]
+const TRAFFIC = join(import.meta.dirname, 'traffic.ts')
+const P99 = 'ms of a request, p99'
+
+const TIMEOUTS = 'timeout client 60s\n  timeout server 60s\n  timeout connect 5s'
+/** Serves the pages: each address its own, so that it shows who was asked. */
+const SERVERS = `defaults
+  mode http
+  ${TIMEOUTS}
+${BACKENDS.map(
+  (address) => `frontend f${address}
+  bind ${address}:${SERVER_PORT}
+  http-request return status 200 content-type text/plain string "${address} page"`,
+).join('\n')}
+`
+const byHand = `global
+  maxconn 8000
+defaults
+  mode http
+  option forwardfor
+  ${TIMEOUTS}
+frontend web
+  bind :${BY_HAND}
+  default_backend web
+backend web
+  balance roundrobin
+${BACKENDS.map((address, at) => `  server s${at} ${address}:${SERVER_PORT} check`).join('\n')}
+`
+
+const configuration = (generation: number, addresses: readonly string[]) => ({
+  generation,
+  frontends: [{ name: 'web', port: OURS, mode: 'http', backend: 'web' }],
+  backends: [
+    {
+      name: 'web',
+      members: addresses.map((address) => ({ name: `m${address.at(-1)}`, address, port: SERVER_PORT })),
+    },
+  ],
+})
+
+export const bench: Bench = {
+  name: 'B64 load balancer',
+  question: `requests on ${CONNECTIONS.full} connections through a machine of a load balancer`,
+  subjectName: "a load balancer's machine",
+  peerName: 'the same HAProxy by hand',
+  unit: 'requests',
+  goal: 0.95,
+  tier: 'network',
+  async open(round) {
+    const pair = await openBalancerPair()
+    const folder = await mkdtemp(join(tmpdir(), 'svccloud-b64-'))
+    const taken = { subject: [] as number[], peer: [] as number[] }
+    const effects: number[] = []
+    let generation = 0
+    const deliver = async (addresses: readonly string[]): Promise<void> => {
+      const answers = await pair.deliver(configuration((generation += 1), addresses))
+      const fault = answers.find((answer) => answer?.detail !== '')?.detail
+      if (fault !== undefined) throw new Error(fault)
+    }
+    const haproxy = async (place: 'a' | 'b' | 'out', text: string, name: string) => {
+      const file = join(folder, name)
+      await writeFile(file, text)
+      return pair.start(place, 'haproxy', '-q', '-f', file)
+    }
+    const page = (port: number) =>
+      pair.run('out', 'curl', '-s', '--max-time', '5', `http://${SHARED}:${port}/`).catch(() => '')
+    const isPage = (text: string) => text.endsWith(' page')
+
+    const servers = await haproxy('out', SERVERS, 'servers.cfg')
+    await deliver(BACKENDS)
+    const [active = 'a'] = await until('an owner of the address', pair.owners, ({ length }) => length === 1)
+    const peer = await haproxy(active, byHand, 'by-hand.cfg')
+    for (const port of [OURS, BY_HAND]) await until('a page', () => page(port), isPage)
+    const client = asLineProcess(pair.start('out', nodeBinary(), TRAFFIC), 'the client')
+    const sideOf = (side: keyof typeof taken, port: number): Side => ({
+      async run(seconds) {
+        const order = { do: 'requests', address: SHARED, port, connections: CONNECTIONS[round], seconds }
+        // as traffic.ts says
+        const answer = (await client.order(order)) as { readonly milliseconds: number[]; readonly seconds: number }
+        taken[side].push(...answer.milliseconds)
+        return { units: answer.milliseconds.length, seconds: answer.seconds }
+      },
+    })
+    return {
+      subject: sideOf('subject', OURS),
+      peer: sideOf('peer', BY_HAND),
+      async finish() {
+        for (let change = 0; change < CHANGES[round]; change++) {
+          const address = BACKENDS[change % BACKENDS.length] ?? ''
+          await deliver(BACKENDS.filter((other) => other !== address))
+          const startedAt = clock.monotonicMilliseconds()
+          const delivered = deliver([address])
+          await until(
+            'its page',
+            () => page(OURS),
+            (text) => text.startsWith(`${address} `),
+          ) // by the new configuration
+          effects.push(clock.monotonicMilliseconds() - startedAt)
+          await delivered
+        }
+      },
+      facts: () => ({
+        [P99]: percentile(taken.subject, 0.99).toFixed(1),
+        'by hand': percentile(taken.peer, 0.99).toFixed(1),
+        'ms from the delivery of a configuration to its effect, median': median(effects).toFixed(0),
+      }),
+      async close() {
+        await client.close()
+        for (const child of [servers, peer]) child.kill('SIGKILL')
+        await pair.close()
+        await rm(folder, { recursive: true, force: true })
+      },
+    }
+  },
+}

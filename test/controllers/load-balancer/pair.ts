@@ -1,0 +1,148 @@
+/** A load balancer of two machines in network namespaces, with the real HAProxy and keepalived, on a bridge with what
+ *  serves and asks. For tests and benchmarks. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { runProgram } from '../../../agents/node/run-program.ts'
+import { demandsOf, documentOf, type OpenedCertificate } from '../../../controllers/load-balancer/machines.ts'
+import type { LoadBalancerObject, Observed } from '../../../controllers/load-balancer/observed.ts'
+import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { LoadBalancer, type LoadBalancerSpec } from '../../../resources/load-balancer/index.ts'
+import { type MachineAnswer, MachineDocument } from '../../../resources/managed-machine/index.ts'
+import { type MachineInNamespace, openMachineIn } from '../../agents/node/images/machine-script.ts'
+
+const CIDR_BITS = 24
+export const SHARED = '10.9.0.9'
+const MACHINES = { a: '10.9.0.2', b: '10.9.0.3' } as const
+export type Role = keyof typeof MACHINES
+export const roles = ['a', 'b'] as const
+/** Of what serves: pages at port 8080, the first line of the connection at PROXIED. */
+export const BACKENDS = ['10.9.0.20', '10.9.0.21']
+export const PROXIED = 8081
+/** Where it is served and asked. */
+const OUTSIDE = ['10.9.0.30']
+
+const CLAIM = {
+  zone: 'z',
+  name: 'web',
+  networkId: 'n',
+  ipv4Cidr: '10.9.0.0/24',
+  ipv6Prefix: 'fd00:0:0:9::/64',
+  shared: { ipv4Address: SHARED, ipv6Address: 'fd00:0:0:9::9' },
+  publicIpv4: undefined,
+} satisfies Observed['claim']
+
+/** Answers each request with its address; at PROXIED with the first line of the connection. */
+const SERVER = `
+import http.server, socketserver, sys, threading
+class Page(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        proto = self.headers.get("X-Forwarded-Proto", "")
+        body = (self.server.server_address[0] + ("" if proto == "http" else " " + proto)).encode()
+        self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+class Line(socketserver.StreamRequestHandler):
+    def handle(self):
+        line = self.rfile.readline().strip()
+        if b"TCP" in line: self.wfile.write(b"HTTP/1.0 200 OK\\r\\n\\r\\n" + line)
+for address in sys.argv[1:]:
+    http.server.ThreadingHTTPServer.request_queue_size = 512
+    threading.Thread(target=http.server.ThreadingHTTPServer((address, 8080), Page).serve_forever).start()
+    threading.Thread(target=socketserver.ThreadingTCPServer((address, ${PROXIED}), Line).serve_forever).start()
+print("up", flush=True)
+`
+
+export type Place = Role | 'out' | 'wire'
+
+export interface BalancerPair {
+  /** The name of the namespace. */
+  spaceOf(place: Place): string
+  /** `ip` about a place. */
+  ip(place: Place, ...input: readonly string[]): Promise<string>
+  /** Runs a program in a place; what it writes. Rejects when it fails. */
+  run(place: Place, ...command: readonly string[]): Promise<string>
+  start(place: Place, ...command: readonly string[]): ChildProcess
+  /** Gives machines what the controller would deliver, and answers what they say. */
+  deliver(
+    configuration: { readonly generation: number; readonly frontends: object; readonly backends: object },
+    certificates?: readonly OpenedCertificate[],
+    to?: readonly Role[],
+  ): Promise<readonly (MachineAnswer | undefined)[]>
+  /** Machines that have the address. */
+  owners(): Promise<readonly Role[]>
+  close(): Promise<void>
+}
+
+export async function openBalancerPair(): Promise<BalancerPair> {
+  const id = newUuid(systemRandom).slice(0, 6)
+  const spaceOf = (place: Place): string => `lb-${id}-${place}`
+  const ip = (place: Place, ...input: readonly string[]) => runProgram('ip', ['-n', spaceOf(place), ...input])
+  const start = (place: Place, ...command: readonly string[]) =>
+    spawn('ip', ['netns', 'exec', spaceOf(place), ...command])
+  const machines = new Map<Role, MachineInNamespace>()
+  const macs = new Map<Role, string>()
+  const places = ['wire', 'a', 'b', 'out'] as const
+  for (const place of places) {
+    await runProgram('ip', ['netns', 'add', spaceOf(place)])
+    await ip(place, 'link', 'set', 'lo', 'up')
+  }
+  await ip('wire', 'link', 'add', 'bridge', 'type', 'bridge')
+  await ip('wire', 'link', 'set', 'bridge', 'up')
+  for (const place of ['a', 'b', 'out'] as const) {
+    await ip('wire', 'link', 'add', `to-${place}`, 'type', 'veth', 'peer', 'name', 'own0', 'netns', spaceOf(place))
+    await ip('wire', 'link', 'set', `to-${place}`, 'master', 'bridge', 'up')
+    await ip(place, 'link', 'set', 'own0', 'up')
+  }
+  for (const address of [...BACKENDS, ...OUTSIDE])
+    await ip('out', 'address', 'add', `${address}/${CIDR_BITS}`, 'dev', 'own0')
+  for (const role of roles) {
+    await ip(role, 'address', 'add', `${MACHINES[role]}/${CIDR_BITS}`, 'dev', 'own0')
+    const machine = await openMachineIn(spaceOf(role))
+    machines.set(role, machine)
+    macs.set(role, (await machine.run('cat', '/sys/class/net/own0/address')).trim())
+  }
+  const backends = start('out', 'python3', '-c', SERVER, ...BACKENDS)
+  await new Promise((resolve) => backends.stdout?.once('data', resolve))
+  return {
+    spaceOf,
+    ip,
+    run: (place, ...command) => runProgram('ip', ['netns', 'exec', spaceOf(place), ...command]),
+    start,
+    deliver: ({ generation, ...configuration }, certificates = [], to = roles) =>
+      Promise.all(
+        to.map((role) => machines.get(role)?.apply(documentFor(role, macs, generation, configuration, certificates))),
+      ),
+    async owners() {
+      const states = await Promise.all(roles.map((role) => machines.get(role)?.run('ip', 'address', 'show', 'own0')))
+      return roles.filter((_role, at) => states[at]?.includes(`${SHARED}/`))
+    },
+    async close() {
+      for (const machine of machines.values()) await machine.close()
+      backends.kill('SIGKILL')
+      for (const place of places) await runProgram('ip', ['netns', 'delete', spaceOf(place)])
+    },
+  }
+}
+
+function documentFor(
+  role: Role,
+  macs: ReadonlyMap<Role, string>,
+  generation: number,
+  configuration: object,
+  certificates: readonly OpenedCertificate[],
+): MachineDocument {
+  const spec: LoadBalancerSpec = LoadBalancer.spec.parse({
+    ...{ zone: 'z', name: 'web', networkId: 'n', plan: 'p', ...configuration },
+    numbered: { generation, digest: '' },
+  })
+  const balancer = { metadata: { name: 'lb', namespace: 'acct-a', uid: 'u' }, spec } as LoadBalancerObject
+  const known = roles.map((each) => {
+    const at = { networkId: 'n', macAddress: macs.get(each), ipv4Address: MACHINES[each] }
+    return { role: each, serverId: machineName({ uid: 'u' }, each), interfaces: [at], sharedAddresses: [] }
+  }) as unknown as readonly Machine[] // what else a machine has is not looked at
+  const demands = demandsOf(balancer, 'a', CLAIM, known)
+  const parts = documentOf(balancer, 'a', { claim: CLAIM, machines: known, role }, certificates)
+  const fingerprint = demands.find((demand) => demand.role === role)?.configuration?.fingerprint
+  return MachineDocument.parse({ ...parts, machine: role, generation, fingerprint })
+}
