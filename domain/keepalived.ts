@@ -29,6 +29,8 @@ export function keepalivedConfiguration(sharing: AddressSharing): string {
     '  vrrp_version 3',
     '  vrrp_garp_master_repeat 3',
     '  vrrp_garp_master_refresh 10',
+    // The other machine takes over when it is silent for long, also because the proxy has all processors.
+    '  vrrp_rt_priority 20',
     '}',
     '',
     'track_file cannot_serve {',

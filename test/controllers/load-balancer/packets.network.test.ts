@@ -7,34 +7,34 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runProgram } from '../../../agents/node/run-program.ts'
 import type { OpenedCertificate } from '../../../controllers/load-balancer/machines.ts'
 import { makeCertificate } from '../../../kit/sys/certificate.ts'
-import { printLine } from '../../../kit/sys/process.ts'
+import { nodeBinary, printLine } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
-import { BACKENDS, type BalancerPair, openBalancerPair, PROXIED, type Role, roles, SHARED } from './pair.ts'
+import { BACKENDS, type BalancerPair, openBalancerPair, PAGES_PORT, PROXIED, type Role, roles, SHARED } from './pair.ts'
 
-const CHANGES = 100
-/** The other machine may take so long, where it can have a processor; the test allows more. */
-const GAP_MILLISECONDS = 2_000
-const GAP_ALLOWED_MILLISECONDS = 10_000
+/** As many as there is time for, where the machine is busy. */
+const CHANGES = { most: 100, least: 3, seconds: 40 }
+/** Two seconds are the aim, of a machine that dies; here there may be no processor for so long. */
+const GAP_MILLISECONDS_MAXIMUM = 10_000
 const CERTIFICATE = '01234567-89ab-7def-8123-456789abcdef'
 
 /** A hundred requests a second, each on a connection of its own, until its input ends; then says how many there were,
  *  and how many had no answer. */
 const CLIENT = `
-import http.client, json, sys, threading, time
-from concurrent.futures import ThreadPoolExecutor
-done, failed, stop = [], [], threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
-def ask():
-    try:
-        c = http.client.HTTPConnection(sys.argv[1], 80, timeout=20); c.request("GET", "/")
-        r = c.getresponse(); r.read(); c.close()
-        (done if r.status == 200 else failed).append(r.status)
-    except Exception as error: failed.append(repr(error))
-with ThreadPoolExecutor(64) as pool:
-    while not stop.is_set():
-        pool.submit(ask); time.sleep(0.01)
-print(json.dumps({"done": len(done), "failed": failed[:5]}))
+const { connect } = require('node:net')
+let done = 0
+const failed = []
+const ask = () => {
+  let text = ''
+  const request = 'GET / HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n'
+  const socket = connect(80, process.argv[1], () => socket.write(request))
+  socket.setTimeout(20_000, () => socket.destroy())
+  socket.on('data', (bytes) => (text += bytes)).on('error', () => {})
+  socket.on('close', () => (text.startsWith('HTTP/1.1 200 ') ? done++ : failed.push(text.slice(0, 60))))
+}
+const timer = setInterval(ask, 10)
+process.stdin.resume().on('end', () => clearInterval(timer))
+process.on('exit', () => console.log(JSON.stringify({ done, failed: failed.slice(0, 5) })))
 `
 
 /** Asks one request after the other until its input ends; then says how long the longest wait for a page was, in
@@ -83,7 +83,10 @@ const configuration = (count: number) => ({
     { name: 'tls', port: 443, mode: 'https', backend: 'web', certificateIds: [CERTIFICATE] },
   ],
   backends: [
-    { name: 'web', members: BACKENDS.slice(0, count).map((address, at) => ({ name: `m${at}`, address, port: 8080 })) },
+    {
+      name: 'web',
+      members: BACKENDS.slice(0, count).map((address, at) => ({ name: `m${at}`, address, port: PAGES_PORT })),
+    },
     { name: 'raw', proxyProtocol: 'v1', members: [{ name: 'one', address: BACKENDS[0], port: PROXIED }] },
   ],
 })
@@ -95,11 +98,12 @@ async function deliver(generation: number, count: number, to: readonly Role[] = 
 
 const page = (port = 80): Promise<string> =>
   pair.run('out', 'curl', '--silent', '--max-time', '5', `http://${SHARED}:${port}/`).catch(() => '')
+const isPage = (text: string): boolean => BACKENDS.some((address) => text === `${address} http page`)
 
 test('one machine has the addresses, and members see who asks', { timeout: 120_000 }, async () => {
   await deliver(1, 2)
   await until('an owner of the address', pair.owners, (found) => found.length === 1, 30_000)
-  await until('a page', page, (text) => BACKENDS.includes(text), 30_000)
+  await until('a page', page, isPage, 30_000)
   expect(
     await until(
       'a header',
@@ -113,22 +117,27 @@ test('one machine has the addresses, and members see who asks', { timeout: 120_0
 test('https is ended here, by the certificate, and members know of it', { timeout: 60_000 }, async () => {
   const flags = ['--cacert', join(folder, 'ca.pem'), '--resolve', `web.example:443:${SHARED}`, '--max-time', '5']
   const get = (host: string) => pair.run('out', 'curl', '-sS', ...flags, `https://${host}/`)
-  expect(BACKENDS.map((address) => `${address} https`)).toContain(await get('web.example'))
+  expect(BACKENDS.map((address) => `${address} https page`)).toContain(await get('web.example'))
   await expect(get(SHARED)).rejects.toThrow('certificate')
 })
 
-test('no request fails while members come and go', { timeout: 600_000 }, async () => {
-  const client = pair.start('out', 'python3', '-c', CLIENT, SHARED)
+test('no request fails while members come and go', { timeout: 180_000 }, async () => {
+  const client = pair.start('out', nodeBinary(), '-e', CLIENT, SHARED)
   let text = ''
   client.stdout?.on('data', (bytes: Buffer) => (text += bytes.toString()))
   const active = await pair.owners()
-  for (let change = 0; change < CHANGES; change++) await deliver(2 + change, 1 + (change % 2), active)
+  const deadline = performance.now() + CHANGES.seconds * 1_000
+  let changes = 0
+  for (; changes < CHANGES.most && performance.now() < deadline; changes++)
+    await deliver(2 + changes, 1 + (changes % 2), active)
   client.stdin?.end()
   await new Promise((resolve) => client.once('close', resolve))
   const { done, failed } = JSON.parse(text) as { readonly done: number; readonly failed: readonly unknown[] }
   expect(failed).toEqual([])
-  expect(done).toBeGreaterThan(CHANGES)
-  await deliver(2 + CHANGES, 2)
+  printLine(`${changes} changes beside ${done} requests`)
+  expect(changes).toBeGreaterThanOrEqual(CHANGES.least)
+  expect(done).toBeGreaterThan(changes)
+  await deliver(2 + changes, 2)
 })
 
 /** Does something to the machine that has the addresses; how long no page came because of it, in milliseconds. */
@@ -145,11 +154,11 @@ async function gapOf(disturb: (active: Role) => Promise<void>): Promise<number> 
   )
   await disturb(active)
   await until('the other owner', pair.owners, (found) => found.length === 1 && found[0] === other, 30_000)
-  await until('a page', page, (answer) => BACKENDS.includes(answer), 30_000)
+  await until('a page', page, isPage, 30_000)
   client.stdin?.end()
   await new Promise((resolve) => client.once('close', resolve))
   const milliseconds = Number(text.trim().split('\n').at(-1))
-  printLine(`no page for ${milliseconds} ms (at most ${GAP_MILLISECONDS})`)
+  printLine(`no page for ${milliseconds} ms`)
   return milliseconds
 }
 
@@ -161,7 +170,7 @@ test('the other machine takes over from one whose proxy stands still', { timeout
     disturbed.push(...pids.map(Number))
   }
   const disturbed: number[] = []
-  expect(await gapOf(stopped)).toBeLessThan(GAP_ALLOWED_MILLISECONDS)
+  expect(await gapOf(stopped)).toBeLessThan(GAP_MILLISECONDS_MAXIMUM)
   for (const pid of disturbed) process.kill(pid, 'SIGCONT')
 })
 
@@ -174,5 +183,5 @@ test('the other machine takes over from one that dies', { timeout: 120_000 }, as
     await pair.ip(active, 'link', 'set', 'own0', 'down')
     await pair.ip(active, 'address', 'flush', 'dev', 'own0')
   }
-  expect(await gapOf(killed)).toBeLessThan(GAP_ALLOWED_MILLISECONDS)
+  expect(await gapOf(killed)).toBeLessThan(GAP_MILLISECONDS_MAXIMUM)
 })

@@ -1,6 +1,9 @@
 /** A load balancer of two machines in network namespaces, with the real HAProxy and keepalived, on a bridge with what
  *  serves and asks. For tests and benchmarks. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { runProgram } from '../../../agents/node/run-program.ts'
 import { demandsOf, documentOf, type OpenedCertificate } from '../../../controllers/load-balancer/machines.ts'
 import type { LoadBalancerObject, Observed } from '../../../controllers/load-balancer/observed.ts'
@@ -15,8 +18,9 @@ export const SHARED = '10.9.0.9'
 const MACHINES = { a: '10.9.0.2', b: '10.9.0.3' } as const
 export type Role = keyof typeof MACHINES
 export const roles = ['a', 'b'] as const
-/** Of what serves: pages at port 8080, the first line of the connection at PROXIED. */
+/** Of what serves: pages at one port, the first line of the connection at the other. */
 export const BACKENDS = ['10.9.0.20', '10.9.0.21']
+export const PAGES_PORT = 8080
 export const PROXIED = 8081
 /** Where it is served and asked. */
 const OUTSIDE = ['10.9.0.30']
@@ -31,24 +35,26 @@ const CLAIM = {
   publicIpv4: undefined,
 } satisfies Observed['claim']
 
-/** Answers each request with its address; at PROXIED with the first line of the connection. */
-const SERVER = `
-import http.server, socketserver, sys, threading
-class Page(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        proto = self.headers.get("X-Forwarded-Proto", "")
-        body = (self.server.server_address[0] + ("" if proto == "http" else " " + proto)).encode()
-        self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *_): pass
+/** Answers each request with its address and what it was told of the client's protocol. */
+const PAGES = `defaults
+  mode http
+  timeout client 60s
+  timeout server 60s
+  timeout connect 5s
+${BACKENDS.map(
+  (address) => `frontend f${address}
+  bind ${address}:${PAGES_PORT}
+  http-request return status 200 content-type text/plain lf-string "${address} %[req.hdr(X-Forwarded-Proto)] page"`,
+).join('\n')}
+`
+/** Answers each connection with its first line. */
+const LINES = `
+import socketserver, sys, threading
 class Line(socketserver.StreamRequestHandler):
     def handle(self):
         line = self.rfile.readline().strip()
         if b"TCP" in line: self.wfile.write(b"HTTP/1.0 200 OK\\r\\n\\r\\n" + line)
 for address in sys.argv[1:]:
-    http.server.ThreadingHTTPServer.request_queue_size = 512
-    threading.Thread(target=http.server.ThreadingHTTPServer((address, 8080), Page).serve_forever).start()
     threading.Thread(target=socketserver.ThreadingTCPServer((address, ${PROXIED}), Line).serve_forever).start()
 print("up", flush=True)
 `
@@ -102,8 +108,11 @@ export async function openBalancerPair(): Promise<BalancerPair> {
     machines.set(role, machine)
     macs.set(role, (await machine.run('cat', '/sys/class/net/own0/address')).trim())
   }
-  const backends = start('out', 'python3', '-c', SERVER, ...BACKENDS)
-  await new Promise((resolve) => backends.stdout?.once('data', resolve))
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-pair-'))
+  await writeFile(join(folder, 'pages.cfg'), PAGES)
+  const pages = start('out', 'haproxy', '-q', '-f', join(folder, 'pages.cfg'))
+  const lines = start('out', 'python3', '-c', LINES, ...BACKENDS)
+  await new Promise((resolve) => lines.stdout?.once('data', resolve))
   return {
     spaceOf,
     ip,
@@ -119,7 +128,8 @@ export async function openBalancerPair(): Promise<BalancerPair> {
     },
     async close() {
       for (const machine of machines.values()) await machine.close()
-      backends.kill('SIGKILL')
+      for (const child of [pages, lines]) child.kill('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
       for (const place of places) await runProgram('ip', ['netns', 'delete', spaceOf(place)])
     },
   }
