@@ -5,40 +5,31 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
-import { BACKENDS, openBalancerPair, SHARED } from '../test/controllers/load-balancer/pair.ts'
+import { BACKENDS, openBalancerPair, PAGES_PORT, type Role, SHARED } from '../test/controllers/load-balancer/pair.ts'
 import { asLineProcess } from '../test/controllers/ovn/line-process.ts'
 import { until } from '../test/eventually.ts'
 import { type Bench, median, percentile, type Side } from './runner.ts'
 
 const CONNECTIONS = { full: 32, short: 2 }
 const CHANGES = { full: 20, short: 1 }
-const [SERVER_PORT, OURS, BY_HAND] = [8090, 80, 8091]
+const [OURS, BY_HAND] = [80, 8091]
 const TRAFFIC = join(import.meta.dirname, 'traffic.ts')
 const P99 = 'ms of a request, p99'
 
-const TIMEOUTS = 'timeout client 60s\n  timeout server 60s\n  timeout connect 5s'
-/** Serves the pages: each address its own, so that it shows who was asked. */
-const SERVERS = `defaults
-  mode http
-  ${TIMEOUTS}
-${BACKENDS.map(
-  (address) => `frontend f${address}
-  bind ${address}:${SERVER_PORT}
-  http-request return status 200 content-type text/plain string "${address} page"`,
-).join('\n')}
-`
 const byHand = `global
   maxconn 8000
 defaults
   mode http
   option forwardfor
-  ${TIMEOUTS}
+  timeout client 60s
+  timeout server 60s
+  timeout connect 5s
 frontend web
   bind :${BY_HAND}
   default_backend web
 backend web
   balance roundrobin
-${BACKENDS.map((address, at) => `  server s${at} ${address}:${SERVER_PORT} check`).join('\n')}
+${BACKENDS.map((address, at) => `  server s${at} ${address}:${PAGES_PORT} check`).join('\n')}
 `
 
 const configuration = (generation: number, addresses: readonly string[]) => ({
@@ -47,7 +38,7 @@ const configuration = (generation: number, addresses: readonly string[]) => ({
   backends: [
     {
       name: 'web',
-      members: addresses.map((address) => ({ name: `m${address.at(-1)}`, address, port: SERVER_PORT })),
+      members: addresses.map((address) => ({ name: `m${address.at(-1)}`, address, port: PAGES_PORT })),
     },
   ],
 })
@@ -71,7 +62,7 @@ export const bench: Bench = {
       const fault = answers.find((answer) => answer?.detail !== '')?.detail
       if (fault !== undefined) throw new Error(fault)
     }
-    const haproxy = async (place: 'a' | 'b' | 'out', text: string, name: string) => {
+    const haproxy = async (place: Role, text: string, name: string) => {
       const file = join(folder, name)
       await writeFile(file, text)
       return pair.start(place, 'haproxy', '-q', '-f', file)
@@ -80,7 +71,6 @@ export const bench: Bench = {
       pair.run('out', 'curl', '-s', '--max-time', '5', `http://${SHARED}:${port}/`).catch(() => '')
     const isPage = (text: string) => text.endsWith(' page')
 
-    const servers = await haproxy('out', SERVERS, 'servers.cfg')
     await deliver(BACKENDS)
     const [active = 'a'] = await until('an owner of the address', pair.owners, ({ length }) => length === 1)
     const peer = await haproxy(active, byHand, 'by-hand.cfg')
@@ -120,7 +110,7 @@ export const bench: Bench = {
       }),
       async close() {
         await client.close()
-        for (const child of [servers, peer]) child.kill('SIGKILL')
+        peer.kill('SIGKILL')
         await pair.close()
         await rm(folder, { recursive: true, force: true })
       },
