@@ -149,14 +149,16 @@ export async function openTenants(): Promise<Tenants> {
   await bringWhole(ovn, publicNetwork, [publicPort])
   for (const id of ['a', 'other', 'b'] as const) await apply(`Network/${id}`, networkRows(networkFacts(id)))
   for (const id of ['a', 'b'] as const) await apply(`Router/${id}`, routerRows(routerFacts(id)))
-  for (const guest of NAMES) {
-    const { host, network, ipv4 } = GUESTS[guest]
-    await apply(`Server/${guest}`, interfaceRows(interfaceFacts(guest)))
-    const addresses = [`${ipv4}/24`, `${ipv6Of(guest)}/64`]
-    await addGuest(guest, host, macOf(guest), addresses, gatewayOf(NETWORKS[network].ipv4Cidr))
-  }
-  await addGuest(PUBLIC.name, PUBLIC.host, PUBLIC.mac, [`${PUBLIC.ipv4}/25`, '2001:db8:1:1::1/64'], '203.0.113.1')
-  for (const place of ['world', 'h1', 'h2', 'fabric']) await listen(place)
+  for (const guest of NAMES) await apply(`Server/${guest}`, interfaceRows(interfaceFacts(guest)))
+  await Promise.all([
+    ...NAMES.map((guest) => {
+      const { host, network, ipv4 } = GUESTS[guest]
+      const addresses = [`${ipv4}/24`, `${ipv6Of(guest)}/64`]
+      return addGuest(guest, host, macOf(guest), addresses, gatewayOf(NETWORKS[network].ipv4Cidr))
+    }),
+    addGuest(PUBLIC.name, PUBLIC.host, PUBLIC.mac, [`${PUBLIC.ipv4}/25`, '2001:db8:1:1::1/64'], '203.0.113.1'),
+    ...['world', 'h1', 'h2', 'fabric'].map(listen),
+  ])
 
   const firewalls: Tenants['firewalls'] = async (each) => {
     const written = each.map(([guest, firewall]) => {
