@@ -247,7 +247,7 @@ test('each machine knows the other, and the first comes first', () => {
   expect(a).toContain('unicast_src_ip 10.0.0.2')
   expect(a).toContain('    10.0.0.3\n')
   expect(b).toContain('unicast_src_ip 10.0.0.3')
-  expect([a, b].map((text) => /priority (\d+)/.exec(text ?? '')?.[1])).toEqual(['200', '100'])
+  expect([a, b].map((text) => /^ {2}priority (\d+)/m.exec(text ?? '')?.[1])).toEqual(['200', '100'])
   expect(a).toContain('10.0.0.9/24 dev @IF:52:54:00:00:00:02@')
 })
 
