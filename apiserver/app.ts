@@ -31,7 +31,7 @@ import { openAuditCommit } from './change/commit-audit.ts'
 export interface AppOptions
   extends Pick<
     Parts,
-    'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers' | 'loopbackTwins' | 'payments'
+    'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers' | 'loopbackTwins' | 'payments' | 'objectStorage'
   > {
   readonly metrics: Registry
   /** Reaches the consoles on the hosts. */

@@ -11,6 +11,7 @@ import { renderProblem } from '../kit/http/render.ts'
 import { startServer } from '../kit/http/server.ts'
 import { type Caches, openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
+import { openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments } from '../kit/payments/configuration.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
@@ -89,6 +90,13 @@ const Environment = z.object({
   SVCCLOUD_STRIPE_KEY_FILE: z.string().optional(),
   SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE: z.string().optional(),
   SVCCLOUD_STRIPE_PUBLISHABLE_KEY: z.string().optional(),
+  /** The object storage, or why there is none. */
+  SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_ENDPOINT: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_ZONES: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_OBSTACLE: z.string().optional(),
 })
 
 /** How long running requests may take to finish once the process has been asked to stop. */
@@ -128,6 +136,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
     canSendMail: mail !== undefined,
     ...(payments === undefined ? {} : { payments }),
+    objectStorage: await openObjectStorage(settings, clock),
     kubernetes: kubernetes.transport,
   })
   const operator = await startServer({

@@ -25,6 +25,7 @@ import { member } from './member/index.ts'
 import { node } from './node/index.ts'
 import type { Noun } from './noun.ts'
 import { network } from './network/index.ts'
+import { objectStorage } from './object-storage/index.ts'
 import { operation } from './operation/index.ts'
 import { organisation } from './organisation/index.ts'
 import type { Parts } from './parts.ts'
@@ -97,6 +98,7 @@ const OTHER_NOUNS = [
   loadBalancer,
   floatingIp,
   edge,
+  objectStorage,
   template,
   instance,
 ] as const

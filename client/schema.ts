@@ -2700,6 +2700,90 @@ export interface paths {
         patch: operations["update_edge"];
         trace?: never;
     };
+    "/v1/object-storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List object storage by zone
+         * @description One entry for each zone that it is enabled in.
+         */
+        get: operations["list_object_storage"];
+        put?: never;
+        /**
+         * Enable object storage in a zone
+         * @description Where it is enabled already the answer is the same, with its current key. It costs by what is stored; nothing while it is empty.
+         */
+        post: operations["enable_object_storage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/object-storage/{zone}/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the key of object storage
+         * @description Read the key of object storage.
+         */
+        get: operations["get_object_storage_credentials"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/object-storage/{zone}/migrate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move object storage to the replicated storage of its zone
+         * @description Refused where the zone has no replicated object storage to move it to.
+         */
+        post: operations["migrate_object_storage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/object-storage/{zone}/rotate-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the key of object storage
+         * @description The secret is another one, and the old one is refused from then on. The id of the key stays.
+         */
+        post: operations["rotate_object_storage_keys"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/operations": {
         parameters: {
             query?: never;
@@ -3445,6 +3529,10 @@ export interface components {
             ssh_key_ids?: string[];
             /** @description The members. */
             members?: components["schemas"]["EdgeMemberInput"][];
+        };
+        EnableObjectStorageRequest: {
+            /** @description Name of the zone. */
+            zone: string;
         };
         /** @description One JSON-RPC 2.0 message. */
         MCPMessage: {
@@ -5775,6 +5863,49 @@ export interface components {
                 enabled: boolean;
             }[];
         };
+        ObjectStorage: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description URL that S3 clients connect to; empty while nothing serves the zone. */
+            endpoint: string;
+            /** @description Certificate in PEM of who signed that of the endpoint; null when a public authority did. */
+            certificate_authority: string | null;
+            /** @description Id of the key that S3 clients sign with. */
+            access_key_id: string;
+            /** @description How much it may hold, in bytes. */
+            quota_bytes: number;
+            /** @description How much it holds, in bytes, with older versions and unfinished uploads. */
+            used_bytes: number;
+            /** @description How many objects it holds. */
+            object_count: number;
+            /** @description When its usage was measured; null when it never was. */
+            usage_measured_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * @description What keeps the objects: rgw with copies, svc-s3-single on one machine.
+             * @enum {string}
+             */
+            backend: "rgw" | "svc-s3-single";
+            /** @description What the names of its buckets must begin with; null when they need not. */
+            bucket_prefix: string | null;
+            /**
+             * @description How many copies there are: replicated for three, degraded for two, single_copy for one.
+             * @enum {string}
+             */
+            durability: "replicated" | "degraded" | "single_copy";
+        };
+        ObjectStorageCredentials: {
+            /** @description Id of the key that S3 clients sign with. */
+            access_key_id: string;
+            /** @description Secret of the key. */
+            secret_access_key: string;
+        };
         MCPResponse: {
             /**
              * @description Version of JSON-RPC.
@@ -6123,6 +6254,7 @@ export type UpdateRouter = components['schemas']['UpdateRouter'];
 export type CreateEdge = components['schemas']['CreateEdge'];
 export type EdgeMemberInput = components['schemas']['EdgeMemberInput'];
 export type UpdateEdge = components['schemas']['UpdateEdge'];
+export type EnableObjectStorageRequest = components['schemas']['EnableObjectStorageRequest'];
 export type MCPMessage = components['schemas']['MCPMessage'];
 export type Problem = components['schemas']['Problem'];
 export type MailSent = components['schemas']['MailSent'];
@@ -6205,6 +6337,8 @@ export type Router = components['schemas']['Router'];
 export type FloatingIP = components['schemas']['FloatingIP'];
 export type EdgeItem = components['schemas']['EdgeItem'];
 export type Edge = components['schemas']['Edge'];
+export type ObjectStorage = components['schemas']['ObjectStorage'];
+export type ObjectStorageCredentials = components['schemas']['ObjectStorageCredentials'];
 export type MCPResponse = components['schemas']['MCPResponse'];
 export type MigrationPolicyBodyOutput = components['schemas']['MigrationPolicyBodyOutput'];
 export type MetadataSettingOutput = components['schemas']['MetadataSettingOutput'];
@@ -13340,6 +13474,207 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_object_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["ObjectStorage"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    enable_object_storage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a"
+                 *     }
+                 */
+                "application/json": components["schemas"]["EnableObjectStorageRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The object storage. */
+                        object_storage: components["schemas"]["ObjectStorage"];
+                        /** @description The key that S3 clients sign with. */
+                        credentials: components["schemas"]["ObjectStorageCredentials"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_object_storage_credentials: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the zone. */
+                zone: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The key that S3 clients sign with. */
+                        credentials: components["schemas"]["ObjectStorageCredentials"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    migrate_object_storage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the zone. */
+                zone: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The object storage. */
+                        object_storage: components["schemas"]["ObjectStorage"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    rotate_object_storage_keys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the zone. */
+                zone: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The object storage. */
+                        object_storage: components["schemas"]["ObjectStorage"];
+                        /** @description The key that S3 clients sign with. */
+                        credentials: components["schemas"]["ObjectStorageCredentials"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -24,6 +24,7 @@ import { floatingIpController } from './floating-ip/index.ts'
 import { loadBalancerController } from './load-balancer/index.ts'
 import { networkController } from './network/index.ts'
 import { type FencingAccess, nodeController } from './node/index.ts'
+import { objectStorageController } from './object-storage/index.ts'
 import { type OperationTargets, operationController } from './operation/reconciler.ts'
 import { operationRecords } from './operation/record.ts'
 import {
@@ -77,6 +78,7 @@ const NOUNS: readonly Registration<ControllersOptions>[] = [
   loadBalancerController,
   floatingIpController,
   edgeController,
+  objectStorageController,
   serverGroupController,
   backupController,
 ]

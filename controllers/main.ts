@@ -7,6 +7,7 @@ import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
 import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments, type Payments } from '../kit/payments/configuration.ts'
 import type { PaymentProcessor } from '../kit/payments/processor.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
@@ -76,6 +77,13 @@ const Environment = z.object({
   /** The payment processor; invoices stay unbilled without the file with its key. */
   SVCCLOUD_STRIPE_URL: z.url({ protocol: /^https?$/ }).optional(),
   SVCCLOUD_STRIPE_KEY_FILE: z.string().optional(),
+  /** The object storage, or why there is none. */
+  SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_ENDPOINT: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_ZONES: z.string().optional(),
+  SVCCLOUD_OBJECT_STORAGE_OBSTACLE: z.string().optional(),
 })
 
 const CRDS_FOLDER = join(import.meta.dirname, '..', 'crds')
@@ -111,6 +119,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     ...parts,
     identity,
     ...(ovn === undefined ? {} : { ovn }),
+    objectStorage: await openObjectStorage(settings, clock),
     sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),

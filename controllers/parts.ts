@@ -1,6 +1,7 @@
 /** What every controller is built from. */
 import type { Database } from '../db/open.ts'
 import type { Caches } from '../kit/kube/caches.ts'
+import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
 import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
@@ -16,4 +17,6 @@ export interface Parts {
   readonly log: Logger
   /** Absent where the zones have no network of their own. */
   readonly ovn?: Ovn
+  /** What keeps objects for customers; nothing does when absent. */
+  readonly objectStorage?: ObjectStorageOffer
 }

@@ -214,6 +214,20 @@ export interface Tables extends IdentityTables {
     server_id: string | null
     is_shared: boolean
   }
+  object_storage: {
+    account_id: string
+    id: string
+    zone: string
+    access_key_id: string
+    sealed_secret: string
+    bucket_prefix: string
+    used_bytes: Count
+    object_count: Count
+    usage_measured_at: ColumnType<Date | null, Date | null | undefined, Date | null>
+    /** Rises with every change, from 1. */
+    generation: Count
+    created_at: Instant
+  }
   server_group: {
     account_id: string
     id: string

@@ -19,6 +19,8 @@ export const DEFAULT_QUOTAS = {
   load_balancers: 10,
   edges: 10,
   custom_images: 20,
+  /** In each zone. */
+  object_storage_gibibytes: 1_024,
 } as const
 export type QuotaName = keyof typeof DEFAULT_QUOTAS
 export type QuotaAmounts = Partial<Readonly<Record<QuotaName, number>>>

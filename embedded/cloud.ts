@@ -22,6 +22,8 @@ import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
 import { EmbeddedMachine, startMachines } from './machines.ts'
 import { waitForNodes } from './node-readiness.ts'
 import type { HypervisorChoice, NodeCount, Options } from './options.ts'
+import { findEngine, NO_ENGINE } from './object-storage/program.ts'
+import { prepareObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
 import { type CloudNetwork, openNetwork, type Reachable } from './ovn/network.ts'
 import { takePort } from './ports.ts'
@@ -43,6 +45,8 @@ export interface Endpoints {
   readonly operator_token_file: string | null
   /** The fake payment processor; null without one. */
   readonly fake_payments_url: string | null
+  /** Where S3 clients connect; null where nothing keeps objects. */
+  readonly object_storage_url: string | null
   /** What time it is for the cloud when it has a test clock of its own; null otherwise. */
   readonly test_clock: string | null
   /** Redfish service of the nodes; who may switch their power is in `bmc/access.json` of the data folder. */
@@ -172,6 +176,8 @@ export class Cloud {
   #network: CloudNetwork | undefined
   #reachable: Reachable | undefined
   #fakePayments: FakePayments | undefined
+  /** Of who offers it, or why there is none. */
+  #objectStorage: Settings = { SVCCLOUD_OBJECT_STORAGE_OBSTACLE: NO_ENGINE }
   #starting: Promise<unknown> = Promise.resolve()
 
   constructor(options: CloudOptions) {
@@ -210,6 +216,7 @@ export class Cloud {
     }
     if (options.hasFakePayments)
       this.#fakePayments = await this.#startFakePayments(`http://${reachable(options.host)}:${port}`)
+    await this.#startObjectStorage()
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access =
       options.kubeconfig === undefined
@@ -236,6 +243,7 @@ export class Cloud {
       postgres_url: databaseUrl,
       operator_token_file: access.tokenFile,
       fake_payments_url: this.#fakePayments?.url ?? null,
+      object_storage_url: this.#objectStorage['SVCCLOUD_OBJECT_STORAGE_ENDPOINT'] ?? null,
       test_clock:
         this.#options.aheadMilliseconds === 0
           ? null
@@ -256,7 +264,9 @@ export class Cloud {
     const { folder } = this.#options
     this.#stopping.abort()
     await this.#bmc?.stop()
-    const stores = this.#components.filter(({ name }) => ['network', 'postgres', 'kubernetes'].includes(name))
+    const stores = this.#components.filter(({ name }) =>
+      ['network', 'postgres', 'kubernetes', 'object-storage'].includes(name),
+    )
     await Promise.all(
       this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()),
     )
@@ -290,10 +300,29 @@ export class Cloud {
     return { url, settings: { ...files.settings, SVCCLOUD_STRIPE_URL: url } }
   }
 
+  /** Where its engine is found; the zones say why they have none where it is not. */
+  async #startObjectStorage(): Promise<void> {
+    const { folder, options, random } = this.#options
+    const program = await findEngine()
+    if (program === undefined) return
+    const { process, platform } = await prepareObjectStorage({
+      folder: folder.objectStorage,
+      program,
+      host: options.host,
+      port: options.objectStoragePort,
+      name: environment()['SVCCLOUD_OBJECT_STORAGE_HOST'],
+      zones: options.nodes.map(({ zone }) => zone),
+      random,
+    })
+    await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
+    this.#objectStorage = platform
+  }
+
   #startControllers(access: Access, databaseUrl: string): Promise<ReadyMessage> {
     return this.#startComponent('controllers', 'controllers/main.ts', async () => ({
       SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
       ...this.#payments(),
+      ...this.#objectStorage,
       ...(await this.#succession()),
       SVCCLOUD_DATABASE_URL: databaseUrl,
       SVCCLOUD_KUBECONFIG: access.controllers,
@@ -320,6 +349,7 @@ export class Cloud {
       ...given(PASSED_ON_TO_APISERVER),
       ...this.#reachable?.settings,
       ...this.#payments(),
+      ...this.#objectStorage,
       SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
       SVCCLOUD_HOST: options.host,
       SVCCLOUD_PORT: String(port),

@@ -47,6 +47,8 @@ export interface DataFolder {
   readonly testClockFile: string
   /** Of the fake payment processor. */
   readonly fakePayments: string
+  /** Buckets, and who may use them. */
+  readonly objectStorage: string
 }
 
 export const layout = (root: string): DataFolder => ({
@@ -72,6 +74,7 @@ export const layout = (root: string): DataFolder => ({
   authorityFile: join(root, 'kubernetes-ca.pem'),
   testClockFile: join(root, 'test-clock.json'),
   fakePayments: join(root, 'fake-payments'),
+  objectStorage: join(root, 'object-storage'),
 })
 
 const errorCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')

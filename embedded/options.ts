@@ -19,6 +19,8 @@ export interface Options {
   readonly port: number
   readonly operatorPort: number
   readonly kubernetesPort: number
+  /** Of S3 clients; 0 takes the one of the last start, or a free one. */
+  readonly objectStoragePort: number
   readonly nodes: readonly NodeCount[]
   readonly hypervisor: HypervisorChoice
   readonly network: NetworkChoice
@@ -77,6 +79,12 @@ const FLAGS: readonly Flag[] = [
     value: 'PORT',
     default: '6443',
     description: 'Port of the embedded Kubernetes API, always on 127.0.0.1',
+  },
+  {
+    name: 'object-storage-port',
+    value: 'PORT',
+    default: '0',
+    description: 'Port of object storage, beside the API; 0 takes a free one at the first start, and keeps it',
   },
   { name: 'nodes', value: 'ZONE=N,...', default: DEFAULT_NODES, description: 'Hypervisor nodes to run in each zone' },
   {
@@ -282,6 +290,7 @@ export function parseOptions(
     port: parsePort('port', text('port')),
     operatorPort: parsePort('operator-port', text('operator-port')),
     kubernetesPort: parsePort('kubernetes-port', text('kubernetes-port')),
+    objectStoragePort: parsePort('object-storage-port', text('object-storage-port')),
     nodes: parseNodes(text('nodes')),
     hypervisor: parseChoice('hypervisor', HYPERVISORS, text('hypervisor')),
     network: parseChoice('network', NETWORKS, text('network')),
@@ -327,6 +336,8 @@ export function helpText(): string {
       'SVCCLOUD_MAIL_FROM, SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
     'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share ' +
       'them between data folders),',
+    'SVCCLOUD_OBJECT_STORAGE_HOST (name that S3 clients know this machine by; {zone} in it is the name of the zone), ' +
+      'SVCCLOUD_VERSITYGW (the engine of object storage),',
     'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_CEPH_POOL, SVCCLOUD_CEPH_USER, ' +
       'SVCCLOUD_CEPH_CONFIGURATION, SVCCLOUD_CEPH_KEYRING (they share a pool of a Ceph cluster),',
     'SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second for one move),',

@@ -11,6 +11,7 @@ import { writeDurably } from '../kit/sys/durable-file.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import { isRoot, signalProcess } from '../kit/sys/process.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
+import { accountIds } from './account.ts'
 import { StartRefused } from './data-folder.ts'
 import { probePort } from './ports.ts'
 
@@ -119,7 +120,7 @@ const COPIES = '/var/cache/svccloud'
  *  look at. */
 async function prepare(packaged: Binaries, folder: string): Promise<{ binaries: Binaries; runner: Runner }> {
   if (!isRoot()) return { binaries: packaged, runner: { prefix: [] } }
-  const { uid, gid } = await accountIds()
+  const { uid, gid } = await accountIds(ACCOUNT)
   await chown(folder, uid, gid)
   const isAble = (runner: Runner, file: string, ...flags: string[]) => {
     const [program, all, ids] = command(runner, file, flags)
@@ -196,14 +197,6 @@ function command(
   return [first, rest, runner.uid === undefined || runner.gid === undefined ? {} : { uid: runner.uid, gid: runner.gid }]
 }
 
-async function accountIds(): Promise<{ uid: number; gid: number }> {
-  const idOf = async (flag: string) => Number((await run('id', [flag, ACCOUNT])).stdout)
-  await idOf('-u').catch(() =>
-    run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', ACCOUNT]),
-  )
-  return { uid: await idOf('-u'), gid: await idOf('-g') }
-}
-
 // ---- its folder
 
 interface Credentials {
@@ -234,7 +227,7 @@ async function initialise(
   await mkdir(partial, { mode: 0o700 })
   await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
   if (isRoot()) {
-    const { uid, gid } = await accountIds()
+    const { uid, gid } = await accountIds(ACCOUNT)
     for (const path of [partial, passwordFile]) await chown(path, uid, gid)
   }
   try {

@@ -20,9 +20,11 @@ import {
 import { systemRandom } from '../kit/sys/random.ts'
 import { Cloud, type Endpoints } from './cloud.ts'
 import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.ts'
+
 import { ensureHypervisor } from './hypervisor.ts'
 import { chooseNetwork } from './ovn/choose.ts'
 import { setTestClock } from './test-clock.ts'
+import { BUILD_COMMAND } from './object-storage/program.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
@@ -79,6 +81,9 @@ async function printWelcome({ endpoints, root, images, options, serversAt }: Wel
     ...((await hasManagedImage(images))
       ? []
       : [['edges', `off, as load balancers are, until: sudo npm run image:managed -- --images ${images}`] as const]),
+    endpoints.object_storage_url === null
+      ? ['object storage', `off until: ${BUILD_COMMAND}, and another start`]
+      : ['object storage', `${endpoints.object_storage_url} (S3; its authority: ${root}/object-storage/ca.crt)`],
     ['data', options.isEphemeral ? `${root} (removed at the end)` : root],
   ]
   printLine('')

@@ -3,6 +3,19 @@
  *  description in the shape itself wins over both. A test finds fields without any. */
 
 export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  access_key_id: 'Id of the key that S3 clients sign with.',
+  secret_access_key: 'Secret of the key.',
+  object_storage: 'The object storage.',
+  credentials: 'The key that S3 clients sign with.',
+  certificate_authority: 'Certificate in PEM of who signed that of the endpoint; null when a public authority did.',
+  quota_bytes: 'How much it may hold, in bytes.',
+  used_bytes: 'How much it holds, in bytes, with older versions and unfinished uploads.',
+  object_count: 'How many objects it holds.',
+  usage_measured_at: 'When its usage was measured; null when it never was.',
+  bucket_prefix: 'What the names of its buckets must begin with; null when they need not.',
+  durability: 'How many copies there are: replicated for three, degraded for two, single_copy for one.',
+  'ObjectStorage.endpoint': 'URL that S3 clients connect to; empty while nothing serves the zone.',
+  'ObjectStorage.backend': 'What keeps the objects: rgw with copies, svc-s3-single on one machine.',
   account: 'The account.',
   account_id: 'Id of the account.',
   account_name: 'Name of the account.',

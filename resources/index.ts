@@ -35,6 +35,7 @@ import { QUOTA_ROUTES } from './quota/index.ts'
 import { REPAIR_ROUTES } from './repair/index.ts'
 import { Router, ROUTER_ROUTES } from './router/index.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor/index.ts'
+import { OBJECT_STORAGE_ROUTES, ObjectStorage } from './object-storage/index.ts'
 import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group/index.ts'
 import { Server, SERVER_ROUTES } from './server/index.ts'
 import { SESSION_ROUTES } from './session/index.ts'
@@ -66,6 +67,7 @@ export const RESOURCES: readonly Resource[] = [
   LoadBalancer,
   FloatingIp,
   Edge,
+  ObjectStorage,
   Operation,
   Instance,
   ManagedMachine,
@@ -111,6 +113,7 @@ export const ROUTES: readonly Route[] = [
   ...ROUTER_ROUTES,
   ...FLOATING_IP_ROUTES,
   ...EDGE_ROUTES,
+  ...OBJECT_STORAGE_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,
   ...NODE_ROUTES,

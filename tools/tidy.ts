@@ -41,7 +41,7 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
     ],
     never: ['express', 'pg', 'kysely'],
   },
-  embedded: { paths: ['kit/sys/'] },
+  embedded: { paths: ['kit/sys/', 'kit/object-storage/', 'kit/chunks/sign-request.ts'] },
   client: { paths: [], packages: ['openapi-fetch'] },
   cli: {
     paths: ['domain/', 'resources/', 'kit/chunks/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'],
@@ -84,8 +84,8 @@ const COMMENT_BANS: readonly Ban[] = [
   },
 ]
 
-const FILE_NAME =
-  /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|network|fencing|ceph|e2e|endurance|cluster))?(\.test)?(\.d)?\.ts$/
+const TIER_NAMES = 'database|kubectl|qemu|objects|network|fencing|ceph|e2e|endurance|cluster'
+const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.ts$`)
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 
 /** The code without comments and plain strings, every line where it was. Templates stay: they hold code. */

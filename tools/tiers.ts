@@ -3,6 +3,7 @@
  *  where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { BUILD_COMMAND, findEngine } from '../embedded/object-storage/program.ts'
 import { isRoot } from '../kit/sys/process.ts'
 import { canHave, isBuilt } from './cluster/build.ts'
 
@@ -58,6 +59,12 @@ const clusterMissing = async (): Promise<string | undefined> =>
   (await canHave(['etcd', 'kube-apiserver', 'kube-controller-manager']))
     ? undefined
     : 'a real Kubernetes API server is not built, and there is no Go to build it with'
+
+/** The engine of object storage, and somebody else's client. */
+async function objectsMissing(): Promise<string | undefined> {
+  if ((await findEngine()) === undefined) return `the engine of object storage is not built (${BUILD_COMMAND})`
+  return (await answers('rclone', 'version')) ? undefined : 'rclone is not installed (Debian: rclone)'
+}
 
 async function networkMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'network namespaces are made by root only'
@@ -159,6 +166,14 @@ const special: readonly Tier[] = [
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,
     missing: qemuMissing,
+  }),
+  named({
+    name: 'objects',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 60_000,
+    deadlineMinutes: 4,
+    secondTries: SECOND_TRIES,
+    missing: objectsMissing,
   }),
   named({
     name: 'network',

@@ -57,9 +57,13 @@ export async function findClaimed<Row extends ClaimedRow, Spec, Status>(
 }
 
 /** Claims the row and makes the object that says the same. Throws what `claim` does. */
-export async function createClaimed<R extends Route, Row extends ClaimedRow, Spec, Status>(
+export async function createClaimed<R extends Route, Row extends Pick<ClaimedRow, 'id' | 'name'>, Spec, Status>(
   parts: Parts,
-  noun: ClaimedNoun<Row, Spec, Status>,
+  noun: Pick<ClaimedNoun<Row & ClaimedRow, Spec, Status>, 'name' | 'resource' | 'finalizer'> & {
+    readonly specOf: (row: Row) => Spec
+    readonly claim: (tx: Transaction<Tables>, accountId: string, row: Row) => Promise<void>
+    readonly release: (tx: Transaction<Tables>, accountId: string, id: string) => Promise<unknown>
+  },
   call: Call<R, Customer>,
   row: Row,
 ): Promise<void> {

@@ -7,6 +7,7 @@ import { Plan } from '../../resources/catalog/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { LoadBalancer } from '../../resources/load-balancer/index.ts'
+import { ObjectStorage } from '../../resources/object-storage/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
@@ -33,6 +34,8 @@ const billable = <Spec, Status>(
   of: (object: KubeObject<Spec, Status>, caches: Caches) => Billed | undefined,
 ): Billable => ({ resourceType, kind, of: of as Billable['of'] }) // it is handed objects of `kind` only
 
+const GIBIBYTE = 1024 ** 3
+
 export const BILLABLES: readonly Billable[] = [
   billable('server', Server, ({ spec, status }) => ({ name: spec.hostname, plan: status?.plan ?? spec.plan })),
   billable('public_ipv4', Server, ({ status }) =>
@@ -58,6 +61,10 @@ export const BILLABLES: readonly Billable[] = [
     ),
   ),
   billable('snapshot', Snapshot, (snapshot) => bySize(snapshot, snapshot.status?.sizeGibibytes)),
+  billable('object_storage', ObjectStorage, ({ spec, status }) => {
+    const gibibytes = Math.ceil((status?.usedBytes ?? 0) / GIBIBYTE)
+    return gibibytes === 0 ? undefined : { name: spec.zone, quantity: gibibytes }
+  }),
   billable('backup', Backup, (backup) => bySize(backup, backup.status?.sizeGibibytes)),
 ]
 

@@ -6,6 +6,7 @@ import { NETWORK_FEATURES, networkVerdict } from '../../domain/guest-network.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
 import { listTenants, listCandidates } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
+import { type ObjectStorageOffer, offerIn } from '../../kit/object-storage/configuration.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { BACKUPS_FEATURE, backupSourcesOf } from '../../resources/backup-job/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -27,7 +28,7 @@ import { plan } from './plan.ts'
 import { sharedStorageEffects } from './shared-storage.ts'
 import { detectEdit } from './storage-policy.ts'
 
-async function observe({ caches, db, ovn, store }: Parts, root: ZoneObject): Promise<Observed> {
+async function observe({ caches, db, ovn, store, objectStorage }: Parts, root: ZoneObject): Promise<Observed> {
   const zone = root.metadata.name
   const nodes = await orUnavailable(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
@@ -61,6 +62,7 @@ async function observe({ caches, db, ovn, store }: Parts, root: ZoneObject): Pro
       ovn !== undefined,
     ),
     ...backupsOf(caches, zone),
+    ...(objectStorage === undefined ? {} : { objectStorage: objectStorageOf(objectStorage, zone) }),
     builtTemplates: builtOnAll(
       caches
         .of(Node)
@@ -107,6 +109,11 @@ function backupsOf(caches: Parts['caches'], zone: string): Pick<Observed, 'hasBa
     hasBackups: features.some((each) => each.includes(BACKUPS_FEATURE)),
     backupSources: [...new Set(features.flatMap(backupSourcesOf))].sort(),
   }
+}
+
+function objectStorageOf(configured: ObjectStorageOffer, zone: string): NonNullable<Observed['objectStorage']> {
+  const offer = offerIn(configured, zone)
+  return 'obstacle' in offer ? { objectStorageObstacle: offer.obstacle } : { objectStorageBackend: offer.backend }
 }
 
 export interface NetworkedHost extends Pick<NodeReportSpec, 'features' | 'networkObstacle'> {

@@ -24,6 +24,8 @@ export interface Observed {
   readonly hasBackups: boolean
   /** Zones whose backups one of the hosts can copy. */
   readonly backupSources?: readonly string[]
+  /** What keeps objects for S3 clients, or why nothing does. */
+  readonly objectStorage?: Pick<ZoneStatus, 'objectStorageBackend' | 'objectStorageObstacle'>
   /** Every reachable host has their image. */
   readonly builtTemplates: readonly string[]
   /** Shared storage that hosts of the zone reach. */

@@ -45,6 +45,7 @@ function judged(
     hasBackups,
     backupSources = [],
     builtTemplates,
+    objectStorage,
   }: Observed,
   more: Decision['status'] = {},
 ): ZoneAction {
@@ -63,6 +64,8 @@ function judged(
       hasSeparateEdges: nodes.length >= SEPARATE_EDGES_NODES_MINIMUM,
       hasPrivateNetworks,
       networkObstacle,
+      objectStorageBackend: objectStorage?.objectStorageBackend,
+      objectStorageObstacle: objectStorage?.objectStorageObstacle,
       backupSources: backupSources.length === 0 ? undefined : [...backupSources],
       haObstacle: haObstacle(name, hosts, nodes, guests),
       ...more,

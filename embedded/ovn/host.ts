@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { PHYSICAL_NETWORK } from './address-plan.ts'
 import { type Central, ownFiles, prepareDatabase } from './central.ts'
-import { type Daemon, type DaemonOptions, tied } from './daemon.ts'
+import { type Daemon, type DaemonOptions, tied } from '../daemon.ts'
 import { schemaFile } from './programs.ts'
 import { openSpace, pointTo, type Space } from './space.ts'
 

@@ -30,7 +30,7 @@ import {
 } from '../../kit/sys/process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { CLOUD, nodeAddresses, OUTSIDE, ROUTE, SERVERS, TRANSFER, wireName, zoneAddresses } from './address-plan.ts'
-import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from './daemon.ts'
+import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from '../daemon.ts'
 import { type Central, startCentral } from './central.ts'
 import { startHost } from './host.ts'
 import { lastLineOf } from './programs.ts'

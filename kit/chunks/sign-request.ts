@@ -9,7 +9,7 @@ export interface S3Credentials {
 }
 
 export interface S3Request {
-  readonly method: 'GET' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'PATCH' | 'DELETE'
   /** Its path and query are escaped as `encodeURIComponent` does, and the query is sorted by name. */
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>

@@ -110,6 +110,7 @@ export function capabilitiesOf({
     private_networks: status?.hasPrivateNetworks === true,
     floating_ips: status?.hasPrivateNetworks === true,
     load_balancers: status?.hasPrivateNetworks === true && offersManagedMachines(status),
+    object_storage: status?.objectStorageBackend !== undefined,
     // Every driver keeps them, of tier standard.
     snapshots: true,
   }
@@ -123,7 +124,7 @@ export function toZoneView({ name, spec, status }: Stored<ZoneSpec, ZoneStatus>)
     region: spec.region,
     status: spec.isClosed ? 'closed' : (status?.state ?? 'available'),
     capabilities: capabilitiesOf({ spec, status }),
-    object_storage_backend: null,
+    object_storage_backend: status?.objectStorageBackend ?? null,
     network_status_reason: status?.networkObstacle ?? null,
     unavailable_plans: status?.unavailablePlans ?? [],
   }

@@ -193,6 +193,15 @@ export const Zone = resource({
       .max(1024)
       .optional()
       .describe('Why it has no private networks, for people; absent where it has.'),
+    objectStorageBackend: z
+      .enum(['rgw', 'svc-s3-single'])
+      .optional()
+      .describe('What keeps objects for S3 clients; absent where nothing does.'),
+    objectStorageObstacle: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe('Why it keeps no objects, for people; absent where it does.'),
     hasSeparateEdges: z
       .boolean()
       .optional()

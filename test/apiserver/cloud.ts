@@ -28,6 +28,7 @@ import { RESOURCES } from '../../resources/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { documented } from '../contract/document-check.ts'
+import { openSimulatedObjectStorage } from '../object-storage.ts'
 import { openTestPayments } from '../payments.ts'
 
 export interface Reply {
@@ -108,7 +109,13 @@ export async function openCloud(
   await admin.patch(
     Zone,
     { name: ZONE },
-    { status: { hasPrivateNetworks: true, builtTemplates: [MANAGED_TEMPLATE] } },
+    {
+      status: {
+        hasPrivateNetworks: true,
+        builtTemplates: [MANAGED_TEMPLATE],
+        objectStorageBackend: 'svc-s3-single',
+      },
+    },
     'status',
   )
   await mirrorNode(db, {
@@ -134,7 +141,9 @@ export async function openCloud(
     registry: metrics,
   })
   const payments = openTestPayments(systemClock)
+  const objectStorage = openSimulatedObjectStorage([ZONE])
   const opened = await createApp({
+    objectStorage,
     store,
     caches,
     db,
@@ -333,6 +342,7 @@ export async function openCloud(
     )
 
   return {
+    objectStorage,
     /** The fake payment processor. */
     payments,
     /** From now on requests come at once. */

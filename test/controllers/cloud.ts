@@ -43,6 +43,7 @@ import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
+import { openSimulatedObjectStorage, type SimulatedObjectStorage } from '../object-storage.ts'
 import { giveStanding } from '../accounts.ts'
 import { TINY_LINUX, TINY_PLAN } from '../catalog.ts'
 
@@ -59,6 +60,7 @@ export interface Cloud {
   /** Kubernetes as kubectl uses it. */
   readonly kubectl: Store
   readonly ovn: SimulatedOvn
+  readonly objectStorage: SimulatedObjectStorage
   /** The first host. */
   readonly host: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
@@ -150,6 +152,7 @@ export async function openCloud(
 
   const network = newSimulatedNetwork()
   const ovn = openSimulatedOvn()
+  const objectStorage = openSimulatedObjectStorage([ZONE])
   const storage = nodes.length === 1 ? newSimulatedStorage() : newSimulatedStorage(POOL)
   const pools = [...storage.pools.keys()]
   const hosts = new Map(
@@ -196,6 +199,7 @@ export async function openCloud(
   const cloud: Cloud = {
     kubectl,
     ovn,
+    objectStorage,
     host,
     volumes,
     pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(),
@@ -253,6 +257,7 @@ export async function openCloud(
       const controllers = openControllers({
         ...parts,
         ovn,
+        objectStorage,
         metrics: openControllerMetrics(registry),
         openStorageAccess,
         sealing: createSealing(hasSealing ? [{ id: 'test', key: Buffer.alloc(32, 1) }] : [], random),

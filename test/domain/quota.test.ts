@@ -19,6 +19,7 @@ test('a new account has the limits that are published', () =>
     load_balancers: 10,
     edges: 10,
     custom_images: 20,
+    object_storage_gibibytes: 1_024,
   }))
 
 test('a server takes itself, its cores and its memory; a storage itself and its size', () => {

@@ -15,6 +15,7 @@ it('has defaults for a first look', () => {
     port: 8080,
     operatorPort: 8081,
     kubernetesPort: 6443,
+    objectStoragePort: 0,
     nodes: [
       { zone: 'eu-1a', count: 2 },
       { zone: 'eu-1b', count: 1 },

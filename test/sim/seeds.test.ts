@@ -33,6 +33,9 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   loadbalancers:
     'simulated hosts run no programs in guests, so that no machine would ever answer: the life of one, with machines ' +
     'that answer, is tested by its controller, and with the real programs in network namespaces',
+  objectstorages:
+    'what keeps objects is a process of one machine, which the simulation does not have: the life of one is tested ' +
+    'by its controller, and with the real engine and other people’s clients',
   backups: 'worlds of their own have a place for them: `backups.test.ts`',
 }
 

@@ -116,6 +116,7 @@ it('tries again only where programs of others run in real time', () =>
     'database',
     'kubectl',
     'qemu',
+    'objects',
     'network',
     'fencing',
     'ceph',

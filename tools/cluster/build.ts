@@ -1,6 +1,6 @@
 /** Builds the real servers and clients that tests run against (kube-apiserver, etcd, kubectl, helm, ...) from their Go
- *  modules.
- *  Nothing here is part of the product. Binaries are kept outside the repository, under
+ *  modules, and the one that the product itself uses where it is there: the engine of object storage.
+ *  Binaries are kept outside the repository, under
  *  `~/.cache/svccloud-tools/<version>/` (or `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes
  *  cold, everything about 8.
  *
@@ -9,9 +9,9 @@
 
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { ENGINE, ENGINE_VERSION, toolsFolder } from '../../embedded/object-storage/program.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 
 const run = promisify(execFile)
@@ -63,6 +63,8 @@ const recipes = {
   glua: { version: 'v1.1.1', package: 'github.com/yuin/gopher-lua/cmd/glua', linkerFlags: '' },
   /** The payment processor's published schema, and a server that checks requests against it. */
   'stripe-mock': { version: 'v0.203.0', package: 'github.com/stripe/stripe-mock', linkerFlags: '' },
+  /** The engine of object storage: npm run build:object-storage. */
+  [ENGINE]: { version: ENGINE_VERSION, package: 'github.com/versity/versitygw/cmd/versitygw', linkerFlags: '' },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
 } satisfies Record<string, Recipe>
 
@@ -71,8 +73,7 @@ export const tools = Object.keys(recipes) as readonly Tool[] // the keys of a li
 
 /** Where a tool's binary is, or will be once built. */
 export function toolPath(tool: Tool): string {
-  const cache = environment()['SVCCLOUD_TOOLS'] ?? join(homedir(), '.cache', 'svccloud-tools')
-  return join(cache, recipes[tool].version, tool)
+  return join(toolsFolder(), recipes[tool].version, tool)
 }
 
 export const isBuilt = (tool: Tool): Promise<boolean> =>

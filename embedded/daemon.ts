@@ -1,12 +1,12 @@
-/** A program of the network that is kept running: started again when it ends, ended with this process, however that
+/** A program that is kept running: started again when it ends, ended with this process, however that
  *  ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { type BackoffLimits, backoffMilliseconds } from '../../kit/sys/backoff.ts'
-import type { Clock } from '../../kit/sys/clock.ts'
-import type { Logger } from '../../kit/sys/log.ts'
-import { environment } from '../../kit/sys/process.ts'
-import type { Random } from '../../kit/sys/random.ts'
+import { type BackoffLimits, backoffMilliseconds } from '../kit/sys/backoff.ts'
+import type { Clock } from '../kit/sys/clock.ts'
+import type { Logger } from '../kit/sys/log.ts'
+import { environment } from '../kit/sys/process.ts'
+import type { Random } from '../kit/sys/random.ts'
 
 export interface DaemonParts {
   readonly clock: Clock
@@ -71,14 +71,14 @@ export function startDaemon(options: DaemonOptions, parts: DaemonParts): Daemon 
       signal.addEventListener('abort', end, { once: true })
       void (options.whenStarted ?? nothing)().then(ready.resolve, (error: unknown) => {
         if (signal.aborted) return
-        log.warn('part of the network is not set up', { part: options.name, error })
+        log.warn('a program is not set up', { program: options.name, error })
         child.kill('SIGKILL')
       })
       const how = await over
       signal.removeEventListener('abort', end)
       current = undefined
       if (signal.aborted) return
-      log.warn('part of the network has ended', { part: options.name, how })
+      log.warn('a program has ended', { program: options.name, how })
       failures = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS ? 0 : failures + 1
       await clock.sleep(backoffMilliseconds(failures, LIMITS, random), signal)
     }

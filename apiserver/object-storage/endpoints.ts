@@ -1,0 +1,211 @@
+/** Object storage of an account, by zone. Rows in PostgreSQL are its truth; what the store knows is brought up to them
+ *  before a key is answered, so that it works, and the one before does not. */
+import { notFound, Problem, unavailable } from '../../domain/problem.ts'
+import {
+  addObjectStorage,
+  findObjectStorageIn,
+  listObjectStorages,
+  lockObjectStorage,
+  type NewObjectStorage,
+  objectStorageOwner,
+  objectStorageQuotaBytes,
+  type ObjectStorageRow,
+  removeObjectStorage,
+  replaceObjectStorageSecret,
+  tenantFacts,
+  tenantOf,
+} from '../../db/object-storage/index.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import type { Call, Customer } from '../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { type ObjectStorageOffer, offerIn } from '../../kit/object-storage/configuration.ts'
+import type { ObjectStorage as Served } from '../../kit/object-storage/control.ts'
+import { newSecret, newTenantKeys } from '../../kit/object-storage/keys.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import { newOrderedUuid } from '../../kit/sys/random.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import {
+  enableObjectStorage,
+  getObjectStorageCredentials,
+  listObjectStorage,
+  migrateObjectStorage,
+  ObjectStorage,
+  type ObjectStorageView,
+  rotateObjectStorageKeys,
+  toObjectStorageView,
+} from '../../resources/object-storage/index.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import { unknownZone } from '../catalog/index.ts'
+import type { Parts } from '../parts.ts'
+import { createClaimed } from '../plain/claimed-objects.ts'
+import { notOffered } from './rules.ts'
+
+export type ObjectStorageParts = Parts & { readonly sealing: Sealing }
+
+const NOWHERE: ObjectStorageOffer = { obstacle: 'this cloud is not told of any' }
+
+export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endpoint[] {
+  return [
+    customerEndpoint(listObjectStorage, async ({ caller: { accountId } }) => {
+      const rows = await listObjectStorages(parts.db, accountId)
+      return { status: 200, body: { items: await viewsOf(parts, rows), next_cursor: null } }
+    }),
+    customerEndpoint(enableObjectStorage, async (call) => ({ status: 201, body: await enable(parts, call) })),
+    customerEndpoint(getObjectStorageCredentials, async (call) => {
+      const row = await findIn(parts, call.caller.accountId, call.params.zone)
+      const credentials = credentialsOf(parts, row)
+      await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: row.id }), parts))
+      return { status: 200, body: { credentials } }
+    }),
+    customerEndpoint(rotateObjectStorageKeys, async (call) => ({ status: 200, body: await rotate(parts, call) })),
+    customerEndpoint(migrateObjectStorage, async ({ caller: { accountId }, params: { zone } }) => {
+      await findIn(parts, accountId, zone)
+      throw unavailable('not_configured', `Zone ${zone} has no replicated object storage to move to.`)
+    }),
+  ]
+}
+
+/** Throws 404. */
+async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string): Promise<ObjectStorageRow> {
+  const row = await findObjectStorageIn(db, accountId, zone)
+  if (row === undefined) throw notFound('object storage')
+  return row
+}
+
+/** Throws 503 where nothing serves the zone. */
+function requireServed({ objectStorage = NOWHERE }: Parts, zone: string): Served {
+  const offer = offerIn(objectStorage, zone)
+  if ('obstacle' in offer) throw notOffered(zone, offer.obstacle)
+  return offer
+}
+
+async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectStorage, Customer>): Promise<object> {
+  const {
+    caller: { accountId },
+    body: { zone },
+    now,
+  } = call
+  if (parts.caches.of(Zone).get({ name: zone }) === undefined) throw unknownZone(parts, zone)
+  requireServed(parts, zone)
+  requireSealing(parts)
+  const known = await findObjectStorageIn(parts.db, accountId, zone)
+  const isNew = known === undefined && (await claim(parts, call, now))
+  const row = await findIn(parts, accountId, zone)
+  await parts.db.transaction().execute(async (tx) => {
+    await bringUp(parts, tx, row)
+    // It shows the key, whoever has enabled it.
+    if (!isNew) await appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: zone } }), parts)
+  })
+  return answerOf(parts, row)
+}
+
+/** False when somebody else was faster. */
+async function claim(
+  parts: ObjectStorageParts,
+  call: Call<typeof enableObjectStorage, Customer>,
+  createdAt: Date,
+): Promise<boolean> {
+  const {
+    caller: { accountId },
+    body: { zone },
+  } = call
+  const { secretAccessKey, ...keys } = newTenantKeys(parts.random)
+  const id = newOrderedUuid(parts.random, createdAt)
+  const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
+  const row: NewObjectStorage & { readonly name: string } = {
+    ...keys,
+    ...{ id, accountId, zone, sealedSecret, createdAt },
+    name: zone,
+  }
+  const noun = {
+    name: 'object_storage',
+    resource: ObjectStorage,
+    finalizer: finalizerOf(ObjectStorage),
+    specOf: () => ({ zone }),
+    claim: (tx: Parameters<typeof addObjectStorage>[0]) => addObjectStorage(tx, row),
+    release: (tx: Parameters<typeof addObjectStorage>[0]) => removeObjectStorage(tx, row),
+  } as const
+  try {
+    await createClaimed(parts, noun, call, row)
+    return true
+  } catch (error) {
+    if (error instanceof Problem && error.members.reason === 'name_taken') return false
+    throw error
+  }
+}
+
+async function rotate(
+  parts: ObjectStorageParts,
+  call: Call<typeof rotateObjectStorageKeys, Customer>,
+): Promise<object> {
+  const {
+    caller: { accountId },
+    params: { zone },
+  } = call
+  const before = await findIn(parts, accountId, zone)
+  requireServed(parts, zone)
+  requireSealing(parts)
+  const sealedSecret = parts.sealing.seal(newSecret(parts.random), objectStorageOwner(accountId, before.id))
+  // The store is told before the row is kept: a secret that cannot be told is never answered, and of a row that is not
+  // kept the controller undoes what was told.
+  const row = await parts.db.transaction().execute(async (tx) => {
+    const replaced = await replaceObjectStorageSecret(tx, before, sealedSecret)
+    if (replaced === undefined) throw notFound('object storage')
+    await bringUp(parts, tx, replaced)
+    await appendAudit(tx, auditEntryOf(call, { resourceId: replaced.id }), parts)
+    return replaced
+  })
+  return answerOf(parts, row)
+}
+
+/** Tells the store what the row says. The row stays locked meanwhile, so that nobody tells it something older. */
+async function bringUp(
+  parts: ObjectStorageParts,
+  tx: Parameters<typeof lockObjectStorage>[0],
+  row: ObjectStorageRow,
+): Promise<void> {
+  const locked = await lockObjectStorage(tx, row)
+  if (locked === undefined) throw notFound('object storage')
+  const facts = await tenantFacts(tx, locked, parts.clock.now())
+  const { secret_access_key: secretAccessKey } = credentialsOf(parts, locked)
+  await requireServed(parts, row.zone).control.putTenant(tenantOf(row), { ...facts, secretAccessKey })
+}
+
+/** Throws 503 where nothing can be sealed. */
+function requireSealing({ sealing }: ObjectStorageParts): void {
+  if (!sealing.isAvailable)
+    throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
+}
+
+function credentialsOf(parts: ObjectStorageParts, row: ObjectStorageRow) {
+  requireSealing(parts)
+  return {
+    access_key_id: row.accessKeyId,
+    secret_access_key: parts.sealing.open(row.sealedSecret, objectStorageOwner(row.accountId, row.id)),
+  }
+}
+
+async function answerOf(parts: ObjectStorageParts, row: ObjectStorageRow): Promise<object> {
+  const [view] = await viewsOf(parts, [row])
+  return { object_storage: view, credentials: credentialsOf(parts, row) }
+}
+
+/** All of one account. */
+async function viewsOf(
+  { db, objectStorage = NOWHERE }: Parts,
+  rows: readonly ObjectStorageRow[],
+): Promise<readonly ObjectStorageView[]> {
+  const [first] = rows
+  if (first === undefined) return []
+  const quotaBytes = await objectStorageQuotaBytes(db, first.accountId)
+  return rows.map((row) => {
+    const offer = offerIn(objectStorage, row.zone)
+    return toObjectStorageView(
+      { ...row, quotaBytes },
+      'obstacle' in offer
+        ? { endpoint: '', certificateAuthority: null }
+        : { endpoint: offer.endpointOf(row.zone), certificateAuthority: offer.certificateAuthority },
+    )
+  })
+}

@@ -1,0 +1,211 @@
+/** Object storage of accounts: where it is, its key, and how much was there when it was looked at last. The row is the
+ *  claim: an account has one in each zone. */
+import type { Selectable, Transaction } from 'kysely'
+import { conflict } from '../../domain/problem.ts'
+import { DEFAULT_QUOTAS } from '../../domain/quota.ts'
+import { readStanding } from '../account/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface ObjectStorageRow {
+  readonly id: string
+  readonly accountId: string
+  readonly zone: string
+  readonly accessKeyId: string
+  /** For `objectStorageOwner`. */
+  readonly sealedSecret: string
+  readonly bucketPrefix: string
+  readonly usedBytes: number
+  readonly objectCount: number
+  readonly usageMeasuredAt: Date | null
+  /** Rises with every new secret, from 1. */
+  readonly generation: number
+  readonly createdAt: Date
+}
+
+export type NewObjectStorage = Pick<
+  ObjectStorageRow,
+  'id' | 'accountId' | 'zone' | 'accessKeyId' | 'sealedSecret' | 'bucketPrefix' | 'createdAt'
+>
+
+/** What the secret is sealed for. */
+export const objectStorageOwner = (accountId: string, id: string): string => `object_storage/${accountId}/${id}`
+/** As the store knows the tenant. */
+export const tenantOf = ({ accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>): string => `${accountId}.${id}`
+
+const toRow = (row: Selectable<Tables['object_storage']>): ObjectStorageRow => ({
+  id: row.id,
+  accountId: row.account_id,
+  zone: row.zone,
+  accessKeyId: row.access_key_id,
+  sealedSecret: row.sealed_secret,
+  bucketPrefix: row.bucket_prefix,
+  usedBytes: row.used_bytes,
+  objectCount: row.object_count,
+  usageMeasuredAt: row.usage_measured_at,
+  generation: row.generation,
+  createdAt: row.created_at,
+})
+
+/** Makes the row, once: one with its id stays as it is. Throws the Problem `name_taken` (409) when the account has
+ *  another one in the zone. */
+export async function addObjectStorage(tx: Transaction<Tables>, made: NewObjectStorage): Promise<void> {
+  const added = await tx
+    .insertInto('object_storage')
+    .values({
+      account_id: made.accountId,
+      id: made.id,
+      zone: made.zone,
+      access_key_id: made.accessKeyId,
+      sealed_secret: made.sealedSecret,
+      bucket_prefix: made.bucketPrefix,
+      used_bytes: 0,
+      object_count: 0,
+      generation: 1,
+      created_at: made.createdAt,
+    })
+    .onConflict((conflicting) => conflicting.doNothing())
+    .executeTakeFirst()
+  if (added.numInsertedOrUpdatedRows !== 0n) return
+  const known = await findObjectStorage(tx, made.accountId, made.id)
+  if (known?.zone === made.zone) return
+  const taken = await findObjectStorageIn(tx, made.accountId, made.zone)
+  throw conflict(
+    'name_taken',
+    'The account has object storage in this zone.',
+    taken === undefined ? {} : { resource: { type: 'object_storage', id: taken.id } },
+  )
+}
+
+/** Undefined for unknown ids and those of another account. */
+export async function findObjectStorage(
+  db: Queries,
+  accountId: string,
+  id: string,
+): Promise<ObjectStorageRow | undefined> {
+  const row = await db
+    .selectFrom('object_storage')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** Of the account in the zone; undefined where it is not enabled. */
+export async function findObjectStorageIn(
+  db: Queries,
+  accountId: string,
+  zone: string,
+): Promise<ObjectStorageRow | undefined> {
+  const row = await db
+    .selectFrom('object_storage')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('zone', '=', zone)
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** By zone. */
+export async function listObjectStorages(db: Queries, accountId: string): Promise<readonly ObjectStorageRow[]> {
+  const rows = await db
+    .selectFrom('object_storage')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('zone')
+    .execute()
+  return rows.map(toRow)
+}
+
+/** Answers the row with the new secret; undefined when it has gone. */
+export async function replaceObjectStorageSecret(
+  tx: Transaction<Tables>,
+  { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
+  sealedSecret: string,
+): Promise<ObjectStorageRow | undefined> {
+  const row = await tx
+    .updateTable('object_storage')
+    .set((columns) => ({ sealed_secret: sealedSecret, generation: columns('generation', '+', 1) }))
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** Locked until the transaction ends; undefined when it has gone. */
+export async function lockObjectStorage(
+  tx: Transaction<Tables>,
+  { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
+): Promise<ObjectStorageRow | undefined> {
+  const row = await tx
+    .selectFrom('object_storage')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** What a look at the store found. A look that was earlier than the last one changes nothing. */
+export async function recordObjectStorageUsage(
+  db: Queries,
+  { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
+  usage: { readonly usedBytes: number; readonly objectCount: number; readonly measuredAt: Date },
+): Promise<void> {
+  await db
+    .updateTable('object_storage')
+    .set({
+      used_bytes: usage.usedBytes,
+      object_count: usage.objectCount,
+      usage_measured_at: usage.measuredAt,
+    })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .where((where) =>
+      where.or([where('usage_measured_at', 'is', null), where('usage_measured_at', '<=', usage.measuredAt)]),
+    )
+    .execute()
+}
+
+/** Free when it has gone. */
+export async function removeObjectStorage(
+  db: Queries,
+  { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
+): Promise<void> {
+  await db.deleteFrom('object_storage').where('account_id', '=', accountId).where('id', '=', id).execute()
+}
+
+const GIBIBYTE = 1024 ** 3
+
+/** How much the account may keep in each zone. */
+export async function objectStorageQuotaBytes(db: Queries, accountId: string): Promise<number> {
+  const row = await db
+    .selectFrom('account_quota')
+    .select('limit')
+    .where('account_id', '=', accountId)
+    .where('name', '=', 'object_storage_gibibytes')
+    .executeTakeFirst()
+  return (row?.limit ?? DEFAULT_QUOTAS.object_storage_gibibytes) * GIBIBYTE
+}
+
+export interface TenantFacts extends Pick<ObjectStorageRow, 'accessKeyId' | 'bucketPrefix'> {
+  readonly quotaBytes: number
+  readonly isSuspended: boolean
+  readonly isFrozen: boolean
+}
+
+/** What the store has to know of the account's tenant, but for its secret. An account that is suspended adds nothing.
+ */
+export async function tenantFacts(db: Queries, row: ObjectStorageRow, now: Date): Promise<TenantFacts> {
+  const standing = await readStanding(db, row.accountId, now)
+  return {
+    accessKeyId: row.accessKeyId,
+    bucketPrefix: row.bucketPrefix,
+    quotaBytes: await objectStorageQuotaBytes(db, row.accountId),
+    isSuspended: standing.suspendedByStaffAt !== null || standing.suspendedForPaymentAt !== null,
+    isFrozen: false,
+  }
+}

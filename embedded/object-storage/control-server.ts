@@ -1,0 +1,109 @@
+/** The platform's way in, on the loopback address and with a token: it says who the tenants are and learns what they
+ *  store. Metrics are served here too. */
+import { createServer, type IncomingMessage } from 'node:http'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { TenantSettings, type TenantState } from '../../kit/object-storage/control.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Registry } from '../../kit/sys/metrics.ts'
+import { type Tenant, TenantConflict, type Tenants } from './tenants.ts'
+
+export interface ControlServerOptions {
+  readonly host: string
+  readonly port: number
+  readonly token: string
+  readonly tenants: Tenants
+  readonly metrics: Registry
+  readonly log: Logger
+}
+
+const BODY_BYTES_MAXIMUM = 16_384
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+interface Answer {
+  readonly status: number
+  readonly text?: string
+  readonly type?: string
+}
+
+/** Answers what stops it. */
+export async function startControl(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
+  const expected = digest(`Bearer ${options.token}`)
+  const server = createServer({ maxHeaderSize: BODY_BYTES_MAXIMUM }, (request, response) => {
+    const isKnown = timingSafeEqual(digest(request.headers.authorization ?? ''), expected)
+    const answering = isKnown ? answer(options, request) : Promise.resolve<Answer>({ status: 401 })
+    answering
+      .catch((error: unknown): Answer => {
+        options.log.warn('control request failed', { error })
+        return { status: 503, text: 'try again' }
+      })
+      .then(({ status, text = '', type = 'application/json' }) => {
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
+      })
+      .catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: options.host, port: options.port }, resolve)
+  })
+  return {
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function answer({ tenants, metrics }: ControlServerOptions, request: IncomingMessage): Promise<Answer> {
+  const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')
+  if (pathname === '/metrics' && request.method === 'GET')
+    return { status: 200, text: await metrics.metrics(), type: metrics.contentType }
+  const id = /^\/tenants\/([^/]{1,253})$/.exec(pathname)?.[1]
+  if (id === undefined) return { status: 404 }
+  const tenantId = decodeURIComponent(id)
+  if (request.method === 'GET') {
+    const tenant = tenants.find(tenantId)
+    return tenant === undefined
+      ? { status: 404 }
+      : { status: 200, text: JSON.stringify(await stateOf(tenant, searchParams.get('fresh') === 'true')) }
+  }
+  if (request.method === 'DELETE') return { status: (await tenants.remove(tenantId)) ? 204 : 409 }
+  if (request.method !== 'PUT') return { status: 405 }
+  const settings = TenantSettings.safeParse(JSON.parse(await readBody(request)))
+  if (!settings.success) return { status: 400, text: settings.error.message }
+  try {
+    await tenants.put(tenantId, settings.data)
+    return { status: 204 }
+  } catch (error) {
+    if (error instanceof TenantConflict) return { status: 409 }
+    throw error
+  }
+}
+
+async function stateOf(tenant: Tenant, isFresh: boolean): Promise<TenantState> {
+  const { usage } = tenant
+  if (isFresh || usage.measured === undefined) await usage.measure()
+  const { measured } = usage
+  if (measured === undefined) throw new Error('a walk ended without a result')
+  return {
+    accessKeyId: tenant.accessKeyId,
+    bucketPrefix: tenant.bucketPrefix,
+    quotaBytes: tenant.quotaBytes,
+    isSuspended: tenant.isSuspended,
+    isFrozen: tenant.isFrozen,
+    secretFingerprint: tenant.secretFingerprint,
+    bucketCount: measured.buckets,
+    usedBytes: usage.bytes(),
+    objectCount: measured.objects,
+    measuredAt: measured.at.toISOString(),
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += String(chunk)
+    if (text.length > BODY_BYTES_MAXIMUM) throw new Error('the body is too large')
+  }
+  return text
+}

@@ -1,0 +1,36 @@
+/** Where the engine of object storage is. It is no npm package: one command builds it, and what it built is found by
+ *  every start. */
+import { execFile } from 'node:child_process'
+import { access, constants } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { environment } from '../../kit/sys/process.ts'
+
+const run = promisify(execFile)
+
+export const ENGINE = 'versitygw'
+export const ENGINE_VERSION = 'v1.8.0'
+export const BUILD_COMMAND = 'npm run build:object-storage'
+export const NO_ENGINE = `its engine is not built: ${BUILD_COMMAND}, and start again`
+
+/** Programs that are built from source are kept here, each below its version. */
+export const toolsFolder = (): string => environment()['SVCCLOUD_TOOLS'] ?? join(homedir(), '.cache', 'svccloud-tools')
+
+/** What `SVCCLOUD_VERSITYGW` names, what was built, or what is on the path, in this order; undefined without any. */
+export async function findEngine(): Promise<string | undefined> {
+  const named = environment()['SVCCLOUD_VERSITYGW']
+  if (named !== undefined) return (await isProgram(named)) ? named : undefined
+  const built = join(toolsFolder(), ENGINE_VERSION, ENGINE)
+  if (await isProgram(built)) return built
+  return run('/bin/sh', ['-c', 'command -v "$1"', 'sh', ENGINE]).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  )
+}
+
+const isProgram = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )

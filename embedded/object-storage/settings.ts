@@ -1,0 +1,88 @@
+/** What the processes of an embedded cloud have to know to have object storage: made at every start from its folder. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeDurably } from '../../kit/sys/durable-file.ts'
+import { makeFolder } from '../../kit/sys/make-folder.ts'
+import { newBase62, type Random } from '../../kit/sys/random.ts'
+import { probePort, takePort } from '../ports.ts'
+
+type Settings = Readonly<Record<string, string>>
+
+export interface ObjectStorageChoice {
+  readonly folder: string
+  /** The engine. */
+  readonly program: string
+  /** That the API listens on. */
+  readonly host: string
+  /** 0: that of the last start, or a free one. */
+  readonly port: number
+  /** Name that clients know the machine by; `{zone}` stands for the zone. By default what `reachable` says. */
+  readonly name: string | undefined
+  readonly zones: readonly string[]
+  readonly random: Random
+}
+
+export interface ObjectStorageSettings {
+  /** Of its own process. */
+  readonly process: Settings
+  /** Of who offers it. */
+  readonly platform: Settings
+  readonly port: number
+}
+
+const LOOPBACK = '127.0.0.1'
+const ANY = ['0.0.0.0', '::']
+const TOKEN_CHARACTERS = 43
+const CERTIFICATE_HOSTS = ['localhost', LOOPBACK, '::1']
+
+/** Throws StartRefused for a port that was asked for and is taken. */
+export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise<ObjectStorageSettings> {
+  const { folder, program, host, random, zones } = choice
+  await makeFolder(folder, 0o711)
+  const tokenFile = join(folder, 'token')
+  if ((await readIfThere(tokenFile)) === undefined) await writeDurably(tokenFile, newBase62(random, TOKEN_CHARACTERS))
+  const port = await choosePort(choice)
+  const controlPort = await probePort(LOOPBACK, 0)
+  const name = choice.name ?? (host === LOOPBACK || ANY.includes(host) ? 'localhost' : host)
+  const hosts = [
+    ...CERTIFICATE_HOSTS,
+    ...(ANY.includes(host) || CERTIFICATE_HOSTS.includes(host) ? [] : [host]),
+    ...zones.map((zone) => name.replaceAll('{zone}', zone)),
+  ]
+  return {
+    port,
+    process: {
+      SVCCLOUD_DATA: folder,
+      SVCCLOUD_ENGINE: program,
+      SVCCLOUD_HOST: host,
+      SVCCLOUD_PORT: String(port),
+      SVCCLOUD_CONTROL_PORT: String(controlPort),
+      SVCCLOUD_HOSTS: [...new Set(hosts)].join(','),
+    },
+    platform: {
+      SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: `http://${LOOPBACK}:${controlPort}`,
+      SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: tokenFile,
+      SVCCLOUD_OBJECT_STORAGE_ENDPOINT: `https://${name.includes(':') ? `[${name}]` : name}:${port}`,
+      SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: join(folder, 'ca.crt'),
+      SVCCLOUD_OBJECT_STORAGE_ZONES: zones.join(','),
+    },
+  }
+}
+
+/** Clients have it in their settings: it stays the same as long as it can. */
+async function choosePort({ folder, host, port }: ObjectStorageChoice): Promise<number> {
+  const file = join(folder, 'port')
+  const before = Number((await readIfThere(file)) ?? 0)
+  const chosen =
+    port === 0
+      ? await probePort(host, before).catch(() => probePort(host, 0))
+      : await takePort('object-storage-port', host, port)
+  await writeDurably(file, String(chosen))
+  return chosen
+}
+
+const readIfThere = (file: string): Promise<string | undefined> =>
+  readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })

@@ -1,0 +1,113 @@
+/** Who may store here: one file, whole or absent, that the door goes by while nothing else of the platform runs.
+ *  Secrets are not in it but for their fingerprints: the engine has them. */
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { TenantSettings, fingerprintOf } from '../../kit/object-storage/control.ts'
+import { writeDurably } from '../../kit/sys/durable-file.ts'
+import type { Usage } from './usage.ts'
+
+const Known = TenantSettings.omit({ secretAccessKey: true }).extend({ id: z.string(), secretFingerprint: z.string() })
+const KnownTenants = z.array(Known)
+type Known = z.infer<typeof Known>
+
+export interface Tenant extends Known {
+  readonly usage: Usage
+  /** Requests under way. */
+  active: number
+}
+
+/** Somebody else has the key or the prefix. */
+export class TenantConflict extends Error {}
+
+/** What the engine has to know. */
+export interface Users {
+  /** The user has this secret from now on. */
+  ensureUser(accessKeyId: string, secretAccessKey: string): Promise<void>
+  removeUser(accessKeyId: string): Promise<void>
+}
+
+export interface Tenants {
+  all(): readonly Tenant[]
+  find(id: string): Tenant | undefined
+  /** By what a request claims. */
+  byKey(accessKeyId: string): Tenant | undefined
+  /** Throws TenantConflict. */
+  put(id: string, settings: TenantSettings): Promise<void>
+  /** False while it has buckets. */
+  remove(id: string): Promise<boolean>
+}
+
+export interface TenantsOptions {
+  readonly file: string
+  readonly users: Users
+  readonly openUsage: (bucketPrefix: string) => Usage
+}
+
+export async function openTenants({ file, users, openUsage }: TenantsOptions): Promise<Tenants> {
+  const byId = new Map<string, Tenant>()
+  const byKey = new Map<string, Tenant>()
+  const keep = (known: Known, { usage, active }: Pick<Tenant, 'usage' | 'active'>): void => {
+    const tenant = { ...known, usage, active }
+    const before = byId.get(known.id)
+    if (before !== undefined) byKey.delete(before.accessKeyId)
+    byId.set(known.id, tenant)
+    byKey.set(known.accessKeyId, tenant)
+  }
+  for (const known of await readTenants(file)) keep(known, { usage: openUsage(known.bucketPrefix), active: 0 })
+
+  let changing: Promise<unknown> = Promise.resolve()
+  /** One change after the other. */
+  const inTurn = <Result>(change: () => Promise<Result>): Promise<Result> => {
+    const result = changing.then(change)
+    changing = result.catch(() => {}) // whoever asked is told
+    return result
+  }
+  const write = (tenants: readonly Known[]): Promise<void> =>
+    writeDurably(file, JSON.stringify(tenants.map((tenant) => Known.strip().parse(tenant))))
+
+  return {
+    all: () => [...byId.values()],
+    find: (id) => byId.get(id),
+    byKey: (accessKeyId) => byKey.get(accessKeyId),
+    put: (id, { secretAccessKey, ...settings }) =>
+      inTurn(async () => {
+        const before = byId.get(id)
+        const others = [...byId.values()].filter((other) => other.id !== id)
+        if (others.some((other) => collides(other, settings))) throw new TenantConflict()
+        if (before !== undefined && before.accessKeyId !== settings.accessKeyId) throw new TenantConflict()
+        const known = { id, ...settings, secretFingerprint: fingerprintOf(secretAccessKey) }
+        if (before?.secretFingerprint !== known.secretFingerprint)
+          await users.ensureUser(settings.accessKeyId, secretAccessKey)
+        await write([...others, known])
+        if (before === undefined) keep(known, { usage: openUsage(settings.bucketPrefix), active: 0 })
+        // Requests under way count on the same object.
+        else Object.assign(before, known)
+      }),
+    remove: (id) =>
+      inTurn(async () => {
+        const tenant = byId.get(id)
+        if (tenant === undefined) return true
+        await tenant.usage.measure()
+        if ((tenant.usage.measured?.buckets ?? 0) > 0) return false
+        await users.removeUser(tenant.accessKeyId)
+        await write([...byId.values()].filter((other) => other.id !== id))
+        byId.delete(id)
+        byKey.delete(tenant.accessKeyId)
+        return true
+      }),
+  }
+}
+
+/** Neither may be in the other's buckets. */
+const collides = (one: Pick<Known, 'accessKeyId' | 'bucketPrefix'>, other: typeof one): boolean =>
+  one.accessKeyId === other.accessKeyId ||
+  one.bucketPrefix.startsWith(other.bucketPrefix) ||
+  other.bucketPrefix.startsWith(one.bucketPrefix)
+
+async function readTenants(file: string): Promise<readonly Known[]> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
+  return text === undefined ? [] : KnownTenants.parse(JSON.parse(text))
+}

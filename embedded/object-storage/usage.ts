@@ -1,0 +1,118 @@
+/** How much a tenant stores: what a walk through its folders found, and what was added since. Never less than what is
+ *  there, so that a quota holds; what was deleted counts until the next walk. */
+import type { Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export interface Measured {
+  readonly bytes: number
+  readonly objects: number
+  readonly buckets: number
+}
+
+export interface Usage {
+  /** As of the last walk; undefined before the first. */
+  readonly measured: (Measured & { readonly at: Date }) | undefined
+  /** What is there at most. */
+  bytes(): number
+  /** Holds room for what is on its way; the answer says whether it came. */
+  reserve(bytes: number): (isStored: boolean) => void
+  /** Walks; whoever asks meanwhile gets the same walk. */
+  measure(): Promise<void>
+}
+
+export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage {
+  let measured: Usage['measured']
+  let walking: Promise<void> | undefined
+  let onTheirWay = 0
+  let added = 0
+  /** Came while a walk was under way, which may have seen it or not. */
+  let addedDuringWalk = 0
+  const run = async (): Promise<void> => {
+    addedDuringWalk = 0
+    const [at, found] = [now(), await walk()]
+    measured = { ...found, at }
+    added = addedDuringWalk
+  }
+  return {
+    get measured() {
+      return measured
+    },
+    bytes: () => (measured?.bytes ?? 0) + added + onTheirWay,
+    reserve(bytes) {
+      let isOpen = true
+      onTheirWay += bytes
+      return (isStored) => {
+        if (!isOpen) return
+        isOpen = false
+        onTheirWay -= bytes
+        if (!isStored) return
+        added += bytes
+        addedDuringWalk += bytes
+      }
+    },
+    measure() {
+      walking ??= run().finally(() => {
+        walking = undefined
+      })
+      return walking
+    },
+  }
+}
+
+/** Where the engine keeps what is not whole yet, in each bucket. */
+const UNFINISHED = '.sgwtmp'
+const STATS_AT_ONCE = 64
+
+export interface Folders {
+  readonly data: string
+  /** Of older versions, a folder for each bucket. */
+  readonly versions: string
+}
+
+/** Everything in the buckets whose names begin so. */
+export async function walkBuckets({ data, versions }: Folders, prefix: string): Promise<Measured> {
+  const buckets = (await entriesOf(data)).filter((entry) => entry.isDirectory() && entry.name.startsWith(prefix))
+  let [bytes, objects] = [0, 0]
+  for (const { name } of buckets) {
+    const whole = await walkFolder(join(data, name), (entry) => entry !== UNFINISHED)
+    objects += whole.files
+    bytes += whole.bytes
+    for (const other of [join(data, name, UNFINISHED), join(versions, name)])
+      bytes += (await walkFolder(other, () => true)).bytes
+  }
+  return { bytes, objects, buckets: buckets.length }
+}
+
+async function walkFolder(
+  root: string,
+  isWanted: (name: string) => boolean,
+): Promise<{ readonly files: number; readonly bytes: number }> {
+  let [files, bytes] = [0, 0]
+  const folders = [root]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const here = folder
+    const entries = (await entriesOf(here)).filter(({ name }) => here !== root || isWanted(name))
+    folders.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(here, name)))
+    const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+    for (let start = 0; start < names.length; start += STATS_AT_ONCE) {
+      const sizes = await Promise.all(names.slice(start, start + STATS_AT_ONCE).map((name) => sizeOf(join(here, name))))
+      files += sizes.filter((size) => size !== undefined).length
+      bytes += sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0)
+    }
+  }
+  return { files, bytes }
+}
+
+/** What goes while it is looked at is nothing any more. */
+const orGone =
+  <Found, Nothing>(nothing: Nothing) =>
+  (error: unknown): Found | Nothing => {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+      return nothing
+    throw error
+  }
+const entriesOf = (folder: string): Promise<readonly Dirent[]> =>
+  readdir(folder, { withFileTypes: true }).catch(orGone<Dirent[], Dirent[]>([]))
+const sizeOf = (file: string): Promise<number | undefined> =>
+  stat(file).then(({ size }) => size, orGone<number, undefined>(undefined))

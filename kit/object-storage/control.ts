@@ -1,0 +1,109 @@
+/** What the platform and an object store say to each other about tenants: the shapes of both sides, and the platform's
+ *  side. Objects themselves never pass here. */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { Unavailable } from '../../domain/problem.ts'
+
+/** What a tenant of the store may do. */
+export const TenantSettings = z.strictObject({
+  /** Of its one key, chosen by the platform; never another tenant's. */
+  accessKeyId: z.string().regex(/^[A-Z0-9]{16,32}$/),
+  secretAccessKey: z.string().regex(/^[A-Za-z0-9]{32,64}$/),
+  /** What the names of its buckets begin with, and of nobody else's. */
+  bucketPrefix: z.string().regex(/^[a-z0-9]{4,32}-$/),
+  quotaBytes: z.int().min(0),
+  /** Nothing may be added; what is there is read and deleted. */
+  isSuspended: z.boolean(),
+  /** Nothing may be changed, for a while. */
+  isFrozen: z.boolean(),
+})
+export type TenantSettings = z.infer<typeof TenantSettings>
+
+/** As the store has it; the secret only as `fingerprintOf` it. */
+export const TenantState = TenantSettings.omit({ secretAccessKey: true }).extend({
+  secretFingerprint: z.string(),
+  bucketCount: z.int().min(0),
+  /** Of all its buckets, with older versions and unfinished uploads. */
+  usedBytes: z.int().min(0),
+  objectCount: z.int().min(0),
+  measuredAt: z.iso.datetime(),
+})
+export type TenantState = z.infer<typeof TenantState>
+
+/** Tells secrets apart without telling them. */
+export const fingerprintOf = (secretAccessKey: string): string =>
+  createHash('sha256').update(secretAccessKey).digest('hex')
+
+export interface ObjectStorageControl {
+  /** From now on the tenant is so; an earlier secret is refused when this resolves. Throws Unavailable. */
+  putTenant(id: string, settings: TenantSettings): Promise<void>
+  /** `isFresh` has it measured anew. Undefined for an unknown one. Throws Unavailable. */
+  getTenant(id: string, isFresh?: boolean): Promise<TenantState | undefined>
+  /** False, and nothing happens, while it has buckets. Free for an unknown one. Throws Unavailable. */
+  removeTenant(id: string): Promise<boolean>
+}
+
+/** How the platform offers object storage in its zones. */
+export interface ObjectStorage {
+  readonly backend: 'svc-s3-single'
+  readonly zones: readonly string[]
+  /** Where S3 clients of the zone connect. */
+  readonly endpointOf: (zone: string) => string
+  /** PEM of who signed its certificate. */
+  readonly certificateAuthority: string
+  readonly control: ObjectStorageControl
+}
+
+export interface ControlOptions {
+  readonly url: string
+  readonly token: string
+}
+
+const TIMEOUT_MILLISECONDS = 10_000
+const CONFLICT = 409
+const NOT_FOUND = 404
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+}
+
+/** The platform's side, over HTTP. */
+export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf): ObjectStorageControl {
+  const send = async (method: string, path: string, body?: object): Promise<Answer> => {
+    const { signal, cancel } = deadline(TIMEOUT_MILLISECONDS)
+    try {
+      const response = await fetch(new URL(path, url), {
+        method,
+        signal,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      const isAnswer = response.ok || response.status === NOT_FOUND || response.status === CONFLICT
+      if (!isAnswer) throw new Error(`${method} ${path}: status ${response.status}: ${text}`)
+      return { status: response.status, text }
+    } catch (error) {
+      throw new Unavailable('the object storage', error)
+    } finally {
+      cancel()
+    }
+  }
+  const pathOf = (id: string): string => `/tenants/${encodeURIComponent(id)}`
+  return {
+    async putTenant(id, settings) {
+      const { status } = await send('PUT', pathOf(id), settings)
+      if (status === CONFLICT) throw new Unavailable('the object storage', new Error('the key or prefix is taken'))
+    },
+    async getTenant(id, isFresh = false) {
+      const response = await send('GET', `${pathOf(id)}${isFresh ? '?fresh=true' : ''}`)
+      return response.status === NOT_FOUND ? undefined : TenantState.parse(JSON.parse(response.text))
+    },
+    async removeTenant(id) {
+      return (await send('DELETE', pathOf(id))).status !== CONFLICT
+    },
+  }
+}
+
+/** A signal that aborts after so many milliseconds, unless it is cancelled. */
+export type DeadlineOf = (milliseconds: number) => { readonly signal: AbortSignal; readonly cancel: () => void }

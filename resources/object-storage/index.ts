@@ -1,0 +1,190 @@
+/** Object storage: buckets of an account in a zone, for S3 clients. Stored shape, public shape, the bridge and the
+ *  routes. Buckets and objects are no resources here: they are made by S3. */
+import { z } from 'zod'
+import { fixed, resource, route } from '../define.ts'
+import { OperationView } from '../operation/index.ts'
+import { completeListOf, Conditions, DateTime, ObservedGeneration, ZoneName } from '../shapes.ts'
+
+const AREA = 'Object storage'
+export const OBJECT_STORAGE_BACKENDS = ['rgw', 'svc-s3-single'] as const
+export type ObjectStorageBackend = (typeof OBJECT_STORAGE_BACKENDS)[number]
+const DURABILITIES = ['replicated', 'degraded', 'single_copy'] as const
+
+export const ObjectStorage = resource({
+  kind: 'ObjectStorage',
+  plural: 'objectstorages',
+  shortNames: ['objs'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description:
+    'Lets the account keep buckets in a zone and use them with any S3 client. Its keys are read by the API, never ' +
+    'here. It cannot go while it has buckets.',
+  spec: z
+    .strictObject({ zone: ZoneName.describe('Zone that keeps the buckets, once for each account. Cannot be changed.') })
+    .describe('Where objects are kept.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      endpoint: z.string().max(512).optional().describe('URL that S3 clients connect to.'),
+      accessKeyId: z.string().max(128).optional().describe('Id of its key.'),
+      bucketPrefix: z.string().max(63).optional().describe('What the names of its buckets must begin with.'),
+      backend: z.enum(OBJECT_STORAGE_BACKENDS).optional().describe('What keeps the objects.'),
+      quotaBytes: z.int().min(0).optional().describe('How much it may hold.'),
+      usedBytes: z.int().min(0).optional().describe('How much it holds, with older versions and unfinished uploads.'),
+      objectCount: z.int().min(0).optional().describe('How many objects it holds.'),
+      usageMeasuredAt: z.string().max(64).optional().describe('When that was measured.'),
+    })
+    .describe('What is known of it. Written by its controller.'),
+  columns: [
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Endpoint', type: 'string', jsonPath: '.status.endpoint' },
+    { name: 'Objects', type: 'integer', jsonPath: '.status.objectCount' },
+    { name: 'Used', type: 'integer', jsonPath: '.status.usedBytes' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  rules: [fixed('zone')],
+})
+export type ObjectStorageSpec = z.infer<typeof ObjectStorage.spec>
+export type ObjectStorageStatus = z.infer<typeof ObjectStorage.status>
+
+export const ObjectStorageView = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string(),
+    endpoint: z.string(),
+    certificate_authority: z.string().nullable(),
+    access_key_id: z.string(),
+    quota_bytes: z.int(),
+    used_bytes: z.int(),
+    object_count: z.int(),
+    usage_measured_at: DateTime.nullable(),
+    created_at: DateTime,
+    backend: z.enum(OBJECT_STORAGE_BACKENDS),
+    bucket_prefix: z.string().nullable(),
+    durability: z.enum(DURABILITIES),
+  })
+  .meta({ id: 'ObjectStorage' })
+export type ObjectStorageView = z.infer<typeof ObjectStorageView>
+
+export const ObjectStorageCredentials = z
+  .strictObject({ access_key_id: z.string(), secret_access_key: z.string() })
+  .meta({ id: 'ObjectStorageCredentials' })
+
+const WithCredentials = z.strictObject({ object_storage: ObjectStorageView, credentials: ObjectStorageCredentials })
+const ByZone = z.strictObject({ zone: ZoneName })
+
+export const listObjectStorage = route({
+  id: 'list_object_storage',
+  method: 'GET',
+  path: '/v1/object-storage',
+  area: AREA,
+  summary: 'List object storage by zone',
+  description: 'One entry for each zone that it is enabled in.',
+  permission: 'read',
+  answers: { 200: completeListOf(ObjectStorageView) },
+})
+
+export const enableObjectStorage = route({
+  id: 'enable_object_storage',
+  method: 'POST',
+  path: '/v1/object-storage',
+  area: AREA,
+  summary: 'Enable object storage in a zone',
+  description:
+    'Where it is enabled already the answer is the same, with its current key. It costs by what is stored; nothing ' +
+    'while it is empty.',
+  permission: 'operate',
+  audit: 'object_storage.enable',
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+  body: z.strictObject({ zone: ZoneName }).meta({ id: 'EnableObjectStorageRequest' }),
+  example: { zone: 'eu-1a' },
+  answers: { 201: WithCredentials },
+  refuses: [400, 402, 503],
+})
+
+export const getObjectStorageCredentials = route({
+  id: 'get_object_storage_credentials',
+  method: 'GET',
+  path: '/v1/object-storage/{zone}/credentials',
+  area: AREA,
+  summary: 'Read the key of object storage',
+  permission: 'operate',
+  audit: 'object_storage.credentials',
+  isCredentialRead: true,
+  params: ByZone,
+  answers: { 200: z.strictObject({ credentials: ObjectStorageCredentials }) },
+  refuses: [404, 503],
+})
+
+export const rotateObjectStorageKeys = route({
+  id: 'rotate_object_storage_keys',
+  method: 'POST',
+  path: '/v1/object-storage/{zone}/rotate-keys',
+  area: AREA,
+  summary: 'Replace the key of object storage',
+  description: 'The secret is another one, and the old one is refused from then on. The id of the key stays.',
+  permission: 'operate',
+  audit: 'object_storage.rotate_keys',
+  isDestructive: true,
+  params: ByZone,
+  answers: { 200: WithCredentials },
+  refuses: [404, 503],
+})
+
+export const migrateObjectStorage = route({
+  id: 'migrate_object_storage',
+  method: 'POST',
+  path: '/v1/object-storage/{zone}/migrate',
+  area: AREA,
+  summary: 'Move object storage to the replicated storage of its zone',
+  description: 'Refused where the zone has no replicated object storage to move it to.',
+  permission: 'operate',
+  audit: 'object_storage.migrate',
+  params: ByZone,
+  answers: { 202: z.strictObject({ object_storage: ObjectStorageView, operation: OperationView }) },
+  refuses: [404, 409, 503],
+})
+
+export const OBJECT_STORAGE_ROUTES = [
+  listObjectStorage,
+  enableObjectStorage,
+  getObjectStorageCredentials,
+  migrateObjectStorage,
+  rotateObjectStorageKeys,
+] as const
+
+/** What is known of it besides the object. */
+export interface ObjectStorageFacts {
+  readonly id: string
+  readonly zone: string
+  readonly accessKeyId: string
+  readonly bucketPrefix: string
+  readonly quotaBytes: number
+  readonly usedBytes: number
+  readonly objectCount: number
+  readonly usageMeasuredAt: Date | null
+  readonly createdAt: Date
+}
+
+/** By where it is reached, and whose signature its certificate has; on one node there is one copy. */
+export const toObjectStorageView = (
+  facts: ObjectStorageFacts,
+  { endpoint, certificateAuthority }: { readonly endpoint: string; readonly certificateAuthority: string | null },
+): ObjectStorageView => ({
+  id: facts.id,
+  zone: facts.zone,
+  endpoint,
+  certificate_authority: certificateAuthority,
+  access_key_id: facts.accessKeyId,
+  quota_bytes: facts.quotaBytes,
+  used_bytes: facts.usedBytes,
+  object_count: facts.objectCount,
+  usage_measured_at: facts.usageMeasuredAt?.toISOString() ?? null,
+  created_at: facts.createdAt.toISOString(),
+  backend: 'svc-s3-single',
+  bucket_prefix: facts.bucketPrefix,
+  durability: 'single_copy',
+})

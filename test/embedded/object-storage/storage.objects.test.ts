@@ -1,0 +1,280 @@
+/** The door with the real engine behind it, used with other people's clients: Amazon's for JavaScript and rclone. */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { Agent } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import * as s3 from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
+import { findEngine } from '../../../embedded/object-storage/program.ts'
+import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
+import { probePort } from '../../../embedded/ports.ts'
+import { type ObjectStorageControl, openControl, type TenantSettings } from '../../../kit/object-storage/control.ts'
+import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { environment, signalProcess } from '../../../kit/sys/process.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+
+const run = promisify(execFile)
+const MEBIBYTE = 1024 ** 2
+let folder: string
+let authority: string
+let storage: RunningObjectStorage
+let control: ObjectStorageControl
+let made = 0
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svccloud-objects-'))
+  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
+  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost', '127.0.0.1'] })
+  authority = certificates.authority
+  await writeFile(join(folder, 'authority.pem'), authority)
+  const controlPort = await probePort('127.0.0.1', 0)
+  storage = await startObjectStorage({
+    ...parts,
+    ...{ folder, certificates, controlPort, host: '127.0.0.1', port: 0, token: 'token' },
+    program: (await findEngine()) ?? 'versitygw',
+  })
+  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
+  control = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never)
+})
+afterAll(async () => {
+  await storage?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+interface Tenant {
+  readonly id: string
+  readonly settings: TenantSettings
+  readonly client: s3.S3Client
+  /** A bucket of its own. */
+  readonly bucket: string
+  change(settings: Partial<TenantSettings>): Promise<void>
+}
+
+const clientOf = ({ accessKeyId, secretAccessKey }: TenantSettings): s3.S3Client =>
+  new s3.S3Client({
+    endpoint: `https://localhost:${storage.port}`,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    maxAttempts: 1,
+    credentials: { accessKeyId, secretAccessKey },
+    requestHandler: { httpsAgent: new Agent({ ca: authority, keepAlive: true }) },
+  })
+
+async function openTenant(more: Partial<TenantSettings> = {}): Promise<Tenant> {
+  const id = `tenant-${(made += 1)}`
+  const settings = {
+    ...newTenantKeys(systemRandom),
+    ...{ quotaBytes: 200 * MEBIBYTE, isSuspended: false, isFrozen: false },
+    ...more,
+  }
+  await control.putTenant(id, settings)
+  const client = clientOf(settings)
+  const bucket = `${settings.bucketPrefix}one`
+  await client.send(new s3.CreateBucketCommand({ Bucket: bucket }))
+  return { id, settings, client, bucket, change: (other) => control.putTenant(id, { ...settings, ...other }) }
+}
+
+const put = ({ client, bucket }: Tenant, key: string, body: string | Buffer) =>
+  client.send(new s3.PutObjectCommand({ Bucket: bucket, Key: key, Body: body }))
+const get = async ({ client, bucket }: Tenant, key: string, range?: string): Promise<Buffer> => {
+  const { Body } = await client.send(new s3.GetObjectCommand({ Bucket: bucket, Key: key, Range: range }))
+  return Buffer.from((await Body?.transformToByteArray()) ?? [])
+}
+const keysOf = async ({ client, bucket }: Tenant) =>
+  ((await client.send(new s3.ListObjectsV2Command({ Bucket: bucket }))).Contents ?? []).map(({ Key }) => Key)
+const refusal = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'accepted',
+    (error: unknown) => (error instanceof Error ? error.name : String(error)),
+  )
+
+describe('a client of Amazon’s', () => {
+  test('puts, reads, lists, copies and deletes', async () => {
+    const ada = await openTenant()
+    await put(ada, 'a/b c ü.txt', 'hello')
+    expect([String(await get(ada, 'a/b c ü.txt')), String(await get(ada, 'a/b c ü.txt', 'bytes=1-2'))]).toEqual([
+      'hello',
+      'el',
+    ])
+    const source = { Bucket: ada.bucket, Key: 'copy', CopySource: `${ada.bucket}/${encodeURIComponent('a/b c ü.txt')}` }
+    await ada.client.send(new s3.CopyObjectCommand(source))
+    expect(await keysOf(ada)).toEqual(['a/b c ü.txt', 'copy'])
+    expect(String(await get(ada, 'copy'))).toBe('hello')
+    await ada.client.send(new s3.DeleteObjectsCommand({ Bucket: ada.bucket, Delete: { Objects: [{ Key: 'copy' }] } }))
+    await ada.client.send(new s3.DeleteObjectCommand({ Bucket: ada.bucket, Key: 'a/b c ü.txt' }))
+    expect(await keysOf(ada)).toEqual([])
+    expect((await ada.client.send(new s3.ListBucketsCommand({}))).Buckets?.map(({ Name }) => Name)).toEqual([
+      ada.bucket,
+    ])
+  })
+
+  test('uploads in parts, and reads what it wrote', async () => {
+    const ada = await openTenant()
+    const parts = [systemRandom.bytes(6 * MEBIBYTE), systemRandom.bytes(MEBIBYTE)]
+    const at = { Bucket: ada.bucket, Key: 'large' }
+    const { UploadId } = await ada.client.send(new s3.CreateMultipartUploadCommand(at))
+    const Parts: s3.CompletedPart[] = []
+    for (const [index, Body] of parts.entries()) {
+      const PartNumber = index + 1
+      const { ETag } = await ada.client.send(new s3.UploadPartCommand({ ...at, UploadId, PartNumber, Body }))
+      Parts.push({ ETag, PartNumber })
+    }
+    await ada.client.send(new s3.CompleteMultipartUploadCommand({ ...at, UploadId, MultipartUpload: { Parts } }))
+    const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+    expect(digest(await get(ada, 'large'))).toBe(digest(Buffer.concat(parts)))
+  })
+
+  test('signs URLs that others read with, and no further', async () => {
+    const ada = await openTenant()
+    await put(ada, 'shared', 'for you')
+    const sign = new s3.GetObjectCommand({ Bucket: ada.bucket, Key: 'shared' })
+    const url = await getSignedUrl(ada.client, sign, { expiresIn: 60 })
+    const curl = (address: string) =>
+      run('curl', ['--silent', '--show-error', '--cacert', join(folder, 'authority.pem'), address])
+    expect((await curl(url)).stdout).toBe('for you')
+    expect((await curl(url.replace('/shared?', '/other?'))).stdout).toContain('SignatureDoesNotMatch')
+    expect((await curl(url.split('?')[0] ?? '')).stdout).toContain('AccessDenied')
+  })
+})
+
+describe('two tenants', () => {
+  test('never reach, list or find out about each other’s buckets', async () => {
+    const [ada, bob] = [await openTenant(), await openTenant()]
+    await put(ada, 'secret', 'of ada')
+    const asBob = { ...ada, client: bob.client }
+    const nowhere = { ...bob, bucket: `${ada.settings.bucketPrefix}nothing` }
+    const copy = { Bucket: bob.bucket, Key: 'stolen', CopySource: `${ada.bucket}/secret` }
+    const results = await Promise.all([
+      refusal(get(asBob, 'secret')),
+      refusal(keysOf(asBob)),
+      refusal(put(asBob, 'secret', 'of bob')),
+      refusal(keysOf(nowhere)),
+      refusal(bob.client.send(new s3.CreateBucketCommand({ Bucket: nowhere.bucket }))),
+      refusal(bob.client.send(new s3.CopyObjectCommand(copy))),
+      refusal(bob.client.send(new s3.DeleteObjectCommand({ Bucket: ada.bucket, Key: 'secret' }))),
+    ])
+    expect(new Set(results)).toEqual(new Set(['AccessDenied']))
+    expect((await bob.client.send(new s3.ListBucketsCommand({}))).Buckets?.map(({ Name }) => Name)).toEqual([
+      bob.bucket,
+    ])
+    expect(String(await get(ada, 'secret'))).toBe('of ada')
+  })
+
+  test('cannot have the same key or prefix', async () => {
+    const ada = await openTenant()
+    const taken = { ...newTenantKeys(systemRandom), quotaBytes: 1, isSuspended: false, isFrozen: false }
+    for (const field of ['accessKeyId', 'bucketPrefix'] as const)
+      await expect(control.putTenant('another', { ...taken, [field]: ada.settings[field] })).rejects.toThrow()
+    expect(await control.getTenant('another')).toBeUndefined()
+  })
+})
+
+describe('a tenant', () => {
+  test('whose secret is replaced is refused with the old one at once', async () => {
+    const ada = await openTenant()
+    await put(ada, 'kept', 'still here')
+    const { secretAccessKey } = newTenantKeys(systemRandom)
+    await ada.change({ secretAccessKey })
+    expect(await refusal(keysOf(ada))).toBe('SignatureDoesNotMatch')
+    const anew = { ...ada, client: clientOf({ ...ada.settings, secretAccessKey }) }
+    expect(String(await get(anew, 'kept'))).toBe('still here')
+  })
+
+  test('that is full adds nothing, reads on, and has room again after it deleted something', async () => {
+    const ada = await openTenant({ quotaBytes: 2 * MEBIBYTE })
+    await put(ada, 'one', Buffer.alloc(MEBIBYTE))
+    expect(await refusal(put(ada, 'two', Buffer.alloc(1.5 * MEBIBYTE)))).toBe('QuotaExceeded')
+    const copy = { Bucket: ada.bucket, CopySource: `${ada.bucket}/one` }
+    expect(await refusal(ada.client.send(new s3.CopyObjectCommand({ ...copy, Key: 'second' })))).toBe('accepted')
+    expect(await refusal(ada.client.send(new s3.CopyObjectCommand({ ...copy, Key: 'third' })))).toBe('QuotaExceeded')
+    const at = { Bucket: ada.bucket, Key: 'parts' }
+    const { UploadId } = await ada.client.send(new s3.CreateMultipartUploadCommand(at))
+    const part = { ...at, UploadId, PartNumber: 1, Body: Buffer.alloc(MEBIBYTE) }
+    expect(await refusal(ada.client.send(new s3.UploadPartCommand(part)))).toBe('QuotaExceeded')
+    expect((await get(ada, 'one')).length).toBe(MEBIBYTE)
+    await ada.client.send(new s3.DeleteObjectCommand({ Bucket: ada.bucket, Key: 'one' }))
+    await expect
+      .poll(() => refusal(put(ada, 'two', Buffer.alloc(MEBIBYTE / 2))), { timeout: 10_000, interval: 500 })
+      .toBe('accepted')
+    expect(await control.getTenant(ada.id, true)).toMatchObject({ usedBytes: 1.5 * MEBIBYTE, objectCount: 2 })
+  })
+
+  test('that is suspended reads and deletes; one that is frozen only reads', async () => {
+    const ada = await openTenant()
+    await put(ada, 'kept', 'x')
+    await put(ada, 'gone', 'x')
+    await ada.change({ isSuspended: true })
+    expect(await refusal(put(ada, 'new', 'x'))).toBe('AccountProblem')
+    await ada.client.send(new s3.DeleteObjectCommand({ Bucket: ada.bucket, Key: 'gone' }))
+    await ada.change({ isFrozen: true })
+    expect(await refusal(put(ada, 'new', 'x'))).toBe('SlowDown')
+    expect(await refusal(ada.client.send(new s3.DeleteObjectCommand({ Bucket: ada.bucket, Key: 'kept' })))).toBe(
+      'SlowDown',
+    )
+    expect(String(await get(ada, 'kept'))).toBe('x')
+    await ada.change({})
+    expect(await refusal(put(ada, 'new', 'x'))).toBe('accepted')
+  })
+
+  test('goes when it has no buckets, and its key with it', async () => {
+    const ada = await openTenant()
+    expect(await control.removeTenant(ada.id)).toBe(false)
+    await ada.client.send(new s3.DeleteBucketCommand({ Bucket: ada.bucket }))
+    expect(await control.removeTenant(ada.id)).toBe(true)
+    expect(await refusal(ada.client.send(new s3.ListBucketsCommand({})))).toBe('InvalidAccessKeyId')
+    expect((await readdir(join(folder, 'data'))).filter((name) => name === ada.bucket)).toEqual([])
+  })
+
+  test('finds everything again after the engine was killed', async () => {
+    const ada = await openTenant()
+    await put(ada, 'before', 'the crash')
+    const pid = storage.enginePid() ?? 0
+    signalProcess(pid, 'SIGKILL')
+    await expect.poll(() => storage.enginePid(), { timeout: 10_000 }).not.toBe(pid)
+    await expect
+      .poll(() => get(ada, 'before').then(String, () => 'away'), { timeout: 20_000, interval: 250 })
+      .toBe('the crash')
+    expect(await refusal(put(ada, 'after', 'it'))).toBe('accepted')
+  })
+})
+
+describe('the control', () => {
+  test('answers nobody without its token', async () => {
+    const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
+    const stranger = openControl({ url: `http://127.0.0.1:${storage.port}`, token: 'other' }, never)
+    await expect(stranger.getTenant('tenant-1')).rejects.toThrow()
+  })
+})
+
+test('rclone copies a folder there and finds no difference', async () => {
+  const ada = await openTenant()
+  const [from, configuration] = [join(folder, 'files'), join(folder, 'rclone.conf')]
+  await run('mkdir', ['-p', join(from, 'deep', 'er')])
+  for (const [index, name] of ['one', 'deep/two', 'deep/er/three'].entries())
+    await writeFile(join(from, name), systemRandom.bytes(1_000 * (index + 1)))
+  const lines = {
+    type: 's3',
+    provider: 'Other',
+    endpoint: `https://localhost:${storage.port}`,
+    access_key_id: ada.settings.accessKeyId,
+    secret_access_key: ada.settings.secretAccessKey,
+    force_path_style: 'true',
+  }
+  const text = Object.entries(lines).map(([name, value]) => `${name} = ${value}\n`)
+  await writeFile(configuration, `[cloud]\n${text.join('')}`)
+  const rclone = (...words: readonly string[]) =>
+    run('rclone', ['--config', configuration, '--ca-cert', join(folder, 'authority.pem'), ...words], {
+      // Debian's does not start where AWS_CA_BUNDLE is set.
+      env: { PATH: environment()['PATH'], HOME: folder },
+    })
+  await rclone('copy', from, `cloud:${ada.bucket}/files`)
+  expect((await rclone('check', from, `cloud:${ada.bucket}/files`, '--download')).stderr).toContain('0 differences')
+  expect(await keysOf(ada)).toEqual(['files/deep/er/three', 'files/deep/two', 'files/one'])
+})

@@ -1,0 +1,63 @@
+/** A simulated object store for tests of who offers it: it knows its tenants, and what tests say that they hold. The
+ *  real one is tested in `test/embedded/object-storage/`. */
+import { Unavailable } from '../domain/problem.ts'
+import {
+  fingerprintOf,
+  type ObjectStorage,
+  type ObjectStorageControl,
+  type TenantSettings,
+  type TenantState,
+} from '../kit/object-storage/control.ts'
+
+export interface SimulatedTenant extends TenantSettings {
+  bucketCount: number
+  usedBytes: number
+  objectCount: number
+  measuredAt: string
+}
+
+export interface SimulatedObjectStorage extends ObjectStorage {
+  readonly tenants: Map<string, SimulatedTenant>
+  /** While it is away, nothing is answered and nothing changes. */
+  isAway: boolean
+}
+
+const EMPTY = { bucketCount: 0, usedBytes: 0, objectCount: 0, measuredAt: '2026-01-01T00:00:00.000Z' }
+
+export function openSimulatedObjectStorage(zones: readonly string[]): SimulatedObjectStorage {
+  const tenants = new Map<string, SimulatedTenant>()
+  const there = (): void => {
+    if (storage.isAway) throw new Unavailable('the object storage')
+  }
+  const stateOf = ({ secretAccessKey, ...tenant }: SimulatedTenant): TenantState => ({
+    ...tenant,
+    secretFingerprint: fingerprintOf(secretAccessKey),
+  })
+  const control: ObjectStorageControl = {
+    async putTenant(id, settings) {
+      there()
+      tenants.set(id, { ...(tenants.get(id) ?? EMPTY), ...settings })
+    },
+    async getTenant(id) {
+      there()
+      const tenant = tenants.get(id)
+      return tenant && stateOf(tenant)
+    },
+    async removeTenant(id) {
+      there()
+      if ((tenants.get(id)?.bucketCount ?? 0) > 0) return false
+      tenants.delete(id)
+      return true
+    },
+  }
+  const storage: SimulatedObjectStorage = {
+    backend: 'svc-s3-single',
+    zones,
+    endpointOf: (zone) => `https://${zone}.objects.example:9000`,
+    certificateAuthority: '-----BEGIN CERTIFICATE-----\n',
+    control,
+    tenants,
+    isAway: false,
+  }
+  return storage
+}
