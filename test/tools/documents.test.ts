@@ -50,8 +50,8 @@ it.each(DOCUMENTS)('%s names only files that exist', async (document) => {
 
 it.each(DOCUMENTS)('%s names only npm scripts that exist', async (document) => {
   const { scripts } = JSON.parse(await textOf('package.json')) as { scripts: Record<string, string> }
-  const named = [...(await textOf(document)).matchAll(/npm (?:run )?(start|test|run [a-z:]+)|npm run ([a-z:]+)/g)].map(
-    (match) => (match[2] ?? match[1] ?? '').replace(/^run /, ''),
-  )
+  const named = [
+    ...(await textOf(document)).matchAll(/npm (?:run )?(start|test|run [a-z:-]+)|npm run ([a-z:-]+)/g),
+  ].map((match) => (match[2] ?? match[1] ?? '').replace(/^run /, ''))
   expect(named.filter((name) => !(name in scripts))).toEqual([])
 })
