@@ -142,6 +142,9 @@ export function runAddresses(world: World, accounts: readonly Account[], send: S
   })
 }
 
+/** `checkNetworks`, `checkPorts` and `checkMachines` look at those. */
+const OTHER_HOLDERS = ['router', 'floating_ip', 'load_balancer']
+
 /** Addresses are of servers that exist; each server has the IPv4 address that it was promised and at most one prefix
  *  that is not on its way out, and says so, and so does its host. A server that was there before the first pool of its
  *  zone has no prefix. */
@@ -156,8 +159,7 @@ export async function checkAddresses({ admin }: World, db: Database): Promise<st
     .select(['address', 'account_id', 'holder'])
     .where('holder', 'is not', null)
     .execute()) {
-    // `checkNetworks` and `checkPorts` look at those
-    if (holder?.startsWith('router/') === true || holder?.startsWith('floating_ip/') === true) continue
+    if (OTHER_HOLDERS.some((noun) => holder?.startsWith(`${noun}/`) === true)) continue
     if (!known.has(`${accountNamespace(account_id ?? '')} ${holder}`))
       violations.push(`address ${address} is of ${holder}, which does not exist`)
   }

@@ -16,6 +16,8 @@ export const NODES = [
 ] as const
 /** Few, so that a handful of servers fills a node. */
 export const NODE_CORES = 3
+/** Where managed machines need room as well. */
+export const MACHINES_NODE_CORES = 16
 export const ZONES = ['zone-a', 'zone-b'] as const
 export const PLAN = 'tiny'
 export const TEMPLATE = 'tiny-linux'

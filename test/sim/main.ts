@@ -1,7 +1,7 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--backups] [--network] [--threads N] [--record FILE]
- *  [--trace]`: runs seeds and prints those that break an invariant, and a line every fiftieth. Every hundredth seed
- *  runs twice and must end the same. `--record` appends what each run reached to a file, of which `choose.ts` chooses
- *  seeds; `--trace` prints what the product logs, one seed at a time. */
+/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--backups] [--network] [--machines] [--threads N] [--record
+ *  FILE] [--trace]`: runs seeds and prints those that break an invariant, and a line every fiftieth. Every hundredth
+ *  seed runs twice and must end the same. `--record` appends what each run reached to a file, of which `choose.ts`
+ *  chooses seeds; `--trace` prints what the product logs, one seed at a time. */
 import { appendFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
@@ -20,13 +20,14 @@ const { values } = parseArgs({
     losses: { type: 'boolean', default: false },
     backups: { type: 'boolean', default: false },
     network: { type: 'boolean', default: false },
+    machines: { type: 'boolean', default: false },
   },
 })
 const REPEAT_EVERY = 100
 const PROGRESS_EVERY = 50
 const VIOLATIONS_PRINTED_MAXIMUM = 20
 
-const { losses: hasLosses, backups: hasBackups, network: hasNetwork } = values
+const { losses: hasLosses, backups: hasBackups, network: hasNetwork, machines: hasMachines } = values
 const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => Number(values.first) + index)
 const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtualSeconds: 0 }
 
@@ -53,7 +54,7 @@ async function runTraced(server: TestServer): Promise<void> {
   const client = await connectSimulation((await server.createDatabase()).url)
   try {
     for (const seed of seeds) {
-      const result = await simulate(seed, client, { trace: printLine, hasLosses, hasBackups, hasNetwork })
+      const result = await simulate(seed, client, { trace: printLine, hasLosses, hasBackups, hasNetwork, hasMachines })
       await take(result)
       printLine(JSON.stringify({ ...result, reached: result.reached.length }))
     }
@@ -67,7 +68,7 @@ async function runPooled(server: TestServer): Promise<void> {
   const pool = openPool(databases.map(({ url }) => url))
   try {
     const results = seeds.map((seed) =>
-      pool.run({ seed, hasLosses, hasBackups, hasNetwork, isRepeated: seed % REPEAT_EVERY === 0 }),
+      pool.run({ seed, hasLosses, hasBackups, hasNetwork, hasMachines, isRepeated: seed % REPEAT_EVERY === 0 }),
     )
     for (const result of results) result.catch(() => {}) // thrown below, in the order of the seeds
     for (const result of results) await take(await result)

@@ -7,6 +7,7 @@ export interface SeedRun {
   readonly hasLosses: boolean
   readonly hasBackups?: boolean
   readonly hasNetwork?: boolean
+  readonly hasMachines?: boolean
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */
   readonly isRepeated: boolean
 }

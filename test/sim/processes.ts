@@ -23,13 +23,14 @@ import { createSealing } from '../../kit/sys/sealing.ts'
 import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job/index.ts'
 import { documented } from '../contract/document-check.ts'
 import { type BackupStores, shakenBackups } from './backup-stores.ts'
-import { NODE_CORES, POOLS, ZONES, zoneOf } from './catalog.ts'
+import { MACHINES_NODE_CORES, NODE_CORES, POOLS, ZONES, zoneOf } from './catalog.ts'
 import { lackingRight } from './rights.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import type { Disks } from './disks.ts'
 import type { FaultPlan } from './faults.ts'
 import type { Host } from './hosts.ts'
 import type { NetworkDatabase, NetworkDefence } from './ovn.ts'
+import type { Guests } from './machines.ts'
 import { endpointOf, type Power } from './nodes.ts'
 import { type Scheduler, SimulatedProcess } from './scheduler.ts'
 import type { Traffic } from './traffic.ts'
@@ -67,6 +68,8 @@ export interface Surroundings {
   readonly isPooled: boolean
   readonly traffic: Traffic
   readonly backups: BackupStores | undefined
+  /** Undefined in worlds without managed machines. */
+  readonly guests: Guests | undefined
   readonly without: Defence | undefined
   readonly trace: ((line: string) => void) | undefined
   /** By name; filled here. */
@@ -230,7 +233,9 @@ function startControllers(
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),
     openPowerControl: power.controlFrom(process),
-    ...(backups === undefined ? {} : { sealing: createSealing([{ id: 'sim', key: SEALING_KEY }], random) }),
+    ...(backups === undefined && world.guests === undefined
+      ? {}
+      : { sealing: createSealing([{ id: 'sim', key: SEALING_KEY }], random) }),
   })
   followMain(
     world,
@@ -275,7 +280,7 @@ function usageSource(world: Surroundings, agents: ReadonlyMap<string, Agent>): U
 }
 
 function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, agents: Map<string, Agent>): void {
-  const { scheduler, power, traffic, processes, disks, backups: stores } = world
+  const { scheduler, power, traffic, processes, disks, backups: stores, guests } = world
   const clock = process.clock()
   const [random, log] = [scheduler.random, recorderOf(world, process.name)]
   const store = openClient({ transport: transportOf(world, process), fieldManager: 'svccloud-agent', clock, random })
@@ -288,7 +293,7 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   const agent = openAgent({
     nodeName: host.name,
     store,
-    hypervisor: process.boundTo(traffic.counted(host.name, hypervisor)),
+    hypervisor: process.boundTo(traffic.counted(host.name, guests?.shaken(hypervisor) ?? hypervisor)),
     volumes: process.boundTo(volumes),
     images: simulatedTemplates(),
     customImages: simulatedImages(),
@@ -317,7 +322,7 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
     report: async () => ({
       agentVersion: 'simulated',
       bootId: host.bootId,
-      logicalCpus: NODE_CORES,
+      logicalCpus: guests === undefined ? NODE_CORES : MACHINES_NODE_CORES,
       memoryMebibytes: 65_536,
       storageGibibytes: 1_000,
       hypervisor: 'simulated',

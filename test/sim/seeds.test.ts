@@ -27,12 +27,8 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   customimages:
     'simulated hosts remember images by name, and fetch, copy and serve no bytes: making, copying and deleting them ' +
     'is tested by its controller, and with real disks by the agents',
-  edges:
-    'the machines of simulated hosts run nothing that could be healthy: lives of edges are tested by their ' +
-    'controller, with real rows and claims',
-  loadbalancers:
-    'simulated hosts run no programs in guests, so that no machine would ever answer: the life of one, with machines ' +
-    'that answer, is tested by its controller, and with the real programs in network namespaces',
+  edges: 'worlds of their own have machines: `machines.test.ts`',
+  loadbalancers: 'worlds of their own have machines: `machines.test.ts`',
   objectstorages:
     'what keeps objects is a process of one machine, which the simulation does not have: the life of one is tested ' +
     'by its controller, and with the real engine and other people’s clients',

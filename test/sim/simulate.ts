@@ -28,6 +28,7 @@ import { Backup } from '../../resources/backup/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
+import { checkMachines, deleteMachines, watchMachines } from './machines.ts'
 import { checkNetworks } from './networks.ts'
 import { checkPorts } from './ports.ts'
 import { checkSnapshots, checkStorages } from './storages.ts'
@@ -126,7 +127,7 @@ async function live(
   const history = runWorkload(world, accounts, () => isChaosOver)
   if (options.hasLosses === true) runLosses(world.power, scheduler, world.hosts, () => isChaosOver)
   const watch = () => {
-    for (const violation of watchGuests(world)) violations.add(violation)
+    for (const violation of [...watchGuests(world), ...watchMachines(world)]) violations.add(violation)
   }
 
   await scheduler.runUntil(
@@ -152,6 +153,7 @@ async function live(
     checkStorages(world, db),
     checkNetworks(world, db),
     checkPorts(world, db),
+    checkMachines(world, db),
     checkRows(world, db),
     checkSnapshots(world, db),
     checkAddresses(world, db),
@@ -177,6 +179,7 @@ async function live(
     checkStorages(world, db),
     checkNetworks(world, db),
     checkPorts(world, db),
+    checkMachines(world, db),
     checkRows(world, db),
     ...(world.backups === undefined ? [] : [checkBackups(world)]),
   ])
@@ -224,6 +227,7 @@ async function deleteEverything(
   watch: () => void,
 ): Promise<void> {
   for (let round = 0; round < DELETION_ROUNDS_MAXIMUM; round++) {
+    if ((await inWorld(world, deleteMachines(world, accounts))) > 0) await untilQuiet(world, db, watch)
     const { items } = await inWorld(world, world.admin.list(Server))
     const { items: storages } = await inWorld(world, world.admin.list(Storage))
     const { items: snapshots } = await inWorld(world, world.admin.list(Snapshot))

@@ -14,12 +14,13 @@ async function run({
   hasLosses,
   hasBackups = false,
   hasNetwork = false,
+  hasMachines = false,
   isRepeated,
 }: SeedRun): Promise<SeedResult> {
-  const result = await simulate(seed, client, { hasLosses, hasBackups, hasNetwork })
+  const result = await simulate(seed, client, { hasLosses, hasBackups, hasNetwork, hasMachines })
   if (!isRepeated) return result
   await client.query(`${OTHER_PLANS}; discard plans`)
-  const again = await simulate(seed, client, { hasLosses, hasBackups, hasNetwork })
+  const again = await simulate(seed, client, { hasLosses, hasBackups, hasNetwork, hasMachines })
   await client.query(`${USUAL_PLANS}; discard plans`)
   if (again.fingerprint === result.fingerprint) return result
   return { ...result, violations: [...result.violations, 'the same seed ran differently when it ran again'] }

@@ -12,6 +12,7 @@ import { Server } from '../../resources/server/index.ts'
 import { runAddresses } from './addresses.ts'
 import { runBackups } from './backups.ts'
 import { runChanges } from './changes.ts'
+import { runMachines } from './machines.ts'
 import { runMoves } from './moves.ts'
 import { runStorages } from './storages.ts'
 import { runNetworks } from './networks.ts'
@@ -22,6 +23,8 @@ import { type Account, type AnswerBody, ask, type History, type Send } from './r
 import type { World } from './world.ts'
 
 const SERVERS_LIMIT = 5
+/** With machines of edges and load balancers. */
+const MACHINES_SERVERS_LIMIT = 14
 const HOSTNAMES = ['web', 'db', 'cache', 'mail', 'build', 'proxy']
 
 export async function openAccounts(db: Database, world: World, count: number): Promise<Account[]> {
@@ -69,7 +72,7 @@ export async function openAccounts(db: Database, world: World, count: number): P
       await openQuotas(tx, id)
       await tx
         .updateTable('account_quota')
-        .set({ limit: SERVERS_LIMIT })
+        .set({ limit: world.guests === undefined ? SERVERS_LIMIT : MACHINES_SERVERS_LIMIT })
         .where('account_id', '=', id)
         .where('name', '=', 'servers')
         .execute()
@@ -107,6 +110,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   runAddresses(world, accounts, send, isOver)
   runNetworks(world, accounts, send, isOver)
   runPorts(world, accounts, send, isOver)
+  if (world.guests !== undefined) runMachines(world, accounts, send, isOver)
   if (world.backups !== undefined) runBackups(world, accounts, send, isOver)
   runOperators(world, isOver)
   runStorageMoves(world, isOver)

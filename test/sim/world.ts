@@ -20,6 +20,7 @@ import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './datab
 import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { watchIsolation } from './isolation.ts'
+import { type Guests, newGuests } from './machines.ts'
 import { newNetworkDatabase, type NetworkDatabase } from './ovn.ts'
 import { type Host, newHost } from './hosts.ts'
 import { newPower, type Power } from './nodes.ts'
@@ -47,6 +48,8 @@ export interface World {
   readonly isolationViolations: () => readonly string[]
   readonly power: Power
   readonly traffic: Traffic
+  /** Undefined in worlds without managed machines. */
+  readonly guests: Guests | undefined
   /** Undefined where zones have no place for backups. */
   readonly backups: BackupStores | undefined
   /** What lies on shared storage, by pool and volume. */
@@ -75,6 +78,8 @@ export interface WorldOptions {
   readonly hasLosses?: boolean
   /** Zones have a place for backups. */
   readonly hasBackups?: boolean
+  /** People make edges and load balancers, hosts have room for them, and their guests lose answers and lie. */
+  readonly hasMachines?: boolean
   /** Zones have OVN, which delays, loses and repeats. */
   readonly hasNetwork?: boolean
   /** Zones have shared storage. Drawn where it is not set. */
@@ -93,6 +98,7 @@ export async function openWorld(
     without,
     hasLosses = false,
     hasBackups = false,
+    hasMachines = false,
     hasNetwork = false,
     isPooled,
     storage = memoryStorage(),
@@ -134,6 +140,7 @@ export async function openWorld(
   const drawn = openShared(scheduler, hasLosses)
   const shared = { ...drawn, isPooled: isPooled ?? drawn.isPooled }
   const traffic = newTraffic(worldClock)
+  const guests = hasMachines ? newGuests(scheduler) : undefined
   const backups = hasBackups ? newBackupStores(scheduler) : undefined
   const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes
   const hosts = newHosts(scheduler, worldClock, shared.network, without)
@@ -154,6 +161,7 @@ export async function openWorld(
     isolationViolations: isolation.violations,
     power,
     traffic,
+    guests,
     backups,
     scheduler,
     faults,
@@ -173,7 +181,10 @@ export async function openWorld(
     api: () => api,
     ...disturbances({
       ...{ scheduler, faults, power, hosts, backups, network: shared.network, partitionedUntil },
-      onCalm: () => void (isCalm = true),
+      onCalm() {
+        isCalm = true
+        if (guests !== undefined) guests.isShaken = false
+      },
     }),
     end() {
       for (const process of [outside, ...world.processes]) process.crash()
