@@ -64,7 +64,8 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
   },
   plan,
   reads: [Network, ...MACHINE_READS],
-  writes: MACHINE_WRITES,
+  // One whose operation is its deletion is deleted here.
+  writes: [...MACHINE_WRITES, LoadBalancer],
   open(parts: Parts & CertificateAccess) {
     const machines = openMachines(parts, 'load_balancer')
     const balancers = parts.caches.of(LoadBalancer)
