@@ -195,6 +195,7 @@ test('a restore does not wait for ever for a guest that crashed before it was st
   await begin('b1', restore)
   expect((await ended('b1', restore)).status?.operation).toMatchObject({ status: 'succeeded' })
   expect((await instance())?.status?.state).toBe('error')
+  cloud.host.failNextStart(undefined)
 }, 120_000)
 
 /** Answers the address. */

@@ -58,7 +58,8 @@ beforeEach(async () => {
 const key = (name: string) => ({ namespace, name })
 const example = async (file: string) => {
   const { metadata, spec } = parse(await readFile(`examples/networks/${file}.yaml`, 'utf8'))
-  return { metadata: { ...metadata, namespace }, spec: { ...spec, zone: ZONE } }
+  // machines of the only plan that there is here
+  return { metadata: { ...metadata, namespace }, spec: { ...spec, zone: ZONE, ...(spec.plan && { plan: 'tiny' }) } }
 }
 const edge = () => cloud.kubectl.get(Edge, key('back-edge'))
 const rowsOf = (owner: string) => cloud.ovn.owners.get(`${ZONE} ${owner}`) ?? []

@@ -39,8 +39,8 @@ export interface SimulatedHost {
   hangGuest(name: string): void
   /** The guest changes its memory so fast that its hand-over needs this much downtime. */
   keepGuestBusy(name: string, neededDowntimeMilliseconds: number): void
-  /** The next start or reception fails with this reason. */
-  failNextStart(reason: string): void
+  /** The next start or reception fails with this reason; without one it does not after all. */
+  failNextStart(reason: string | undefined): void
   /** Every process of the host is gone. */
   reboot(): void
 }
