@@ -1,8 +1,6 @@
 /** Network edges and load balancers that are made, changed and deleted while everything is shaken, in worlds of their
  *  own; their guests take documents, lose answers and lie. And what must hold of them, at every instant and
  *  afterwards. */
-import { GuestAgentFailed } from '../../agents/node/guest-agent/channel.ts'
-import type { Hypervisor } from '../../agents/node/drivers/hypervisor/hypervisor.ts'
 import type { Database } from '../../db/open.ts'
 import { MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
 import { type ResourceType, Secret } from '../../kit/kube/object.ts'
@@ -19,55 +17,7 @@ import { Server } from '../../resources/server/index.ts'
 import { TINY_LINUX } from '../catalog.ts'
 import { KEY, NODES, PLAN, ZONES } from './catalog.ts'
 import { type Account, ask, type Send } from './requests.ts'
-import type { Scheduler } from './scheduler.ts'
 import type { World } from './world.ts'
-
-/** Guests of managed machines that lose what they answer, and lie. */
-export interface Guests {
-  /** The hypervisor, whose guests do so. */
-  shaken(hypervisor: Hypervisor): Hypervisor
-  /** Whether they still do. */
-  isShaken: boolean
-  /** Documents that guests took which were not theirs, in words. */
-  readonly violations: readonly string[]
-}
-
-export function newGuests(scheduler: Scheduler): Guests {
-  const violations: string[] = []
-  const { random } = scheduler
-  const guests: Guests = {
-    isShaken: true,
-    violations,
-    shaken: (hypervisor) => ({
-      ...hypervisor,
-      async askMachine(name, request) {
-        const asked = JSON.parse(request.toString()) as { readonly document?: MachineDocument } // the agent's own
-        if (asked.document !== undefined && asked.document.machine !== name)
-          violations.push(`guest ${name} is handed the document of ${asked.document.machine}`)
-        const dice = guests.isShaken ? random.fraction() : 1
-        if (dice < 0.05) {
-          scheduler.note('fault guest does not answer')
-          throw new GuestAgentFailed('it does not answer')
-        }
-        const answer = await hypervisor.askMachine(name, request)
-        if (dice < 0.1) {
-          scheduler.note('fault guest loses its answer')
-          throw new GuestAgentFailed('its answer is lost')
-        }
-        if (dice < 0.14) {
-          scheduler.note('fault guest answers something else')
-          return Buffer.from('{"machine":')
-        }
-        if (dice < 0.2) {
-          scheduler.note('fault guest lies')
-          return Buffer.from(JSON.stringify({ ...JSON.parse(answer.toString()), machine: 'another', isHealthy: true }))
-        }
-        return answer
-      },
-    }),
-  }
-  return guests
-}
 
 export function runMachines(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, admin } = world

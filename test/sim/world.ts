@@ -20,7 +20,7 @@ import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './datab
 import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { watchIsolation } from './isolation.ts'
-import { type Guests, newGuests } from './machines.ts'
+import { type Guests, newGuests } from './guests.ts'
 import { newNetworkDatabase, type NetworkDatabase } from './ovn.ts'
 import { type Host, newHost } from './hosts.ts'
 import { newPower, type Power } from './nodes.ts'
