@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Endpoints } from '../../embedded/cloud.ts'
+import { findEngine } from '../../embedded/object-storage/program.ts'
 import { nodeBinary } from '../../kit/sys/process.ts'
 import { eventually } from '../eventually.ts'
 import { Customer, PUBLIC_KEY } from './customer.ts'
@@ -222,7 +223,10 @@ describe("a cluster and a database of one's own", () => {
       kubernetes_url: kubernetes['url'],
       kubeconfig: kubernetes['kubeconfig'],
     })
-    expect([...(await product.processes()).keys()].sort()).toEqual(['agent-eu-1a-1', 'apiserver', 'controllers'])
+    expect([...(await product.processes()).keys()].sort()).toEqual([
+      ...['agent-eu-1a-1', 'apiserver', 'controllers'],
+      ...((await findEngine()) === undefined ? [] : ['object-storage']),
+    ])
     expect(await readFile(product.endpoints.ca_certificate ?? '', 'utf8')).toMatch(/BEGIN CERTIFICATE/)
     await eventually(
       'the node to be ready',
