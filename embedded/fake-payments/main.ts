@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'
-import { environment, exitProcess, onFatal, sendToParent, stopSignal } from '../../kit/sys/process.ts'
+import { environment, requiredVariable, exitProcess, onFatal, sendToParent, stopSignal } from '../../kit/sys/process.ts'
 import { startFakePayments } from './server.ts'
 
 const given = environment()
@@ -12,21 +12,16 @@ const log = openLog('fake-payments', given['SVCCLOUD_LOG_LEVEL'] ?? 'info')
 onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
 
-function required(name: string): string {
-  const value = given[name]
-  if (value === undefined) throw new Error(`${name} is not set`)
-  return value
-}
-const secretIn = async (name: string): Promise<string> => (await readFile(required(name), 'utf8')).trim()
+const secretIn = async (name: string): Promise<string> => (await readFile(requiredVariable(name), 'utf8')).trim()
 
 const server = await startFakePayments({
   clock: systemClock,
   log,
   port: Number(given['SVCCLOUD_PORT'] ?? 0),
   apiKey: await secretIn('SVCCLOUD_STRIPE_KEY_FILE'),
-  webhookUrl: required('SVCCLOUD_WEBHOOK_URL'),
+  webhookUrl: requiredVariable('SVCCLOUD_WEBHOOK_URL'),
   webhookSecret: await secretIn('SVCCLOUD_STRIPE_WEBHOOK_SECRET_FILE'),
-  file: join(required('SVCCLOUD_DATA'), 'state.json'),
+  file: join(requiredVariable('SVCCLOUD_DATA'), 'state.json'),
 })
 sendToParent({ ready: true, url: server.url, port: server.port })
 await new Promise<void>((resolve) =>

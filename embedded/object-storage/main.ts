@@ -5,7 +5,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'
-import { environment, exitProcess, onFatal, sendAndExit, sendToParent, stopSignal } from '../../kit/sys/process.ts'
+import {
+  environment,
+  requiredVariable,
+  exitProcess,
+  onFatal,
+  sendAndExit,
+  sendToParent,
+  stopSignal,
+} from '../../kit/sys/process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { StartRefused } from '../data-folder.ts'
 import { openCertificates } from '../kubernetes/server/certificates.ts'
@@ -16,22 +24,16 @@ const log = openLog('object-storage', given['SVCCLOUD_LOG_LEVEL'] ?? 'info')
 onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
 
-function required(name: string): string {
-  const value = given[name]
-  if (value === undefined) throw new Error(`${name} is not set`)
-  return value
-}
-
-const folder = required('SVCCLOUD_DATA')
+const folder = requiredVariable('SVCCLOUD_DATA')
 const parts = { clock: systemClock, random: systemRandom, log }
-const hosts = required('SVCCLOUD_HOSTS').split(',')
+const hosts = requiredVariable('SVCCLOUD_HOSTS').split(',')
 const storage = await startObjectStorage({
   ...parts,
   folder,
-  program: required('SVCCLOUD_ENGINE'),
-  host: required('SVCCLOUD_HOST'),
-  port: Number(required('SVCCLOUD_PORT')),
-  controlPort: Number(required('SVCCLOUD_CONTROL_PORT')),
+  program: requiredVariable('SVCCLOUD_ENGINE'),
+  host: requiredVariable('SVCCLOUD_HOST'),
+  port: Number(requiredVariable('SVCCLOUD_PORT')),
+  controlPort: Number(requiredVariable('SVCCLOUD_CONTROL_PORT')),
   token: (await readFile(join(folder, 'token'), 'utf8')).trim(),
   certificates: await openCertificates({ ...parts, folder, hosts }),
 }).catch((error: unknown) =>
@@ -40,7 +42,7 @@ const storage = await startObjectStorage({
 sendToParent({
   ready: true,
   port: storage.port,
-  metrics_url: `http://127.0.0.1:${required('SVCCLOUD_CONTROL_PORT')}/metrics`,
+  metrics_url: `http://127.0.0.1:${requiredVariable('SVCCLOUD_CONTROL_PORT')}/metrics`,
 })
 await new Promise<void>((resolve) =>
   stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true }),

@@ -5,6 +5,12 @@ import type { Server } from 'node:net'
 /** Those of the program, without Node and the file. */
 export const processArguments = (): readonly string[] => process.argv.slice(2)
 export const environment = (): Readonly<Record<string, string | undefined>> => process.env
+/** Of the environment. Throws when it is not set. */
+export function requiredVariable(name: string): string {
+  const value = process.env[name]
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}
 /** The Node binary that runs this process; children are always started with it. */
 export const nodeBinary = (): string => process.execPath
 /** Of the machine, or of the pod. */
