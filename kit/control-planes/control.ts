@@ -1,0 +1,117 @@
+/** What the platform and whatever hosts control planes of Kubernetes say to each other: the shapes of both sides.
+ *  Everything is named by ids that the platform chooses, and everything may be said twice. */
+import { z } from 'zod'
+
+/** A patch release of Kubernetes, without `v`. */
+const Release = z.string().regex(/^1\.\d{1,3}\.\d{1,3}$/)
+const Id = z.uuid()
+/** Of the bootstrap tokens of Kubernetes. */
+export const BootstrapTokenId = z.string().regex(/^[a-z0-9]{6}$/)
+
+/** What a control plane is to be. */
+export const ControlPlaneDesired = z.strictObject({
+  id: Id,
+  release: Release,
+  /** API servers, and members of etcd. */
+  replicas: z.union([z.literal(1), z.literal(3)]),
+  /** What the certificate of the API is for besides its own addresses. */
+  serverNames: z.array(z.string()),
+  podCidrs: z.array(z.string()),
+  serviceCidrs: z.array(z.string()),
+  /** Whose tokens the API takes as people; null for none. */
+  issuer: z
+    .strictObject({ url: z.url(), audience: z.string(), certificateAuthority: z.string().nullable() })
+    .nullable(),
+})
+export type ControlPlaneDesired = z.infer<typeof ControlPlaneDesired>
+
+export const ControlPlanePhase = z.enum(['starting', 'running', 'upgrading', 'restoring', 'stopping', 'failed'])
+
+/** As it is. */
+export const ControlPlaneState = z.object({
+  id: Id,
+  phase: ControlPlanePhase,
+  /** Every API server is on this release; null before the first start. */
+  release: Release.nullable(),
+  /** Where clients of the API connect, `https://host:port`; null until there is one. */
+  endpoint: z.url().nullable(),
+  /** PEM of the cluster's own authority; null until there is one. */
+  certificateAuthority: z.string().nullable(),
+  apiServer: z.enum(['healthy', 'unhealthy', 'unknown']),
+  apiServersReady: z.int().min(0),
+  etcdMembersReady: z.int().min(0),
+  etcdMembersTotal: z.int().min(0),
+  hasEtcdQuorum: z.boolean(),
+  /** The last restore that ended, by the id it was given. */
+  restoreId: Id.nullable(),
+  /** Empty when nothing is wrong. */
+  detail: z.string(),
+  observedAt: z.iso.datetime(),
+})
+export type ControlPlaneState = z.infer<typeof ControlPlaneState>
+
+export const ControlPlaneSnapshot = z.object({
+  id: Id,
+  phase: z.enum(['running', 'done', 'failed']),
+  release: Release,
+  /** 0 until it is done. */
+  sizeBytes: z.int().min(0),
+  createdAt: z.iso.datetime(),
+  detail: z.string(),
+})
+export type ControlPlaneSnapshot = z.infer<typeof ControlPlaneSnapshot>
+
+/** What the host of control planes has. */
+export const ControlPlaneOffer = z.object({
+  driver: z.enum(['process', 'pods', 'simulated']),
+  /** Newest last. */
+  releases: z.array(Release),
+  /** Bytes that are reserved for control planes, and of those the ones that are given. */
+  memoryBytes: z.int().min(0),
+  reservedBytes: z.int().min(0),
+  /** What one takes, by its number of replicas. */
+  bytesOfOne: z.int().min(0),
+  bytesOfThree: z.int().min(0),
+})
+export type ControlPlaneOffer = z.infer<typeof ControlPlaneOffer>
+
+/** A node as its API server knows it. */
+export const ControlPlaneNode = z.object({
+  name: z.string(),
+  isReady: z.boolean(),
+  kubeletVersion: z.string(),
+  labels: z.record(z.string(), z.string()),
+})
+export type ControlPlaneNode = z.infer<typeof ControlPlaneNode>
+
+/** A bearer token of an API server, until then. */
+export const ControlPlaneToken = z.object({ token: z.string(), expiresAt: z.iso.datetime() })
+export type ControlPlaneToken = z.infer<typeof ControlPlaneToken>
+
+/** The driver of hosted control planes. Each method throws Unavailable when its host does not answer, and a Problem
+ *  for what it refuses. None waits for what takes long: the state says how far it is. */
+export interface ControlPlanes {
+  offer(): Promise<ControlPlaneOffer>
+  /** Makes it so, from now on and after every restart: a newer release rolls one API server after another, then the
+   *  rest. Refuses an older minor, and what its memory has no room for. */
+  ensure(desired: ControlPlaneDesired): Promise<ControlPlaneState>
+  /** Undefined for an unknown one. */
+  get(id: string): Promise<ControlPlaneState | undefined>
+  /** True once nothing of it is left, snapshots included; free for an unknown one. */
+  remove(id: string): Promise<boolean>
+  /** Begins one, unless one of that id has begun. */
+  snapshot(id: string, snapshotId: string): Promise<ControlPlaneSnapshot>
+  snapshots(id: string): Promise<readonly ControlPlaneSnapshot[]>
+  removeSnapshot(id: string, snapshotId: string): Promise<void>
+  /** Begins it, unless one of that id has begun or ended. */
+  restore(id: string, restoreId: string, snapshotId: string): Promise<ControlPlaneState>
+  nodes(id: string): Promise<readonly ControlPlaneNode[]>
+  /** Bound to cluster-admin, by a service account that can be revoked. */
+  adminToken(id: string, seconds: number): Promise<ControlPlaneToken>
+  /** One token, with which the nodes of one pool join, and no other. */
+  joinToken(id: string, tokenId: string, pool: string, seconds: number): Promise<ControlPlaneToken>
+  removeJoinToken(id: string, tokenId: string): Promise<void>
+  /** Evicts the pods of a node, within their budgets; true when none is left that must go. */
+  drain(id: string, node: string): Promise<boolean>
+  removeNode(id: string, node: string): Promise<void>
+}
