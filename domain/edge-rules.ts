@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { contains, parseAddress, parseNetwork } from './addresses.ts'
 import { FRONTENDS_MAXIMUM } from './load-balancer.ts'
 import { hostRange } from './private-network.ts'
-import { conflict, operationInProgress, type Problem } from './problem.ts'
+import { conflict, type Problem } from './problem.ts'
 
 export const EDGE_ROLES = ['bastion', 'nat_gateway', 'load_balancer'] as const
 export type EdgeRole = (typeof EDGE_ROLES)[number]
@@ -158,19 +158,3 @@ function addressFault(text: string, ipv4Cidr: string, ownAddresses: readonly str
 /** The same for the same demand, and for no other. */
 export const edgeFingerprint = (asked: unknown): string =>
   createHash('sha256').update(JSON.stringify(asked)).digest('base64url')
-
-export interface EdgeFacts {
-  readonly id: string
-  readonly isDeleting: boolean
-  readonly activeOperation: { readonly id: string; readonly action: string | undefined } | undefined
-}
-
-/** Throws 409 while an operation is under way. */
-export function requireIdleEdge({ id, activeOperation }: EdgeFacts): void {
-  if (activeOperation !== undefined) throw operationInProgress(activeOperation.id, { type: 'edge', id })
-}
-
-/** Throws 409 while an operation is under way. What is still being made can be deleted: that ends its creation. */
-export function requireDeletableEdge(facts: EdgeFacts): void {
-  if (facts.activeOperation?.action !== 'create') requireIdleEdge(facts)
-}

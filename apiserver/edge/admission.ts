@@ -1,13 +1,15 @@
 /** Network edges that people make, change and delete past the API must satisfy its rules. Everything is checked and
  *  nothing is claimed: that is the controller's part, once the object is there. */
+import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
+import { idleFactsOf } from '../../resources/operation/index.ts'
 import { isDeepStrictEqual } from 'node:util'
-import { choosePlacement, requireDeletableEdge, requireIdleEdge } from '../../domain/edge-rules.ts'
+import { choosePlacement } from '../../domain/edge-rules.ts'
 import { badField } from '../../domain/problem.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { claimEdge } from '../../db/edge/index.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
-import { Edge, edgeFactsOf, EdgeMemberInput, type EdgeSpec, type EdgeStatus } from '../../resources/edge/index.ts'
+import { Edge, EdgeMemberInput, type EdgeSpec, type EdgeStatus } from '../../resources/edge/index.ts'
 import { Network, rangesOf } from '../../resources/network/index.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
 import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
@@ -84,7 +86,7 @@ async function validateChange(
     if (isChanged(field)) throw badField(`spec.${field}`, 'cannot be changed')
   const isFollowed = FOLLOWED.some(isChanged)
   if (isFollowed) {
-    requireIdleEdge(edgeFactsOf(storedOf(before)))
+    requireIdle('edge', idleFactsOf(storedOf(before)))
     requireReadable(parts, edge)
     const accountId = await requireAccount(parts, edge, 'edges')
     await requireStanding(parts, accountId)
@@ -101,6 +103,6 @@ async function validateChange(
 export const edgeAdmission: AdmissionRules<EdgeSpec, EdgeStatus> = {
   create: validateCreation,
   update: validateChange,
-  delete: admitDeletion('edge.delete', (before) => requireDeletableEdge(edgeFactsOf(storedOf(before)))),
+  delete: admitDeletion('edge.delete', (before) => requireDeletable('edge', idleFactsOf(storedOf(before)))),
   reads: [Zone, Network, Plan, Template],
 }

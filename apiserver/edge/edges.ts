@@ -1,9 +1,9 @@
 /** Network edges as requests find them: whole, and as lists show them. */
-import type { EdgeFacts } from '../../domain/edge-rules.ts'
+import { idleFactsOf } from '../../resources/operation/index.ts'
+import type { IdleFacts } from '../../domain/idle-rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   Edge,
-  edgeFactsOf,
   type EdgeItem,
   type EdgeSpec,
   type EdgeStatus,
@@ -15,7 +15,7 @@ import { type OperatedObjects, openOperated } from '../change/operate.ts'
 import { type ObjectParts, type Objects, openObjects } from '../plain/objects.ts'
 
 export type EdgeObject = KubeObject<EdgeSpec, EdgeStatus>
-export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, EdgeFacts> {
+export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, IdleFacts> {
   /** Without machines and members. */
   readonly items: Objects<EdgeSpec, EdgeStatus, EdgeItem>
 }
@@ -23,7 +23,7 @@ export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, E
 export function openEdges(parts: ObjectParts): Edges {
   const noun = { name: 'edge', title: 'edge', resource: Edge, surroundingsOf: () => ({}) } as const
   return {
-    ...openOperated(parts, { ...noun, toView: toEdgeView, factsOf: edgeFactsOf }),
+    ...openOperated(parts, { ...noun, toView: toEdgeView, factsOf: idleFactsOf }),
     items: openObjects(parts, { ...noun, toView: toEdgeItem }),
   }
 }

@@ -1,13 +1,8 @@
 /** Making, reading, changing and deleting network edges. */
+import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit.ts'
-import {
-  choosePlacement,
-  defaultEdgeName,
-  type EdgeRole,
-  requireDeletableEdge,
-  requireIdleEdge,
-} from '../../domain/edge-rules.ts'
+import { choosePlacement, defaultEdgeName, type EdgeRole } from '../../domain/edge-rules.ts'
 import * as claims from '../../db/edge/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -111,7 +106,7 @@ async function update(parts: EdgeParts, call: Call<typeof updateEdge, Customer>)
   const operation = await begin(parts, edges, call, {
     kind: 'edge.sync',
     arguments: { action: 'update' },
-    validate: requireIdleEdge,
+    validate: (facts) => requireIdle('edge', facts),
     changes: ({ spec }) => changesOf(spec, body, wanted),
     spec: { ...nameOf(body), ...wanted },
   })
@@ -183,6 +178,6 @@ const remove = (parts: EdgeParts, call: Call<typeof deleteEdge, Customer>): Prom
   operate(parts, parts.edges, call, {
     kind: 'edge.delete',
     arguments: { action: 'delete' },
-    validate: requireDeletableEdge,
+    validate: (facts) => requireDeletable('edge', facts),
     spec: {},
   })

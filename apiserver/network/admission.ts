@@ -1,21 +1,15 @@
 /** Private networks that people make, change and delete past the API must satisfy its rules. Everything is checked and
  *  nothing is claimed: that is the controller's part, once the object is there. */
+import { idleFactsOf } from '../../resources/operation/index.ts'
 import { isDeepStrictEqual } from 'node:util'
-import { requireDeletableNetwork, requireIdleNetwork } from '../../domain/network-rules.ts'
+import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
 import { badField, emailUnverified } from '../../domain/problem.ts'
 import { hasVerifiedOwner } from '../../db/account/index.ts'
 import { claimNetwork, endNetwork, renameNetwork } from '../../db/network/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import {
-  DnsServers,
-  Ipv4Range,
-  Network,
-  networkFactsOf,
-  type NetworkSpec,
-  type NetworkStatus,
-} from '../../resources/network/index.ts'
+import { DnsServers, Ipv4Range, Network, type NetworkSpec, type NetworkStatus } from '../../resources/network/index.ts'
 import { admitDeletion, requireAccount } from '../admission/account-objects.ts'
 import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
@@ -70,7 +64,7 @@ async function validateChange(
   if (isChanged('ipv4Cidr')) throw badField('spec.ipv4Cidr', 'cannot be changed')
   requireReadable(spec)
   const tellsHosts = isChanged('dnsServers') || isChanged('dhcpEnabled')
-  if (tellsHosts) requireIdleNetwork('network', networkFactsOf(storedOf(before)))
+  if (tellsHosts) requireIdle('network', idleFactsOf(storedOf(before)))
   const accountId = accountOfNamespace(namespace)
   if (isChanged('name') && accountId !== undefined)
     await rehearse(parts, (tx) => renameNetwork(tx, { accountId, networkId }, spec.name))
@@ -85,7 +79,7 @@ export const networkAdmission: AdmissionRules<NetworkSpec, NetworkStatus> = {
   create: validateCreation,
   update: validateChange,
   delete: admitDeletion('network.delete', async (before, parts) => {
-    requireDeletableNetwork('network', networkFactsOf(storedOf(before)))
+    requireDeletable('network', idleFactsOf(storedOf(before)))
     const { namespace = '', name: networkId } = before.metadata
     const accountId = accountOfNamespace(namespace)
     if (accountId !== undefined) await rehearse(parts, (tx) => endNetwork(tx, { accountId, networkId }))

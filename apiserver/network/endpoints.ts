@@ -1,7 +1,7 @@
 /** Making, reading, changing and deleting private networks. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit.ts'
-import { requireDeletableNetwork, requireIdleNetwork } from '../../domain/network-rules.ts'
+import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
 import {
   claimNetwork,
   endNetwork,
@@ -103,7 +103,7 @@ async function update(parts: NetworkParts, call: Call<typeof updateNetwork, Cust
   const operation = await begin(parts, networks, call, {
     kind: 'network.sync',
     arguments: { action: 'update' },
-    validate: (facts) => requireIdleNetwork('network', facts),
+    validate: (facts) => requireIdle('network', facts),
     changes: (network) => changesOf(network.spec, body),
     spec: ({ target }) => patchOf(target.spec, body),
     ...claim,
@@ -147,7 +147,7 @@ function remove(parts: NetworkParts, call: Call<typeof deleteNetwork, Customer>)
   return operate(parts, parts.networks, call, {
     kind: 'network.sync',
     arguments: { action: 'delete' },
-    validate: (facts) => requireDeletableNetwork('network', facts),
+    validate: (facts) => requireDeletable('network', facts),
     spec: {},
     claim: (tx) => endNetwork(tx, { accountId, networkId }),
     release: (tx) =>

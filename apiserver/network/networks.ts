@@ -1,11 +1,11 @@
 /** Private networks as requests find them, with what their view takes from the zone and from their router. */
-import type { NetworkFacts } from '../../domain/network-rules.ts'
+import { idleFactsOf } from '../../resources/operation/index.ts'
+import type { IdleFacts } from '../../domain/idle-rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import {
   Network,
-  networkFactsOf,
   type NetworkSpec,
   type NetworkStatus,
   type NetworkSurroundings,
@@ -17,7 +17,7 @@ import { type OperatedObjects, openOperated } from '../change/operate.ts'
 import type { ObjectParts } from '../plain/objects.ts'
 
 export type NetworkObject = KubeObject<NetworkSpec, NetworkStatus>
-export type Networks = OperatedObjects<NetworkSpec, NetworkStatus, NetworkView, NetworkFacts>
+export type Networks = OperatedObjects<NetworkSpec, NetworkStatus, NetworkView, IdleFacts>
 
 const ROUTERS_OF = 'routers of a network'
 const EDGES_OF = 'edges of a network'
@@ -39,7 +39,7 @@ export function openNetworks(parts: ObjectParts): Networks {
       serverCount: status?.serverCount ?? 0,
     }),
     toView: toNetworkView,
-    factsOf: networkFactsOf,
+    factsOf: idleFactsOf,
     labelsOf: ({ labels }) => labels,
     fields: { zone: ({ zone }) => zone },
   })

@@ -1,14 +1,15 @@
 /** Routers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
+import { idleFactsOf } from '../../resources/operation/index.ts'
 import { isDeepStrictEqual } from 'node:util'
-import { requireDeletableNetwork, requireIdleNetwork } from '../../domain/network-rules.ts'
+import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
 import { badField } from '../../domain/problem.ts'
 import { claimRouter, endRouter, renameRouter } from '../../db/router/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
-import { Router, routerFactsOf, type RouterSpec, type RouterStatus } from '../../resources/router/index.ts'
+import { Router, type RouterSpec, type RouterStatus } from '../../resources/router/index.ts'
 import { Printable } from '../../resources/shapes.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
 import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
@@ -81,7 +82,7 @@ async function validateChange(
   const leadsElsewhere = isChanged('natEnabled') || isChanged('staticRoutes') || isChanged('networkIds')
   const accountId = accountOfNamespace(namespace)
   if (leadsElsewhere) {
-    requireIdleNetwork('router', routerFactsOf(storedOf(before)))
+    requireIdle('router', idleFactsOf(storedOf(before)))
     if (isChanged('staticRoutes') || isChanged('natEnabled'))
       requireRoutes({ caches: parts.caches, namespace }, spec, FIELDS)
     if (accountId !== undefined) {
@@ -101,7 +102,7 @@ export const routerAdmission: AdmissionRules<RouterSpec, RouterStatus> = {
   create: validateCreation,
   update: validateChange,
   delete: admitDeletion('router.delete', async (before, parts) => {
-    requireDeletableNetwork('router', routerFactsOf(storedOf(before)))
+    requireDeletable('router', idleFactsOf(storedOf(before)))
     const { namespace = '', name: routerId } = before.metadata
     const accountId = accountOfNamespace(namespace)
     if (accountId !== undefined) await rehearse(parts, (tx) => endRouter(tx, { accountId, routerId }))

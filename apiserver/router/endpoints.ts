@@ -1,7 +1,7 @@
 /** Making, reading, changing and deleting routers, and the networks at them. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit.ts'
-import { requireDeletableNetwork, requireIdleNetwork } from '../../domain/network-rules.ts'
+import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
 import { canonicalRoute, NETWORKS_OF_ROUTER_MAXIMUM } from '../../domain/private-network.ts'
 import { badField, notFound } from '../../domain/problem.ts'
 import * as claims from '../../db/router/index.ts'
@@ -119,7 +119,7 @@ async function update(parts: RouterParts, call: Call<typeof updateRouter, Custom
   const operation = await begin(parts, routers, call, {
     kind: 'router.sync',
     arguments: () => ({ action: 'update', ...(address === undefined ? {} : { public_ipv4: address }) }),
-    validate: (facts) => requireIdleNetwork('router', facts),
+    validate: (facts) => requireIdle('router', facts),
     changes: (router) => changesOf(router.spec, body),
     spec: ({ target }) => patchOf(target.spec, body),
     async claim(tx) {
@@ -170,7 +170,7 @@ function remove(parts: RouterParts, call: Call<typeof deleteRouter, Customer>): 
   return operate(parts, parts.routers, call, {
     kind: 'router.sync',
     arguments: { action: 'delete' },
-    validate: (facts) => requireDeletableNetwork('router', facts),
+    validate: (facts) => requireDeletable('router', facts),
     spec: {},
     claim: (tx) => claims.endRouter(tx, { accountId, routerId }),
     release: (tx) =>
@@ -191,7 +191,7 @@ async function attach(parts: RouterParts, call: Call<typeof attachRouterNetwork,
   const operation = await begin(parts, parts.routers, call, {
     kind: 'router.sync',
     arguments: { action: 'attach_network' },
-    validate: (facts) => requireIdleNetwork('router', facts),
+    validate: (facts) => requireIdle('router', facts),
     changes: ({ spec }) => networksChange(spec, [...spec.networkIds, networkId]),
     spec: ({ target: { spec } }) => {
       if (spec.networkIds.length >= NETWORKS_OF_ROUTER_MAXIMUM)
@@ -215,7 +215,7 @@ async function detach(parts: RouterParts, call: Call<typeof detachRouterNetwork,
   return operate(parts, parts.routers, call, {
     kind: 'router.sync',
     arguments: { action: 'detach_network' },
-    validate: (facts) => requireIdleNetwork('router', facts),
+    validate: (facts) => requireIdle('router', facts),
     changes: ({ spec }) => networksChange(spec, without(spec, networkId)),
     spec: ({ target: { spec } }) => ({ networkIds: without(spec, networkId) }),
     claim: (tx) => claims.detachFromRouter(tx, id),

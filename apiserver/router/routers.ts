@@ -1,10 +1,10 @@
 /** Routers as requests find them, with what their view takes from their networks. */
-import type { NetworkFacts } from '../../domain/network-rules.ts'
+import { idleFactsOf } from '../../resources/operation/index.ts'
+import type { IdleFacts } from '../../domain/idle-rules.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Network } from '../../resources/network/index.ts'
 import {
   Router,
-  routerFactsOf,
   type RouterSpec,
   type RouterStatus,
   type RouterView,
@@ -14,7 +14,7 @@ import { type OperatedObjects, openOperated } from '../change/operate.ts'
 import type { ObjectParts } from '../plain/objects.ts'
 
 export type RouterObject = KubeObject<RouterSpec, RouterStatus>
-export type Routers = OperatedObjects<RouterSpec, RouterStatus, RouterView, NetworkFacts>
+export type Routers = OperatedObjects<RouterSpec, RouterStatus, RouterView, IdleFacts>
 
 export function openRouters(parts: ObjectParts): Routers {
   const networks = parts.caches.of(Network)
@@ -25,7 +25,7 @@ export function openRouters(parts: ObjectParts): Routers {
     surroundingsOf: ({ metadata: { namespace = '' }, spec }: RouterObject) =>
       Object.fromEntries(spec.networkIds.map((networkId) => [networkId, networks.get({ namespace, name: networkId })])),
     toView: toRouterView,
-    factsOf: routerFactsOf,
+    factsOf: idleFactsOf,
     fields: { zone: ({ zone }) => zone },
   })
 }

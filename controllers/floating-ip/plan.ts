@@ -8,19 +8,15 @@ import { type DirectEdit, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { type During, planOperations } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
+import { hasAccount, installed, type SyncInput } from '../synced-plan.ts'
 import { actionOf, auditedSync, failed, reconciling, type SyncDecision, syncActions } from '../synced.ts'
 import { ASSIGNED, CLAIMED, type FloatingIpEffect, type FloatingIpObject, type Observed } from './observed.ts'
 
-interface ReconcileInput {
-  readonly floatingIp: FloatingIpObject
-  readonly observed: Observed
-}
+type ReconcileInput = SyncInput<FloatingIpObject, Observed>
 type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<FloatingIpStatus, FloatingIpEffect>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
-/** What is installed nobody is woken for. */
-const INSTALLED_LOOK_SECONDS = 1
 const SERVER_LOOK_SECONDS = 2
 /** It is looked at again however little has changed. */
 const LOOK_SECONDS = 300
@@ -30,21 +26,21 @@ const isReleasing = ({ metadata, spec }: FloatingIpObject): boolean =>
 
 export const plan = planOperations<FloatingIpObject, Observed, ReconcileInput, Decision, FloatingIpEffect>({
   label: 'A floating IP',
-  flows: { 'floating_ip.sync': (input) => (isReleasing(input.floatingIp) ? remove(input) : synchronize(input)) },
-  inputOf: (floatingIp, observed) => ({ floatingIp, observed }),
+  flows: { 'floating_ip.sync': (input) => (isReleasing(input.root) ? remove(input) : synchronize(input)) },
+  inputOf: (root, observed) => ({ root, observed }),
   unchanged: () => reconciling('Waiting'),
-  guard: ({ floatingIp }) =>
+  guard: ({ root: floatingIp }) =>
     actionOf(floatingIp.spec.operation) === 'release' && floatingIp.metadata.deletionTimestamp === undefined
       ? [{ do: 'remove', type: FloatingIp, key: keyOf(floatingIp) }]
       : undefined,
-  detectEdit: ({ floatingIp, observed }) => serverGone(floatingIp, observed) ?? edited(floatingIp, observed),
-  idle: (input) => (isReleasing(input.floatingIp) ? remove(input) : idle(input)),
+  detectEdit: ({ root: floatingIp, observed }) => serverGone(floatingIp, observed) ?? edited(floatingIp, observed),
+  idle: (input) => (isReleasing(input.root) ? remove(input) : idle(input)),
   // A release goes on behind its operation.
-  overdue: ({ floatingIp }, decision, error) =>
+  overdue: ({ root: floatingIp }, decision, error) =>
     isReleasing(floatingIp) ? { ...decision, outcome: 'failed', error } : { ...decision, ...failed('applied', error) },
   auditedAs: auditedSync('floating_ip'),
   toActions: (input, decision) =>
-    syncActions(input.floatingIp, { ...decision, status: { ...knownOf(input), ...decision.status } }),
+    syncActions(input.root, { ...decision, status: { ...knownOf(input), ...decision.status } }),
 })
 
 type Edit = (DirectEdit & { readonly actor: string }) | undefined
@@ -93,13 +89,10 @@ const knownOf = ({ observed: { claim } }: ReconcileInput): NonNullable<Decision[
 
 /** Steps in order: claimed, assigned, applied, installed. */
 const synchronize = (input: OperationInput): Decision =>
-  firstDecision(input, [hasAccount, serverMade, claimed, assigned, applied, installed, done])
-
-const hasAccount: Rule = ({ observed }) =>
-  observed.accountId === undefined ? failed('claimed', 'The namespace belongs to no account.') : undefined
+  firstDecision(input, [hasAccount, serverMade, claimed, assigned, applied, areInstalled, done])
 
 /** `kubectl apply` may make a floating IP before its server. */
-const serverMade: Rule = ({ floatingIp: { spec }, observed: { server } }) =>
+const serverMade: Rule = ({ root: { spec }, observed: { server } }) =>
   spec.serverId === undefined || server === 'there'
     ? undefined
     : {
@@ -109,7 +102,7 @@ const serverMade: Rule = ({ floatingIp: { spec }, observed: { server } }) =>
         waitSeconds: SERVER_LOOK_SECONDS,
       }
 
-const claimed: Rule = ({ floatingIp, observed: { accountId = '', claim } }) => {
+const claimed: Rule = ({ root: floatingIp, observed: { accountId = '', claim } }) => {
   if (claim !== undefined) return undefined
   const refusal = refusalOf(floatingIp, CLAIMED)
   if (refusal !== undefined) return failed('claimed', refusal.message)
@@ -124,7 +117,7 @@ const claimed: Rule = ({ floatingIp, observed: { accountId = '', claim } }) => {
   }
 }
 
-const assigned: Rule = ({ floatingIp, observed: { accountId = '', claim } }) => {
+const assigned: Rule = ({ root: floatingIp, observed: { accountId = '', claim } }) => {
   const assignment = assignmentOf(floatingIp)
   if (claim === undefined || (claim.serverId === assignment?.serverId && targetOf(claim) === assignment?.target))
     return undefined
@@ -141,7 +134,7 @@ const assigned: Rule = ({ floatingIp, observed: { accountId = '', claim } }) => 
   }
 }
 
-const applied: Rule = ({ floatingIp: { spec }, observed: { facts, isApplied } }) =>
+const applied: Rule = ({ root: { spec }, observed: { facts, isApplied } }) =>
   isApplied
     ? undefined
     : {
@@ -152,19 +145,11 @@ const applied: Rule = ({ floatingIp: { spec }, observed: { facts, isApplied } })
         waitSeconds: 0,
       }
 
-const installed: Rule<OperationInput> = ({ floatingIp: { status }, observed }) =>
-  observed.installed === undefined || observed.installed >= (status?.appliedSequence ?? 0)
-    ? undefined
-    : {
-        ...reconciling('Applying'),
-        step: 'installed',
-        waitFor: 'the hosts that lead outside',
-        waitSeconds: INSTALLED_LOOK_SECONDS,
-      }
+const areInstalled = installed('the hosts that lead outside')
 
 const done: Rule<OperationInput> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
 
-function standing({ floatingIp, observed: { claim, facts } }: ReconcileInput): Decision {
+function standing({ root: floatingIp, observed: { claim, facts } }: ReconcileInput): Decision {
   const refusal = refusalOf(floatingIp, ASSIGNED)
   if (refusal !== undefined) return { health: 'stalled', reason: refusal.reason, message: refusal.message }
   const rest = { waitFor: 'a change', waitSeconds: LOOK_SECONDS } as const
@@ -175,7 +160,7 @@ function standing({ floatingIp, observed: { claim, facts } }: ReconcileInput): D
 
 /** Its rows follow what they are made from, whoever changes it. */
 function idle(input: ReconcileInput): Decision {
-  const { floatingIp, observed } = input
+  const { root: floatingIp, observed } = input
   if (observed.claim === undefined)
     return {
       health: 'stalled',
@@ -186,7 +171,7 @@ function idle(input: ReconcileInput): Decision {
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
 }
 
-function remove({ floatingIp, observed: { accountId } }: ReconcileInput): Decision {
+function remove({ root: floatingIp, observed: { accountId } }: ReconcileInput): Decision {
   const id = accountId === undefined ? undefined : { accountId, floatingIpId: floatingIp.metadata.name }
   return {
     ...reconciling('Deleting'),

@@ -2,48 +2,37 @@
  *  `controllers/operation/plan.ts`. Its ranges are claimed in PostgreSQL; its rows in OVN follow from them, from its
  *  spec and from the router that it is at. */
 import { isDeepStrictEqual } from 'node:util'
-import { Network, type NetworkAction, type NetworkStatus } from '../../resources/network/index.ts'
-import { isBeingDeleted } from '../../resources/operation/index.ts'
+import { Network, type NetworkAction, type NetworkSpec, type NetworkStatus } from '../../resources/network/index.ts'
 import { firstDecision } from '../operation/decision.ts'
-import { auditRequests } from '../operation/direct-edit.ts'
-import { type During, planOperations } from '../operation/plan.ts'
+import type { During } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
-import { actionOf, auditedSync, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../synced.ts'
+import { actionOf, failed, reconciling, type SyncDecision } from '../synced.ts'
+import { applied, ending, hasAccount, hasZone, installed, planSynced, type SyncInput } from '../synced-plan.ts'
 import { CLAIMED, ENDED, type NetworkEffect, type NetworkObject, type Observed } from './observed.ts'
 
-interface ReconcileInput {
-  readonly network: NetworkObject
-  readonly observed: Observed
-}
+type ReconcileInput = SyncInput<NetworkObject, Observed>
 type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<NetworkStatus, NetworkEffect>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
-/** What is installed nobody is woken for. */
-const INSTALLED_LOOK_SECONDS = 1
 /** It is looked at again however little has changed. */
 const LOOK_SECONDS = 300
-const IN_USE_LOOK_SECONDS = 10
 
-export const plan = planOperations<NetworkObject, Observed, ReconcileInput, Decision, NetworkEffect>({
+export const plan = planSynced<NetworkObject, NetworkSpec, NetworkStatus, Observed, NetworkEffect>({
   label: 'A network',
-  flows: { 'network.sync': (input) => (isBeingDeleted(input.network) ? remove(input) : synchronize(input)) },
-  inputOf: (network, observed) => ({ network, observed }),
-  unchanged: () => reconciling('Waiting'),
-  always: ({ network, observed }) => auditRequests(network, observed.edits),
-  guard: ({ network }) => removeFirst(Network, network),
-  detectEdit({ network, observed }) {
-    const action = detectEdit(network)
-    return action && { kind: 'network.sync', field: '', arguments: { action }, actor: observed.editor }
-  },
-  idle: (input) => (isBeingDeleted(input.network) ? remove(input) : idle(input)),
-  // A deletion goes on behind its operation.
-  overdue: ({ network }, decision, error) =>
-    isBeingDeleted(network) ? { ...decision, outcome: 'failed', error } : { ...decision, ...failed('applied', error) },
-  auditedAs: auditedSync('network'),
-  toActions: (input, decision) =>
-    syncActions(input.network, { ...decision, status: { ...knownOf(input), ...decision.status } }),
+  noun: 'network',
+  type: Network,
+  detectEdit,
+  synchronize: (input) => synchronize(input),
+  idle,
+  remove: ({ root, observed: { accountId, claim } }) =>
+    ending(root, {
+      id: accountId === undefined ? undefined : { accountId, networkId: root.metadata.name },
+      claim,
+      ended: ENDED,
+    }),
+  knownOf: (input) => knownOf(input),
 })
 
 /** What an edit with kubectl does; undefined when the spec and the operations agree. */
@@ -61,28 +50,20 @@ const askedOf = ({ spec: { dnsServers, dhcpEnabled } }: NetworkObject): NonNulla
   dhcpEnabled,
 })
 
-const knownOf = ({ network, observed }: ReconcileInput): NonNullable<Decision['status']> => ({
+const knownOf = ({ root: network, observed }: ReconcileInput): NonNullable<Decision['status']> => ({
   ...(observed.region === undefined ? {} : { region: observed.region }),
   ...(observed.claim === undefined ? {} : { ipv4Cidr: observed.claim.ipv4Cidr, ipv6Prefix: observed.claim.ipv6Prefix }),
   serverCount: observed.serverCount,
   ...(activeOperation(network) === undefined ? {} : { asked: askedOf(network) }),
 })
 
+const areInstalled = installed('the hosts of its servers')
+
 /** Steps in order: claimed, applied, installed. */
 const synchronize = (input: OperationInput): Decision =>
-  firstDecision(input, [hasAccount, hasZone, claimed, named, applied, installed, done])
+  firstDecision(input, [hasAccount, hasZone, claimed, named, applied, areInstalled, done])
 
-const hasAccount: Rule = ({ observed }) =>
-  observed.accountId === undefined ? failed('claimed', 'The namespace belongs to no account.') : undefined
-
-const hasZone: Rule = ({ network: { spec }, observed: { hasNetworks, claim } }) => {
-  if (hasNetworks) return undefined
-  return claim === undefined
-    ? failed('claimed', `The zone ${spec.zone} has no private networks.`)
-    : { ...reconciling('Waiting'), step: 'applied', waitFor: `zone ${spec.zone} to have private networks again` }
-}
-
-const claimed: Rule = ({ network, observed: { accountId = '', claim } }) => {
+const claimed: Rule = ({ root: network, observed: { accountId = '', claim } }) => {
   if (claim !== undefined) return undefined
   const refusal = refusalOf(network, CLAIMED)
   if (refusal !== undefined) return failed('claimed', refusal.message)
@@ -98,7 +79,7 @@ const claimed: Rule = ({ network, observed: { accountId = '', claim } }) => {
 }
 
 /** A name that another network has is not taken: the network works on under the one that it had. */
-const named: Rule = ({ network, observed: { accountId = '', claim } }) => {
+const named: Rule = ({ root: network, observed: { accountId = '', claim } }) => {
   const { metadata, spec } = network
   if (claim === undefined || claim.name === spec.name || refusalOf(network, CLAIMED) !== undefined) return undefined
   return {
@@ -110,30 +91,9 @@ const named: Rule = ({ network, observed: { accountId = '', claim } }) => {
   }
 }
 
-const applied: Rule = ({ observed: { facts, isApplied } }) =>
-  facts === undefined || isApplied
-    ? undefined
-    : {
-        ...reconciling('Applying'),
-        step: 'applied',
-        actions: [{ do: 'effect', name: 'apply', input: { facts } }],
-        waitFor: 'the network',
-        waitSeconds: 0,
-      }
-
-const installed: Rule<OperationInput> = ({ network: { status }, observed }) =>
-  observed.installed === undefined || observed.installed >= (status?.appliedSequence ?? 0)
-    ? undefined
-    : {
-        ...reconciling('Applying'),
-        step: 'installed',
-        waitFor: 'the hosts of its servers',
-        waitSeconds: INSTALLED_LOOK_SECONDS,
-      }
-
 const done: Rule<OperationInput> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
 
-function standing({ network }: ReconcileInput): Decision {
+function standing({ root: network }: ReconcileInput): Decision {
   const refusal = refusalOf(network, CLAIMED)
   return refusal === undefined
     ? { health: 'ready', reason: 'Applied', waitFor: 'a change', waitSeconds: LOOK_SECONDS }
@@ -142,33 +102,9 @@ function standing({ network }: ReconcileInput): Decision {
 
 /** Its rows follow what they are made from, whoever changes it. */
 function idle(input: ReconcileInput): Decision {
-  const { network, observed } = input
+  const { root: network, observed } = input
   if (observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: network.status?.operation?.error ?? 'It was not made.' }
   const decision = named(input) ?? (observed.hasNetworks ? applied(input) : undefined)
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
-}
-
-/** It goes once nothing is in it. */
-function remove({ network, observed }: ReconcileInput): Decision {
-  const { accountId, claim } = observed
-  const id = accountId === undefined ? undefined : { accountId, networkId: network.metadata.name }
-  if (id !== undefined && claim?.isEnding === false) {
-    const refusal = network.status?.conditions?.find(({ type, status }) => type === ENDED && status === 'False')
-    return {
-      ...reconciling('Deleting'),
-      step: 'applied',
-      ...(refusal === undefined ? {} : { message: refusal.message }),
-      actions: [{ do: 'effect', name: 'end', input: id }],
-      waitFor: refusal?.message ?? 'the database',
-      waitSeconds: refusal === undefined ? 0 : IN_USE_LOOK_SECONDS,
-    }
-  }
-  return {
-    ...reconciling('Deleting'),
-    step: 'installed',
-    outcome: 'succeeded',
-    actions: [{ do: 'effect', name: 'release', input: { zone: network.spec.zone, id } }],
-    isGone: true,
-  }
 }

@@ -3,49 +3,38 @@
  *  rows in OVN follow from that and from its spec. */
 import { isDeepStrictEqual } from 'node:util'
 import { gatewayOf, isReached } from '../../domain/private-network.ts'
-import { Router, type RouterAction, type RouterStatus } from '../../resources/router/index.ts'
-import { isBeingDeleted } from '../../resources/operation/index.ts'
+import { Router, type RouterAction, type RouterSpec, type RouterStatus } from '../../resources/router/index.ts'
 import { firstDecision } from '../operation/decision.ts'
-import { auditRequests } from '../operation/direct-edit.ts'
-import { type During, planOperations } from '../operation/plan.ts'
+import type { During } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
-import { actionOf, auditedSync, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../synced.ts'
+import { actionOf, failed, reconciling, type SyncDecision } from '../synced.ts'
+import { applied, ending, hasAccount, hasZone, installed, planSynced, type SyncInput } from '../synced-plan.ts'
 import { CLAIMED, ENDED, type Observed, type RouterEffect, type RouterObject } from './observed.ts'
 
-interface ReconcileInput {
-  readonly router: RouterObject
-  readonly observed: Observed
-}
+type ReconcileInput = SyncInput<RouterObject, Observed>
 type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<RouterStatus, RouterEffect>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
-/** What is installed nobody is woken for. */
-const INSTALLED_LOOK_SECONDS = 1
 /** It is looked at again however little has changed. */
 const LOOK_SECONDS = 300
-const IN_USE_LOOK_SECONDS = 10
 const MISSING_LOOK_SECONDS = 5
 
-export const plan = planOperations<RouterObject, Observed, ReconcileInput, Decision, RouterEffect>({
+export const plan = planSynced<RouterObject, RouterSpec, RouterStatus, Observed, RouterEffect>({
   label: 'A router',
-  flows: { 'router.sync': (input) => (isBeingDeleted(input.router) ? remove(input) : synchronize(input)) },
-  inputOf: (router, observed) => ({ router, observed }),
-  unchanged: () => reconciling('Waiting'),
-  always: ({ router, observed }) => auditRequests(router, observed.edits),
-  guard: ({ router }) => removeFirst(Router, router),
-  detectEdit({ router, observed }) {
-    const action = detectEdit(router)
-    return action && { kind: 'router.sync', field: '', arguments: { action }, actor: observed.editor }
-  },
-  idle: (input) => (isBeingDeleted(input.router) ? remove(input) : idle(input)),
-  // A deletion goes on behind its operation.
-  overdue: ({ router }, decision, error) =>
-    isBeingDeleted(router) ? { ...decision, outcome: 'failed', error } : { ...decision, ...failed('applied', error) },
-  auditedAs: auditedSync('router'),
-  toActions: (input, decision) =>
-    syncActions(input.router, { ...decision, status: { ...knownOf(input), ...decision.status } }),
+  noun: 'router',
+  type: Router,
+  detectEdit,
+  synchronize: (input) => synchronize(input),
+  idle,
+  remove: ({ root, observed: { accountId, claim } }) =>
+    ending(root, {
+      id: accountId === undefined ? undefined : { accountId, routerId: root.metadata.name },
+      claim,
+      ended: ENDED,
+    }),
+  knownOf: (input) => knownOf(input),
 })
 
 /** What an edit with kubectl does; undefined when the spec and the operations agree. */
@@ -70,7 +59,7 @@ const networksOf = ({ observed: { claim } }: ReconcileInput) =>
   claim?.networks.filter((network) => !network.isLeaving) ?? []
 
 function knownOf(input: ReconcileInput): NonNullable<Decision['status']> {
-  const { router, observed } = input
+  const { root: router, observed } = input
   const { claim, region } = observed
   return {
     ...(region === undefined ? {} : { region }),
@@ -87,7 +76,7 @@ function knownOf(input: ReconcileInput): NonNullable<Decision['status']> {
 
 /** What it does not do of what it shall. */
 function healthOf(input: ReconcileInput): Pick<RouterStatus, 'isHealthy' | 'healthDetail'> {
-  const { router, observed } = input
+  const { root: router, observed } = input
   const { spec } = router
   const lost = spec.staticRoutes.find(({ nextHop }) => !isReached(nextHop, networksOf(input)))
   const faults = [
@@ -104,24 +93,16 @@ function healthOf(input: ReconcileInput): Pick<RouterStatus, 'isHealthy' | 'heal
   return { isHealthy: faults.length === 0, healthDetail: faults.join(' ') }
 }
 
-function faultOfClaim({ router }: ReconcileInput): readonly string[] | undefined {
+function faultOfClaim({ root: router }: ReconcileInput): readonly string[] | undefined {
   const refusal = refusalOf(router, CLAIMED)
   return refusal && [refusal.message]
 }
 
+const areInstalled = installed('the hosts of its zone')
+
 /** Steps in order: claimed, applied, installed. */
 const synchronize = (input: OperationInput): Decision =>
-  firstDecision(input, [hasAccount, hasZone, hasAllNetworks, claimed, applied, installed, trimmed, done])
-
-const hasAccount: Rule = ({ observed }) =>
-  observed.accountId === undefined ? failed('claimed', 'The namespace belongs to no account.') : undefined
-
-const hasZone: Rule = ({ router: { spec }, observed: { hasNetworks, claim } }) => {
-  if (hasNetworks) return undefined
-  return claim === undefined
-    ? failed('claimed', `The zone ${spec.zone} has no private networks.`)
-    : { ...reconciling('Waiting'), step: 'applied', waitFor: `zone ${spec.zone} to have private networks again` }
-}
+  firstDecision(input, [hasAccount, hasZone, hasAllNetworks, claimed, applied, areInstalled, trimmed, done])
 
 /** Those of the same manifest may come later. */
 const hasAllNetworks: Rule = ({ observed: { missing } }) =>
@@ -135,7 +116,7 @@ const hasAllNetworks: Rule = ({ observed: { missing } }) =>
       }
 
 /** It holds all that it shall. */
-function isMet({ router: { spec }, observed: { claim } }: ReconcileInput): boolean {
+function isMet({ root: { spec }, observed: { claim } }: ReconcileInput): boolean {
   if (claim === undefined || claim.name !== spec.name || claim.natEnabled !== spec.natEnabled) return false
   const at = claim.networks.flatMap(({ networkId, isLeaving: leaves }) => (leaves ? [] : [networkId]))
   return (
@@ -146,12 +127,12 @@ function isMet({ router: { spec }, observed: { claim } }: ReconcileInput): boole
 
 const claimed: Rule = (input) => {
   if (isMet(input)) return undefined
-  const refusal = refusalOf(input.router, CLAIMED)
+  const refusal = refusalOf(input.root, CLAIMED)
   if (refusal !== undefined) return failed('claimed', refusal.message)
   return claiming(input)
 }
 
-function claiming({ router, observed: { accountId = '' } }: ReconcileInput): Decision {
+function claiming({ root: router, observed: { accountId = '' } }: ReconcileInput): Decision {
   const {
     metadata: { name: routerId },
     spec: { zone, name, natEnabled, networkIds },
@@ -165,29 +146,8 @@ function claiming({ router, observed: { accountId = '' } }: ReconcileInput): Dec
   }
 }
 
-const applied: Rule = ({ observed: { facts, isApplied } }) =>
-  facts === undefined || isApplied
-    ? undefined
-    : {
-        ...reconciling('Applying'),
-        step: 'applied',
-        actions: [{ do: 'effect', name: 'apply', input: { facts } }],
-        waitFor: 'the network',
-        waitSeconds: 0,
-      }
-
-const installed: Rule = ({ router: { status }, observed }) =>
-  observed.installed === undefined || observed.installed >= (status?.appliedSequence ?? 0)
-    ? undefined
-    : {
-        ...reconciling('Applying'),
-        step: 'installed',
-        waitFor: 'the hosts of its zone',
-        waitSeconds: INSTALLED_LOOK_SECONDS,
-      }
-
 /** What nothing leads to any more is given back. */
-const trimmed: Rule = ({ router, observed: { accountId = '', claim } }) => {
+const trimmed: Rule = ({ root: router, observed: { accountId = '', claim } }) => {
   const isFull = claim?.networks.some((network) => network.isLeaving) === true
   const keepsAddress = claim?.natEnabled === false && claim.publicAddress !== undefined
   return isFull || keepsAddress
@@ -218,35 +178,11 @@ function standing(input: ReconcileInput): Decision {
 
 /** Its rows follow what they are made from, whoever changes it; what was refused is asked for again now and then. */
 function idle(input: ReconcileInput): Decision {
-  const { router, observed } = input
+  const { root: router, observed } = input
   if (observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: router.status?.operation?.error ?? 'It was not made.' }
   const isRefused = refusalOf(router, CLAIMED) !== undefined
   if (!isMet(input) && observed.missing.length === 0 && !isRefused) return claiming(input)
-  const decision = observed.hasNetworks ? (applied(input) ?? installed(input) ?? trimmed(input)) : undefined
+  const decision = observed.hasNetworks ? (applied(input) ?? areInstalled(input) ?? trimmed(input)) : undefined
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
-}
-
-/** It goes once no network is at it. */
-function remove({ router, observed }: ReconcileInput): Decision {
-  const { accountId, claim } = observed
-  const id = accountId === undefined ? undefined : { accountId, routerId: router.metadata.name }
-  if (id !== undefined && claim?.isEnding === false) {
-    const refusal = router.status?.conditions?.find(({ type, status }) => type === ENDED && status === 'False')
-    return {
-      ...reconciling('Deleting'),
-      step: 'applied',
-      ...(refusal === undefined ? {} : { message: refusal.message }),
-      actions: [{ do: 'effect', name: 'end', input: id }],
-      waitFor: refusal?.message ?? 'the database',
-      waitSeconds: refusal === undefined ? 0 : IN_USE_LOOK_SECONDS,
-    }
-  }
-  return {
-    ...reconciling('Deleting'),
-    step: 'installed',
-    outcome: 'succeeded',
-    actions: [{ do: 'effect', name: 'release', input: { zone: router.spec.zone, id } }],
-    isGone: true,
-  }
 }

@@ -8,7 +8,6 @@ import {
   EDGE_PLACEMENTS,
   EDGE_ROLES,
   EDGE_STATES,
-  type EdgeFacts,
   type EdgeRole,
   productionObstacle,
 } from '../../domain/edge-rules.ts'
@@ -138,15 +137,6 @@ export const toEdgeView = (edge: StoredEdge): EdgeView => ({
     frontend_port: frontendPort,
   })),
 })
-
-export function edgeFactsOf(edge: StoredEdge): EdgeFacts {
-  const operation = activeOperationOf(edge)
-  return {
-    id: edge.name,
-    isDeleting: edge.isDeleting,
-    activeOperation: operation && { id: operation.id, action: edge.spec.operation?.arguments?.['action'] },
-  }
-}
 
 const Port = z.int().min(1).max(65_535)
 

@@ -1,7 +1,6 @@
 /** Private networks as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
-import type { NetworkFacts } from '../../domain/network-rules.ts'
 import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/private-network.ts'
 import { route } from '../define.ts'
 import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
@@ -81,15 +80,6 @@ export function toNetworkView(network: StoredNetwork, surroundings: NetworkSurro
     labels: spec.labels,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'network', id: name }),
     created_at: createdAt,
-  }
-}
-
-export function networkFactsOf(network: StoredNetwork): NetworkFacts {
-  const operation = activeOperationOf(network)
-  return {
-    id: network.name,
-    isDeleting: network.isDeleting,
-    activeOperation: operation && { id: operation.id, action: network.spec.operation?.arguments?.['action'] },
   }
 }
 

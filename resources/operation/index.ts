@@ -1,6 +1,7 @@
 /** Operation: the durable record of one asynchronous change. The reconciler of the target writes its status; it
  *  outlives the target. */
 import { z } from 'zod'
+import type { IdleFacts } from '../../domain/idle-rules.ts'
 import { isFinal, OPERATION_KINDS, OPERATION_STATUSES, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { resource, route } from '../define.ts'
 import { nodeNamespace } from '../instance/index.ts'
@@ -15,6 +16,7 @@ import {
   OperationProgress,
   type OperationStanza,
   pageOf,
+  type Stored,
 } from '../shapes.ts'
 
 const StoredEvent = z.strictObject({
@@ -251,6 +253,16 @@ export function activeOperationOf({ spec, status }: Operable): OperationProgress
     actor: operation.actor,
     createdAt: operation.requestedAt,
     deadlineAt: operation.deadlineAt,
+  }
+}
+
+/** Of kinds whose operations say in their arguments what they do. */
+export const idleFactsOf = (stored: Stored<Operable['spec'], Operable['status']>): IdleFacts => {
+  const operation = activeOperationOf(stored)
+  return {
+    id: stored.name,
+    isDeleting: stored.isDeleting,
+    activeOperation: operation && { id: operation.id, action: stored.spec.operation?.arguments?.['action'] },
   }
 }
 

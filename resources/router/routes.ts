@@ -1,7 +1,6 @@
 /** Routers as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import { canonicalAddress, canonicalCidr, parseAddress, parseNetwork } from '../../domain/addresses.ts'
-import type { NetworkFacts } from '../../domain/network-rules.ts'
 import {
   canonicalRoute,
   gatewayOf,
@@ -79,15 +78,6 @@ export function toRouterView(router: StoredRouter, networks: RouterSurroundings)
     labels: spec.labels,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'router', id: name }),
     created_at: createdAt,
-  }
-}
-
-export function routerFactsOf(router: StoredRouter): NetworkFacts {
-  const operation = activeOperationOf(router)
-  return {
-    id: router.name,
-    isDeleting: router.isDeleting,
-    activeOperation: operation && { id: operation.id, action: router.spec.operation?.arguments?.['action'] },
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
 import {
   choosePlacement,
   defaultEdgeName,
@@ -7,8 +8,6 @@ import {
   edgeMachinesOf,
   membersFault,
   productionObstacle,
-  requireDeletableEdge,
-  requireIdleEdge,
 } from '../../domain/edge-rules.ts'
 import { FRONTENDS_MAXIMUM } from '../../domain/load-balancer.ts'
 
@@ -102,9 +101,9 @@ it('is changed by one operation at a time; deleting one that is being made ends 
     isDeleting: false,
     activeOperation: action === undefined ? undefined : { id: 'o', action },
   })
-  expect(() => requireIdleEdge(facts('create'))).toThrow(/operation/i)
-  expect(() => requireDeletableEdge(facts('update'))).toThrow(/operation/i)
-  requireDeletableEdge(facts('create'))
-  requireDeletableEdge(facts())
-  requireIdleEdge(facts())
+  expect(() => requireIdle('edge', facts('create'))).toThrow(/operation/i)
+  expect(() => requireDeletable('edge', facts('update'))).toThrow(/operation/i)
+  requireDeletable('edge', facts('create'))
+  requireDeletable('edge', facts())
+  requireIdle('edge', facts())
 })
