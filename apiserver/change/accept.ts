@@ -6,7 +6,8 @@ import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { type ChangeIntent, closeIntent, recordIntent, takeIntent } from '../../db/change/index.ts'
+import { type ChangeIntent, closeIntent, ensureIntent, recordIntent, takeIntent } from '../../db/change/index.ts'
+import { databaseUnavailable } from '../../db/failures.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kit/kube/store.ts'
@@ -85,12 +86,7 @@ export async function accept<Claims, Spec, Status>(
     createdAt: parts.clock.now(),
     audit: change.audit,
   }
-  const claims = await (change.claimTogether?.(intent) ??
-    parts.db.transaction().execute(async (tx) => {
-      const claimed = await change.claim?.(tx)
-      await recordIntent(tx, intent)
-      return claimed
-    }))
+  const claims = await claim(parts, change, intent)
   let object: KubeObject<Spec, Status>
   try {
     object = await write(parts, change, claims, startedAt)
@@ -101,6 +97,29 @@ export async function accept<Claims, Spec, Status>(
   }
   await Promise.all([commit(parts, change, object), announce(parts, change)])
   return object
+}
+
+/** Claims and intent. When nobody knows whether they were committed, both are taken away again before the refusal, so
+ *  that the caller's entry for it is the only one; where even that fails, the sweeper writes it. */
+async function claim<Claims, Spec, Status>(
+  parts: AcceptParts,
+  change: Acceptance<Claims, Spec, Status>,
+  intent: ChangeIntent,
+): Promise<Claims | undefined> {
+  try {
+    return await (change.claimTogether?.(intent) ??
+      parts.db.transaction().execute(async (tx) => {
+        const claimed = await change.claim?.(tx)
+        await recordIntent(tx, intent)
+        return claimed
+      }))
+  } catch (error) {
+    if (!(databaseUnavailable(error) instanceof Unavailable)) throw error
+    await withdrawUnanswered(parts, change, intent).catch((cause: unknown) => {
+      throw new OutcomeUnknown('the database', cause)
+    })
+    throw error
+  }
 }
 
 async function write<Claims, Spec, Status>(
@@ -163,6 +182,20 @@ async function withdraw<Claims, Spec, Status>(
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (await closeIntent(tx, change.id)) await change.release?.(tx)
+  })
+}
+
+/** As `withdraw`, after a transaction whose end was not heard of. It may be ending just now: noting its intent once
+ *  more waits for that. */
+async function withdrawUnanswered<Claims, Spec, Status>(
+  { db }: AcceptParts,
+  change: Acceptance<Claims, Spec, Status>,
+  intent: ChangeIntent,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const wasNoted = !(await ensureIntent(tx, intent))
+    await closeIntent(tx, change.id)
+    if (wasNoted) await change.release?.(tx)
   })
 }
 

@@ -8,6 +8,7 @@ export {
   recordIntents,
   closeIntent,
   closeIntents,
+  ensureIntent,
   takeIntent,
 } from './intents.ts'
 export { type RecentWrite, listRecentWrites, recordWrites } from './recent-writes.ts'

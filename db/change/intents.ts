@@ -18,20 +18,28 @@ export interface ChangeIntent {
 export const recordIntent = (tx: Transaction<Tables>, intent: ChangeIntent): Promise<void> =>
   recordIntents(tx, [intent])
 
+const rowOf = ({ operationId, accountId, resource, createdAt, audit }: ChangeIntent) => ({
+  operation_id: operationId,
+  account_id: accountId,
+  resource_type: resource.type,
+  resource_id: resource.id,
+  created_at: createdAt,
+  audit: JSON.stringify(audit),
+})
+
 export async function recordIntents(tx: Transaction<Tables>, intents: readonly ChangeIntent[]): Promise<void> {
-  await tx
+  await tx.insertInto('change_intent').values(intents.map(rowOf)).execute()
+}
+
+/** Notes it unless it is noted. Waits for a transaction that is noting it now; false when that one was committed. */
+export async function ensureIntent(tx: Transaction<Tables>, intent: ChangeIntent): Promise<boolean> {
+  const noted = await tx
     .insertInto('change_intent')
-    .values(
-      intents.map(({ operationId, accountId, resource, createdAt, audit }) => ({
-        operation_id: operationId,
-        account_id: accountId,
-        resource_type: resource.type,
-        resource_id: resource.id,
-        created_at: createdAt,
-        audit: JSON.stringify(audit),
-      })),
-    )
-    .execute()
+    .values(rowOf(intent))
+    .onConflict((conflict) => conflict.column('operation_id').doNothing())
+    .returning('operation_id')
+    .executeTakeFirst()
+  return noted !== undefined
 }
 
 /** Whether it is unresolved. */

@@ -1,6 +1,7 @@
 /** What becomes of a change when Kubernetes or PostgreSQL fail in the middle of it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { listQuotas } from '../../../db/account/index.ts'
+import type { Database } from '../../../db/open.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../../kit/kube/transport.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Server } from '../../../resources/server/index.ts'
@@ -13,8 +14,29 @@ let ada: Person
 /** Stands in the way of the next requests to Kubernetes. */
 let fault: ((request: TransportRequest, serve: Transport) => Promise<TransportResponse>) | undefined
 
+/** The answer to the next commit with an intent is lost. */
+let losesCommit = false
+const lossy = (db: Database): Database =>
+  new Proxy(db, {
+    get(target, name) {
+      if (name === 'transaction') return () => ({ execute: (body: Body) => losing(target, body) })
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+type Body = Parameters<ReturnType<Database['transaction']>['execute']>[0]
+
+async function losing(db: Database, body: Body): Promise<unknown> {
+  const result = await db.transaction().execute(body)
+  if (!losesCommit || (await intents()) === 0) return result
+  losesCommit = false
+  throw new Error('Connection terminated unexpectedly')
+}
+
 beforeAll(async () => {
-  cloud = await openCloud(database.db, { disturb: (serve) => (request) => fault?.(request, serve) ?? serve(request) })
+  cloud = await openCloud(lossy(database.db), {
+    disturb: (serve) => (request) => fault?.(request, serve) ?? serve(request),
+  })
   ada = await cloud.signUp('ada@example.com')
   await ada.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
 })
@@ -27,7 +49,7 @@ const create = () =>
     body: { zone: cloud.zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux' },
   })
 const isServerWrite = ({ method, path }: TransportRequest) => method !== 'GET' && /\/servers(\/|\?|$)/.test(path)
-const intents = async () => (await cloud.db.selectFrom('change_intent').select('operation_id').execute()).length
+const intents = async () => (await database.db.selectFrom('change_intent').select('operation_id').execute()).length
 /** Until the pool has noticed its broken connections: what comes next meets none of them. */
 const noticeBroken = () => expect.poll(() => Promise.all(Array.from({ length: 20 }, intents))).toHaveLength(20)
 const used = async () => (await listQuotas(cloud.db, ada.accountId)).find((quota) => quota.name === 'servers')?.used
@@ -72,6 +94,16 @@ test(
     await cloud.db.deleteFrom('change_intent').execute()
   },
 )
+
+test('claims whose commit nobody heard of are given back, and written down as failed once', async () => {
+  const before = await used()
+  losesCommit = true
+  const reply = await create()
+  expect(losesCommit).toBe(false)
+  expect(reply.status).toBe(503)
+  expect([await intents(), await used()]).toEqual([0, before])
+  expect(await audited(reply)).toEqual(['failed'])
+})
 
 test('a name that somebody has is looked at, a refusal for good gives everything back', async () => {
   const before = await used()
