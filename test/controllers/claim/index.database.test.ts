@@ -163,7 +163,7 @@ test('lost networks, routers and floating IPs give back what they hold once the 
   const operationId = newUuid(systemRandom)
   await transaction((tx) =>
     recordIntent(tx, {
-      ...{ operationId, accountId, resource: { type: 'network', id: 'lost' }, createdAt: new Date() },
+      ...{ operationId, accountId, resource: { type: 'network', id: 'lost' }, createdAt: fastClock.now() },
       audit: {} as Parameters<typeof recordIntent>[1]['audit'], // nobody reads it here
     }),
   )

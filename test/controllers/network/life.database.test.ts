@@ -17,7 +17,7 @@ import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/
 import { Router, type RouterSpec } from '../../../resources/router/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, fastClock, openCloud, ZONE } from '../cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
@@ -249,7 +249,7 @@ test('a change whose audit entry is owed when its object goes is audited as made
   const resource = { type: 'network', id: 'late' }
   await database.db
     .transaction()
-    .execute((tx) => recordIntent(tx, { operationId, accountId, resource, createdAt: new Date(), audit }))
+    .execute((tx) => recordIntent(tx, { operationId, accountId, resource, createdAt: fastClock.now(), audit }))
   await cloud.kubectl.patch(Network, key('late'), {
     metadata: { annotations: { [LAST_CHANGE_ANNOTATION]: operationId } },
   })

@@ -71,7 +71,7 @@ test('a claim that came after the end of the disk is refused', async () => {
         ...{ accountId, serverId: 'web', hostname: 'web', zone: ZONE },
         ...{ cores: 1, memoryMebibytes: 192, storageGibibytes: 1 },
       },
-      { now: new Date(), random: systemRandom },
+      { now: fastClock.now(), random: systemRandom },
     ),
   )
   expect(await claim('s0', 'web', true)).toBeUndefined()
