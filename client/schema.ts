@@ -2488,6 +2488,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/load-balancers/{id}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what frontends and members of a load balancer have moved
+         * @description Counted by the machine that has the addresses, since it began: after another took over, counts begin anew. What was not reported yet is missing.
+         */
+        get: operations["get_load_balancer_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/routers": {
         parameters: {
             query?: never;
@@ -5665,6 +5685,44 @@ export interface components {
              */
             not_after: string;
         };
+        LoadBalancerMetrics: {
+            /** @description The machine that counted; null while none has the addresses. */
+            node_id: string | null;
+            /** @description When it said so, within about half a minute; null before the first. */
+            observed_at: string | null;
+            frontends: {
+                /** @description Name. */
+                name: string;
+                /** @description Now. */
+                open_connections: number;
+                /** @description So far. */
+                connections: number;
+                /** @description From clients, so far. */
+                received_bytes: number;
+                /** @description To clients, so far. */
+                transmitted_bytes: number;
+                /** @description Of http and https, so far. */
+                requests: number;
+            }[];
+            /** @description The members. */
+            members: {
+                /** @description Id. */
+                id: string;
+                backend: string;
+                /** @description Name. */
+                name: string;
+                /** @description Now. */
+                open_connections: number;
+                /** @description So far. */
+                connections: number;
+                /** @description From clients, so far. */
+                received_bytes: number;
+                /** @description To clients, so far. */
+                transmitted_bytes: number;
+            }[];
+            /** @description Members of which the machine had no room to tell. */
+            omitted_members: number;
+        };
         Router: {
             /** @description Id. */
             id: string;
@@ -6333,6 +6391,7 @@ export type LoadBalancerFrontend = components['schemas']['LoadBalancerFrontend']
 export type LoadBalancerBackend = components['schemas']['LoadBalancerBackend'];
 export type LoadBalancerMember = components['schemas']['LoadBalancerMember'];
 export type LoadBalancerCertificate = components['schemas']['LoadBalancerCertificate'];
+export type LoadBalancerMetrics = components['schemas']['LoadBalancerMetrics'];
 export type Router = components['schemas']['Router'];
 export type FloatingIP = components['schemas']['FloatingIP'];
 export type EdgeItem = components['schemas']['EdgeItem'];
@@ -12693,6 +12752,38 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_load_balancer_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadBalancerMetrics"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             default: components["responses"]["Refused"];

@@ -5,12 +5,15 @@ import { ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { exemptKind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
 
+const because = "it stands in a host's namespace, where only its agent has rights: hosts go on when the webhook is down"
+
 export const instance = noun({
   name: 'instance',
-  kinds: [Instance, ManagedMachine, Volume, Image, BackupJob, NodeReport, Observation].map((resource) =>
-    exemptKind(resource, {
-      access: 'none',
-      because: "it stands in a host's namespace, where only its agent has rights: hosts go on when the webhook is down",
-    }),
-  ),
+  kinds: [
+    // what load balancers have moved
+    exemptKind(ManagedMachine, { access: 'read', because }),
+    ...[Instance, Volume, Image, BackupJob, NodeReport, Observation].map((resource) =>
+      exemptKind(resource, { access: 'none', because }),
+    ),
+  ],
 })

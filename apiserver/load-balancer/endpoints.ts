@@ -16,6 +16,7 @@ import {
   deleteLoadBalancer,
   firstNumber,
   getLoadBalancer,
+  getLoadBalancerMetrics,
   listLoadBalancers,
   LoadBalancer,
   type LoadBalancerSpec,
@@ -35,6 +36,7 @@ import { etagOfObject, getObject, labelsOfQuery, listObjects } from '../plain/ob
 import { addCertificate, removeCertificate } from './certificates.ts'
 import { addMember, changeMember, configure, removeMember } from './configure.ts'
 import type { LoadBalancerObject, LoadBalancers } from './load-balancers.ts'
+import { readMetrics } from './metrics.ts'
 import { requireMachinePlan, cheapestMachinePlan } from '../managed-machine/index.ts'
 import { rehearseLoadBalancer, requireConfiguration, requireLoadBalancers } from './rules.ts'
 import type { LoadBalancerParts } from './parts.ts'
@@ -56,6 +58,7 @@ export const loadBalancerEndpoints = (parts: LoadBalancerParts): readonly Endpoi
   customerEndpoint(removeLoadBalancerMember, (call) => removeMember(parts, call)),
   customerEndpoint(addLoadBalancerCertificate, (call) => addCertificate(parts, call)),
   customerEndpoint(removeLoadBalancerCertificate, (call) => removeCertificate(parts, call)),
+  customerEndpoint(getLoadBalancerMetrics, (call) => readMetrics(parts, call)),
 ]
 
 async function createEndpoint(

@@ -31,6 +31,7 @@ import {
   toCertificateView,
   toFrontendView,
 } from './configuration.ts'
+import { getLoadBalancerMetrics } from './metrics.ts'
 import { type LoadBalancerSpec, type LoadBalancerStatus, numberOf } from './stored.ts'
 
 const AREA = 'Networking: load balancers'
@@ -382,4 +383,5 @@ export const LOAD_BALANCER_ROUTES = [
   removeLoadBalancerMember,
   addLoadBalancerCertificate,
   removeLoadBalancerCertificate,
+  getLoadBalancerMetrics,
 ] as const

@@ -4,9 +4,13 @@ import { mirrorPool } from '../../../db/public-pool/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
+import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
+import { nodeNamespace } from '../../../resources/instance/index.ts'
+import { Server, type ServerSpec } from '../../../resources/server/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { makeCertificate } from '../../../kit/sys/certificate.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
+import { Namespace } from '../../../kit/kube/object.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'
 
@@ -110,6 +114,70 @@ describe('making one', () => {
   test('takes a name once in a zone', async () => {
     await make({ name: 'twice' })
     expect((await creation({ name: 'twice' })).body).toMatchObject({ reason: 'name_taken' })
+  })
+})
+
+describe('its metrics', () => {
+  const metricsOf = (id: string, person = owner) => person.send('GET', `/v1/load-balancers/${id}/metrics`)
+  /** The machine with the addresses says so. */
+  async function report(id: string, text: string): Promise<void> {
+    const namespace = accountNamespace(owner.accountId)
+    const spec = {
+      ...{ zone: cloud.zone, hostname: `machine-${id}`, plan: 'tiny', template: 'tiny-linux' },
+      ...{ managedBy: `load_balancer:${id}` },
+    } as unknown as ServerSpec
+    const { metadata } = await cloud.admin.create(Server, { metadata: { name: `${id}-a`, namespace }, spec })
+    await cloud.admin.patch(
+      Server,
+      { namespace, name: `${id}-a` },
+      { status: { state: 'started', nodeName: 'n1' } },
+      'status',
+    )
+    const nodes = [{ id: `${id}-a`, role: 'active', isHealthy: true, configurationGeneration: 1, addresses: [] }]
+    await cloud.admin.patch(LoadBalancer, { namespace, name: id }, { status: { nodes } }, 'status')
+    const key = { namespace: nodeNamespace('n1'), name: metadata.uid ?? '' }
+    const server = { namespace, name: `${id}-a`, uid: key.name }
+    await cloud.admin.create(Namespace, { metadata: { name: key.namespace }, spec: {} }).catch(() => {})
+    await cloud.admin.create(ManagedMachine, { metadata: key, spec: { server, managedBy: `load_balancer:${id}` } })
+    const status = { isHealthy: true, detail: '', report: text, reportedAt: '2026-01-01T00:00:00.000Z' }
+    await cloud.admin.patch(ManagedMachine, key, { status }, 'status')
+  }
+
+  test('are what its active machine counted, of what it has; others do not see them', async () => {
+    const id = await make()
+    expect(await metricsOf(id)).toMatchObject({
+      status: 200,
+      body: { node_id: null, observed_at: null, frontends: [], members: [], omitted_members: 0 },
+    })
+    const [member] = (await get(id)).backends[0].members
+    const haproxy = {
+      frontends: [
+        ['frontend.web', 1, 2, 3, 4, 5],
+        ['frontend.of-another', 1, 1, 1, 1, 1],
+      ],
+      servers: [
+        ['backend.web', member.id, 'up', 6, 7, 8, 9],
+        ['backend.web', 'of-another', 'up', 1, 1, 1, 1],
+      ],
+    }
+    await report(id, JSON.stringify({ services: {}, haproxy }))
+    const counted = { open_connections: 1, connections: 2, received_bytes: 3, transmitted_bytes: 4, requests: 5 }
+    const moved = { open_connections: 6, connections: 7, received_bytes: 8, transmitted_bytes: 9 }
+    await expect
+      .poll(async () => (await metricsOf(id)).body)
+      .toEqual({
+        ...{ node_id: `${id}-a`, observed_at: '2026-01-01T00:00:00.000Z', omitted_members: 0 },
+        frontends: [{ name: 'web', ...counted }],
+        members: [{ id: member.id, backend: 'web', name: 'one', ...moved }],
+      })
+    expect((await metricsOf(id, stranger)).status).toBe(404)
+  })
+
+  test('are missing where the machine says something else', async () => {
+    const id = await make()
+    await report(id, '{"services":{},"haproxy":{"frontends":[["frontend.web","many"]]}}')
+    const { status, body } = await metricsOf(id)
+    expect([status, body['node_id'], body['frontends']]).toEqual([200, null, []])
   })
 })
 
