@@ -31,7 +31,17 @@ import { openAuditCommit } from './change/commit-audit.ts'
 export interface AppOptions
   extends Pick<
     Parts,
-    'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers' | 'loopbackTwins' | 'payments' | 'objectStorage'
+    | 'store'
+    | 'caches'
+    | 'db'
+    | 'clock'
+    | 'random'
+    | 'log'
+    | 'hasPeers'
+    | 'loopbackTwins'
+    | 'payments'
+    | 'objectStorage'
+    | 'controlPlanes'
   > {
   readonly metrics: Registry
   /** Reaches the consoles on the hosts. */

@@ -11,6 +11,7 @@ import { renderProblem } from '../kit/http/render.ts'
 import { startServer } from '../kit/http/server.ts'
 import { type Caches, openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
+import { openControlPlanes } from '../kit/control-planes/configuration.ts'
 import { openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments } from '../kit/payments/configuration.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
@@ -97,6 +98,10 @@ const Environment = z.object({
   SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: z.string().optional(),
   SVCCLOUD_OBJECT_STORAGE_ZONES: z.string().optional(),
   SVCCLOUD_OBJECT_STORAGE_OBSTACLE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
 })
 
 /** How long running requests may take to finish once the process has been asked to stop. */
@@ -137,6 +142,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     canSendMail: mail !== undefined,
     ...(payments === undefined ? {} : { payments }),
     objectStorage: await openObjectStorage(settings, clock),
+    controlPlanes: await openControlPlanes(settings, clock),
     kubernetes: kubernetes.transport,
   })
   const operator = await startServer({

@@ -6,6 +6,7 @@ import type { Cursors } from '../kit/http/cursor.ts'
 import type { Operator } from '../kit/http/call.ts'
 import type { OperatorAccess } from '../kit/http/route.ts'
 import type { Caches } from '../kit/kube/caches.ts'
+import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
 import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
 import type { Payments } from '../kit/payments/configuration.ts'
 import type { Store } from '../kit/kube/store.ts'
@@ -28,6 +29,8 @@ export interface Parts {
   readonly payments?: Payments
   /** What keeps objects for customers; nothing does when absent. */
   readonly objectStorage?: ObjectStorageOffer
+  /** What hosts control planes of Kubernetes; nothing does when absent. */
+  readonly controlPlanes?: ControlPlanesOffer
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
   /** Addresses by which the machine of the API server reaches its servers; none when absent. */

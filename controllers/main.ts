@@ -7,6 +7,7 @@ import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
 import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { openControlPlanes } from '../kit/control-planes/configuration.ts'
 import { openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments, type Payments } from '../kit/payments/configuration.ts'
 import type { PaymentProcessor } from '../kit/payments/processor.ts'
@@ -84,6 +85,10 @@ const Environment = z.object({
   SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: z.string().optional(),
   SVCCLOUD_OBJECT_STORAGE_ZONES: z.string().optional(),
   SVCCLOUD_OBJECT_STORAGE_OBSTACLE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
 })
 
 const CRDS_FOLDER = join(import.meta.dirname, '..', 'crds')
@@ -120,6 +125,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     identity,
     ...(ovn === undefined ? {} : { ovn }),
     objectStorage: await openObjectStorage(settings, clock),
+    controlPlanes: await openControlPlanes(settings, clock),
     sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),

@@ -1,6 +1,7 @@
 /** What every controller is built from. */
 import type { Database } from '../db/open.ts'
 import type { Caches } from '../kit/kube/caches.ts'
+import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
 import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
 import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -19,4 +20,6 @@ export interface Parts {
   readonly ovn?: Ovn
   /** What keeps objects for customers; nothing does when absent. */
   readonly objectStorage?: ObjectStorageOffer
+  /** What hosts control planes of Kubernetes; nothing does when absent. */
+  readonly controlPlanes?: ControlPlanesOffer
 }

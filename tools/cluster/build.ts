@@ -1,5 +1,6 @@
 /** Builds the real servers and clients that tests run against (kube-apiserver, etcd, kubectl, helm, ...) from their Go
- *  modules, and the one that the product itself uses where it is there: the engine of object storage.
+ *  modules, and those that the product itself uses where they are there: the engine of object storage, and the parts of
+ *  control planes.
  *  Binaries are kept outside the repository, under
  *  `~/.cache/svccloud-tools/<version>/` (or `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes
  *  cold, everything about 8.
@@ -11,12 +12,15 @@ import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { ETCD_VERSION, KUBERNETES_RELEASES } from '../../embedded/control-planes/programs.ts'
 import { ENGINE, ENGINE_VERSION, toolsFolder } from '../../embedded/object-storage/program.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 
 const run = promisify(execFile)
 
 interface Recipe {
+  /** Of the binary, where it is not the tool's. */
+  readonly name?: string
   readonly version: string
   readonly package: string
   /** Folder of the Go module here that pins the tool; without it, `go install package@version` is enough. */
@@ -24,31 +28,41 @@ interface Recipe {
   readonly linkerFlags: string
 }
 
-const KUBERNETES_VERSION = 'v1.36.3'
-const [kubernetesMajor, kubernetesMinor] = KUBERNETES_VERSION.slice(1).split('.')
+type Release = (typeof KUBERNETES_RELEASES)[number]
 
-/** kubectl and helm refuse to talk to a server (or to print themselves) without a version they can parse. */
-const kubernetesLinkerFlags = [
-  `-X k8s.io/component-base/version.gitVersion=${KUBERNETES_VERSION}`,
-  `-X k8s.io/component-base/version.gitMajor=${kubernetesMajor}`,
-  `-X k8s.io/component-base/version.gitMinor=${kubernetesMinor}`,
-].join(' ')
+/** The folder here whose Go module pins the release. */
+const kubernetesModules: Readonly<Record<Release, string>> = { '1.35.4': 'kubernetes-1.35', '1.36.3': 'kubernetes' }
 
-const kubernetes = (command: string): Recipe => ({
-  version: KUBERNETES_VERSION,
-  package: `k8s.io/kubernetes/cmd/${command}`,
-  module: 'kubernetes',
-  linkerFlags: kubernetesLinkerFlags,
-})
+function kubernetes(command: string, release: Release = '1.36.3'): Recipe {
+  const [major, minor] = release.split('.')
+  return {
+    name: command,
+    version: `v${release}`,
+    package: `k8s.io/kubernetes/cmd/${command}`,
+    module: kubernetesModules[release],
+    // kubectl and helm refuse to talk to a server (or to print themselves) without a version they can parse.
+    linkerFlags: [
+      `-X k8s.io/component-base/version.gitVersion=v${release}`,
+      `-X k8s.io/component-base/version.gitMajor=${major}`,
+      `-X k8s.io/component-base/version.gitMinor=${minor}`,
+    ].join(' '),
+  }
+}
 
 const recipes = {
   kubectl: kubernetes('kubectl'),
   'kube-apiserver': kubernetes('kube-apiserver'),
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
+  /** The minor before, for control planes that are upgraded from it. */
+  'kube-apiserver-1.35': kubernetes('kube-apiserver', '1.35.4'),
+  'kube-controller-manager-1.35': kubernetes('kube-controller-manager', '1.35.4'),
+  'kube-scheduler-1.35': kubernetes('kube-scheduler', '1.35.4'),
   /** Plays the kubelets of nodes that are only objects. */
   kwok: { version: 'v0.8.0', package: 'sigs.k8s.io/kwok/cmd/kwok', linkerFlags: '' },
-  etcd: { version: 'v3.6.9', package: 'go.etcd.io/etcd/server/v3', module: 'etcd', linkerFlags: '' },
+  etcd: { version: ETCD_VERSION, package: 'go.etcd.io/etcd/server/v3', module: 'etcd', linkerFlags: '' },
+  /** Judges snapshots of etcd, and makes its folders from them. */
+  etcdutl: { version: ETCD_VERSION, package: 'go.etcd.io/etcd/etcdutl/v3', module: 'etcd', linkerFlags: '' },
   helm: {
     version: 'v4.3.1',
     package: 'helm.sh/helm/v4/cmd/helm',
@@ -73,7 +87,8 @@ export const tools = Object.keys(recipes) as readonly Tool[] // the keys of a li
 
 /** Where a tool's binary is, or will be once built. */
 export function toolPath(tool: Tool): string {
-  return join(toolsFolder(), recipes[tool].version, tool)
+  const { version, name = tool }: Recipe = recipes[tool]
+  return join(toolsFolder(), version, name)
 }
 
 export const isBuilt = (tool: Tool): Promise<boolean> =>

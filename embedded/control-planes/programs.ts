@@ -1,0 +1,47 @@
+/** Where the programs of control planes are. They are no npm packages: one command builds them, and what it built is
+ *  found by every start. */
+import { access, constants } from 'node:fs/promises'
+import { join } from 'node:path'
+import { toolsFolder } from '../object-storage/program.ts'
+
+export const ETCD_VERSION = 'v3.6.9'
+/** Newest last; one patch release of each minor. */
+export const KUBERNETES_RELEASES = ['1.35.4', '1.36.3'] as const
+export const BUILD_KUBERNETES_COMMAND = 'npm run build:kubernetes'
+export const NO_KUBERNETES = `its programs are not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
+
+export interface KubernetesPrograms {
+  readonly release: string
+  readonly apiserver: string
+  readonly controllerManager: string
+  readonly scheduler: string
+}
+
+export interface ControlPlanePrograms {
+  readonly etcd: string
+  readonly etcdutl: string
+  /** At least one, newest last. */
+  readonly releases: readonly KubernetesPrograms[]
+}
+
+/** Undefined unless etcd and all programs of one release are there. */
+export async function findKubernetes(folder = toolsFolder()): Promise<ControlPlanePrograms | undefined> {
+  const [etcd, etcdutl] = [join(folder, ETCD_VERSION, 'etcd'), join(folder, ETCD_VERSION, 'etcdutl')]
+  const releases: KubernetesPrograms[] = []
+  for (const release of KUBERNETES_RELEASES) {
+    const of = (name: string) => join(folder, `v${release}`, name)
+    const programs = {
+      apiserver: of('kube-apiserver'),
+      controllerManager: of('kube-controller-manager'),
+      scheduler: of('kube-scheduler'),
+    }
+    if (await areThere(Object.values(programs))) releases.push({ release, ...programs })
+  }
+  return releases.length > 0 && (await areThere([etcd, etcdutl])) ? { etcd, etcdutl, releases } : undefined
+}
+
+const areThere = (files: readonly string[]): Promise<boolean> =>
+  Promise.all(files.map((file) => access(file, constants.X_OK))).then(
+    () => true,
+    () => false,
+  )

@@ -1,0 +1,44 @@
+/** The calls by which the platform speaks to a host of control planes: `POST /calls/NAME`, with the arguments as a JSON
+ *  array. Both sides read this table. */
+import { z } from 'zod'
+import {
+  BootstrapTokenId,
+  ControlPlaneDesired,
+  ControlPlaneNode,
+  ControlPlaneOffer,
+  ControlPlaneSnapshot,
+  ControlPlaneState,
+  ControlPlaneToken,
+  type ControlPlanes,
+} from './control.ts'
+
+const Id = z.uuid()
+/** Of nodes and pools: one part of a DNS name, or several. */
+const Name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/)
+const Seconds = z.int().min(60).max(31_536_000)
+
+export const CALLS = {
+  offer: { takes: z.tuple([]), answers: ControlPlaneOffer },
+  ensure: { takes: z.tuple([ControlPlaneDesired]), answers: ControlPlaneState },
+  get: { takes: z.tuple([Id]), answers: ControlPlaneState.optional() },
+  remove: { takes: z.tuple([Id]), answers: z.boolean() },
+  snapshot: { takes: z.tuple([Id, Id]), answers: ControlPlaneSnapshot },
+  snapshots: { takes: z.tuple([Id]), answers: z.array(ControlPlaneSnapshot) },
+  removeSnapshot: { takes: z.tuple([Id, Id]), answers: z.undefined() },
+  restore: { takes: z.tuple([Id, Id, Id]), answers: ControlPlaneState },
+  nodes: { takes: z.tuple([Id]), answers: z.array(ControlPlaneNode) },
+  adminToken: { takes: z.tuple([Id, Seconds]), answers: ControlPlaneToken },
+  joinToken: { takes: z.tuple([Id, BootstrapTokenId, Name, Seconds]), answers: ControlPlaneToken },
+  removeJoinToken: { takes: z.tuple([Id, BootstrapTokenId]), answers: z.undefined() },
+  drain: { takes: z.tuple([Id, Name]), answers: z.boolean() },
+  removeNode: { takes: z.tuple([Id, Name]), answers: z.undefined() },
+} as const satisfies Record<keyof ControlPlanes, { readonly takes: z.ZodType; readonly answers: z.ZodType }>
+
+export type CallName = keyof typeof CALLS
+
+/** Why a call is refused; every other failure is one of the host. */
+export const RefusalReason = z.enum(['state_not_allowed', 'no_capacity', 'not_found'])
+export type RefusalReason = z.infer<typeof RefusalReason>
+/** The body of an answer with status 409. */
+export const CallRefusal = z.object({ reason: RefusalReason, detail: z.string() })
+export type CallRefusal = z.infer<typeof CallRefusal>
