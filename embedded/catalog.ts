@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import type { BmcAccess } from './machines.ts'
 import type { NodeCount } from './options.ts'
 
-const REGION = 'eu-1'
+export const REGION = 'eu-1'
 const API_VERSION = 'svccloud.dev/v1alpha1'
 /** A machine that plays several nodes keeps this much memory for itself on each. */
 const RESERVED_MEMORY_MEBIBYTES = 1_024

@@ -7,7 +7,9 @@ import { type Clock, TEST_CLOCK_VARIABLE } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
-import { catalogFor, planNodes } from './catalog.ts'
+import { catalogFor, planNodes, REGION } from './catalog.ts'
+import { findKubernetes, NO_KUBERNETES } from './control-planes/programs.ts'
+import { prepareControlPlanes } from './control-planes/settings.ts'
 import {
   type DataFolder,
   endLeftovers,
@@ -47,6 +49,8 @@ export interface Endpoints {
   readonly fake_payments_url: string | null
   /** Where S3 clients connect; null where nothing keeps objects. */
   readonly object_storage_url: string | null
+  /** Whether control planes of Kubernetes are hosted here. */
+  readonly has_control_planes: boolean
   /** What time it is for the cloud when it has a test clock of its own; null otherwise. */
   readonly test_clock: string | null
   /** Redfish service of the nodes; who may switch their power is in `bmc/access.json` of the data folder. */
@@ -178,6 +182,8 @@ export class Cloud {
   #fakePayments: FakePayments | undefined
   /** Of who offers it, or why there is none. */
   #objectStorage: Settings = { SVCCLOUD_OBJECT_STORAGE_OBSTACLE: NO_ENGINE }
+  /** Of who offers them, or why there are none. */
+  #controlPlanes: Settings = { SVCCLOUD_CONTROL_PLANES_OBSTACLE: NO_KUBERNETES }
   #starting: Promise<unknown> = Promise.resolve()
 
   constructor(options: CloudOptions) {
@@ -217,6 +223,7 @@ export class Cloud {
     if (options.hasFakePayments)
       this.#fakePayments = await this.#startFakePayments(`http://${reachable(options.host)}:${port}`)
     await this.#startObjectStorage()
+    await this.#startControlPlanes()
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access =
       options.kubeconfig === undefined
@@ -244,6 +251,7 @@ export class Cloud {
       operator_token_file: access.tokenFile,
       fake_payments_url: this.#fakePayments?.url ?? null,
       object_storage_url: this.#objectStorage['SVCCLOUD_OBJECT_STORAGE_ENDPOINT'] ?? null,
+      has_control_planes: 'SVCCLOUD_CONTROL_PLANES_URL' in this.#controlPlanes,
       test_clock:
         this.#options.aheadMilliseconds === 0
           ? null
@@ -265,7 +273,7 @@ export class Cloud {
     this.#stopping.abort()
     await this.#bmc?.stop()
     const stores = this.#components.filter(({ name }) =>
-      ['network', 'postgres', 'kubernetes', 'object-storage'].includes(name),
+      ['network', 'postgres', 'kubernetes', 'object-storage', 'control-planes'].includes(name),
     )
     await Promise.all(
       this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()),
@@ -318,11 +326,29 @@ export class Cloud {
     this.#objectStorage = platform
   }
 
+  /** Where their programs are found; the regions say why they have none where they are not. */
+  async #startControlPlanes(): Promise<void> {
+    const { folder, options, random } = this.#options
+    if ((await findKubernetes()) === undefined) return
+    const { process, platform } = await prepareControlPlanes({
+      folder: folder.controlPlanes,
+      host: options.host,
+      regions: [REGION],
+      random,
+    })
+    await this.#startComponent('control-planes', 'embedded/control-planes/main.ts', {
+      ...given(['SVCCLOUD_TOOLS']),
+      ...process,
+    })
+    this.#controlPlanes = platform
+  }
+
   #startControllers(access: Access, databaseUrl: string): Promise<ReadyMessage> {
     return this.#startComponent('controllers', 'controllers/main.ts', async () => ({
       SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
       ...this.#payments(),
       ...this.#objectStorage,
+      ...this.#controlPlanes,
       ...(await this.#succession()),
       SVCCLOUD_DATABASE_URL: databaseUrl,
       SVCCLOUD_KUBECONFIG: access.controllers,
@@ -350,6 +376,7 @@ export class Cloud {
       ...this.#reachable?.settings,
       ...this.#payments(),
       ...this.#objectStorage,
+      ...this.#controlPlanes,
       SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
       SVCCLOUD_HOST: options.host,
       SVCCLOUD_PORT: String(port),

@@ -1,6 +1,7 @@
 /** A program that is kept running: started again when it ends, ended with this process, however that
  *  ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { type BackoffLimits, backoffMilliseconds } from '../kit/sys/backoff.ts'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -27,6 +28,8 @@ export interface DaemonOptions {
   readonly hasChannel?: boolean
   /** Called with each line that it prints; they go to the log of this process when absent. */
   readonly onLine?: (line: string) => void
+  /** What it prints goes there instead of into the log of this process. Whoever names it keeps it short. */
+  readonly logFile?: string
   /** Done after every start. When it fails the program is ended and started again. */
   readonly whenStarted?: () => Promise<void>
 }
@@ -86,16 +89,20 @@ export function startDaemon(options: DaemonOptions, parts: DaemonParts): Daemon 
   return { child: () => current, isReady: ready.promise, ended: keepRunning() }
 }
 
-function start({ command, folder, environment: own = {}, hasChannel, onLine }: DaemonOptions) {
+function start({ command, folder, environment: own = {}, hasChannel, onLine, logFile }: DaemonOptions) {
   const [program = '', ...words] = command
+  const log = logFile === undefined ? undefined : openSync(logFile, 'a', 0o600)
   const child = spawn(program, words, {
     cwd: folder,
     stdio: [
-      ...(['ignore', onLine === undefined ? 'inherit' : 'pipe', 'inherit'] as const),
+      'ignore',
+      onLine === undefined ? (log ?? 'inherit') : 'pipe',
+      log ?? 'inherit',
       ...(hasChannel === true ? (['ipc'] as const) : []),
     ],
     env: { PATH: environment()['PATH'], ...own },
   })
+  if (log !== undefined) closeSync(log)
   if (onLine !== undefined && child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine)
   const over = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))

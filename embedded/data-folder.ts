@@ -49,6 +49,8 @@ export interface DataFolder {
   readonly fakePayments: string
   /** Buckets, and who may use them. */
   readonly objectStorage: string
+  /** Control planes of Kubernetes clusters. */
+  readonly controlPlanes: string
 }
 
 export const layout = (root: string): DataFolder => ({
@@ -75,6 +77,7 @@ export const layout = (root: string): DataFolder => ({
   testClockFile: join(root, 'test-clock.json'),
   fakePayments: join(root, 'fake-payments'),
   objectStorage: join(root, 'object-storage'),
+  controlPlanes: join(root, 'control-planes'),
 })
 
 const errorCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')

@@ -24,6 +24,7 @@ import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.t
 import { ensureHypervisor } from './hypervisor.ts'
 import { chooseNetwork } from './ovn/choose.ts'
 import { setTestClock } from './test-clock.ts'
+import { BUILD_KUBERNETES_COMMAND } from './control-planes/programs.ts'
 import { BUILD_COMMAND } from './object-storage/program.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
 
@@ -84,6 +85,9 @@ async function printWelcome({ endpoints, root, images, options, serversAt }: Wel
     endpoints.object_storage_url === null
       ? ['object storage', `off until: ${BUILD_COMMAND}, and another start`]
       : ['object storage', `${endpoints.object_storage_url} (S3; its authority: ${root}/object-storage/ca.crt)`],
+    ...(endpoints.has_control_planes
+      ? []
+      : [['Kubernetes clusters', `off until: ${BUILD_KUBERNETES_COMMAND}, and another start`] as const]),
     ['data', options.isEphemeral ? `${root} (removed at the end)` : root],
   ]
   printLine('')

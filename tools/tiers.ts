@@ -3,6 +3,7 @@
  *  where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { BUILD_KUBERNETES_COMMAND, findKubernetes } from '../embedded/control-planes/programs.ts'
 import { BUILD_COMMAND, findEngine } from '../embedded/object-storage/program.ts'
 import { isRoot } from '../kit/sys/process.ts'
 import { canHave, isBuilt } from './cluster/build.ts'
@@ -65,6 +66,11 @@ async function objectsMissing(): Promise<string | undefined> {
   if ((await findEngine()) === undefined) return `the engine of object storage is not built (${BUILD_COMMAND})`
   return (await answers('rclone', 'version')) ? undefined : 'rclone is not installed (Debian: rclone)'
 }
+
+const kubernetesMissing = async (): Promise<string | undefined> =>
+  (await findKubernetes()) === undefined
+    ? `the programs of control planes are not built (${BUILD_KUBERNETES_COMMAND})`
+    : undefined
 
 async function networkMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'network namespaces are made by root only'
@@ -174,6 +180,14 @@ const special: readonly Tier[] = [
     deadlineMinutes: 4,
     secondTries: SECOND_TRIES,
     missing: objectsMissing,
+  }),
+  named({
+    name: 'kubernetes',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 120_000,
+    deadlineMinutes: 5,
+    secondTries: SECOND_TRIES,
+    missing: kubernetesMissing,
   }),
   named({
     name: 'network',

@@ -15,10 +15,14 @@ export interface Certificate {
 
 export interface CertificateOptions {
   readonly commonName: string
+  /** Groups, of a client. */
+  readonly organization?: string
   /** From a day ago, since clocks differ. */
   readonly days: number
   /** DNS names and addresses that a server answers as; none for what is not one. */
   readonly hosts?: readonly string[]
+  /** Whether it says who a client is. */
+  readonly isClient?: boolean
   /** Whether it may sign others. */
   readonly isAuthority?: boolean
   /** Its own key signs when there is none. */
@@ -34,8 +38,10 @@ const SERIAL_BYTES = 12
 /** A new key and the certificate for it. */
 export async function makeCertificate({
   commonName,
+  organization,
   days,
   hosts = [],
+  isClient = false,
   isAuthority = false,
   authority,
   now,
@@ -44,13 +50,18 @@ export async function makeCertificate({
   x509.cryptoProvider.set(webcrypto)
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
   const issuer = authority && new x509.X509Certificate(authority.certificate)
+  const name = organization === undefined ? `CN=${commonName}` : `CN=${commonName}, O=${organization}`
+  const extended = [
+    ...(hosts.length > 0 ? [x509.ExtendedKeyUsage.serverAuth] : []),
+    ...(isClient ? [x509.ExtendedKeyUsage.clientAuth] : []),
+  ]
   const usages =
     x509.KeyUsageFlags.digitalSignature |
     (isAuthority ? x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign : 0)
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: `01${random.bytes(SERIAL_BYTES).toString('hex')}`,
-    subject: `CN=${commonName}`,
-    issuer: issuer?.subject ?? `CN=${commonName}`,
+    subject: name,
+    issuer: issuer?.subject ?? name,
     notBefore: new Date(byTheMachine(now).getTime() - DAY_MILLISECONDS),
     notAfter: new Date(byTheMachine(now).getTime() + days * DAY_MILLISECONDS),
     signingAlgorithm: ALGORITHM,
@@ -59,14 +70,14 @@ export async function makeCertificate({
     extensions: [
       new x509.BasicConstraintsExtension(isAuthority, undefined, true),
       new x509.KeyUsagesExtension(usages, true),
-      ...(hosts.length === 0
-        ? []
-        : [
-            new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      ...(extended.length > 0 ? [new x509.ExtendedKeyUsageExtension(extended)] : []),
+      ...(hosts.length > 0
+        ? [
             new x509.SubjectAlternativeNameExtension(
               hosts.map((host) => ({ type: isIP(host) === 0 ? 'dns' : 'ip', value: host })),
             ),
-          ]),
+          ]
+        : []),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       ...(issuer ? [await x509.AuthorityKeyIdentifierExtension.create(issuer)] : []),
     ],

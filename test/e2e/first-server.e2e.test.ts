@@ -5,6 +5,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findKubernetes } from '../../embedded/control-planes/programs.ts'
 import { findEngine } from '../../embedded/object-storage/program.ts'
 import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
 import { type Collector, startCollector } from '../collector.ts'
@@ -50,6 +51,7 @@ it('says where everything is', async () => {
     fake_payments_url: null,
     test_clock: null,
     bmc_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
+    has_control_planes: (await findKubernetes()) !== undefined,
     object_storage_url: (await findEngine()) === undefined ? null : expect.stringMatching(/^https:\/\/localhost:\d+$/),
   })
   const { api_url, mail_directory, kubeconfig } = product.endpoints

@@ -1,0 +1,206 @@
+/** What the platform keeps in a cluster: who may do what by role, how nodes join, and where pods find the API. */
+import type { ControlPlaneNode, ControlPlaneToken } from '../../kit/control-planes/control.ts'
+import { newBase62, type Random } from '../../kit/sys/random.ts'
+import { z } from 'zod'
+import type { Client } from './https-client.ts'
+
+export interface KubeApi {
+  readonly url: string
+  readonly client: Client
+}
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+const ADMIN = 'svccloud-admin'
+const SYSTEM = '/api/v1/namespaces/kube-system'
+const SECRET_LETTERS = 16
+/** What API servers give at least. */
+const TOKEN_SECONDS_MINIMUM = 600
+
+/** As the specification has it. */
+const ROLES: Readonly<Record<string, string>> = {
+  owner: 'cluster-admin',
+  admin: 'cluster-admin',
+  member: 'edit',
+  viewer: 'view',
+}
+
+/** Throws unless the API says yes; `accepted` are further statuses that are good. */
+async function send(
+  { url, client }: KubeApi,
+  method: string,
+  path: string,
+  { body, type, accepted = [] }: { body?: unknown; type?: string; accepted?: readonly number[] } = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const answer = await client.send(`${url}${path}`, { method, body, ...(type === undefined ? {} : { type }) })
+  if (answer.status < 300 || accepted.includes(answer.status)) return answer
+  throw new Error(`${method} ${path}: status ${answer.status}: ${answer.text.slice(0, 300)}`)
+}
+
+const apply = (api: KubeApi, path: string, body: { readonly metadata: { readonly name: string } }) =>
+  send(api, 'PATCH', `${path}/${body.metadata.name}?fieldManager=svccloud&force=true`, {
+    body,
+    type: 'application/apply-patch+yaml',
+  })
+
+const binding = (name: string, role: string, subject: object) => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRoleBinding',
+  metadata: { name: `svccloud:${name}` },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+  subjects: [subject],
+})
+const group = (name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name })
+const bind = (api: KubeApi, name: string, role: string, subject: object) =>
+  apply(api, `${RBAC}/clusterrolebindings`, binding(name, role, subject))
+
+/** May be said at every start. */
+export async function applyClusterObjects(
+  api: KubeApi,
+  endpoint: { readonly address: string; readonly port: number },
+): Promise<void> {
+  for (const [role, clusterRole] of Object.entries(ROLES))
+    await bind(api, `role-${role}`, clusterRole, group(`svccloud:role:${role}`))
+  await bind(api, 'node-renewal', 'system:certificates.k8s.io:certificatesigningrequests:selfnodeclient', NODES)
+  await bind(api, 'node-proxier', 'system:node-proxier', NODES)
+  await bind(api, 'kubelet-clients', 'system:kubelet-api-admin', group('svccloud:kubelet-clients'))
+  await apply(api, `${SYSTEM}/serviceaccounts`, {
+    ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
+    metadata: { name: ADMIN },
+  })
+  await bind(api, 'admin', 'cluster-admin', { kind: 'ServiceAccount', name: ADMIN, namespace: 'kube-system' })
+  await apply(api, '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', endpointSlice(endpoint))
+}
+const NODES = group('system:nodes')
+
+/** Behind the service `kubernetes`, which pods reach the API by. */
+const endpointSlice = ({ address, port }: { readonly address: string; readonly port: number }) => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 'kubernetes', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+  addressType: 'IPv4',
+  endpoints: [{ addresses: [address], conditions: { ready: true } }],
+  ports: [{ name: 'https', protocol: 'TCP', port }],
+})
+
+const TokenAnswer = z.object({ status: z.object({ token: z.string(), expirationTimestamp: z.iso.datetime() }) })
+
+/** Of the service account of administrators; gone with it. */
+export async function requestAdminToken(api: KubeApi, seconds: number): Promise<ControlPlaneToken> {
+  const { text } = await send(api, 'POST', `${SYSTEM}/serviceaccounts/${ADMIN}/token`, {
+    body: {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: Math.max(seconds, TOKEN_SECONDS_MINIMUM) },
+    },
+  })
+  const { token, expirationTimestamp } = TokenAnswer.parse(JSON.parse(text)).status
+  return { token, expiresAt: expirationTimestamp }
+}
+
+const KnownSecret = z.object({ data: z.object({ 'token-secret': z.string() }) })
+const secretPath = (tokenId: string): string => `${SYSTEM}/secrets/bootstrap-token-${tokenId}`
+
+/** The token of that id, the same when it was given before; its group may ask for certificates of nodes. */
+export async function putJoinToken(
+  api: KubeApi,
+  wanted: { readonly tokenId: string; readonly pool: string; readonly expiresAt: Date; readonly random: Random },
+): Promise<ControlPlaneToken> {
+  const { tokenId, pool, expiresAt, random } = wanted
+  const joiners = `system:bootstrappers:${pool}`
+  await bind(api, `join-${pool}`, 'system:node-bootstrapper', group(joiners))
+  const approver = 'system:certificates.k8s.io:certificatesigningrequests:nodeclient'
+  await bind(api, `approve-${pool}`, approver, group(joiners))
+  const known = await send(api, 'GET', secretPath(tokenId), { accepted: [404] })
+  const secret =
+    known.status === 404
+      ? newBase62(random, SECRET_LETTERS).toLowerCase()
+      : Buffer.from(KnownSecret.parse(JSON.parse(known.text)).data['token-secret'], 'base64').toString()
+  await apply(api, `${SYSTEM}/secrets`, {
+    ...{ apiVersion: 'v1', kind: 'Secret', type: 'bootstrap.kubernetes.io/token' },
+    metadata: { name: `bootstrap-token-${tokenId}` },
+    ...{
+      stringData: {
+        'token-id': tokenId,
+        'token-secret': secret,
+        expiration: expiresAt.toISOString(),
+        'usage-bootstrap-authentication': 'true',
+        'auth-extra-groups': joiners,
+      },
+    },
+  })
+  return { token: `${tokenId}.${secret}`, expiresAt: expiresAt.toISOString() }
+}
+
+export async function removeJoinToken(api: KubeApi, tokenId: string): Promise<void> {
+  await send(api, 'DELETE', secretPath(tokenId), { accepted: [404] })
+}
+
+const Nodes = z.object({
+  items: z.array(
+    z.object({
+      metadata: z.object({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
+      status: z.object({
+        conditions: z.array(z.object({ type: z.string(), status: z.string() })).default([]),
+        nodeInfo: z.object({ kubeletVersion: z.string() }).optional(),
+      }),
+    }),
+  ),
+})
+
+export async function listNodes(api: KubeApi): Promise<readonly ControlPlaneNode[]> {
+  const { text } = await send(api, 'GET', '/api/v1/nodes')
+  return Nodes.parse(JSON.parse(text)).items.map(({ metadata, status }) => ({
+    name: metadata.name,
+    isReady: status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    kubeletVersion: status.nodeInfo?.kubeletVersion ?? '',
+    labels: metadata.labels,
+  }))
+}
+
+export async function removeNode(api: KubeApi, name: string): Promise<void> {
+  await send(api, 'DELETE', `/api/v1/nodes/${name}`, { accepted: [404] })
+}
+
+const Pods = z.object({
+  items: z.array(
+    z.object({
+      metadata: z.object({
+        name: z.string(),
+        namespace: z.string(),
+        annotations: z.record(z.string(), z.string()).default({}),
+        ownerReferences: z.array(z.object({ kind: z.string() })).default([]),
+      }),
+      status: z.object({ phase: z.string().optional() }),
+    }),
+  ),
+})
+const MIRROR = 'kubernetes.io/config.mirror'
+const [NOT_FOUND, TOO_MANY_REQUESTS] = [404, 429]
+
+/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now. True when
+ *  there are none. Free for a node that is not there. */
+export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
+  const { status } = await send(api, 'PATCH', `/api/v1/nodes/${name}`, {
+    body: { spec: { unschedulable: true } },
+    type: 'application/merge-patch+json',
+    accepted: [NOT_FOUND],
+  })
+  if (status === NOT_FOUND) return true
+  const { text } = await send(api, 'GET', `/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${name}`)}`)
+  const leaving = Pods.parse(JSON.parse(text)).items.filter(
+    ({ metadata, status: { phase } }) =>
+      !['Succeeded', 'Failed'].includes(phase ?? '') &&
+      metadata.annotations[MIRROR] === undefined &&
+      !metadata.ownerReferences.some(({ kind }) => kind === 'DaemonSet'),
+  )
+  for (const { metadata } of leaving)
+    await send(api, 'POST', `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}/eviction`, {
+      body: {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name: metadata.name, namespace: metadata.namespace },
+      },
+      accepted: [NOT_FOUND, TOO_MANY_REQUESTS],
+    })
+  return leaving.length === 0
+}

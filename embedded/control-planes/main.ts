@@ -1,0 +1,61 @@
+/** The process that hosts control planes of Kubernetes: keeps the programs of each running, and listens for the
+ *  platform. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_HOST (endpoints listen on it), SVCCLOUD_CONTROL_PORT,
+ *  SVCCLOUD_MEMORY_MEBIBYTES (for all of them together). */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { openLog } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import {
+  environment,
+  exitProcess,
+  onFatal,
+  requiredVariable,
+  sendAndExit,
+  sendToParent,
+  stopSignal,
+} from '../../kit/sys/process.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { startControl } from './control-server.ts'
+import { openHost } from './host.ts'
+import { openHostMetrics } from './metrics.ts'
+import { findKubernetes, NO_KUBERNETES } from './programs.ts'
+
+/** This machine as guests with user-mode networks see it, directly and through a door of their own. */
+const GUEST_ADDRESSES = ['10.0.2.2', '10.0.2.100']
+
+const log = openLog('control-planes', environment()['SVCCLOUD_LOG_LEVEL'] ?? 'info')
+onFatal((error) => log.error('unexpected error', { error }))
+const stop = stopSignal()
+
+const programs = (await findKubernetes()) ?? (await sendAndExit({ refused: NO_KUBERNETES }, 1))
+const folder = requiredVariable('SVCCLOUD_DATA')
+const host = requiredVariable('SVCCLOUD_HOST')
+const controlPort = Number(requiredVariable('SVCCLOUD_CONTROL_PORT'))
+const planes = await openHost({
+  folder: join(folder, 'clusters'),
+  programs,
+  host,
+  addresses: [...GUEST_ADDRESSES, ...(['0.0.0.0', '::'].includes(host) ? [] : [host])],
+  advertised: '10.0.2.2',
+  memoryBytes: Number(requiredVariable('SVCCLOUD_MEMORY_MEBIBYTES')) * 1024 ** 2,
+  clock: systemClock,
+  random: systemRandom,
+  log,
+})
+const metrics = openRegistry({ isProcessWide: true })
+openHostMetrics(metrics, planes)
+const control = await startControl({
+  port: controlPort,
+  token: (await readFile(join(folder, 'token'), 'utf8')).trim(),
+  planes,
+  metrics,
+  log,
+})
+sendToParent({ ready: true, metrics_url: `http://127.0.0.1:${controlPort}/metrics` })
+await new Promise<void>((resolve) =>
+  stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true }),
+)
+await control.stop()
+await planes.stop()
+exitProcess(0)

@@ -1,0 +1,72 @@
+/** The programs of one control plane that run now, each kept running until it is stopped. */
+import { join } from 'node:path'
+import { type Daemon, type DaemonParts, startDaemon, tied } from '../daemon.ts'
+import { boundLogFile } from '../log-file.ts'
+import { GO_ENVIRONMENT } from './commands.ts'
+
+interface Running {
+  readonly words: string
+  readonly daemon: Daemon
+  readonly stopping: AbortController
+}
+
+export class RunningPrograms {
+  readonly #folder: string
+  readonly #parts: DaemonParts
+  readonly #running = new Map<string, Running>()
+
+  /** The signal of the parts ends all of them at once, in no order. */
+  constructor(folder: string, parts: DaemonParts) {
+    this.#folder = folder
+    this.#parts = parts
+  }
+
+  names(): readonly string[] {
+    return [...this.#running.keys()]
+  }
+
+  pid(name: string): number | undefined {
+    return this.#running.get(name)?.daemon.child()?.pid
+  }
+
+  /** Whether it runs with another command than this, or not at all. */
+  isOther(name: string, command: readonly string[]): boolean {
+    return this.#running.get(name)?.words !== command.join('\n')
+  }
+
+  /** Runs from now on, by this command. */
+  async start(name: string, command: readonly string[]): Promise<void> {
+    if (!this.isOther(name, command)) return
+    await this.stop([name])
+    const stopping = new AbortController()
+    const daemon = startDaemon(
+      {
+        name,
+        command: tied(command),
+        folder: this.#folder,
+        environment: GO_ENVIRONMENT,
+        logFile: join(this.#folder, `${name}.log`),
+      },
+      { ...this.#parts, signal: AbortSignal.any([this.#parts.signal, stopping.signal]) },
+    )
+    this.#running.set(name, { words: command.join('\n'), daemon, stopping })
+  }
+
+  /** Cuts logs that have grown too long. */
+  async boundLogs(): Promise<void> {
+    for (const name of this.#running.keys()) await boundLogFile(join(this.#folder, `${name}.log`))
+  }
+
+  /** Resolves when they are gone. */
+  async stop(names: readonly string[]): Promise<void> {
+    await Promise.all(
+      names.map(async (name) => {
+        const running = this.#running.get(name)
+        if (running === undefined) return
+        running.stopping.abort()
+        await running.daemon.ended
+        this.#running.delete(name)
+      }),
+    )
+  }
+}
