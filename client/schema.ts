@@ -5690,6 +5690,7 @@ export interface components {
             node_id: string | null;
             /** @description When it said so, within about half a minute; null before the first. */
             observed_at: string | null;
+            /** @description Of each frontend that the machine has told of. */
             frontends: {
                 /** @description Name. */
                 name: string;
@@ -5708,6 +5709,7 @@ export interface components {
             members: {
                 /** @description Id. */
                 id: string;
+                /** @description Its pool. */
                 backend: string;
                 /** @description Name. */
                 name: string;
@@ -5816,6 +5818,8 @@ export interface components {
             public_ipv4: string | null;
             /** @description For the option of ssh that jumps; null without that role. */
             bastion_jump_host: string | null;
+            /** @description By which clients know the bastion, for known_hosts; the same when its machine is exchanged. */
+            bastion_host_keys: string[];
             /** @description Whom servers of the network ask for names; null without gateway. */
             dns64_address: string | null;
             /** @description The load balancer that has the role; null while a machine of the edge has it. */
@@ -5863,6 +5867,8 @@ export interface components {
             public_ipv4: string | null;
             /** @description For the option of ssh that jumps; null without that role. */
             bastion_jump_host: string | null;
+            /** @description By which clients know the bastion, for known_hosts; the same when its machine is exchanged. */
+            bastion_host_keys: string[];
             /** @description Whom servers of the network ask for names; null without gateway. */
             dns64_address: string | null;
             /** @description The load balancer that has the role; null while a machine of the edge has it. */

@@ -297,6 +297,9 @@ export interface Tables extends IdentityTables {
     /** Where the network finds its gateway to the IPv4 Internet. */
     gateway_ipv4: string | null
     gateway_ipv6: string | null
+    /** By which clients know its bastion; both are there, or neither. */
+    host_key: Generated<string | null>
+    sealed_host_key: Generated<string | null>
   }
   router_network: { account_id: string; network_id: string; router_id: string; is_ending: Generated<boolean> }
   network_interface: {

@@ -48,7 +48,7 @@ export interface EdgeMachineParts {
   readonly haproxy?: { readonly config: string }
   readonly nat64?: { readonly config: string }
   readonly dns64?: { readonly config: string }
-  readonly bastion?: { readonly authorizedKeys: string[] }
+  readonly bastion?: { readonly authorizedKeys: string[]; readonly hostKey?: string }
   readonly routes?: { readonly to: string; readonly device: string }[]
 }
 

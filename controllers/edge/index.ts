@@ -33,6 +33,7 @@ import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { type Bundles, editsOf, newRequests, openBundles } from '../synced.ts'
+import { type HostKeyAccess, keptHostKey } from './host-key.ts'
 import { inputOf, rulesOf } from './machines.ts'
 import { CLAIMED, type EdgeEffects, type EdgeObject, type Observed } from './observed.ts'
 import { detectEdit, plan } from './plan.ts'
@@ -55,7 +56,7 @@ export const edgeController = controller<EdgeEffects>()({
   reads: [...MACHINE_READS, Network, Router, Zone],
   // One whose operation is its deletion is deleted here.
   writes: [...MACHINE_WRITES, Edge],
-  open(parts: Parts) {
+  open(parts: Parts & HostKeyAccess) {
     const bundles = openBundles(parts.ovn)
     const machines = openMachines(parts, 'edge')
     const edges = parts.caches.of(Edge)
@@ -142,7 +143,10 @@ async function networkOf(
 }
 
 /** What is claimed for an edge that has gone meanwhile would stay for ever. */
-const edgeEffects = (parts: Parts, { bundles, machines }: Opened): EffectsOn<EdgeEffects, EdgeSpec, EdgeStatus> => ({
+const edgeEffects = (
+  parts: Parts & HostKeyAccess,
+  { bundles, machines }: Opened,
+): EffectsOn<EdgeEffects, EdgeSpec, EdgeStatus> => ({
   claim: withRefusalCondition(CLAIMED, async ({ granted, ...demand }, edge) => {
     await requireNewest(parts.store, Edge, edge)
     await requireStandingOfEdit(parts, edge, demand.accountId)
@@ -174,7 +178,14 @@ const edgeEffects = (parts: Parts, { bundles, machines }: Opened): EffectsOn<Edg
         rule,
       )
     if (input === undefined) throw new Unavailable('the addresses of the machine')
-    await deliverDocument(parts, delivery, edgeMachineParts(input))
+    const document = edgeMachineParts(input)
+    const edgeId = accountId && { accountId, edgeId: edge.metadata.name }
+    const hostKey = edgeId && document.bastion && (await keptHostKey(parts, edgeId))
+    await deliverDocument(
+      parts,
+      delivery,
+      document.bastion && hostKey ? { ...document, bastion: { ...document.bastion, hostKey } } : document,
+    )
     return undefined
   },
   async release({ id }) {

@@ -122,6 +122,7 @@ function knownOf({ edge, observed, now }: ReconcileInput): NonNullable<Decision[
     configuration: configurationOf(edge),
     machines: viewsOf(edge, observed.machines),
     leadsOut: observed.claim?.gateway,
+    hostKey: observed.claim?.hostKey,
     lostSince: lost,
     ...(activeOperation(edge) === undefined ? {} : { asked: configurationOf(edge).fingerprint }),
   }

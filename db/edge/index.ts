@@ -20,6 +20,8 @@ export interface EdgeDemand extends EdgeId {
 export interface EdgeClaim {
   readonly networkId: string
   readonly gateway: Gateway | undefined
+  /** By which clients know its bastion; undefined before it has one. */
+  readonly hostKey?: string | undefined
 }
 
 const holdingOf = ({ accountId, edgeId }: EdgeId) => ({ accountId, holder: `edge/${edgeId}` })
@@ -47,11 +49,11 @@ export async function claimEdge(tx: Transaction<Tables>, demand: EdgeDemand): Pr
 export async function findEdge(db: Queries, { accountId, edgeId }: EdgeId): Promise<EdgeClaim | undefined> {
   const row = await db
     .selectFrom('edge')
-    .select(['network_id', 'gateway_ipv4', 'gateway_ipv6'])
+    .select(['network_id', 'gateway_ipv4', 'gateway_ipv6', 'host_key'])
     .where('account_id', '=', accountId)
     .where('id', '=', edgeId)
     .executeTakeFirst()
-  return row && { networkId: row.network_id, gateway: gatewayOf(row) }
+  return row && { networkId: row.network_id, gateway: gatewayOf(row), hostKey: row.host_key ?? undefined }
 }
 
 const gatewayOf = (row: {
@@ -87,6 +89,34 @@ export async function setGateway(
     .where('account_id', '=', accountId)
     .where('id', '=', edgeId)
     .execute()
+}
+
+export interface SealedHostKey {
+  readonly hostKey: string
+  readonly sealedHostKey: string
+}
+
+/** What the key is sealed for. */
+export const hostKeyOwner = ({ accountId, edgeId }: EdgeId): string => `edge_host_key/${accountId}/${edgeId}`
+
+/** The key that it has; this one from now on when it has none. Undefined when nothing is claimed. */
+export async function keepHostKey(
+  db: Queries,
+  { accountId, edgeId }: EdgeId,
+  made: SealedHostKey,
+): Promise<SealedHostKey | undefined> {
+  const row = await db
+    .updateTable('edge')
+    .set(({ fn, val }) => ({
+      host_key: fn.coalesce('host_key', val(made.hostKey)),
+      sealed_host_key: fn.coalesce('sealed_host_key', val(made.sealedHostKey)),
+    }))
+    .where('account_id', '=', accountId)
+    .where('id', '=', edgeId)
+    .returning(['host_key', 'sealed_host_key'])
+    .executeTakeFirst()
+  const { host_key: hostKey, sealed_host_key: sealedHostKey } = row ?? {}
+  return hostKey == null || sealedHostKey == null ? undefined : { hostKey, sealedHostKey }
 }
 
 /** Idempotent. */

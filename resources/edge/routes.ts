@@ -59,6 +59,9 @@ export const EdgeItem = z
     production_recommendation_reason: z.string().nullable(),
     public_ipv4: z.string().nullable().describe('Address to allow-list, point DNS at and SSH to; null before.'),
     bastion_jump_host: z.string().nullable().describe('For the option of ssh that jumps; null without that role.'),
+    bastion_host_keys: z
+      .array(z.string())
+      .describe('By which clients know the bastion, for known_hosts; the same when its machine is exchanged.'),
     dns64_address: z.string().nullable().describe('Whom servers of the network ask for names; null without gateway.'),
     load_balancer_id: z
       .string()
@@ -106,6 +109,7 @@ export function toEdgeItem(edge: StoredEdge): EdgeItem {
     production_recommendation_reason: obstacle ?? null,
     public_ipv4: entrance ?? null,
     bastion_jump_host: bastion === undefined ? null : `${BASTION_USER}@${bastion}`,
+    bastion_host_keys: roles.includes('bastion') && status?.hostKey !== undefined ? [status.hostKey] : [],
     dns64_address: roles.includes('nat_gateway') ? (status?.leadsOut?.ipv6 ?? null) : null,
     load_balancer_id: null,
     ssh_key_count: spec.sshKeys.length,

@@ -16,6 +16,7 @@ import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, Zon
 const ADDRESS_LENGTH_MAXIMUM = 45
 const FINGERPRINT_LENGTH_MAXIMUM = 64
 const MACHINES_MAXIMUM = 8
+const HOST_KEY_LENGTH_MAXIMUM = 256
 const Address = z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)
 const Port = z.int().min(1).max(65_535)
 const Roles = z.array(z.enum(EDGE_ROLES)).max(EDGE_ROLES.length).meta({ 'x-kubernetes-list-type': 'set' })
@@ -106,6 +107,11 @@ export const Edge = resource({
         })
         .optional()
         .describe('Where the network finds its gateway to the IPv4 Internet.'),
+      hostKey: z
+        .string()
+        .max(HOST_KEY_LENGTH_MAXIMUM)
+        .optional()
+        .describe('Public key by which clients know its bastion, whichever machine that is.'),
       lostSince: z
         .record(z.string(), z.string().max(64))
         .meta({ maxProperties: EDGE_ROLES.length })

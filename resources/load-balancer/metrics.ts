@@ -18,11 +18,11 @@ export const LoadBalancerMetrics = z
   .strictObject({
     node_id: z.string().nullable().describe('The machine that counted; null while none has the addresses.'),
     observed_at: DateTime.nullable().describe('When it said so, within about half a minute; null before the first.'),
-    frontends: z.array(
-      z.strictObject({ name: z.string(), ...Traffic, requests: Count.describe('Of http and https, so far.') }),
-    ),
+    frontends: z
+      .array(z.strictObject({ name: z.string(), ...Traffic, requests: Count.describe('Of http and https, so far.') }))
+      .describe('Of each frontend that the machine has told of.'),
     members: z.array(
-      z.strictObject({ id: z.string(), backend: z.string(), name: z.string(), ...Traffic }).describe('By backend.'),
+      z.strictObject({ id: z.string(), backend: z.string().describe('Its pool.'), name: z.string(), ...Traffic }),
     ),
     omitted_members: Count.describe('Members of which the machine had no room to tell.'),
   })

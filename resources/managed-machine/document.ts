@@ -13,6 +13,7 @@ const ROUTES_MAXIMUM = 64
 const SETTINGS_MAXIMUM = 32
 const ADDRESSES_MAXIMUM = 32
 const KEYS_MAXIMUM = 1_000
+const HOST_KEY_MAXIMUM = 1_024
 
 const Text = z.string().max(TEXT_MAXIMUM)
 
@@ -53,7 +54,13 @@ export const MachineDocument = z.strictObject({
   /** unbound.conf. */
   dns64: z.strictObject({ config: Text }).optional(),
   /** An SSH server that forwards connections for the user `admin` and does nothing else. */
-  bastion: z.strictObject({ authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM) }).optional(),
+  bastion: z
+    .strictObject({
+      authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM),
+      /** Secret, as the file of sshd; without it the machine makes its own. */
+      hostKey: z.string().max(HOST_KEY_MAXIMUM).optional(),
+    })
+    .optional(),
 })
 export type MachineDocument = z.infer<typeof MachineDocument>
 /** What an owner says of it; the rest follows from the machine. */

@@ -3,13 +3,15 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { readMachineDocument } from '../../../agents/node/secrets.ts'
+import { storedOf } from '../../../apiserver/list/stored.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { findEdgeOf } from '../../../db/edge/index.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { Template, Zone } from '../../../resources/catalog/index.ts'
-import { configurationOf, Edge } from '../../../resources/edge/index.ts'
+import { configurationOf, Edge, toEdgeItem } from '../../../resources/edge/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
+import { MachineDocument, ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { Router, type RouterSpec } from '../../../resources/router/index.ts'
@@ -67,6 +69,11 @@ const used = async (quota: string) =>
   (await listQuotas(database.db, accountId)).find(({ name }) => name === quota)?.used
 const machines = async () =>
   (await cloud.kubectl.list(Server, { namespace })).items.filter(({ spec }) => spec.managedBy !== undefined)
+
+const deliveredHostKey = async (uid = ''): Promise<string | undefined> => {
+  const text = await readMachineDocument(cloud.kubectl, nodeNamespace(NODE), `machine-${uid}`)
+  return MachineDocument.parse(JSON.parse(text)).bastion?.hostKey
+}
 
 /** Guests that run what they are told, as their hosts report it. */
 function startGuests(): () => Promise<void> {
@@ -170,8 +177,11 @@ test('a machine that is gone is made again by the platform', async () => {
   const stopGuests = startGuests()
   await cloud.kubectl.create(Network, (await example('network')) as never)
   await cloud.kubectl.create(Edge, (await example('edge')) as never)
-  await succeeded('a whole edge')
+  const made = await succeeded('a whole edge')
   const [lost] = await machines()
+  const hostKey = await deliveredHostKey(lost?.metadata.uid)
+  expect(made && toEdgeItem(storedOf(made)).bastion_host_keys).toEqual([expect.stringMatching(/^ssh-ed25519 /)])
+  expect(hostKey).toMatch(/^-----BEGIN OPENSSH PRIVATE KEY-----/)
   await cloud.kubectl.delete(Server, { namespace, name: lost?.metadata.name ?? '' })
   const repaired = await until(
     'another machine',
@@ -187,6 +197,11 @@ test('a machine that is gone is made again by the platform', async () => {
     status: { state: 'running' },
     spec: { operation: { actor: 'system:controllers' } },
   })
+  // Clients of the bastion see no difference.
+  expect(repaired.found?.status?.hostKey).toBe(made?.status?.hostKey)
+  expect(await deliveredHostKey(repaired.machine?.metadata.uid)).toBe(hostKey)
+  const { sealed_host_key: sealed } = await database.db.selectFrom('edge').selectAll().executeTakeFirstOrThrow()
+  expect(sealed).toMatch(/^test\.[\w-]+$/)
   await cloud.kubectl.delete(Edge, key('back-edge'))
   await until('nothing', edge, (found) => found === undefined)
   await stopGuests()

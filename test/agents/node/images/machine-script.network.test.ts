@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
+import { hostKeyOf } from '../../../../domain/ssh-host-key.ts'
 import type { MachineDocument } from '../../../../resources/managed-machine/index.ts'
 import { until } from '../../../eventually.ts'
 import { type MachineInNamespace, openMachineIn } from './machine-script.ts'
@@ -120,6 +121,22 @@ it('runs all that a machine can run, says so, and stops what the next document l
   expect(await machine.run('nft', 'list', 'tables')).not.toContain('table inet own')
   expect(await machine.run('ip', 'address', 'show', 'own0')).not.toContain('10.9.0.3/24')
   expect(await machine.run('ip', 'link')).not.toContain('nat64')
+})
+
+it('has the key of a bastion that it is given, and else one of its own', async () => {
+  const { publicKey, privateKey: hostKey } = hostKeyOf(Buffer.alloc(32, 7))
+  const bastion = { authorizedKeys: [] }
+  const scanned = () => machine.run('ssh-keyscan', '-T', '5', '-t', 'ed25519', '127.0.0.1')
+  expect(await machine.apply(document(1, { bastion: { ...bastion, hostKey } }))).toMatchObject({ isHealthy: true })
+  expect(await until('the given key', scanned, (text) => text.includes(publicKey))).toContain(publicKey)
+  expect(await machine.apply(document(2, { bastion }))).toMatchObject({ isHealthy: true })
+  expect(
+    await until('its own key', scanned, (text) => text.includes('ssh-ed25519') && !text.includes(publicKey)),
+  ).not.toContain(publicKey)
+  expect(await machine.apply(document(3, { bastion: { ...bastion, hostKey: 'nonsense' } }))).toMatchObject({
+    generation: 2,
+    detail: expect.stringContaining('generation 3 is refused: /usr/sbin/sshd'),
+  })
 })
 
 it('goes on with what it ran when a document is refused or does not run', async () => {
