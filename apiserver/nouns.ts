@@ -13,6 +13,7 @@ import { openTargets, type Targets } from './change/targets.ts'
 import { type AgentConnections, serverConsole } from './console/index.ts'
 import { customImage } from './custom-image/index.ts'
 import { credit } from './credit/index.ts'
+import { database } from './database/index.ts'
 import { edge } from './edge/index.ts'
 import { floatingIp } from './floating-ip/index.ts'
 import { identityProvider } from './identity-provider/index.ts'
@@ -98,6 +99,7 @@ const OTHER_NOUNS = [
   loadBalancer,
   floatingIp,
   edge,
+  database,
   objectStorage,
   template,
   instance,

@@ -2720,6 +2720,138 @@ export interface paths {
         patch: operations["update_edge"];
         trace?: never;
     };
+    "/v1/databases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List databases
+         * @description List databases.
+         */
+        get: operations["list_databases"];
+        put?: never;
+        /**
+         * Make a PostgreSQL database
+         * @description One machine with its data on a storage of its own, reached over TLS from the network. The answer has the password of its owner.
+         */
+        post: operations["create_database"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/databases/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a database
+         * @description Read a database.
+         */
+        get: operations["get_database"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a database with its machine and its data
+         * @description Its backups are kept for keep_backups_days. One that is still being made can be deleted too.
+         */
+        delete: operations["delete_database"];
+        options?: never;
+        head?: never;
+        /**
+         * Change name, backups or protection of a database
+         * @description With If-Match the change is made only to that version.
+         */
+        patch: operations["update_database"];
+        trace?: never;
+    };
+    "/v1/databases/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a database to a moment, as a new one
+         * @description From the archive of the database, also of a deleted one while its backups are kept.
+         */
+        post: operations["restore_database"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/databases/{id}/backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the backups of a database
+         * @description Newest first, with the moments that it can be restored to.
+         */
+        get: operations["list_database_backups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/databases/{id}/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the password of a database
+         * @description Read the password of a database.
+         */
+        get: operations["get_database_credentials"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/databases/{id}/rotate-credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the password of a database
+         * @description Answered once its machine refuses the old password. Open sessions of its owner are ended.
+         */
+        post: operations["rotate_database_credentials"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/object-storage": {
         parameters: {
             query?: never;
@@ -3549,6 +3681,62 @@ export interface components {
             ssh_key_ids?: string[];
             /** @description The members. */
             members?: components["schemas"]["EdgeMemberInput"][];
+        };
+        CreateDatabase: {
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Id of the private network. */
+            network_id: string;
+            /**
+             * @description Name of the plan.
+             * @default db-1c-2g
+             * @enum {string}
+             */
+            plan?: "db-1c-2g" | "db-2c-4g" | "db-4c-8g";
+            /**
+             * @description Storage in GiB.
+             * @default 10
+             */
+            storage_gibibytes?: number;
+            /** @description Name of the database in PostgreSQL. */
+            database_name: string;
+            /** @description The name of the database when left out. */
+            owner_name?: string;
+            /**
+             * @description A replica in another zone; not offered yet.
+             * @default false
+             */
+            zone_redundant?: boolean;
+        };
+        UpdateDatabase: {
+            /** @description Name. */
+            name?: string;
+            /** @description When backups are made by themselves: five fields as cron has them, in UTC; null for never. */
+            backup_schedule?: string;
+            /** @description For how many days backups are kept. */
+            backup_retention_days?: number;
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected?: boolean;
+        };
+        RestoreDatabase: {
+            /** @description Name. */
+            name: string;
+            /**
+             * @description The moment; the latest when null.
+             * @default null
+             */
+            target_time?: string | null;
+            /** @description That of the origin when left out. */
+            network_id?: string;
+            /**
+             * @description That of the origin when left out.
+             * @enum {string}
+             */
+            plan?: "db-1c-2g" | "db-2c-4g" | "db-4c-8g";
+            /** @description As much as the origin has when left out. */
+            storage_gibibytes?: number;
         };
         EnableObjectStorageRequest: {
             /** @description Name of the zone. */
@@ -5927,6 +6115,140 @@ export interface components {
                 enabled: boolean;
             }[];
         };
+        Database: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Id of the private network. */
+            network_id: string;
+            /**
+             * @description What runs.
+             * @constant
+             */
+            engine: "postgresql-17";
+            /** @description Name of the plan. */
+            plan: string;
+            /** @description Storage in GiB. */
+            storage_gibibytes: number;
+            /** @description Name of the database in PostgreSQL. */
+            database_name: string;
+            /** @description Role that owns the database and signs in. */
+            owner_name: string;
+            /** @description Address in its network; null until its machine is placed. */
+            host: string | null;
+            /** @description Where it listens. */
+            port: number;
+            /** @description For clients, without the password; null until there is a host. */
+            connection_uri: string | null;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "error" | "deleting";
+            /** @description Whether its machine runs PostgreSQL as it shall. */
+            is_healthy: boolean;
+            /** @description What is wrong, for people; empty otherwise. */
+            health_detail: string;
+            /** @description Whether its machine runs its newest configuration. */
+            is_configuration_applied: boolean;
+            /** @description When full backups are made: five fields as cron has them, in UTC. */
+            backup_schedule: string;
+            /** @description What it can be restored to. */
+            backups: {
+                /** @description Whether there is an archive that it can be restored from. */
+                is_enabled: boolean;
+                /** @description For how many days backups are kept. */
+                retention_days: number;
+                /** @description The first moment that it can be restored to. */
+                earliest_recoverable_at: string | null;
+                /** @description The last moment that it can be restored to. */
+                latest_recoverable_at: string | null;
+                /** @description When the archive was looked at; null when it never was. */
+                observed_at: string | null;
+                /** @description Why the last attempt to archive failed; empty when it did not. */
+                archive_failure: string;
+            };
+            /** @description DNS name in its certificate, beside the address. */
+            tls_server_name: string;
+            /** @description When its certificate expires; renewed 30 days before. */
+            certificate_expires_at: string | null;
+            /** @description Certificate in PEM of who signs its certificate; only when one database is read. */
+            ca_certificate?: string | null;
+            /** @description What it was restored from; null when it was not. */
+            restored_from: {
+                /** @description Database that the operation is about; null otherwise. */
+                database_id: string;
+                /** @description The moment; null for the latest. */
+                target_time: string | null;
+            } | null;
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected: boolean;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        DatabaseCredentials: {
+            /** @description The owner of the database. */
+            username: string;
+            /** @description Of the owner. */
+            password: string;
+            /** @description Name of the database in PostgreSQL. */
+            database_name: string;
+            /** @description Address in its network; null until its machine is placed. */
+            host: string | null;
+            /** @description Where it listens. */
+            port: number;
+            /** @description For clients, with the password; null until there is a host. */
+            connection_uri: string | null;
+            /** @description Certificate in PEM that clients verify the server by. */
+            ca_certificate: string;
+        };
+        DatabaseBackup: {
+            /** @description Id. */
+            id: string;
+            /**
+             * @description What it holds.
+             * @constant
+             */
+            kind: "full";
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            started_at: string;
+            /** @description When it was whole; null while it is not. */
+            completed_at: string | null;
+            /** @description What it takes in the archive, in bytes. */
+            size_bytes: number;
+            /** @description Whether the database can be restored from it. */
+            is_restorable: boolean;
+        };
+        RecoveryWindow: {
+            /** @description The first moment that it can be restored to. */
+            earliest_recoverable_at: string | null;
+            /** @description The last moment that it can be restored to. */
+            latest_recoverable_at: string | null;
+            /** @description Moments between that are lost. */
+            gaps: {
+                /**
+                 * Format: date-time
+                 * @description Only what happened at this time or later.
+                 */
+                from: string;
+                /**
+                 * Format: date-time
+                 * @description Only what happened before this time.
+                 */
+                to: string;
+            }[];
+        };
         ObjectStorage: {
             /** @description Id. */
             id: string;
@@ -6281,6 +6603,25 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Not Implemented */
+        NotImplemented: {
+            headers: {
+                /** @description Names the request; audit entries that it caused carry the same id. */
+                "X-Request-Id"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "about:blank",
+                 *       "title": "Not Implemented",
+                 *       "status": 501,
+                 *       "detail": "This cannot be had here."
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
     };
     parameters: never;
     requestBodies: never;
@@ -6318,6 +6659,9 @@ export type UpdateRouter = components['schemas']['UpdateRouter'];
 export type CreateEdge = components['schemas']['CreateEdge'];
 export type EdgeMemberInput = components['schemas']['EdgeMemberInput'];
 export type UpdateEdge = components['schemas']['UpdateEdge'];
+export type CreateDatabase = components['schemas']['CreateDatabase'];
+export type UpdateDatabase = components['schemas']['UpdateDatabase'];
+export type RestoreDatabase = components['schemas']['RestoreDatabase'];
 export type EnableObjectStorageRequest = components['schemas']['EnableObjectStorageRequest'];
 export type MCPMessage = components['schemas']['MCPMessage'];
 export type Problem = components['schemas']['Problem'];
@@ -6402,6 +6746,10 @@ export type Router = components['schemas']['Router'];
 export type FloatingIP = components['schemas']['FloatingIP'];
 export type EdgeItem = components['schemas']['EdgeItem'];
 export type Edge = components['schemas']['Edge'];
+export type Database = components['schemas']['Database'];
+export type DatabaseCredentials = components['schemas']['DatabaseCredentials'];
+export type DatabaseBackup = components['schemas']['DatabaseBackup'];
+export type RecoveryWindow = components['schemas']['RecoveryWindow'];
 export type ObjectStorage = components['schemas']['ObjectStorage'];
 export type ObjectStorageCredentials = components['schemas']['ObjectStorageCredentials'];
 export type MCPResponse = components['schemas']['MCPResponse'];
@@ -6420,6 +6768,7 @@ export type ResponseServiceUnavailable = components['responses']['ServiceUnavail
 export type ResponseNotFound = components['responses']['NotFound'];
 export type ResponseUnprocessableContent = components['responses']['UnprocessableContent'];
 export type ResponsePaymentRequired = components['responses']['PaymentRequired'];
+export type ResponseNotImplemented = components['responses']['NotImplemented'];
 export type $defs = Record<string, never>;
 export interface operations {
     sign_up: {
@@ -13571,6 +13920,391 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_databases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Database"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_database: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "name": "shop",
+                 *       "network_id": "01a1ff50-8add-720c-b721-970d86569b22",
+                 *       "database_name": "shop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateDatabase"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The database. */
+                        database: components["schemas"]["Database"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                        /** @description What its owner signs in with. */
+                        credentials: components["schemas"]["DatabaseCredentials"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_database: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The database. */
+                        database: components["schemas"]["Database"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_database: {
+        parameters: {
+            query?: {
+                /** @description For how many days its backups stay restorable. */
+                keep_backups_days?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_database: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "backup_retention_days": 14
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateDatabase"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The database. */
+                        database: components["schemas"]["Database"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    restore_database: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "shop before the mistake",
+                 *       "target_time": "2026-01-01T12:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RestoreDatabase"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The database. */
+                        database: components["schemas"]["Database"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                        /** @description What its owner signs in with. */
+                        credentials: components["schemas"]["DatabaseCredentials"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_database_backups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["DatabaseBackup"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                        /** @description The moments that it can be restored to. */
+                        window: components["schemas"]["RecoveryWindow"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_database_credentials: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What its owner signs in with. */
+                        credentials: components["schemas"]["DatabaseCredentials"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    rotate_database_credentials: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The database. */
+                        database: components["schemas"]["Database"];
+                        /** @description What its owner signs in with. */
+                        credentials: components["schemas"]["DatabaseCredentials"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -19,6 +19,7 @@ import {
 } from './billing/index.ts'
 import type { Registration, Sharding } from './controller.ts'
 import { customImageController } from './custom-image/index.ts'
+import { databaseController } from './database/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
 import { loadBalancerController } from './load-balancer/index.ts'
@@ -78,6 +79,7 @@ const NOUNS: readonly Registration<ControllersOptions>[] = [
   loadBalancerController,
   floatingIpController,
   edgeController,
+  databaseController,
   objectStorageController,
   serverGroupController,
   backupController,

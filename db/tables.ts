@@ -272,6 +272,24 @@ export interface Tables extends IdentityTables {
     ipv6_prefix: string
     is_ending: Generated<boolean>
   }
+  /** At most one row. */
+  database_authority: { id: Generated<number>; certificate: string; sealed_key: string }
+  database: {
+    account_id: string
+    id: string
+    zone: string
+    name: string
+    network_id: string
+    sealed_password: string
+    password_generation: Count
+    certificate: string | null
+    sealed_key: string | null
+    /** Address that the certificate is for. */
+    certificate_host: string | null
+    certificate_expires_at: ColumnType<Date | null, Date | null | undefined, Date | null>
+    /** Rises with every change, from 1. */
+    generation: Count
+  }
   load_balancer: { account_id: string; id: string; zone: string; name: string; network_id: string }
   load_balancer_certificate: {
     account_id: string

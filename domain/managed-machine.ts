@@ -13,6 +13,8 @@ export interface MachineOwner {
 
 /** The template of every managed machine. Customers cannot make servers of it. */
 export const MANAGED_TEMPLATE = 'managed-machine'
+/** That of the machines of databases: the same with PostgreSQL. */
+export const DATABASE_TEMPLATE = 'managed-database'
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 

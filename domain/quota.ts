@@ -18,6 +18,7 @@ export const DEFAULT_QUOTAS = {
   floating_ips: 10,
   load_balancers: 10,
   edges: 10,
+  databases: 5,
   custom_images: 20,
   /** In each zone. */
   object_storage_gibibytes: 1_024,

@@ -10,6 +10,7 @@ import { CATALOG_ROUTES, Plan, Region, Template, Zone } from './catalog/index.ts
 import { CONSOLE_ROUTES } from './console/index.ts'
 import { CREDIT_ROUTES } from './credit/index.ts'
 import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
+import { Database, DATABASE_ROUTES } from './database/index.ts'
 import type { Resource } from './define.ts'
 import { Edge, EDGE_ROUTES } from './edge/index.ts'
 import { FLOATING_IP_ROUTES, FloatingIp } from './floating-ip/index.ts'
@@ -67,6 +68,7 @@ export const RESOURCES: readonly Resource[] = [
   LoadBalancer,
   FloatingIp,
   Edge,
+  Database,
   ObjectStorage,
   Operation,
   Instance,
@@ -113,6 +115,7 @@ export const ROUTES: readonly Route[] = [
   ...ROUTER_ROUTES,
   ...FLOATING_IP_ROUTES,
   ...EDGE_ROUTES,
+  ...DATABASE_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,

@@ -30,6 +30,8 @@ export interface MachineDemand {
   readonly role: string
   readonly hostname: string
   readonly plan: string
+  /** What it boots; that of edges and load balancers when absent. */
+  readonly template?: string
   readonly publicIpv4: boolean
   /** Private networks that it is in. */
   readonly networkIds: readonly string[]

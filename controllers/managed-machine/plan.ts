@@ -139,7 +139,7 @@ function serverOf(owner: Owner, demand: MachineDemand, machine: Machine | undefi
     title: '',
     zone,
     plan: machine?.plan ?? demand.plan,
-    template: MANAGED_TEMPLATE,
+    template: demand.template ?? MANAGED_TEMPLATE,
     labels: {},
     desiredPower: 'running',
     sshKeys: [],

@@ -201,6 +201,16 @@ export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId
     throw conflict('in_use', 'A load balancer is in the network. Delete it first.', {
       resource: { type: 'load_balancer', id: balancer.id },
     })
+  const database = await tx
+    .selectFrom('database')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst()
+  if (database !== undefined)
+    throw conflict('in_use', 'A database is in the network. Delete it first.', {
+      resource: { type: 'database', id: database.id },
+    })
   const server = await tx
     .selectFrom('network_interface')
     .select('server_id')

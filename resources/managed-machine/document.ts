@@ -53,6 +53,22 @@ export const MachineDocument = z.strictObject({
   nat64: z.strictObject({ config: Text }).optional(),
   /** unbound.conf. */
   dns64: z.strictObject({ config: Text }).optional(),
+  /** PostgreSQL, with its data on the disk of that serial. */
+  postgresql: z
+    .strictObject({
+      diskSerial: z.string().regex(/^[a-z0-9-]{1,20}$/),
+      database: z.string().max(63),
+      owner: z.string().max(63),
+      /** As PostgreSQL keeps it: the password itself never comes to the machine. */
+      passwordVerifier: z.string().max(256),
+      /** Rises with each password: sessions of earlier ones are ended. */
+      passwordGeneration: z.int().min(1),
+      certificate: z.string().max(PEM_MAXIMUM),
+      key: z.string().max(PEM_MAXIMUM),
+      /** Networks whose clients may connect. */
+      networks: z.array(z.string().max(49)).max(ADDRESSES_MAXIMUM),
+    })
+    .optional(),
   /** An SSH server that forwards connections for the user `admin` and does nothing else. */
   bastion: z
     .strictObject({

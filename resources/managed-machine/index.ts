@@ -1,6 +1,6 @@
 /** Managed machines as their hosts know them: what is delivered to one, and what it answers. */
 import { z } from 'zod'
-import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration } from '../shapes.ts'
 
@@ -86,3 +86,8 @@ export type ManagedMachineStatus = z.infer<typeof ManagedMachine.status>
 export const offersManagedMachines = (
   status: { readonly builtTemplates?: readonly string[] | undefined } | undefined,
 ): boolean => status?.builtTemplates?.includes(MANAGED_TEMPLATE) === true
+
+/** Whether all hosts of the zone have the image of databases. */
+export const offersDatabases = (
+  status: { readonly builtTemplates?: readonly string[] | undefined } | undefined,
+): boolean => status?.builtTemplates?.includes(DATABASE_TEMPLATE) === true

@@ -8,7 +8,7 @@ const DETAIL_CHARACTERS_MAXIMUM = 300
 const NAME_CHARACTERS_MAXIMUM = 160
 const LINES_MAXIMUM = 1_024
 
-export const MACHINE_SERVICES = ['haproxy', 'watch', 'keepalived', 'nat64', 'dns64', 'bastion'] as const
+export const MACHINE_SERVICES = ['haproxy', 'watch', 'keepalived', 'nat64', 'dns64', 'bastion', 'postgresql'] as const
 export type MachineService = (typeof MACHINE_SERVICES)[number]
 
 const Count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)

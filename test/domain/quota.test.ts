@@ -18,6 +18,7 @@ test('a new account has the limits that are published', () =>
     floating_ips: 10,
     load_balancers: 10,
     edges: 10,
+    databases: 5,
     custom_images: 20,
     object_storage_gibibytes: 1_024,
   }))

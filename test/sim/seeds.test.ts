@@ -29,6 +29,9 @@ const UNCHANGED: Readonly<Record<string, string>> = {
     'is tested by its controller, and with real disks by the agents',
   edges: 'worlds of their own have machines: `machines.test.ts`',
   loadbalancers: 'worlds of their own have machines: `machines.test.ts`',
+  databases:
+    'simulated guests run no PostgreSQL, and say of themselves only what edges and load balancers do: its life is ' +
+    'tested by its controller',
   objectstorages:
     'what keeps objects is a process of one machine, which the simulation does not have: the life of one is tested ' +
     'by its controller, and with the real engine and other people’s clients',

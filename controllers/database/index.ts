@@ -1,0 +1,169 @@
+/** The database controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { Unavailable } from '../../domain/problem.ts'
+import {
+  claimDatabase,
+  ensureAuthority,
+  findDatabase,
+  keepServerCertificate,
+  newSealedPassword,
+  newServerCertificate,
+  openPassword,
+  openServerKey,
+  releaseDatabase,
+  renameDatabase,
+} from '../../db/database/index.ts'
+import { isEdit } from '../../db/request/index.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { Network } from '../../resources/network/index.ts'
+import { Storage } from '../../resources/storage/index.ts'
+import { findAccountOf } from '../account.ts'
+import { auditEffect } from '../audit.ts'
+import { controller } from '../controller.ts'
+import { orUnavailable } from '../database.ts'
+import type { EffectsOn } from '../effects.ts'
+import {
+  deliverDocument,
+  MACHINE_READS,
+  MACHINE_WRITES,
+  type Machines,
+  openMachines,
+} from '../managed-machine/index.ts'
+import { requireNewest } from '../newest.ts'
+import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
+import type { Parts } from '../parts.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { requireStandingOfEdit } from '../standing.ts'
+import { newRequests } from '../synced.ts'
+import { dataStorageName, documentOf } from './machine.ts'
+import { CLAIMED, type DatabaseEffects, type DatabaseObject, type Observed } from './observed.ts'
+import { detectEdit, plan } from './plan.ts'
+
+const DATABASES_OF = 'databases of a network'
+const DATA_OF = 'database of a storage'
+
+/** What it is built from besides. */
+interface SecretAccess {
+  /** Opens passwords and keys; no database is made without. */
+  readonly sealing?: Sealing
+}
+
+export const databaseController = controller<DatabaseEffects>()({
+  name: 'database',
+  resource: Database,
+  sharding: 'by-zone',
+  finalizer: finalizerOf(Database),
+  intent: {
+    resourceType: 'database',
+    wasApplied: wasOperationApplied(Database),
+    /** A new name its controller gives back, and a new password holds. */
+    async release(tx, { accountId, resource, audit: { action } }) {
+      if (action === 'database.create') await releaseDatabase(tx, { accountId, databaseId: resource.id })
+    },
+  },
+  plan,
+  reads: [Network, ...MACHINE_READS.filter((kind) => kind !== Storage)],
+  // One whose operation is its deletion is deleted here.
+  writes: [...MACHINE_WRITES, Storage, Database],
+  open(parts: Parts & SecretAccess) {
+    const machines = openMachines(parts, 'database')
+    const databases = parts.caches.of(Database)
+    databases.addIndex(DATABASES_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
+    databases.addIndex(DATA_OF, (database) => [`${database.metadata.namespace}/${dataStorageName(database)}`])
+    return {
+      watches: [
+        watch(Network, ({ metadata: { namespace, name } }) =>
+          databases.by(DATABASES_OF, `${namespace}/${name}`).map(keyOf),
+        ),
+        watch(Storage, ({ metadata: { namespace, name } }) => databases.by(DATA_OF, `${namespace}/${name}`).map(keyOf)),
+        ...machines.watches,
+      ],
+      observe: (database) => observe(parts, machines, database),
+      effects: effectsOf(parts),
+    }
+  },
+})
+
+async function observe(parts: Parts, machines: Machines, database: DatabaseObject): Promise<Observed> {
+  const { db, caches, store } = parts
+  const { namespace = '', name: databaseId } = database.metadata
+  const accountId = await findAccountOf(db, namespace)
+  const requests = await newRequests(db, database)
+  const edit = detectEdit(database)
+  const editor =
+    edit === undefined ? '' : (requesterOf(requests, edit) ?? (await findEditor(store, Database, database, '')))
+  return {
+    accountId,
+    claim: accountId === undefined ? undefined : await orUnavailable(findDatabase(db, { accountId, databaseId })),
+    networks: networksOf(parts, database),
+    machines: machines.observe({ namespace, id: databaseId }),
+    storage: caches.of(Storage).get({ namespace, name: dataStorageName(database) }),
+    edits: requests.filter((request) => isEdit(request) && request.action === 'database.update'),
+    editor,
+  }
+}
+
+function networksOf({ caches }: Parts, { metadata, spec }: DatabaseObject): readonly string[] | undefined {
+  const { namespace = '' } = metadata
+  const { ipv4Cidr, ipv6Prefix } = caches.of(Network).get({ namespace, name: spec.networkId })?.status ?? {}
+  return ipv4Cidr === undefined ? undefined : [ipv4Cidr, ...(ipv6Prefix === undefined ? [] : [ipv6Prefix])]
+}
+
+/** Unavailable where nothing can be sealed or opened. */
+function sealingOf({ sealing }: SecretAccess): Sealing {
+  if (sealing?.isAvailable !== true) throw new Unavailable('the sealing key of databases')
+  return sealing
+}
+
+/** What is claimed for one that has gone meanwhile would stay for ever. */
+const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, DatabaseSpec, DatabaseStatus> => ({
+  claim: withRefusalCondition(CLAIMED, async (demand, database) => {
+    await requireNewest(parts.store, Database, database)
+    await requireStandingOfEdit(parts, database, demand.accountId)
+    const secrets = { sealing: sealingOf(parts), random: parts.random, now: parts.clock.now() }
+    await orUnavailable(ensureAuthority(parts.db, secrets))
+    const whole = { ...demand, sealedPassword: newSealedPassword(secrets, demand) }
+    await orUnavailable(parts.db.transaction().execute((tx) => claimDatabase(tx, whole, 'spec.networkId')))
+    return grantedCondition(CLAIMED)
+  }),
+  rename: withRefusalCondition(CLAIMED, async ({ name, ...id }) => {
+    await orUnavailable(parts.db.transaction().execute((tx) => renameDatabase(tx, id, name)))
+    return grantedCondition(CLAIMED)
+  }),
+  async certify(input) {
+    const secrets = { sealing: sealingOf(parts), random: parts.random, now: parts.clock.now() }
+    const made = await orUnavailable(newServerCertificate(parts.db, secrets, input))
+    await orUnavailable(keepServerCertificate(parts.db, input, made))
+    return undefined
+  },
+  async deliver(delivery, database) {
+    const { namespace = '', name: databaseId } = database.metadata
+    const accountId = await findAccountOf(parts.db, namespace)
+    if (accountId === undefined) return undefined
+    const id = { accountId, databaseId }
+    const claim = await orUnavailable(findDatabase(parts.db, id))
+    // A newer configuration gets a number of its own with the next look.
+    if (claim?.certificate === undefined || claim.generation !== delivery.generation) return undefined
+    const secrets = { sealing: sealingOf(parts) }
+    const document = documentOf(
+      database,
+      { claim, networks: networksOf(parts, database) },
+      {
+        password: openPassword(secrets, id, claim.sealedPassword),
+        key: openServerKey(secrets, id, claim.certificate.sealedKey),
+      },
+    )
+    if (document === undefined) throw new Unavailable('the network of the database')
+    await deliverDocument(parts, delivery, document)
+    return undefined
+  },
+  async release(id) {
+    await orUnavailable(parts.db.transaction().execute((tx) => releaseDatabase(tx, id)))
+    return undefined
+  },
+  audit: auditEffect(parts),
+})

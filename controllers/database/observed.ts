@@ -1,0 +1,43 @@
+/** What the database controller knows of the world when it decides, and what it may decide. */
+import type { DatabaseClaim, DatabaseId } from '../../db/database/index.ts'
+import type { KubernetesRequest } from '../../db/request/index.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import type { DatabaseSpec, DatabaseStatus } from '../../resources/database/index.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
+import type { AuditEffects } from '../audit.ts'
+import type { ActionWith } from '../effects.ts'
+import type { Machine, MachineEffects } from '../managed-machine/index.ts'
+
+export type DatabaseObject = KubeObject<DatabaseSpec, DatabaseStatus>
+export type StorageObject = KubeObject<StorageSpec, StorageStatus>
+
+export interface Observed {
+  /** Undefined when the namespace is no account's. */
+  readonly accountId: string | undefined
+  readonly claim: DatabaseClaim | undefined
+  /** Ranges of its network; undefined until that has some. */
+  readonly networks: readonly string[] | undefined
+  /** Its machine, also one that is on its way out. */
+  readonly machines: readonly Machine[]
+  /** That of its data. */
+  readonly storage: StorageObject | undefined
+  /** Edits that start no operation. */
+  readonly edits: readonly KubernetesRequest[]
+  /** Who made the edit that no operation stands for, as an actor. */
+  readonly editor: string
+}
+
+/** The effects of databases by name, each with its input. */
+export type DatabaseEffects = AuditEffects &
+  MachineEffects & {
+    readonly claim: DatabaseId & { readonly zone: string; readonly name: string; readonly networkId: string }
+    readonly rename: DatabaseId & { readonly name: string }
+    /** Gives it a new certificate for that address. */
+    readonly certify: DatabaseId & { readonly host: string }
+    /** Gives back all that it has claimed. */
+    readonly release: DatabaseId
+  }
+export type DatabaseEffect = ActionWith<DatabaseEffects>
+
+/** What PostgreSQL was asked for a database, and whether it was granted. */
+export const CLAIMED = 'Claimed'

@@ -1,0 +1,178 @@
+/** Managed databases of accounts: their names, the networks that they keep, sealed passwords and certificates. Locks
+ *  come in one order: the quota of the account, then the network. */
+import type { Selectable, Transaction } from 'kysely'
+import { badField, conflict } from '../../domain/problem.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { lockNetwork } from '../network/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface DatabaseId {
+  readonly accountId: string
+  readonly databaseId: string
+}
+
+export interface DatabaseDemand extends DatabaseId {
+  readonly zone: string
+  readonly name: string
+  readonly networkId: string
+  /** Of its owner, for when it is not claimed yet. */
+  readonly sealedPassword: string
+}
+
+export interface SealedServerCertificate {
+  readonly certificate: string
+  readonly sealedKey: string
+  /** Address that it is for. */
+  readonly host: string
+  readonly expiresAt: Date
+}
+
+export interface DatabaseClaim {
+  readonly zone: string
+  readonly name: string
+  readonly networkId: string
+  readonly sealedPassword: string
+  readonly passwordGeneration: number
+  readonly certificate: SealedServerCertificate | undefined
+  /** Rises with every change of what its machine shall run. */
+  readonly generation: number
+}
+
+const holdingOf = ({ accountId, databaseId }: DatabaseId) => ({ accountId, holder: `database/${databaseId}` })
+
+/** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems
+ *  `quota_exceeded` (422) and `name_taken` (409). */
+export async function claimDatabase(
+  tx: Transaction<Tables>,
+  demand: DatabaseDemand,
+  field = 'network_id',
+): Promise<void> {
+  const { accountId, databaseId: id, zone, name, networkId, sealedPassword } = demand
+  if ((await findDatabase(tx, demand)) !== undefined) return
+  await takeQuotas(tx, { ...holdingOf(demand), amounts: { databases: 1 } })
+  const network = await lockNetwork(tx, { accountId, networkId })
+  if (network.zone !== zone) throw badField(field, `is in zone ${network.zone}, not in ${zone}`)
+  await requireFreeName(tx, demand, name)
+  await tx
+    .insertInto('database')
+    .values({ account_id: accountId, id, zone, name, network_id: networkId, sealed_password: sealedPassword })
+    .onConflict((clash) => clash.columns(['account_id', 'id']).doNothing())
+    .execute()
+}
+
+async function requireFreeName(
+  tx: Transaction<Tables>,
+  { accountId, databaseId }: DatabaseId,
+  name: string,
+): Promise<void> {
+  const taken = await tx
+    .selectFrom('database')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .where('id', '<>', databaseId)
+    .executeTakeFirst()
+  if (taken !== undefined)
+    throw conflict('name_taken', 'The account has a database of this name.', {
+      resource: { type: 'database', id: taken.id },
+    })
+}
+
+/** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
+export async function renameDatabase(tx: Transaction<Tables>, id: DatabaseId, name: string): Promise<void> {
+  await tx
+    .selectFrom('account_quota')
+    .select('name')
+    .where('account_id', '=', id.accountId)
+    .where('name', '=', 'databases')
+    .forUpdate()
+    .execute()
+  const known = await findDatabase(tx, id)
+  if (known === undefined || known.name === name) return
+  await requireFreeName(tx, id, name)
+  await tx
+    .updateTable('database')
+    .set({ name })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.databaseId)
+    .execute()
+}
+
+/** Undefined when nothing is claimed. */
+export async function findDatabase(
+  db: Queries,
+  { accountId, databaseId }: DatabaseId,
+): Promise<DatabaseClaim | undefined> {
+  const row = await db
+    .selectFrom('database')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .executeTakeFirst()
+  return row && toClaim(row)
+}
+
+function toClaim(row: Selectable<Tables['database']>): DatabaseClaim {
+  const { certificate, sealed_key: sealedKey, certificate_host: host, certificate_expires_at: expiresAt } = row
+  return {
+    zone: row.zone,
+    name: row.name,
+    networkId: row.network_id,
+    sealedPassword: row.sealed_password,
+    passwordGeneration: row.password_generation,
+    certificate:
+      certificate === null || sealedKey === null || host === null || expiresAt === null
+        ? undefined
+        : { certificate, sealedKey, host, expiresAt },
+    generation: row.generation,
+  }
+}
+
+/** Answers the number of the new password. Another one of the same number is not replaced: of two that rotate at once,
+ *  the second finds the first's. Undefined when it is not there, or has another number. */
+export async function replacePassword(
+  tx: Transaction<Tables>,
+  { accountId, databaseId }: DatabaseId,
+  { sealedPassword, before }: { readonly sealedPassword: string; readonly before: number },
+): Promise<number | undefined> {
+  const row = await tx
+    .updateTable('database')
+    .set((columns) => ({
+      sealed_password: sealedPassword,
+      password_generation: before + 1,
+      generation: columns('generation', '+', 1),
+    }))
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .where('password_generation', '=', before)
+    .returning('password_generation')
+    .executeTakeFirst()
+  return row?.password_generation
+}
+
+/** From now on its machine answers with that certificate. Free when it has gone. */
+export async function keepServerCertificate(
+  db: Queries,
+  { accountId, databaseId }: DatabaseId,
+  { certificate, sealedKey, host, expiresAt }: SealedServerCertificate,
+): Promise<void> {
+  await db
+    .updateTable('database')
+    .set((columns) => ({
+      certificate,
+      sealed_key: sealedKey,
+      certificate_host: host,
+      certificate_expires_at: expiresAt,
+      generation: columns('generation', '+', 1),
+    }))
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .execute()
+}
+
+/** Idempotent. */
+export async function releaseDatabase(tx: Transaction<Tables>, id: DatabaseId): Promise<void> {
+  await releaseQuotas(tx, holdingOf(id))
+  await tx.deleteFrom('database').where('account_id', '=', id.accountId).where('id', '=', id.databaseId).execute()
+}

@@ -1,0 +1,90 @@
+/** Managed databases: sizes, names, and when which change is allowed. */
+import { parseBackupSchedule } from './backup-schedule.ts'
+import { conflict, operationInProgress } from './problem.ts'
+
+export const DATABASE_ENGINE = 'postgresql-17'
+export const DATABASE_PORT = 5_432
+export const DATABASE_PLANS = ['db-1c-2g', 'db-2c-4g', 'db-4c-8g'] as const
+export type DatabasePlan = (typeof DATABASE_PLANS)[number]
+export const DATABASE_STATES = ['creating', 'running', 'error', 'deleting'] as const
+export type DatabaseState = (typeof DATABASE_STATES)[number]
+/** Its write-ahead log alone may take 1 GiB. */
+export const DATABASE_STORAGE_GIBIBYTES = { least: 5, most: 4_096, default: 10 } as const
+export const DATABASE_RETENTION_DAYS = { least: 7, most: 35, default: 7 } as const
+export const KEEP_BACKUPS_DAYS = { least: 0, most: 35, default: 7 } as const
+export const DATABASE_SCHEDULE_DEFAULT = '0 3 * * *'
+export const CERTIFICATE_DAYS = 365
+/** So long before it expires a certificate is replaced. */
+export const RENEW_DAYS = 30
+/** The role of its only machine. */
+export const DATABASE_ROLE = 'primary'
+
+/** What PostgreSQL takes without quotes, so that nobody has to write any. */
+export const IDENTIFIER_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
+const TAKEN = ['postgres', 'template0', 'template1', 'public', 'none']
+
+/** Why no database or role can be called that; undefined when one can. */
+export function identifierFault(text: string): string | undefined {
+  if (!IDENTIFIER_PATTERN.test(text))
+    return 'must be 1 to 63 lower-case letters, digits and underscores, and begin with no digit'
+  return TAKEN.includes(text) || text.startsWith('pg_') ? 'is a name that PostgreSQL keeps for itself' : undefined
+}
+
+/** Why backups cannot be made then; undefined when they can: once in a day. */
+export function dailyScheduleFault(text: string): string | undefined {
+  const schedule = parseBackupSchedule(text)
+  if ('fault' in schedule) return schedule.fault
+  const isDaily = schedule.hours.length === 1 && /^\S+\s+\S+\s+\*\s+\*\s+\*$/.test(text.trim())
+  return isDaily ? undefined : 'must name one minute of one hour of every day, such as "30 3 * * *"'
+}
+
+/** The DNS name in its certificate. */
+export const tlsServerName = (databaseId: string): string => `${databaseId}.database.internal`
+
+export interface ConnectionTarget {
+  readonly host: string
+  readonly user: string
+  readonly database: string
+  readonly password?: string
+}
+
+/** Connections are verified: the authority's certificate must be known to the client. */
+export function connectionUri({ host, user, database, password }: ConnectionTarget): string {
+  const secret = password === undefined ? '' : `:${encodeURIComponent(password)}`
+  return `postgresql://${user}${secret}@${host}:${DATABASE_PORT}/${database}?sslmode=verify-full`
+}
+
+export interface DatabaseFacts {
+  readonly id: string
+  readonly isProtected: boolean
+  readonly isDeleting: boolean
+  /** Its machine has run PostgreSQL once. */
+  readonly isMade: boolean
+  readonly activeOperation: { readonly id: string; readonly kind: string } | undefined
+}
+
+/** Throws 409 for one that is going. */
+export function requireChangeableDatabase({ id, isDeleting, activeOperation }: DatabaseFacts): void {
+  if (activeOperation?.kind === 'database.delete')
+    throw operationInProgress(activeOperation.id, { type: 'database', id })
+  if (isDeleting) throw conflict('state_not_allowed', 'The database is being deleted.')
+}
+
+/** Throws 409 until its machine has run once. */
+export function requireMadeDatabase(facts: DatabaseFacts): void {
+  requireChangeableDatabase(facts)
+  if (!facts.isMade)
+    throw conflict('state_not_allowed', 'The database is not running yet.', {
+      resource: { type: 'database', id: facts.id },
+    })
+}
+
+/** Throws 409 for what cannot be deleted. What is still being made can: its creation ends. */
+export function requireDeletableDatabase({ id, isProtected, activeOperation }: DatabaseFacts): void {
+  if (activeOperation?.kind === 'database.delete')
+    throw operationInProgress(activeOperation.id, { type: 'database', id })
+  if (isProtected)
+    throw conflict('protected', 'The database is protected. Lift the protection, then delete it.', {
+      resource: { type: 'database', id },
+    })
+}

@@ -1,0 +1,367 @@
+/** Managed databases as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import {
+  connectionUri,
+  dailyScheduleFault,
+  DATABASE_ENGINE,
+  DATABASE_PLANS,
+  DATABASE_PORT,
+  DATABASE_RETENTION_DAYS,
+  DATABASE_STATES,
+  DATABASE_STORAGE_GIBIBYTES,
+  type DatabaseFacts,
+  type DatabaseState,
+  identifierFault,
+  KEEP_BACKUPS_DAYS,
+  tlsServerName,
+} from '../../domain/database.ts'
+import { route } from '../define.ts'
+import { EXAMPLE } from '../examples.ts'
+import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import { ById, completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../shapes.ts'
+import type { DatabaseSpec, DatabaseStatus } from './stored.ts'
+
+const AREA = 'Managed databases'
+
+const BackupSummary = z.strictObject({
+  is_enabled: z.boolean().describe('Whether there is an archive that it can be restored from.'),
+  retention_days: z.int().describe('For how many days backups are kept.'),
+  earliest_recoverable_at: DateTime.nullable().describe('The first moment that it can be restored to.'),
+  latest_recoverable_at: DateTime.nullable().describe('The last moment that it can be restored to.'),
+  observed_at: DateTime.nullable().describe('When the archive was looked at; null when it never was.'),
+  archive_failure: z.string().describe('Why the last attempt to archive failed; empty when it did not.'),
+})
+
+export const DatabaseView = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string(),
+    name: z.string(),
+    network_id: z.string(),
+    engine: z.literal(DATABASE_ENGINE).describe('What runs.'),
+    plan: z.string(),
+    storage_gibibytes: z.int(),
+    database_name: z.string().describe('Name of the database in PostgreSQL.'),
+    owner_name: z.string().describe('Role that owns the database and signs in.'),
+    host: z.string().nullable().describe('Address in its network; null until its machine is placed.'),
+    port: z.int().describe('Where it listens.'),
+    connection_uri: z.string().nullable().describe('For clients, without the password; null until there is a host.'),
+    state: z.enum(DATABASE_STATES),
+    is_healthy: z.boolean().describe('Whether its machine runs PostgreSQL as it shall.'),
+    health_detail: z.string().describe('What is wrong, for people; empty otherwise.'),
+    is_configuration_applied: z.boolean().describe('Whether its machine runs its newest configuration.'),
+    backup_schedule: z.string().describe('When full backups are made: five fields as cron has them, in UTC.'),
+    backups: BackupSummary.describe('What it can be restored to.'),
+    tls_server_name: z.string().describe('DNS name in its certificate, beside the address.'),
+    certificate_expires_at: DateTime.nullable().describe('When its certificate expires; renewed 30 days before.'),
+    ca_certificate: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('Certificate in PEM of who signs its certificate; only when one database is read.'),
+    restored_from: z
+      .strictObject({
+        database_id: z.string(),
+        target_time: DateTime.nullable().describe('The moment; null for the latest.'),
+      })
+      .nullable()
+      .describe('What it was restored from; null when it was not.'),
+    is_protected: z.boolean(),
+    active_operation: OperationView.nullable(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'Database' })
+export type DatabaseView = z.infer<typeof DatabaseView>
+export type StoredDatabase = Stored<DatabaseSpec, DatabaseStatus>
+
+/** `error` when its creation ended without a machine that ran, and when its data is lost. */
+export function databaseStateOf({ spec, status, isDeleting }: StoredDatabase): DatabaseState {
+  if (isDeleting || spec.operation?.kind === 'database.delete') return 'deleting'
+  if (status?.isLost === true) return 'error'
+  if (status?.isMade === true) return 'running'
+  return status?.operation?.status === 'failed' && status.operation.id === spec.operation?.id ? 'error' : 'creating'
+}
+
+export function toDatabaseView(database: StoredDatabase): DatabaseView {
+  const { name: id, spec, status, createdAt } = database
+  const operation = activeOperationOf(database)
+  const host = status?.host
+  return {
+    id,
+    zone: spec.zone,
+    name: spec.name,
+    network_id: spec.networkId,
+    engine: DATABASE_ENGINE,
+    plan: spec.plan,
+    storage_gibibytes: spec.storageGibibytes,
+    database_name: spec.databaseName,
+    owner_name: spec.ownerName,
+    host: host ?? null,
+    port: DATABASE_PORT,
+    connection_uri:
+      host === undefined ? null : connectionUri({ host, user: spec.ownerName, database: spec.databaseName }),
+    state: databaseStateOf(database),
+    is_healthy: status?.isHealthy ?? false,
+    health_detail: status?.healthDetail ?? '',
+    is_configuration_applied: status?.isConfigurationApplied ?? false,
+    backup_schedule: spec.backupSchedule,
+    backups: {
+      is_enabled: false,
+      retention_days: spec.backupRetentionDays,
+      earliest_recoverable_at: null,
+      latest_recoverable_at: null,
+      observed_at: null,
+      archive_failure: '',
+    },
+    tls_server_name: tlsServerName(id),
+    certificate_expires_at: status?.certificateExpiresAt ?? null,
+    restored_from: null,
+    is_protected: spec.isProtected,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'database', id }),
+    created_at: createdAt,
+  }
+}
+
+export function databaseFactsOf(database: StoredDatabase): DatabaseFacts {
+  const { name: id, spec, status, isDeleting } = database
+  const operation = activeOperationOf(database)
+  return {
+    id,
+    isProtected: spec.isProtected,
+    isDeleting,
+    isMade: status?.isMade === true,
+    activeOperation: operation && { id: operation.id, kind: operation.kind },
+  }
+}
+
+export const DatabaseCredentials = z
+  .strictObject({
+    username: z.string().describe('The owner of the database.'),
+    password: z.string().describe('Of the owner.'),
+    database_name: z.string().describe('Name of the database in PostgreSQL.'),
+    host: z.string().nullable().describe('Address in its network; null until its machine is placed.'),
+    port: z.int().describe('Where it listens.'),
+    connection_uri: z.string().nullable().describe('For clients, with the password; null until there is a host.'),
+    ca_certificate: z.string().describe('Certificate in PEM that clients verify the server by.'),
+  })
+  .meta({ id: 'DatabaseCredentials' })
+export type DatabaseCredentials = z.infer<typeof DatabaseCredentials>
+
+const faultless = (faultOf: (text: string) => string | undefined) =>
+  z
+    .string()
+    .min(1)
+    .max(64)
+    .superRefine((text, context) => {
+      const message = faultOf(text)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    })
+const Identifier = faultless(identifierFault)
+const Schedule = faultless(dailyScheduleFault)
+const PlanOf = z.enum(DATABASE_PLANS)
+const StorageGibibytes = z.int().min(DATABASE_STORAGE_GIBIBYTES.least).max(DATABASE_STORAGE_GIBIBYTES.most)
+
+export const CreateDatabase = z
+  .strictObject({
+    zone: ZoneName,
+    name: PrintableName,
+    network_id: Id,
+    plan: PlanOf.default('db-1c-2g'),
+    storage_gibibytes: StorageGibibytes.default(DATABASE_STORAGE_GIBIBYTES.default),
+    database_name: Identifier.describe('Name of the database in PostgreSQL.'),
+    owner_name: Identifier.optional().describe('The name of the database when left out.'),
+    zone_redundant: z.boolean().default(false).describe('A replica in another zone; not offered yet.'),
+  })
+  .meta({ id: 'CreateDatabase' })
+export const UpdateDatabase = z
+  .strictObject({
+    name: PrintableName.optional(),
+    backup_schedule: Schedule.optional(),
+    backup_retention_days: z.int().min(DATABASE_RETENTION_DAYS.least).max(DATABASE_RETENTION_DAYS.most).optional(),
+    is_protected: z.boolean().optional(),
+  })
+  .meta({ id: 'UpdateDatabase' })
+export type UpdateDatabase = z.infer<typeof UpdateDatabase>
+export const RestoreDatabase = z
+  .strictObject({
+    name: PrintableName,
+    target_time: DateTime.nullable().default(null).describe('The moment; the latest when null.'),
+    network_id: Id.optional().describe('That of the origin when left out.'),
+    plan: PlanOf.optional().describe('That of the origin when left out.'),
+    storage_gibibytes: StorageGibibytes.optional().describe('As much as the origin has when left out.'),
+  })
+  .meta({ id: 'RestoreDatabase' })
+
+const Envelope = z.strictObject({ database: DatabaseView })
+const Credentials = z.strictObject({ credentials: DatabaseCredentials })
+const Started = Envelope.extend({ operation: OperationView, credentials: DatabaseCredentials })
+
+const BackupView = z
+  .strictObject({
+    id: z.string(),
+    kind: z.literal('full').describe('What it holds.'),
+    started_at: DateTime.describe('When it began.'),
+    completed_at: DateTime.nullable().describe('When it was whole; null while it is not.'),
+    size_bytes: z.int().describe('What it takes in the archive, in bytes.'),
+    is_restorable: z.boolean().describe('Whether the database can be restored from it.'),
+  })
+  .meta({ id: 'DatabaseBackup' })
+const Window = z
+  .strictObject({
+    earliest_recoverable_at: DateTime.nullable().describe('The first moment that it can be restored to.'),
+    latest_recoverable_at: DateTime.nullable().describe('The last moment that it can be restored to.'),
+    gaps: z.array(z.strictObject({ from: DateTime, to: DateTime })).describe('Moments between that are lost.'),
+  })
+  .meta({ id: 'RecoveryWindow' })
+
+export const listDatabases = route({
+  id: 'list_databases',
+  method: 'GET',
+  path: '/v1/databases',
+  area: AREA,
+  summary: 'List databases',
+  permission: 'read',
+  answers: { 200: completeListOf(DatabaseView) },
+})
+
+export const createDatabase = route({
+  id: 'create_database',
+  method: 'POST',
+  path: '/v1/databases',
+  area: AREA,
+  summary: 'Make a PostgreSQL database',
+  description:
+    'One machine with its data on a storage of its own, reached over TLS from the network. The answer has the ' +
+    'password of its owner.',
+  permission: 'operate',
+  audit: 'database.create',
+  starts: ['database.create'],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+  body: CreateDatabase,
+  example: { zone: 'eu-1a', name: 'shop', network_id: EXAMPLE.id, database_name: 'shop' },
+  answers: { 202: Started },
+  refuses: [400, 402, 404, 409, 422, 501, 503],
+})
+
+export const getDatabase = route({
+  id: 'get_database',
+  method: 'GET',
+  path: '/v1/databases/{id}',
+  area: AREA,
+  summary: 'Read a database',
+  permission: 'read',
+  params: ById,
+  answers: { 200: Envelope },
+  refuses: [404],
+})
+
+export const updateDatabase = route({
+  id: 'update_database',
+  method: 'PATCH',
+  path: '/v1/databases/{id}',
+  area: AREA,
+  summary: 'Change name, backups or protection of a database',
+  description: 'With If-Match the change is made only to that version.',
+  permission: 'operate',
+  audit: 'database.update',
+  params: ById,
+  body: UpdateDatabase,
+  example: { backup_retention_days: 14 },
+  answers: { 200: Envelope },
+  refuses: [400, 404, 409],
+})
+
+export const deleteDatabase = route({
+  id: 'delete_database',
+  method: 'DELETE',
+  path: '/v1/databases/{id}',
+  area: AREA,
+  summary: 'Delete a database with its machine and its data',
+  description: 'Its backups are kept for keep_backups_days. One that is still being made can be deleted too.',
+  ...startsOperation('database.delete'),
+  query: z.strictObject({
+    keep_backups_days: z.coerce
+      .number()
+      .int()
+      .min(KEEP_BACKUPS_DAYS.least)
+      .max(KEEP_BACKUPS_DAYS.most)
+      .default(KEEP_BACKUPS_DAYS.default)
+      .describe('For how many days its backups stay restorable.'),
+  }),
+  isDestructive: true,
+  refuses: [400, 404, 409],
+})
+
+export const restoreDatabase = route({
+  id: 'restore_database',
+  method: 'POST',
+  path: '/v1/databases/{id}/restore',
+  area: AREA,
+  summary: 'Restore a database to a moment, as a new one',
+  description: 'From the archive of the database, also of a deleted one while its backups are kept.',
+  permission: 'operate',
+  audit: 'database.restore',
+  starts: ['database.restore'],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+  params: ById,
+  body: RestoreDatabase,
+  example: { name: 'shop before the mistake', target_time: '2026-01-01T12:00:00Z' },
+  answers: { 202: Started },
+  refuses: [400, 402, 404, 409, 422, 503],
+})
+
+export const listDatabaseBackups = route({
+  id: 'list_database_backups',
+  method: 'GET',
+  path: '/v1/databases/{id}/backups',
+  area: AREA,
+  summary: 'List the backups of a database',
+  description: 'Newest first, with the moments that it can be restored to.',
+  permission: 'read',
+  params: ById,
+  answers: { 200: completeListOf(BackupView).extend({ window: Window }) },
+  refuses: [404],
+})
+
+export const getDatabaseCredentials = route({
+  id: 'get_database_credentials',
+  method: 'GET',
+  path: '/v1/databases/{id}/credentials',
+  area: AREA,
+  summary: 'Read the password of a database',
+  permission: 'operate',
+  audit: 'database.credentials',
+  isCredentialRead: true,
+  params: ById,
+  answers: { 200: Credentials },
+  refuses: [404, 409, 503],
+})
+
+export const rotateDatabaseCredentials = route({
+  id: 'rotate_database_credentials',
+  method: 'POST',
+  path: '/v1/databases/{id}/rotate-credentials',
+  area: AREA,
+  summary: 'Replace the password of a database',
+  description: 'Answered once its machine refuses the old password. Open sessions of its owner are ended.',
+  permission: 'operate',
+  audit: 'database.rotate_credentials',
+  isDestructive: true,
+  params: ById,
+  answers: { 200: Envelope.extend({ credentials: DatabaseCredentials }) },
+  refuses: [404, 409, 503],
+})
+
+export const DATABASE_ROUTES = [
+  listDatabases,
+  createDatabase,
+  getDatabase,
+  updateDatabase,
+  deleteDatabase,
+  restoreDatabase,
+  listDatabaseBackups,
+  getDatabaseCredentials,
+  rotateDatabaseCredentials,
+] as const

@@ -1,0 +1,94 @@
+/** Database: PostgreSQL of an account on a machine of the platform, as it is stored. */
+import { z } from 'zod'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
+import {
+  DATABASE_PLANS,
+  DATABASE_RETENTION_DAYS,
+  DATABASE_SCHEDULE_DEFAULT,
+  DATABASE_STORAGE_GIBIBYTES,
+  IDENTIFIER_PATTERN,
+} from '../../domain/database.ts'
+import { fixed, resource } from '../define.ts'
+import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+
+const ADDRESS_LENGTH_MAXIMUM = 45
+const Identifier = z.string().min(1).max(63).regex(IDENTIFIER_PATTERN)
+
+export const Database = resource({
+  kind: 'Database',
+  plural: 'databases',
+  shortNames: ['db'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description:
+    'PostgreSQL on a machine of the platform, with its data on a storage of its own, reached over TLS from a private ' +
+    'network. The password of its owner is read through the API.',
+  spec: z
+    .strictObject({
+      zone: ZoneName.describe('Zone that it is in. Cannot be changed.'),
+      name: z.string().min(1).max(100).describe('Name for people, unique among the databases of the account.'),
+      networkId: z.string().min(1).max(253).describe('Name of the Network that it is reached from. Cannot be changed.'),
+      plan: z.enum(DATABASE_PLANS).default('db-1c-2g').describe('Plan of its machine. Cannot be changed.'),
+      storageGibibytes: z
+        .int()
+        .min(DATABASE_STORAGE_GIBIBYTES.least)
+        .max(DATABASE_STORAGE_GIBIBYTES.most)
+        .default(DATABASE_STORAGE_GIBIBYTES.default)
+        .describe('Size of its storage in GiB. Cannot be changed.'),
+      databaseName: Identifier.describe('Name of the database in PostgreSQL. Cannot be changed.'),
+      ownerName: Identifier.describe('Role that owns it and signs in. Cannot be changed.'),
+      backupSchedule: z
+        .string()
+        .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
+        .default(DATABASE_SCHEDULE_DEFAULT)
+        .describe('When full backups are made: five fields as cron has them, in UTC, once in a day.'),
+      backupRetentionDays: z
+        .int()
+        .min(DATABASE_RETENTION_DAYS.least)
+        .max(DATABASE_RETENTION_DAYS.most)
+        .default(DATABASE_RETENTION_DAYS.default)
+        .describe('For how many days backups are kept.'),
+      isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
+      passwordGeneration: z
+        .int()
+        .min(1)
+        .default(1)
+        .describe('Which password of the owner holds. Written by the platform only.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
+      ),
+    })
+    .describe('What the database shall be.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      isMade: z.boolean().optional().describe('Whether PostgreSQL has run on its machine once.'),
+      isLost: z.boolean().optional().describe('Whether the storage with its data is lost.'),
+      isHealthy: z.boolean().optional().describe('Whether its machine runs PostgreSQL as it shall.'),
+      healthDetail: z.string().max(1024).optional().describe('What is wrong, for people; empty otherwise.'),
+      host: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address in the network.'),
+      isConfigurationApplied: z.boolean().optional().describe('Whether its machine runs its newest configuration.'),
+      passwordGeneration: z.int().optional().describe('The password that its machine was last known to take.'),
+      certificateExpiresAt: z
+        .string()
+        .max(64)
+        .meta({ format: 'date-time' })
+        .optional()
+        .describe('When its certificate expires; it is replaced 30 days earlier.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What the database is. Written by its controller.'),
+  columns: [
+    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    { name: 'Host', type: 'string', jsonPath: '.status.host' },
+    { name: 'Healthy', type: 'boolean', jsonPath: '.status.isHealthy' },
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.zone'],
+  rules: ['zone', 'networkId', 'plan', 'storageGibibytes', 'databaseName', 'ownerName'].map(fixed),
+})
+export type DatabaseSpec = z.infer<typeof Database.spec>
+export type DatabaseStatus = z.infer<typeof Database.status>

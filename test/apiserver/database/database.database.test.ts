@@ -1,0 +1,219 @@
+/** Managed databases through the API. No controllers run: tests say what they would. */
+import { X509Certificate } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findDatabase, newServerCertificate, openServerKey, releaseDatabase } from '../../../db/database/index.ts'
+import { scramVerifier } from '../../../domain/scram.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+import { createSealing } from '../../../kit/sys/sealing.ts'
+import { Plan, Zone } from '../../../resources/catalog/index.ts'
+import { Database } from '../../../resources/database/index.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { useDatabase } from '../../database.ts'
+import { type Cloud, openCloud, type Person } from '../cloud.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let owner: Person
+let networkId: string
+let count = 0
+
+const PLAN = {
+  family: 'cloud_native',
+  cores: 1,
+  memoryMebibytes: 2048,
+  storageGibibytes: 10,
+  priceMonthlyCents: 1200,
+} as const
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  owner = await cloud.signUp('owner@example.com')
+  await cloud.admin.apply(Plan, { metadata: { name: 'db-1c-2g' }, spec: PLAN })
+  await offer(['managed-machine'])
+  const body = { zone: cloud.zone, name: 'back', ipv4_cidr: '10.1.0.0/24' }
+  networkId = (await owner.send('POST', '/v1/networks', { body })).body['network'].id
+  expect(await make(), 'without the image of databases').toMatchObject({
+    status: 503,
+    body: { reason: 'not_configured' },
+  })
+  await offer(['managed-machine', 'managed-database'])
+})
+afterAll(() => cloud.close())
+
+const offer = (builtTemplates: string[]) =>
+  cloud.admin.patch(Zone, { name: cloud.zone }, { status: { builtTemplates } }, 'status')
+const keyOf = (id: string) => ({ namespace: accountNamespace(owner.accountId), name: id })
+
+const make = (more: object = {}) =>
+  owner.send('POST', '/v1/databases', {
+    body: {
+      zone: cloud.zone,
+      name: `shop-${++count}`,
+      network_id: networkId,
+      database_name: 'shop',
+      owner_name: 'ada',
+      ...more,
+    },
+  })
+
+async function made(): Promise<string> {
+  const reply = await make()
+  expect(reply.status, JSON.stringify(reply.body)).toBe(202)
+  return reply.body['database'].id
+}
+
+/** What its controller says when it has come about. */
+async function finish(id: string, more: object = {}): Promise<void> {
+  const operation = (await cloud.admin.get(Database, keyOf(id)))?.spec.operation
+  if (operation === undefined) throw new Error(`${id} has no operation`)
+  const { requestedAt, deadlineAt, actor } = operation
+  const progress = { id: operation.id, kind: operation.kind, actor, deadlineAt, createdAt: requestedAt }
+  const ended = { ...progress, status: 'succeeded', step: 'applied', stepIndex: 4, stepCount: 4, error: '' }
+  const status = { isMade: true, isHealthy: true, host: '10.1.0.9', passwordGeneration: 1, operation: ended, ...more }
+  await cloud.admin.patch(Database, keyOf(id), { status }, 'status')
+}
+const remove = async (id: string) => {
+  expect((await owner.send('DELETE', `/v1/databases/${id}`)).status).toBe(202)
+  const own = { accountId: owner.accountId, databaseId: id }
+  await database.db.transaction().execute((tx) => releaseDatabase(tx, own))
+}
+
+test('is made with a password and the certificate of who signs its own', async () => {
+  const reply = await make()
+  const { database: view, credentials, operation } = reply.body
+  expect(operation).toMatchObject({ kind: 'database.create', database_id: view.id })
+  expect(view).toMatchObject({ state: 'creating', host: null, connection_uri: null, engine: 'postgresql-17' })
+  expect(view.backups).toMatchObject({ is_enabled: false, retention_days: 7 })
+  expect(view).not.toHaveProperty('ca_certificate')
+  expect(credentials).toMatchObject({ username: 'ada', database_name: 'shop', host: null })
+  expect(credentials.password).toMatch(/^\w{32}$/)
+  const read = (await owner.send('GET', `/v1/databases/${view.id}`)).body['database']
+  expect(read.ca_certificate).toBe(credentials.ca_certificate)
+  expect(new X509Certificate(read.ca_certificate).ca).toBe(true)
+  expect(JSON.stringify(await cloud.admin.get(Database, keyOf(view.id)))).not.toContain(credentials.password)
+  await remove(view.id)
+})
+
+test('shows its password once it runs, with the address for clients that verify', async () => {
+  const id = await made()
+  expect((await owner.send('GET', `/v1/databases/${id}/credentials`)).status).toBe(409)
+  await finish(id)
+  const reply = await owner.send('GET', `/v1/databases/${id}/credentials`)
+  const { password, connection_uri: uri } = reply.body['credentials']
+  expect(uri).toBe(`postgresql://ada:${password}@10.1.0.9:5432/shop?sslmode=verify-full`)
+  const audited = database.db.selectFrom('audit_entry').selectAll().where('account_id', '=', owner.accountId)
+  expect(JSON.stringify(await audited.execute())).toContain('database.credentials')
+  await remove(id)
+})
+
+test('replaces its password, and answers when its machine has taken it', async () => {
+  const id = await made()
+  expect((await owner.send('POST', `/v1/databases/${id}/rotate-credentials`)).status).toBe(409)
+  await finish(id)
+  const before = (await owner.send('GET', `/v1/databases/${id}/credentials`)).body['credentials'].password
+  const rotating = owner.send('POST', `/v1/databases/${id}/rotate-credentials`)
+  await expect
+    .poll(async () => (await cloud.admin.get(Database, keyOf(id)))?.spec.passwordGeneration, { timeout: 10_000 })
+    .toBe(2)
+  expect(
+    await Promise.race([rotating.then(() => 'answered'), new Promise((resolve) => setTimeout(resolve, 600))]),
+  ).toBe(undefined)
+  await finish(id, { passwordGeneration: 2 })
+  const reply = await rotating
+  expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+  expect(reply.body['credentials'].password).not.toBe(before)
+  const row = await findDatabase(database.db, { accountId: owner.accountId, databaseId: id })
+  expect(row).toMatchObject({ passwordGeneration: 2, generation: 2 })
+  await remove(id)
+})
+
+test.each([
+  ['a name that PostgreSQL keeps', { database_name: 'postgres' }, 400],
+  ['an owner that needs quotes', { owner_name: 'Ada' }, 400],
+  ['a plan of servers', { plan: 'tiny' }, 400],
+  ['too little storage', { storage_gibibytes: 1 }, 400],
+  ['a zone that is not there', { zone: 'nowhere' }, 400],
+  ['a network that is not there', { network_id: 'nowhere' }, 404],
+  ['two zones where the region has one', { zone_redundant: true }, 400],
+])('is refused with %s', async (_name, body, status) => {
+  const reply = await make(body)
+  expect(reply.status, JSON.stringify(reply.body)).toBe(status)
+})
+
+test('has a name of its own, changes what may change, and protects itself', async () => {
+  const id = await made()
+  const { body } = await owner.send('GET', `/v1/databases/${id}`)
+  expect((await make({ name: body['database'].name })).body).toMatchObject({ reason: 'name_taken' })
+  const path = `/v1/databases/${id}`
+  expect((await owner.send('PATCH', path, { body: { backup_schedule: '0 * * * *' } })).status).toBe(400)
+  expect((await owner.send('PATCH', path, { body: { backup_retention_days: 6 } })).status).toBe(400)
+  const change = { name: 'other', backup_schedule: '15 4 * * *', backup_retention_days: 30, is_protected: true }
+  expect((await owner.send('PATCH', path, { body: change })).body['database']).toMatchObject({
+    name: 'other',
+    backup_schedule: '15 4 * * *',
+    is_protected: true,
+    backups: { retention_days: 30 },
+  })
+  expect((await owner.send('DELETE', path)).body).toMatchObject({ reason: 'protected' })
+  expect((await owner.send('DELETE', `/v1/networks/${networkId}`)).body).toMatchObject({
+    reason: 'in_use',
+    resource: { type: 'database', id },
+  })
+  await owner.send('PATCH', path, { body: { is_protected: false } })
+  await remove(id)
+})
+
+test('has no archive yet, and says so', async () => {
+  const id = await made()
+  const backups = await owner.send('GET', `/v1/databases/${id}/backups`)
+  expect(backups.body).toMatchObject({ items: [], window: { earliest_recoverable_at: null, gaps: [] } })
+  const restored = await owner.send('POST', `/v1/databases/${id}/restore`, { body: { name: 'again' } })
+  expect(restored).toMatchObject({ status: 503, body: { reason: 'not_configured' } })
+  await remove(id)
+})
+
+test('an account has five at most', async () => {
+  const ids = [await made(), await made(), await made(), await made(), await made()]
+  expect((await make()).body).toMatchObject({ reason: 'quota_exceeded', quota: { name: 'databases' } })
+  for (const id of ids) await remove(id)
+})
+
+test('its certificate is for its address and its name, and signed by the authority', async () => {
+  const sealing = createSealing([{ id: 'k', key: Buffer.alloc(32, 7) }], systemRandom)
+  const own = { accountId: owner.accountId, databaseId: 'db' }
+  await database.db.deleteFrom('database_authority').execute()
+  const parts = { sealing, random: systemRandom, now: new Date() }
+  const made = await newServerCertificate(database.db, parts, { ...own, host: '10.1.0.9' })
+  const row = await database.db.selectFrom('database_authority').selectAll().executeTakeFirstOrThrow()
+  const certificate = new X509Certificate(made.certificate)
+  expect(certificate.verify(new X509Certificate(row.certificate).publicKey)).toBe(true)
+  expect(certificate.checkIP('10.1.0.9')).toBe('10.1.0.9')
+  expect(certificate.checkHost('db.database.internal')).toBe('db.database.internal')
+  expect(openServerKey({ sealing }, own, made.sealedKey)).toContain('PRIVATE KEY')
+  expect(() => openServerKey({ sealing }, { ...own, databaseId: 'other' }, made.sealedKey)).toThrow()
+  await database.db.deleteFrom('database_authority').execute()
+})
+
+test('PostgreSQL takes the password that a verifier is of, and no other', async () => {
+  const role = `verified_${Date.now()}`
+  const admin = new pg.Client({ connectionString: database.url })
+  await admin.connect()
+  await admin.query(`create role ${role} login password '${scramVerifier('the password', 'db/1')}'`)
+  const signIn = async (password: string) => {
+    const url = new URL(database.url)
+    url.username = role
+    url.password = password
+    const client = new pg.Client({ connectionString: url.href })
+    try {
+      await client.connect()
+      return (await client.query('select current_user')).rows[0].current_user
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+  expect(await signIn('the password')).toBe(role)
+  await expect(signIn('another one')).rejects.toThrow('password authentication failed')
+  await admin.query(`drop role ${role}`)
+  await admin.end()
+})

@@ -1,0 +1,288 @@
+/** What the controller of databases decides, row by row. */
+import { describe, expect, test } from 'vitest'
+import { demandOf, documentOf, hostOf, machineOf } from '../../../controllers/database/machine.ts'
+import type { DatabaseObject, Observed, StorageObject } from '../../../controllers/database/observed.ts'
+import { plan } from '../../../controllers/database/plan.ts'
+import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
+import { Database, databaseStateOf } from '../../../resources/database/index.ts'
+import { Storage } from '../../../resources/storage/index.ts'
+
+const NOW = new Date('2026-01-01T00:00:00Z')
+const DAY = 86_400_000
+const HOST = '10.0.0.5'
+const certificateFor = (host: string, days: number) => ({
+  certificate: 'certificate',
+  sealedKey: 'k.sealed',
+  host,
+  expiresAt: new Date(NOW.getTime() + days * DAY),
+})
+const CLAIM: NonNullable<Observed['claim']> = {
+  zone: 'z',
+  name: 'shop',
+  networkId: 'n',
+  sealedPassword: 'k.password',
+  passwordGeneration: 1,
+  certificate: certificateFor(HOST, 300),
+  generation: 2,
+}
+const stanza = (kind: 'database.create' | 'database.delete', deadlineAt = '2026-01-01T00:30:00Z') => ({
+  id: 'op',
+  kind,
+  requestedAt: NOW.toISOString(),
+  deadlineAt,
+  actor: 'user:x',
+  requestId: 'request',
+})
+function ended(status: 'succeeded' | 'failed') {
+  const { id, kind, actor, deadlineAt, requestedAt: createdAt } = stanza('database.create')
+  return { id, kind, actor, deadlineAt, createdAt, status, step: 'applied', stepIndex: 4, stepCount: 4, error: 'e' }
+}
+const database = (more: {
+  readonly metadata?: object
+  readonly spec?: object
+  readonly status?: DatabaseObject['status']
+}): DatabaseObject => ({
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Database',
+  metadata: { name: 'db', namespace: 'acct-a', uid: 'u', generation: 1, ...more.metadata },
+  spec: Database.spec.parse({
+    zone: 'z',
+    name: 'shop',
+    networkId: 'n',
+    databaseName: 'shop',
+    ownerName: 'owner',
+    ...more.spec,
+  }),
+  ...(more.status === undefined ? {} : { status: more.status }),
+})
+const CREATING = database({ spec: { operation: stanza('database.create') } })
+const RUNNING = database({
+  spec: { operation: stanza('database.create') },
+  status: { isMade: true, operation: ended('succeeded') },
+})
+const DELETING = database({
+  metadata: { deletionTimestamp: NOW.toISOString() },
+  spec: { operation: stanza('database.delete') },
+  status: { isMade: true },
+})
+
+const SERVER_ID = machineName({ uid: 'u' }, 'primary')
+function machine(more: Partial<Machine> = {}): Machine {
+  return {
+    role: 'primary',
+    serverId: SERVER_ID,
+    serverUid: 'uid',
+    plan: 'db-1c-2g',
+    state: 'started',
+    stateDetail: '',
+    isDeleting: false,
+    createdAt: NOW.toISOString(),
+    desiredPower: 'running',
+    node: 'node',
+    sharedAddresses: [],
+    publicIpv4: undefined,
+    publicIpv6: undefined,
+    publicIpv6Prefix: undefined,
+    publicMacAddress: undefined,
+    interfaces: [{ networkId: 'n', ipv4Address: HOST }] as unknown as Machine['interfaces'], // the rest is not read
+    delivered: undefined,
+    running: undefined,
+    isHealthy: false,
+    detail: '',
+    judgedSince: undefined,
+    report: undefined,
+    reportedAt: undefined,
+    imageVersion: undefined,
+    newestImageVersion: undefined,
+    objects: [],
+    ...more,
+  }
+}
+const storage = (status?: StorageObject['status'], metadata: object = {}, serverId = SERVER_ID): StorageObject => ({
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Storage',
+  metadata: { name: machineName({ uid: 'u' }, 'data'), namespace: 'acct-a', ...metadata },
+  spec: Storage.spec.parse({ zone: 'z', sizeGibibytes: 10, serverId }),
+  ...(status === undefined ? {} : { status }),
+})
+const ATTACHED = storage({ state: 'online', serverId: SERVER_ID })
+
+const SEEN: Observed = {
+  accountId: 'a',
+  claim: CLAIM,
+  networks: ['10.0.0.0/24'],
+  machines: [],
+  storage: undefined,
+  edits: [],
+  editor: 'user:x',
+}
+/** It runs what it shall. */
+function settled(of: DatabaseObject, claim = CLAIM): Partial<Observed> {
+  const seen = { ...SEEN, claim, machines: [machine()], storage: ATTACHED }
+  const { configuration } = demandOf(of, seen)
+  return { ...seen, machines: [machine({ delivered: configuration, running: configuration, isHealthy: true })] }
+}
+
+/** Effects, changes and the end of the operation, in words. */
+const decided = (object: DatabaseObject, seen: Partial<Observed>): string =>
+  plan(object, { ...SEEN, ...seen }, NOW)
+    .flatMap((action) => {
+      if (action.do === 'effect') return [action.name]
+      if (action.do === 'operation')
+        return [`${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}`]
+      if (action.do === 'ensure' || action.do === 'remove') return [`${action.do} ${action.type.kind}`]
+      return ['change', 'finalized'].includes(action.do) ? [action.do] : []
+    })
+    .join(', ')
+const statusOf = (object: DatabaseObject, seen: Partial<Observed>) =>
+  plan(object, { ...SEEN, ...seen }, NOW).flatMap((action) => (action.do === 'status' ? [action.status] : []))[0]
+const stateOf = (object: DatabaseObject, status: object = {}) =>
+  databaseStateOf({
+    name: 'db',
+    spec: object.spec,
+    status: { ...object.status, ...status },
+    createdAt: NOW.toISOString(),
+    isDeleting: object.metadata.deletionTimestamp !== undefined,
+  } as unknown as Parameters<typeof databaseStateOf>[0])
+
+const REFUSED: DatabaseObject['status'] = {
+  conditions: [
+    {
+      type: 'Claimed',
+      status: 'False',
+      reason: 'NameTaken',
+      message: 'taken',
+      lastTransitionTime: '',
+      observedGeneration: 1,
+    },
+  ],
+}
+
+test.each([
+  ['made with kubectl: gets its operation', database({}), {}, 'change'],
+  ['deleted with kubectl: gets its operation', database({ metadata: DELETING.metadata }), {}, 'change'],
+  ['of no account', CREATING, { accountId: undefined, claim: undefined }, 'claimed failed'],
+  ['without its network: waits', CREATING, { claim: undefined, networks: undefined }, 'claimed'],
+  ['without a claim: claims', CREATING, { claim: undefined }, 'claim, claimed'],
+  [
+    'whose claim was refused',
+    database({ spec: CREATING.spec, status: REFUSED }),
+    { claim: undefined },
+    'claimed failed',
+  ],
+  ['without a machine: makes it', CREATING, {}, 'ensure Server, machine'],
+  [
+    'whose machine is not started: has no storage yet',
+    CREATING,
+    { machines: [machine({ state: 'creating' })] },
+    'machine',
+  ],
+  ['whose machine runs: gets its storage', CREATING, { machines: [machine()] }, 'ensure Storage, storage'],
+  ['whose storage comes: is told nothing yet', CREATING, { machines: [machine()], storage: storage() }, 'storage'],
+  [
+    'without a certificate: gets one',
+    CREATING,
+    { machines: [machine()], storage: ATTACHED, claim: { ...CLAIM, certificate: undefined } },
+    'certify, applied',
+  ],
+  ['with all of it: is told what to run', CREATING, { machines: [machine()], storage: ATTACHED }, 'deliver, applied'],
+  ['that runs: is made', CREATING, settled(CREATING), 'applied succeeded'],
+  [
+    'that is not made in time',
+    database({ spec: { operation: stanza('database.create', NOW.toISOString()) } }),
+    { machines: [machine()] },
+    'machine failed',
+  ],
+  [
+    'that was not made: is left as it is',
+    database({ spec: CREATING.spec, status: { operation: ended('failed') } }),
+    { machines: [machine()] },
+    '',
+  ],
+  ['running: is left alone', RUNNING, settled(RUNNING), ''],
+  ['with another name: is renamed', RUNNING, settled(RUNNING, { ...CLAIM, name: 'before' }), 'rename'],
+  [
+    'whose certificate holds 31 days: keeps it',
+    RUNNING,
+    settled(RUNNING, { ...CLAIM, certificate: certificateFor(HOST, 31) }),
+    '',
+  ],
+  [
+    'whose certificate holds 29 days: gets another',
+    RUNNING,
+    settled(RUNNING, { ...CLAIM, certificate: certificateFor(HOST, 29) }),
+    'certify',
+  ],
+  [
+    'whose address is another: gets another certificate, and is told nothing before',
+    RUNNING,
+    { machines: [machine()], storage: ATTACHED, claim: { ...CLAIM, certificate: certificateFor('10.0.0.9', 300) } },
+    'certify',
+  ],
+  ['whose machine is gone: gets another', RUNNING, { storage: ATTACHED }, 'ensure Server'],
+  [
+    'whose storage was detached from an exchanged machine: gets it back',
+    RUNNING,
+    { machines: [machine()], storage: storage({ state: 'online' }, {}, 'another') },
+    'ensure Storage',
+  ],
+  ['whose data is lost: is left as it is', RUNNING, { storage: storage({ state: 'error' }) }, ''],
+  ['deleted: its machine goes first', DELETING, settled(RUNNING), 'remove Server, machine'],
+  ['deleted, without a machine: its storage goes', DELETING, { storage: ATTACHED }, 'remove Storage, storage'],
+  [
+    'deleted, whose storage is going: waits for it',
+    DELETING,
+    { storage: storage(undefined, { deletionTimestamp: NOW.toISOString() }) },
+    'storage',
+  ],
+  ['deleted, without anything: gives back its claims', DELETING, {}, 'release, released succeeded, finalized'],
+] satisfies readonly [string, DatabaseObject, Partial<Observed>, string][])(
+  'a database %s',
+  (_name, object, seen, expected) => {
+    expect(decided(object, seen)).toBe(expected)
+  },
+)
+
+describe('its state', () => {
+  test.each([
+    ['made', 'creating', stateOf(CREATING)],
+    ['that was not made in time', 'error', stateOf(CREATING, { operation: ended('failed') })],
+    ['that runs', 'running', stateOf(RUNNING, statusOf(RUNNING, settled(RUNNING)))],
+    ['whose probe fails', 'running', stateOf(RUNNING, statusOf(RUNNING, { machines: [machine()], storage: ATTACHED }))],
+    ['whose data is lost', 'error', stateOf(RUNNING, statusOf(RUNNING, { storage: storage({ state: 'error' }) }))],
+    ['that is deleted', 'deleting', stateOf(DELETING)],
+    [
+      'that is deleted while it is made',
+      'deleting',
+      stateOf(database({ metadata: DELETING.metadata, spec: CREATING.spec })),
+    ],
+  ])('of one %s is %s', (_name, expected, state) => {
+    expect(state).toBe(expected)
+  })
+
+  test('says that it is not healthy while its machine does not run what it shall', () => {
+    expect(statusOf(RUNNING, settled(RUNNING))).toMatchObject({
+      isHealthy: true,
+      isConfigurationApplied: true,
+      host: HOST,
+    })
+    const rotated = { ...settled(RUNNING), claim: { ...CLAIM, generation: 3, passwordGeneration: 2 } }
+    const status = statusOf(RUNNING, rotated)
+    expect(status).toMatchObject({ isHealthy: false, isConfigurationApplied: false })
+    // The machine takes the old password still.
+    expect(status).not.toHaveProperty('passwordGeneration')
+    expect(statusOf(RUNNING, settled(RUNNING))).toMatchObject({ passwordGeneration: 1 })
+  })
+})
+
+test('its machine knows a verifier of the password and the disk with its data', () => {
+  const found = machineOf([machine()])
+  expect(hostOf(found, RUNNING.spec)).toBe(HOST)
+  const document = documentOf(RUNNING, SEEN, { password: 'the password', key: 'key' })
+  expect(JSON.stringify(document)).not.toContain('the password')
+  expect(document?.postgresql).toMatchObject({
+    diskSerial: machineName({ uid: 'u' }, 'data').replaceAll('-', '').slice(0, 20),
+    passwordVerifier: expect.stringMatching(/^SCRAM-SHA-256\$4096:/),
+    networks: ['10.0.0.0/24'],
+  })
+})
