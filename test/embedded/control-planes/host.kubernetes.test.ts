@@ -1,17 +1,127 @@
+import { access, readdir, readFile } from 'node:fs/promises'
+import { get } from 'node:https'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adminOf, type Hosted, isWhole, newDesired, openHosted, untilState } from './hosted.ts'
+import { ControlPlaneRecord } from '../../../embedded/control-planes/record.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { signalProcess } from '../../../kit/sys/process.ts'
+import { until } from '../../eventually.ts'
+import { adminOf, type Hosted, isWhole, kubeClient, newDesired, openHosted, untilState } from './hosted.ts'
 
 let hosted: Hosted
+const [one, other] = [newDesired(), newDesired()]
 beforeAll(async () => {
-  hosted = await openHosted()
+  hosted = await openHosted({ memoryBytes: 1024 ** 3 })
+  await hosted.host.ensure(one)
+  await hosted.host.ensure(other)
 })
 afterAll(() => hosted.end())
 
-test('three replicas get ready with quorum', async () => {
-  const desired = newDesired({ replicas: 3 })
-  await hosted.host.ensure(desired)
-  const state = await untilState(hosted, desired.id, isWhole)
-  expect(state).toMatchObject({ hasEtcdQuorum: true, apiServersReady: 3, etcdMembersReady: 3, release: '1.36.3' })
-  const admin = await adminOf(hosted, desired.id)
-  expect((await admin.send('GET', '/api/v1/namespaces/kube-system')).status).toBe(200)
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+const configMap = (name: string, value = 'x') => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+  metadata: { name },
+  data: { value },
+})
+
+test('memory is reserved: a third one is refused', async () => {
+  const offer = await hosted.host.offer()
+  expect(offer.reservedBytes).toBe(2 * offer.bytesOfOne)
+  await expect(hosted.host.ensure(newDesired())).rejects.toThrow('no memory left')
+  expect((await hosted.host.ensure(one)).id).toBe(one.id)
+})
+
+async function everyByteOf(folder: string): Promise<Buffer> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  return Buffer.concat(await Promise.all(files.map((file) => readFile(file))))
+}
+
+test('secrets are sealed in etcd', async () => {
+  const admin = await adminOf(hosted, one.id)
+  await admin.send('POST', CONFIG_MAPS, configMap('open', 'value-of-the-config-map'))
+  const stringData = { password: 'value-of-the-secret' }
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'sealed' }, stringData }
+  expect((await admin.send('POST', '/api/v1/namespaces/default/secrets', secret)).status).toBe(201)
+  const stored = await everyByteOf(join(hosted.folder, one.id, 'etcd-0-0'))
+  expect(stored.includes('value-of-the-config-map')).toBe(true)
+  expect(stored.includes('value-of-the-secret')).toBe(false)
+  const audit = await readFile(join(hosted.folder, one.id, 'audit-0.log'), 'utf8')
+  expect(audit).toContain('"name":"sealed"')
+  expect(audit).not.toContain('value-of-the-secret')
+})
+
+test('etcd answers nobody without a certificate', async () => {
+  const record = await readFile(join(hosted.folder, one.id, 'record.json'), 'utf8')
+  const port = ControlPlaneRecord.parse(JSON.parse(record)).replicas[0]?.etcdClient
+  const failure = await new Promise<string>((resolve) => {
+    get(`https://127.0.0.1:${port}/health`, { rejectUnauthorized: false }, ({ statusCode }) =>
+      resolve(`status ${statusCode}`),
+    ).once('error', ({ message }) => resolve(message))
+  })
+  expect(failure).toMatch(/certificate|alert|ECONNRESET|socket hang up/i)
+  await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow()
+})
+
+test('the keys of one cluster open no other', async () => {
+  const [state, others] = [await untilState(hosted, one.id, isWhole), await untilState(hosted, other.id, isWhole)]
+  const { token } = await hosted.host.adminToken(one.id, 3_600)
+  expect((await kubeClient(state, token).send('GET', '/api/v1/nodes')).status).toBe(200)
+  expect((await kubeClient(others, token).send('GET', '/api/v1/nodes')).status).toBe(401)
+  const confused = { ...others, certificateAuthority: state.certificateAuthority }
+  await expect(kubeClient(confused, token).send('GET', '/readyz')).rejects.toThrow()
+  const anonymous = kubeClient(state)
+  expect((await anonymous.send('GET', '/readyz')).status).toBe(200)
+  expect((await anonymous.send('GET', '/version')).status).toBe(401)
+})
+
+test('a snapshot comes back, and watchers are told that their revisions are gone', async () => {
+  const admin = await adminOf(hosted, one.id)
+  await admin.send('POST', CONFIG_MAPS, configMap('kept'))
+  const snapshotId = newUuid(systemRandom)
+  await hosted.host.snapshot(one.id, snapshotId)
+  const taken = await until(
+    'the snapshot',
+    () => hosted.host.snapshots(one.id),
+    (snapshots) => snapshots[0]?.phase === 'done',
+  )
+  expect(taken[0]).toMatchObject({ id: snapshotId, release: '1.36.3' })
+  expect(taken[0]?.sizeBytes).toBeGreaterThan(20_000)
+  await admin.send('DELETE', `${CONFIG_MAPS}/kept`)
+  const late = await admin.send('POST', CONFIG_MAPS, configMap('late'))
+  const restoreId = newUuid(systemRandom)
+  await hosted.host.restore(one.id, restoreId, snapshotId)
+  await hosted.host.restore(one.id, restoreId, snapshotId) // said twice
+  await untilState(hosted, one.id, (state) => isWhole(state) && state.restoreId === restoreId)
+  expect((await admin.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(200)
+  expect((await admin.send('GET', `${CONFIG_MAPS}/late`)).status).toBe(404)
+  const { resourceVersion } = late.body['metadata'] as Record<string, string> // of every object
+  const watch = await admin.send('GET', `${CONFIG_MAPS}?watch=true&timeoutSeconds=5&resourceVersion=${resourceVersion}`)
+  expect(JSON.stringify(watch)).toMatch(/410|too old|Expired/i)
+  expect((await hosted.host.restore(one.id, restoreId, snapshotId)).phase).toBe('running')
+  const generations = (await readdir(join(hosted.folder, one.id))).filter((name) => /^etcd-\d+-\d+$/.test(name))
+  expect(generations).toEqual(['etcd-1-0'])
+})
+
+test('a host that was stopped goes on with what it had', async () => {
+  await hosted.reopen()
+  const admin = await adminOf(hosted, one.id)
+  expect((await admin.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(200)
+})
+
+test('nothing is left of one that is removed', async () => {
+  const programs = ['etcd-0', 'kube-apiserver-0', 'kube-controller-manager', 'kube-scheduler']
+  await untilState(hosted, other.id, isWhole)
+  const pids = programs.map((program) => hosted.host.pid(other.id, program) ?? 0)
+  expect(pids.every((pid) => pid > 0 && signalProcess(pid, 0))).toBe(true)
+  await until(
+    'it to be gone',
+    () => hosted.host.remove(other.id),
+    (isGone) => isGone,
+  )
+  await expect(access(join(hosted.folder, other.id))).rejects.toThrow('ENOENT')
+  expect(pids.some((pid) => signalProcess(pid, 0))).toBe(false)
+  expect(await hosted.host.get(other.id)).toBeUndefined()
+  const offer = await hosted.host.offer()
+  expect(offer.reservedBytes).toBe(offer.bytesOfOne)
 })
