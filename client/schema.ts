@@ -6010,7 +6010,7 @@ export interface components {
             bastion_host_keys: string[];
             /** @description Whom servers of the network ask for names; null without gateway. */
             dns64_address: string | null;
-            /** @description The load balancer that has the role; null while a machine of the edge has it. */
+            /** @description The load balancer that has the role, of separate placement; null where a machine of the edge has it. */
             load_balancer_id: string | null;
             /** @description How many keys may sign in to its bastion. */
             ssh_key_count: number;
@@ -6059,7 +6059,7 @@ export interface components {
             bastion_host_keys: string[];
             /** @description Whom servers of the network ask for names; null without gateway. */
             dns64_address: string | null;
-            /** @description The load balancer that has the role; null while a machine of the edge has it. */
+            /** @description The load balancer that has the role, of separate placement; null where a machine of the edge has it. */
             load_balancer_id: string | null;
             /** @description How many keys may sign in to its bastion. */
             ssh_key_count: number;

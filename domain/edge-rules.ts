@@ -33,31 +33,31 @@ export const canonicalRoles = (roles: readonly EdgeRole[]): EdgeRole[] =>
 /** A machine of an edge. */
 export interface EdgeMachineRule {
   /** Names it among those of its edge. */
-  readonly name: 'combined' | 'bastion' | 'nat' | 'balancer'
+  readonly name: 'combined' | 'bastion' | 'nat'
   readonly roles: readonly EdgeRole[]
 }
 
-/** The machines of the edge. */
+/** The machines of the edge; not those of its load balancer. */
 export function edgeMachinesOf(roles: readonly EdgeRole[], placement: EdgePlacement): readonly EdgeMachineRule[] {
   if (placement === 'combined') return [{ name: 'combined', roles: canonicalRoles(roles) }]
   const own = [
     { name: 'bastion', role: 'bastion' },
     { name: 'nat', role: 'nat_gateway' },
-    { name: 'balancer', role: 'load_balancer' },
   ] as const
   return own.flatMap(({ name, role }) => (roles.includes(role) ? [{ name, roles: [role] }] : []))
 }
 
+/** Whether a managed load balancer of its own, two machines with shared addresses, has the role. */
+export const hasPair = (roles: readonly EdgeRole[], placement: EdgePlacement): boolean =>
+  placement === 'separate' && roles.includes('load_balancer')
+
 const COMBINED =
   'All roles are on one machine: when it fails, all of them do. A zone with the capability separate_edges has edges ' +
   'with a machine for each role.'
-const SINGLE_BALANCER = 'Its load balancer is one machine: while that is exchanged, nothing is answered.'
 
 /** Why the edge is nothing for production; undefined when it is. */
-export function productionObstacle(roles: readonly EdgeRole[], placement: EdgePlacement): string | undefined {
-  if (placement === 'combined') return COMBINED
-  return roles.includes('load_balancer') ? SINGLE_BALANCER : undefined
-}
+export const productionObstacle = (placement: EdgePlacement): string | undefined =>
+  placement === 'combined' ? COMBINED : undefined
 
 /** The placement of a new edge. Throws the Problem `zone_capability_missing` (409) for separate machines in a zone that
  *  has too few servers. */

@@ -51,7 +51,7 @@ function requireReadable(
     throw badField('spec.zone', `the network is in zone ${network.spec.zone}`)
   if (ipv4Cidr === '') return
   const { roles, placement } = spec
-  requireMembers(spec.members, { roles, placement, ipv4Cidr, ownAddresses: ownAddressesOf(status?.machines) }, FIELDS)
+  requireMembers(spec.members, { roles, placement, ipv4Cidr, ownAddresses: ownAddressesOf(status) }, FIELDS)
 }
 
 /** Throws the Problem that the API would answer. */
@@ -90,8 +90,7 @@ async function validateChange(
     requireReadable(parts, edge)
     const accountId = await requireAccount(parts, edge, 'edges')
     await requireStanding(parts, accountId)
-    const made = (before.status?.machines ?? []).map(({ name }) => name)
-    await rehearseEdge(parts, { accountId, edgeId: edge.metadata.name, spec: edge.spec, made })
+    await rehearseEdge(parts, { accountId, edgeId: edge.metadata.name, spec: edge.spec, status: before.status })
   } else requirePrintableName(edge.spec)
   const changes = changesOf(['name'], edge.spec, before.spec)
   return [

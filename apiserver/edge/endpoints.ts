@@ -150,13 +150,12 @@ async function wantedOf(
       roles,
       placement: spec.placement,
       ipv4Cidr: rangesOf(network).ipv4Cidr,
-      ownAddresses: ownAddressesOf(status?.machines),
+      ownAddresses: ownAddressesOf(status),
     },
     FIELDS,
   )
   requireEdges(parts, spec.zone)
-  const made = (status?.machines ?? []).map(({ name }) => name)
-  await rehearseEdge(parts, { accountId, edgeId: edge.metadata.name, spec: { ...spec, ...wanted }, made })
+  await rehearseEdge(parts, { accountId, edgeId: edge.metadata.name, spec: { ...spec, ...wanted }, status })
   return wanted
 }
 

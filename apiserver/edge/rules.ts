@@ -1,8 +1,14 @@
 /** What network edges need of their surroundings, whichever door a request comes through. */
-import { edgeMachinesOf, type EdgeSurroundings, membersFault } from '../../domain/edge-rules.ts'
+import { edgeMachinesOf, type EdgeSurroundings, hasPair, membersFault } from '../../domain/edge-rules.ts'
+import { LOAD_BALANCER_MACHINES } from '../../domain/load-balancer.ts'
 import { badField } from '../../domain/problem.ts'
+import { claimLoadBalancer } from '../../db/load-balancer/index.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Network } from '../../resources/network/index.ts'
+import { rehearse } from '../admission/rehearse.ts'
 import { capabilitiesOf, Zone } from '../../resources/catalog/index.ts'
-import type { EdgeSpec } from '../../resources/edge/index.ts'
+import type { EdgeSpec, EdgeStatus } from '../../resources/edge/index.ts'
 import type { AdmissionParts } from '../admission/kind.ts'
 import { rehearseMachines, requireManagedMachines } from '../managed-machine/index.ts'
 import { requirePrivateNetworks } from '../network/index.ts'
@@ -41,30 +47,41 @@ export function requireMembers(
   throw badField(`${fields.members}.${fault.index}.${field}`, fault.detail)
 }
 
-/** The addresses of its machines. */
-export const ownAddressesOf = (
-  machines: readonly { readonly [Field in AddressField]?: string | undefined }[] = [],
-): readonly string[] => machines.flatMap((machine) => ADDRESS_FIELDS.flatMap((field) => machine[field] ?? []))
+/** The addresses of its machines, and of its load balancer. */
+export const ownAddressesOf = ({ machines = [], balancer }: EdgeStatus = {}): readonly string[] => [
+  ...machines.flatMap((machine) => ADDRESS_FIELDS.flatMap((field) => machine[field] ?? [])),
+  ...(balancer?.addresses ?? []),
+]
 const ADDRESS_FIELDS = ['publicIpv4', 'publicIpv6', 'privateIpv4', 'privateIpv6'] as const
-type AddressField = (typeof ADDRESS_FIELDS)[number]
 
 interface RehearsedEdge {
   readonly accountId: string
   /** Of one that is there. */
   readonly edgeId?: string
   readonly spec: Pick<EdgeSpec, 'zone' | 'networkId' | 'roles' | 'placement' | 'plan'>
-  /** Names of the machines that it has. */
-  readonly made?: readonly string[]
+  /** What it has. */
+  readonly status?: EdgeStatus | undefined
 }
 
-/** Throws what the machines that it does not have yet would be refused with. */
-export function rehearseEdge(parts: AdmissionParts, { accountId, edgeId, spec, made = [] }: RehearsedEdge) {
+/** Throws what the machines and the load balancer that it does not have yet would be refused with. */
+export async function rehearseEdge(parts: AdmissionParts, { accountId, edgeId, spec, status }: RehearsedEdge) {
   const { zone, networkId, roles, placement, plan } = spec
-  const missing = edgeMachinesOf(roles, placement).filter(({ name }) => !made.includes(name))
-  return rehearseMachines(parts, {
+  const made = status?.machines ?? []
+  const missing = edgeMachinesOf(roles, placement).filter(({ name }) => !made.some((one) => one.name === name))
+  const pair = hasPair(roles, placement) && status?.balancer === undefined ? LOAD_BALANCER_MACHINES : []
+  await rehearseMachines(parts, {
     accountId,
     zone,
     ...(edgeId === undefined ? {} : { owner: { type: 'edge', id: edgeId } }),
-    machines: missing.map(() => ({ plan, publicIpv4: true, networkIds: [networkId] })),
+    machines: [
+      ...missing.map(() => ({ plan, publicIpv4: true, networkIds: [networkId] })),
+      ...pair.map(() => ({ plan, publicIpv4: false, networkIds: [networkId] })),
+    ],
   })
+  const network = parts.caches.of(Network).get({ namespace: accountNamespace(accountId), name: networkId })
+  if (pair.length === 0 || network === undefined) return
+  const loadBalancerId = newUuid(parts.random)
+  await rehearse(parts, (tx) =>
+    claimLoadBalancer(tx, { accountId, loadBalancerId, zone, name: loadBalancerId, networkId, publicIpv4: true }),
+  )
 }

@@ -8,6 +8,7 @@ import { watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Edge, type EdgeSpec, type EdgeStatus } from '../../resources/edge/index.ts'
+import { LoadBalancer } from '../../resources/load-balancer/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -35,6 +36,7 @@ import { requireStandingOfEdit } from '../standing.ts'
 import { type Bundles, editsOf, newRequests, openBundles } from '../synced.ts'
 import { type HostKeyAccess, keptHostKey } from './host-key.ts'
 import { inputOf, rulesOf } from './machines.ts'
+import { pairIdOf } from './pair.ts'
 import { CLAIMED, type EdgeEffects, type EdgeObject, type Observed } from './observed.ts'
 import { detectEdit, plan } from './plan.ts'
 
@@ -55,7 +57,7 @@ export const edgeController = controller<EdgeEffects>()({
   plan,
   reads: [...MACHINE_READS, Network, Router, Zone],
   // One whose operation is its deletion is deleted here.
-  writes: [...MACHINE_WRITES, Edge],
+  writes: [...MACHINE_WRITES, Edge, LoadBalancer],
   open(parts: Parts & HostKeyAccess) {
     const bundles = openBundles(parts.ovn)
     const machines = openMachines(parts, 'edge')
@@ -65,6 +67,9 @@ export const edgeController = controller<EdgeEffects>()({
     return {
       watches: [
         ...machines.watches,
+        watch(LoadBalancer, ({ metadata: { namespace = '' }, spec }) =>
+          spec.managedBy === undefined ? [] : edgesOf(namespace, spec.networkId),
+        ),
         watch(Network, ({ metadata: { namespace = '', name } }) => edgesOf(namespace, name)),
         watch(Zone, ({ metadata: { name } }) =>
           edges
@@ -110,6 +115,7 @@ async function observe(parts: Parts, { bundles, machines }: Opened, edge: EdgeOb
     network: await networkOf(parts, edge, accountId),
     resolvers: zoneObject?.spec.publicNetwork?.dnsServers ?? [],
     machines: machines.observe({ namespace, id: name }),
+    pair: caches.of(LoadBalancer).get({ namespace, name: pairIdOf(edge) }),
     routerDigest: bundles.digestOf(ownerOf(uid)),
     installed: isWaiting ? await ovn?.installed([]) : undefined,
     serversWithoutIpv4: caches

@@ -1,6 +1,6 @@
 /** The machines of an edge: which it shall have, and what each of them shall run. Pure. */
 import { type EdgeMachineInput, edgeMachineParts } from '../../domain/edge-document.ts'
-import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf } from '../../domain/edge-rules.ts'
+import { type EdgeMachineRule, type EdgeRole, edgeMachinesOf, hasPair } from '../../domain/edge-rules.ts'
 import { NAT64_PREFIX } from '../../domain/private-network.ts'
 import { configurationOf, type EdgeStatus } from '../../resources/edge/index.ts'
 import { fingerprintOf, type Machine, type MachineDemand } from '../managed-machine/index.ts'
@@ -16,20 +16,30 @@ export const rulesOf = ({ spec: { roles, placement } }: Pick<EdgeObject, 'spec'>
 export const wantedOf = (edge: Pick<EdgeObject, 'spec'>): Granted => ({
   plan: edge.spec.plan,
   machines: rulesOf(edge).map(({ name }) => name),
+  hasPair: hasPair(edge.spec.roles, edge.spec.placement),
 })
 
-/** Whether its spec wants another plan, or a machine, that nobody has granted yet. */
+/** Whether its spec wants another plan, a machine or a load balancer, that nobody has granted yet. */
 export function grows(edge: EdgeObject): boolean {
   const { granted } = edge.status ?? {}
-  const { plan, machines } = wantedOf(edge)
-  return granted === undefined || granted.plan !== plan || machines.some((name) => !granted.machines.includes(name))
+  const wanted = wantedOf(edge)
+  return (
+    granted === undefined ||
+    granted.plan !== wanted.plan ||
+    (wanted.hasPair && !granted.hasPair) ||
+    wanted.machines.some((name) => !granted.machines.includes(name))
+  )
 }
 
 /** Of what was granted, that which its spec still wants. */
 export function grantedOf(edge: EdgeObject): Granted {
   const wanted = wantedOf(edge)
-  const { plan, machines } = edge.status?.granted ?? wanted
-  return { plan, machines: wanted.machines.filter((name) => machines.includes(name)) }
+  const granted = edge.status?.granted ?? wanted
+  return {
+    plan: granted.plan,
+    machines: wanted.machines.filter((name) => granted.machines.includes(name)),
+    hasPair: wanted.hasPair && granted.hasPair,
+  }
 }
 
 const grantedRulesOf = (edge: EdgeObject): readonly EdgeMachineRule[] =>
@@ -110,12 +120,17 @@ export const viewsOf = (edge: EdgeObject, machines: readonly Machine[]): NonNull
     ]
   })
 
-/** Roles of its own machines that nobody fulfils, and since when. */
-export function lostSince(edge: EdgeObject, machines: readonly Machine[], now: Date): Readonly<Record<string, string>> {
+/** Roles that nobody fulfils, and since when; `isServing` says whether its load balancer does. */
+export function lostSince(
+  edge: EdgeObject,
+  { machines, isServing }: { readonly machines: readonly Machine[]; readonly isServing: boolean },
+  now: Date,
+): Readonly<Record<string, string>> {
   const known = edge.status?.lostSince ?? {}
   const rules = grantedRulesOf(edge)
   const isFulfilled = (role: EdgeRole): boolean =>
     rules.some(({ name, roles }) => roles.includes(role) && machineOf(machines, name)?.isHealthy === true)
-  const lost = [...new Set(rules.flatMap(({ roles }) => roles))].filter((role) => !isFulfilled(role))
+  const lost: EdgeRole[] = [...new Set(rules.flatMap(({ roles }) => roles))].filter((role) => !isFulfilled(role))
+  if (grantedOf(edge).hasPair && !isServing) lost.push('load_balancer')
   return Object.fromEntries(lost.map((role) => [role, known[role] ?? now.toISOString()]))
 }

@@ -4,6 +4,7 @@ import type { EdgeClaim, EdgeDemand, EdgeId } from '../../db/edge/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { EdgeSpec, EdgeStatus } from '../../resources/edge/index.ts'
+import type { LoadBalancerSpec, LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import type { Machine, MachineEffects } from '../managed-machine/index.ts'
@@ -31,6 +32,8 @@ export interface Observed {
   readonly resolvers: readonly string[]
   /** Those that it has, with those that are on their way out. */
   readonly machines: readonly Machine[]
+  /** The load balancer of its own, also one that is on its way out. */
+  readonly pair: KubeObject<LoadBalancerSpec, LoadBalancerStatus> | undefined
   /** Of the router that it has itself where the network has no other; the digest of what was written last. */
   readonly routerDigest: string | undefined
   /** The newest sequence that the hosts have installed; undefined when nobody knows. */

@@ -5,6 +5,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { ROLE_LOST_SECONDS } from '../../domain/edge-rules.ts'
 import { type Gateway, gatewayOf, gatewayRoutes } from '../../domain/private-network.ts'
 import { configurationOf, Edge, type EdgeAction, type EdgeStatus } from '../../resources/edge/index.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { LoadBalancer } from '../../resources/load-balancer/index.ts'
 import { isBeingDeleted } from '../../resources/operation/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { OperationEvent } from '../../kit/reconcile/action.ts'
@@ -17,6 +19,7 @@ import type { RouterFacts } from '../ovn/router.ts'
 import { refusalOf } from '../refusal.ts'
 import { actionOf, digestOf, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../synced.ts'
 import { demandsOf, grantedOf, grows, lostSince, machineOf, rulesOf, viewsOf, wantedOf } from './machines.ts'
+import { isServing, type PairPlan, pairViewOf, planPair } from './pair.ts'
 import { CLAIMED, type EdgeEffect, type EdgeObject, type Observed } from './observed.ts'
 
 interface ReconcileInput {
@@ -93,7 +96,7 @@ function needsRepair(input: ReconcileInput): boolean {
   if (observed.claim === undefined || observed.network === undefined || !observed.hasNetworks) return false
   const since = operation?.status === 'failed' ? Date.parse(operation.finishedAt ?? '') : 0
   if (now.getTime() - since < REPAIR_AGAIN_SECONDS * 1_000) return false
-  return !machinesOf(input).isSettled
+  return !machinesOf(input).isSettled || !pairOf(input).isSettled
 }
 
 const machinesOf = ({ edge, observed, now }: ReconcileInput, demands = demandsOf(edge, observed)) =>
@@ -112,15 +115,18 @@ const machinesOf = ({ edge, observed, now }: ReconcileInput, demands = demandsOf
     now,
   })
 
+const pairOf = ({ edge, observed }: ReconcileInput): PairPlan => planPair(edge, observed.pair, observed.accountId ?? '')
+
 /** What is known of it, whatever is decided. */
 function knownOf({ edge, observed, now }: ReconcileInput): NonNullable<Decision['status']> {
-  const lost = lostSince(edge, observed.machines, now)
+  const lost = lostSince(edge, { machines: observed.machines, isServing: isServing(observed.pair) }, now)
   const isLost = Object.values(lost).some((since) => now.getTime() - Date.parse(since) >= ROLE_LOST_SECONDS * 1_000)
   const { state = 'creating' } = edge.status ?? {}
   return {
     state: isBeingDeleted(edge) ? 'deleting' : state === 'running' && isLost ? 'error' : state,
     configuration: configurationOf(edge),
     machines: viewsOf(edge, observed.machines),
+    balancer: pairViewOf(observed.pair),
     leadsOut: observed.claim?.gateway,
     hostKey: observed.claim?.hostKey,
     lostSince: lost,
@@ -261,15 +267,16 @@ function losingEgress({ serversWithoutIpv4: ids }: Observed): { readonly events:
 }
 
 const settled: Rule = (input) => {
-  const { actions, isSettled, waitFor } = machinesOf(input)
-  if (isSettled) return undefined
+  const machines = machinesOf(input)
+  const pair = pairOf(input)
+  if (machines.isSettled && pair.isSettled) return undefined
   const gateway = gatewayOfEdge(input)
   return {
     ...reconciling('Building'),
     step: 'machines',
     // Who translates by now is led to while the others are still made.
-    actions: [...actions, ...(isAnnounced(input, gateway) ? [] : announcing(input, gateway))],
-    waitFor: waitFor === '' ? 'its machines' : waitFor,
+    actions: [...machines.actions, ...pair.actions, ...(isAnnounced(input, gateway) ? [] : announcing(input, gateway))],
+    waitFor: [machines.waitFor, pair.waitFor].find((one) => one !== '') ?? 'its machines',
     waitSeconds: MACHINES_LOOK_SECONDS,
   }
 }
@@ -312,16 +319,20 @@ function standing(input: ReconcileInput): Decision {
   const { state, machines = [], operation } = input.edge.status ?? {}
   const decision = input.observed.claim === undefined ? undefined : announced(input)
   if (decision !== undefined) return { ...decision, health: 'ready', reason: 'Announcing' }
-  const faults = machines.flatMap(({ name, isHealthy, healthDetail }) =>
-    isHealthy ? [] : [`The machine ${name} is not healthy: ${healthDetail}`],
-  )
+  const pair = pairOf(input)
+  const faults = [
+    ...machines.flatMap(({ name, isHealthy, healthDetail }) =>
+      isHealthy ? [] : [`The machine ${name} is not healthy: ${healthDetail}`],
+    ),
+    ...(pair.isSettled ? [] : [`Waiting for ${pair.waitFor}`]),
+  ]
   const common = { waitFor: 'a change', waitSeconds: LOOK_SECONDS }
   if (state === 'running' && faults.length === 0) return { ...common, health: 'ready', reason: 'Running' }
   const message = [...faults, ...(state === 'running' ? [] : [operation?.error ?? ''])].join(' ').trim()
   return { ...common, health: 'stalled', reason: state === 'running' ? 'Unhealthy' : 'Error', message }
 }
 
-/** Nothing leads to it, then its machines go, then what it has claimed. */
+/** Nothing leads to it, then its machines and its load balancer go, then what it has claimed. */
 function remove(input: ReconcileInput): Decision {
   const { edge, observed } = input
   const { accountId, claim } = observed
@@ -337,8 +348,20 @@ function remove(input: ReconcileInput): Decision {
       waitSeconds: 0,
     }
   const { actions, waitFor } = machinesOf(input, [])
-  if (observed.machines.length > 0)
-    return { ...removing, step: 'machines', actions, waitFor, waitSeconds: MACHINES_LOOK_SECONDS }
+  const { pair } = observed
+  if (observed.machines.length > 0 || pair !== undefined)
+    return {
+      ...removing,
+      step: 'machines',
+      actions: [
+        ...actions,
+        ...(pair === undefined || pair.metadata.deletionTimestamp !== undefined
+          ? []
+          : [{ do: 'remove', type: LoadBalancer, key: keyOf(pair) } as const]),
+      ],
+      waitFor: observed.machines.length > 0 ? waitFor : 'its load balancer to go',
+      waitSeconds: MACHINES_LOOK_SECONDS,
+    }
   return {
     ...removing,
     step: 'released',

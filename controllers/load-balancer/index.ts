@@ -30,7 +30,7 @@ import {
   openMachines,
 } from '../managed-machine/index.ts'
 import { requireNewest } from '../newest.ts'
-import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
@@ -110,7 +110,10 @@ async function observe(
       loadBalancer === undefined ? [] : await orUnavailable(listUnusedCertificates(db, loadBalancer, kept, now)),
     edits: editsOf(requests),
     editor:
-      edit === undefined ? '' : (requesterOf(requests, edit) ?? (await findEditor(store, LoadBalancer, balancer, ''))),
+      edit === undefined
+        ? ''
+        : (requesterOf(requests, edit) ??
+          (spec.managedBy === undefined ? await findEditor(store, LoadBalancer, balancer, '') : SYSTEM_ACTOR)),
   }
 }
 

@@ -9,6 +9,7 @@ import {
   EDGE_ROLES,
   EDGE_STATES,
   type EdgeRole,
+  hasPair,
   productionObstacle,
 } from '../../domain/edge-rules.ts'
 import { route } from '../define.ts'
@@ -66,7 +67,7 @@ export const EdgeItem = z
     load_balancer_id: z
       .string()
       .nullable()
-      .describe('The load balancer that has the role; null while a machine of the edge has it.'),
+      .describe('The load balancer that has the role, of separate placement; null where a machine of the edge has it.'),
     ssh_key_count: z.int(),
     configuration_generation: z.int().describe('Rises with every change that its machines follow.'),
     active_operation: OperationView.nullable(),
@@ -94,8 +95,11 @@ export function toEdgeItem(edge: StoredEdge): EdgeItem {
   const machines = status?.machines ?? []
   const roles = canonicalRoles(spec.roles)
   const bastion = roles.includes('bastion') ? machineWith(machines, 'bastion')?.publicIpv4 : undefined
-  const obstacle = productionObstacle(roles, spec.placement)
-  const entrance = ENTRANCES.map((role) => machineWith(machines, role)?.publicIpv4).find((one) => one !== undefined)
+  const obstacle = productionObstacle(spec.placement)
+  const balancer = hasPair(roles, spec.placement) ? status?.balancer : undefined
+  const entrance = [balancer, ...ENTRANCES.map((role) => machineWith(machines, role))].find(
+    (one) => one?.publicIpv4 !== undefined,
+  )?.publicIpv4
   return {
     id,
     zone: spec.zone,
@@ -111,7 +115,7 @@ export function toEdgeItem(edge: StoredEdge): EdgeItem {
     bastion_jump_host: bastion === undefined ? null : `${BASTION_USER}@${bastion}`,
     bastion_host_keys: roles.includes('bastion') && status?.hostKey !== undefined ? [status.hostKey] : [],
     dns64_address: roles.includes('nat_gateway') ? (status?.leadsOut?.ipv6 ?? null) : null,
-    load_balancer_id: null,
+    load_balancer_id: balancer?.id ?? null,
     ssh_key_count: spec.sshKeys.length,
     configuration_generation: configurationOf(edge).generation,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'edge', id }),

@@ -17,6 +17,7 @@ const ADDRESS_LENGTH_MAXIMUM = 45
 const FINGERPRINT_LENGTH_MAXIMUM = 64
 const MACHINES_MAXIMUM = 8
 const HOST_KEY_LENGTH_MAXIMUM = 256
+const ADDRESSES_OF_BALANCER_MAXIMUM = 64
 const Address = z.string().min(1).max(ADDRESS_LENGTH_MAXIMUM)
 const Port = z.int().min(1).max(65_535)
 const Roles = z.array(z.enum(EDGE_ROLES)).max(EDGE_ROLES.length).meta({ 'x-kubernetes-list-type': 'set' })
@@ -93,10 +94,21 @@ export const Edge = resource({
         .optional()
         .describe('What its machines are told last.'),
       machines: z.array(Machine).max(MACHINES_MAXIMUM).optional().describe('Its machines.'),
+      balancer: z
+        .strictObject({
+          id: z.string().max(253).describe('Name of the LoadBalancer.'),
+          isHealthy: z.boolean().describe('Whether both of its machines do all that they shall.'),
+          healthDetail: z.string().max(1024).describe('Why it is not healthy; for people.'),
+          publicIpv4: Address.optional().describe('Its public IPv4 address.'),
+          addresses: z.array(Address).max(ADDRESSES_OF_BALANCER_MAXIMUM).describe('All of its addresses.'),
+        })
+        .optional()
+        .describe('The load balancer that has the role, of separate placement.'),
       granted: z
         .strictObject({
           plan: z.string().min(1).max(63).describe('Of each of its machines.'),
           machines: z.array(z.string().max(63)).max(MACHINES_MAXIMUM).describe('Which of the machines of an edge.'),
+          hasPair: z.boolean().default(false).describe('Whether a load balancer of its own.'),
         })
         .optional()
         .describe('What of the spec the account may have; a change that it may not pay for is not in it.'),

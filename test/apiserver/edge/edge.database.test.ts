@@ -76,6 +76,37 @@ test('is made for a network, which shows it, and lists show it without machines 
   expect(Object.keys(item ?? {})).not.toContain('members')
 })
 
+test('is separate where the zone has servers enough: a managed load balancer has the role', async () => {
+  const networkId = await network()
+  await offer({ hasPrivateNetworks: true, hasSeparateEdges: true })
+  const body = { roles: ['bastion', 'load_balancer'], members: [member()] }
+  const quota = (limit: number) =>
+    database.db.updateTable('account_quota').set({ limit }).where('name', '=', 'load_balancers').execute()
+  await quota(0)
+  await expect
+    .poll(() => make(body, networkId))
+    .toMatchObject({ status: 422, body: { quota: { name: 'load_balancers' } } })
+  await quota(1_000_000)
+  const made = await make(body, networkId)
+  expect(made.body['edge']).toMatchObject({
+    ...{ placement: 'separate', production_recommended: true, production_recommendation_reason: null },
+    ...{ public_ipv4: null, load_balancer_id: null },
+  })
+  const key = { namespace: accountNamespace(owner.accountId), name: made.body['edge'].id }
+  const balancer = { id: 'pair', isHealthy: true, healthDetail: '', publicIpv4: '198.51.100.9' }
+  const addresses = ['198.51.100.9', '10.1.0.8']
+  await cloud.admin.patch(Edge, key, { status: { balancer: { ...balancer, addresses } } }, 'status')
+  await finish(key.name)
+  const read = async () => (await owner.send('GET', `/v1/edges/${key.name}`)).body['edge']
+  await expect.poll(read).toMatchObject({ public_ipv4: '198.51.100.9', load_balancer_id: 'pair', state: 'running' })
+  const looping = { members: [member({ address: '10.1.0.8' })] }
+  expect(await owner.send('PATCH', `/v1/edges/${key.name}`, { body: looping })).toMatchObject({
+    status: 400,
+    body: { errors: [{ field: 'members.0.address', detail: 'is an address of the edge itself' }] },
+  })
+  await offer({ hasSeparateEdges: false })
+})
+
 test('a network has one edge, and is in use by it', async () => {
   const networkId = await network()
   const first = await make({ roles: ['nat_gateway'] }, networkId)

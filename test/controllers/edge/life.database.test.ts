@@ -7,10 +7,12 @@ import { readMachineDocument } from '../../../agents/node/secrets.ts'
 import { storedOf } from '../../../apiserver/list/stored.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { findEdgeOf } from '../../../db/edge/index.ts'
+import { SYSTEM_ACTOR } from '../../../controllers/operation/direct-edit.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { Template, Zone } from '../../../resources/catalog/index.ts'
 import { configurationOf, Edge, toEdgeItem } from '../../../resources/edge/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
+import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { MachineDocument, ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
@@ -204,5 +206,51 @@ test('a machine that is gone is made again by the platform', async () => {
   expect(sealed).toMatch(/^test\.[\w-]+$/)
   await cloud.kubectl.delete(Edge, key('back-edge'))
   await until('nothing', edge, (found) => found === undefined)
+  await stopGuests()
+})
+
+test('one with separate placement has a managed load balancer, which follows it and goes with it', async () => {
+  const stopGuests = startGuests()
+  const before = { servers: await used('servers') }
+  const balancers = async () => (await cloud.kubectl.list(LoadBalancer, { namespace })).items
+  const member = { name: 'web', frontendPort: 80, address: '10.1.0.9', port: 8080 }
+  const { metadata, spec } = await example('edge')
+  await cloud.kubectl.create(Network, (await example('network')) as never)
+  const separate = { ...spec, roles: ['nat_gateway', 'load_balancer'], placement: 'separate', members: [member] }
+  await cloud.kubectl.create(Edge, { metadata, spec: separate } as never)
+  const made = await succeeded('a whole edge')
+  expect(made?.status).toMatchObject({ state: 'running', machines: [{ name: 'nat', isHealthy: true }] })
+  const [balancer] = await balancers()
+  expect(balancer).toMatchObject({
+    spec: { managedBy: `edge:${made?.metadata.name}`, frontends: [{ port: 80 }], operation: { actor: SYSTEM_ACTOR } },
+    status: { isMade: true, isHealthy: true },
+  })
+  expect(made?.status?.balancer).toMatchObject({ id: balancer?.metadata.name, isHealthy: true })
+  expect(made?.status?.balancer?.publicIpv4).toMatch(/^203\.0\.113\./)
+  expect(await machines()).toHaveLength(3)
+  expect([await used('edges'), await used('load_balancers')]).toEqual([1, 1])
+
+  await cloud.kubectl.patch(Edge, key('back-edge'), { spec: { members: [{ ...member, frontendPort: 81 }] } })
+  await succeeded('other members')
+  expect((await balancers())[0]?.spec.frontends).toMatchObject([{ port: 81 }])
+  await cloud.kubectl.delete(LoadBalancer, key(balancer?.metadata.name ?? ''))
+  await until(
+    'another one',
+    balancers,
+    ([again]) => again?.status?.isMade === true && again.metadata.uid !== balancer?.metadata.uid,
+  )
+  await succeeded('a whole edge again')
+
+  await cloud.kubectl.patch(Edge, key('back-edge'), { spec: { roles: ['nat_gateway'], members: [] } })
+  await succeeded('an edge without load balancer')
+  expect([await balancers(), await machines()]).toMatchObject([[], [{}]])
+  expect(await used('load_balancers')).toBe(0)
+  await cloud.kubectl.patch(Edge, key('back-edge'), { spec: { roles: ['load_balancer'], members: [member] } })
+  await until('a load balancer again', balancers, ([again]) => again !== undefined)
+
+  await cloud.kubectl.delete(Edge, key('back-edge'))
+  await until('nothing', edge, (found) => found === undefined)
+  expect([await balancers(), await machines()]).toEqual([[], []])
+  expect([await used('edges'), await used('load_balancers'), await used('servers')]).toEqual([0, 0, before.servers])
   await stopGuests()
 })

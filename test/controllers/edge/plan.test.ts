@@ -1,9 +1,10 @@
 /** What the controller of edges decides, row by row, with the states of the contract's table. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { demandsOf, wantedOf } from '../../../controllers/edge/machines.ts'
 import type { EdgeObject, Observed } from '../../../controllers/edge/observed.ts'
 import { plan } from '../../../controllers/edge/plan.ts'
 import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
+import { numberOf } from '../../../resources/load-balancer/index.ts'
 import { configurationOf, type EdgeSpec, type EdgeStatus } from '../../../resources/edge/index.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
@@ -43,6 +44,7 @@ const SEEN: Observed = {
   network: NETWORK,
   resolvers: [],
   machines: [],
+  pair: undefined,
   routerDigest: undefined,
   installed: undefined,
   serversWithoutIpv4: [],
@@ -117,7 +119,7 @@ function decide(object: EdgeObject, seen: Partial<Observed> = {}, now = NOW): De
   }
 }
 
-const GRANTED = { plan: 'tiny', machines: ['combined'] }
+const GRANTED = { plan: 'tiny', machines: ['combined'], hasPair: false }
 const CREATING = edge({ operation: stanza('create') }, { granted: GRANTED })
 const asRun = (more: Partial<EdgeStatus> = {}, spec: Partial<EdgeSpec> = {}): EdgeObject => {
   const object = edge(spec)
@@ -225,7 +227,7 @@ test('what an account may not pay for is not made, by no repair either, and what
   const told = { delivered: demand?.configuration, running: demand?.configuration }
   expect(decide(kept, { machines: [{ ...own, ...told }] })).toMatchObject({
     does: 'announced succeeded',
-    status: { granted: { plan: 'tiny', machines: ['bastion'] } },
+    status: { granted: { plan: 'tiny', machines: ['bastion'], hasPair: false } },
   })
 })
 
@@ -261,4 +263,105 @@ test.each([
     const machines = 'machines' in seen ? [machine(object)] : []
     expect(decide(object, { ...seen, machines })).toMatchObject({ does, state: 'deleting' })
   }
+})
+
+/** Of an edge whose load balancer has the role of its own. */
+const PAIRED: Partial<EdgeSpec> = {
+  roles: ['load_balancer'],
+  placement: 'separate',
+  members: [{ name: 'web', frontendPort: 80, address: '10.1.0.9', port: 8080, weight: 100, enabled: true }],
+}
+/** As the edge has it made, and how it is. */
+function pairOf(object: EdgeObject, status: object = {}): NonNullable<Observed['pair']> {
+  const made = plan(object, SEEN, NOW).find((action) => action.do === 'ensure')
+  if (made?.do !== 'ensure') throw new Error('nothing is made')
+  const pair = { apiVersion: '', kind: 'LoadBalancer', ...made.draft } as NonNullable<Observed['pair']>
+  const running = { isMade: true, isHealthy: true, applied: numberOf(pair.spec) }
+  return { ...pair, status: { ...running, ...status } as NonNullable<typeof pair.status> }
+}
+const pairing = (more: Partial<EdgeSpec> = {}): EdgeObject => {
+  const spec = { ...PAIRED, ...more, operation: stanza('update') }
+  return edge(spec, { granted: wantedOf(edge(spec)) })
+}
+
+describe('separate placement', () => {
+  test('has a managed load balancer for the role, which leads to its members', () => {
+    const pair = pairOf(pairing())
+    expect(pair).toMatchObject({
+      metadata: { namespace: 'acct-a', ownerReferences: [{ kind: 'Edge', uid: 'eu' }] },
+      spec: {
+        managedBy: 'edge:e1',
+        publicIpv4: true,
+        frontends: [{ port: 80, mode: 'tcp', backend: 'port-80' }],
+        backends: [{ name: 'port-80', members: [{ name: 'web', address: '10.1.0.9', port: 8080 }] }],
+      },
+    })
+    expect(demandsOf(pairing(), SEEN)).toEqual([])
+  })
+
+  test.each([
+    ['is being made', { isMade: undefined }],
+    ['runs another configuration', { applied: { generation: 1, digest: 'of before' } }],
+    ['is not healthy', { isHealthy: false }],
+  ])('is not done while that %s', (_words, status) => {
+    expect(decide(pairing(), { pair: pairOf(pairing(), status) }).does).toBe('machines')
+  })
+
+  test('is done when that is, and says where it answers', () => {
+    const status = { publicIpv4: '192.0.2.9', privateIpv4: '10.1.0.8' }
+    const pair = pairOf(pairing(), status)
+    expect(decide(pairing(), { pair })).toMatchObject({
+      does: 'announced succeeded',
+      state: 'running',
+      status: { balancer: { id: pair.metadata.name, isHealthy: true, addresses: ['192.0.2.9', '10.1.0.8'] } },
+    })
+  })
+
+  test('hands a change of members on, and keeps the plan that it was made with', () => {
+    const pair = pairOf(pairing())
+    const changed = pairing({ plan: 'small', members: [] })
+    const actions = plan(changed, { ...SEEN, pair }, NOW)
+    expect(actions.find((action) => action.do === 'ensure')).toMatchObject({
+      draft: { metadata: { name: pair.metadata.name }, spec: { plan: 'tiny', frontends: [], backends: [] } },
+    })
+  })
+
+  test('makes one anew that could not be made, and takes it away with the role and with the edge', () => {
+    const operation = { id: 'x', status: 'failed' }
+    const unmade = pairOf(pairing(), { isMade: undefined, operation })
+    expect(decide(pairing(), { pair: unmade }).does).toBe('remove LoadBalancer, machines')
+    const pair = pairOf(pairing())
+    expect(decide(pairing({ roles: ['bastion'], members: [] }), { pair }).does).toMatch(/remove LoadBalancer/)
+    const deleted = { deletionTimestamp: NOW.toISOString() }
+    const removed = edge({ ...PAIRED, operation: stanza('delete', 'edge.delete') }, asRun({}, PAIRED).status, deleted)
+    expect(decide(removed, { pair }).does).toBe('remove LoadBalancer, machines')
+    const leaving = { ...pair, metadata: { ...pair.metadata, ...deleted } }
+    expect(decide(removed, { pair: leaving }).does).toBe('machines')
+    expect(decide(removed).does).toBe('release, released succeeded')
+  })
+
+  test('is repaired when that was changed or deleted past the platform; error when it answers nowhere', () => {
+    const pair = pairOf(pairing())
+    const nodes = [{ id: 'a', role: 'active', isHealthy: true, addresses: [], configurationGeneration: 1 }]
+    const whole = { ...pair, status: { ...pair.status, nodes } } as typeof pair
+    const repair = { kind: 'edge.sync', arguments: { action: 'repair' }, actor: 'system:controllers' }
+    const running = asRun({}, PAIRED)
+    expect(decide(running, { pair: whole }).started).toBeUndefined()
+    expect(decide(running).started).toMatchObject(repair)
+    const emptied = { ...whole, spec: { ...whole.spec, frontends: [], backends: [] } }
+    expect(decide(running, { pair: emptied }).started).toMatchObject(repair)
+    const lost = edge(
+      { ...PAIRED, operation: stanza('repair') },
+      asRun({ lostSince: { load_balancer: NOW.toISOString() } }, PAIRED).status,
+    )
+    const answering = (isThere: boolean) =>
+      ({ ...pair, status: { ...pair.status, isHealthy: false, nodes: isThere ? nodes : [] } }) as typeof pair
+    expect(decide(lost, { pair: answering(false) }, LATER).state).toBe('error')
+    expect(decide(lost, { pair: answering(true) }, LATER).state).toBe('running')
+  })
+
+  test('is not made for an account that may not pay for it', () => {
+    const refused = edge({ ...PAIRED, operation: stanza('repair') }, { ...asRun().status, granted: GRANTED })
+    expect(decide(refused).does).not.toMatch(/LoadBalancer/)
+  })
 })
