@@ -18,6 +18,7 @@ import { ACCOUNT_LABEL } from '../../resources/labels.ts'
 import { type Operable, Operation, type OperationSpec } from '../../resources/operation/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
+import { throughOutage } from './audit.ts'
 
 export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'commitAudit'>
 
@@ -115,7 +116,7 @@ async function claim<Claims, Spec, Status>(
       }))
   } catch (error) {
     if (!(databaseUnavailable(error) instanceof Unavailable)) throw error
-    await withdrawUnanswered(parts, change, intent).catch((cause: unknown) => {
+    await throughOutage(parts, () => withdrawUnanswered(parts, change, intent)).catch((cause: unknown) => {
       throw new OutcomeUnknown('the database', cause)
     })
     throw error
