@@ -1,4 +1,5 @@
 /** Making, reading, restoring, verifying and deleting backups. */
+import { isMachineId } from '../../domain/managed-machine.ts'
 import { badField } from '../../domain/problem.ts'
 import { requireDeletable, requireRestorable, requireVerifiable } from '../../domain/backup-rules.ts'
 import { claimBackup, releaseBackup } from '../../db/backup/index.ts'
@@ -61,7 +62,9 @@ async function createEndpoint(parts: BackupParts, call: Call<typeof createBackup
     now,
   } = call
   const namespace = accountNamespace(accountId)
-  const storage = requireBackedUp(await store.get(Storage, { namespace, name: storageId }))
+  const storage = requireBackedUp(
+    isMachineId(storageId) ? undefined : await store.get(Storage, { namespace, name: storageId }),
+  )
   const { zone } = storage.spec
   requireBackupZone(parts, zone)
   requireNoOther(backups, namespace, storageId)

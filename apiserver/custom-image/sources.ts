@@ -1,4 +1,5 @@
 /** What a custom image is made from, whichever door asks for it: that it is the account's and can be read now. */
+import { isMachineId } from '../../domain/managed-machine.ts'
 import { requireStopped } from '../../domain/backup-rules.ts'
 import { requireOnlineImage } from '../../domain/custom-image-rules.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
@@ -57,7 +58,7 @@ function requireStorage(
   { storageId, zone }: { readonly storageId: string; readonly zone: string },
   fields: SourceFields,
 ): void {
-  const storage = caches.of(Storage).get({ namespace, name: storageId })
+  const storage = isMachineId(storageId) ? undefined : caches.of(Storage).get({ namespace, name: storageId })
   if (storage === undefined || storage.metadata.deletionTimestamp !== undefined) throw notFound('storage')
   const { spec, status } = storage
   if (spec.zone !== zone) throw badField(fields.zone, `the storage is in zone ${spec.zone}, and its image too`)

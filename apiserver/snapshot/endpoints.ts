@@ -1,4 +1,5 @@
 /** Taking, reading and deleting snapshots. */
+import { isMachineId } from '../../domain/managed-machine.ts'
 import { requireDeletableSnapshot, requireSnapshottable } from '../../domain/snapshot-rules.ts'
 import { notFound } from '../../domain/problem.ts'
 import { claimSnapshot, releaseSnapshot } from '../../db/snapshot/index.ts'
@@ -60,7 +61,7 @@ async function createEndpoint(
 async function readSnapshottable({ store }: Parts, accountId: string, storageId: string): Promise<StorageObject> {
   const namespace = accountNamespace(accountId)
   const storage = await store.get(Storage, { namespace, name: storageId })
-  if (storage === undefined) throw notFound('storage')
+  if (storage === undefined || isMachineId(storageId)) throw notFound('storage')
   requireSnapshottable(storageFactsOf(storedOf(storage)), storage.spec.tier)
   const { isBoot, serverId } = storage.spec
   const server = isBoot && serverId !== undefined ? await store.get(Server, { namespace, name: serverId }) : undefined

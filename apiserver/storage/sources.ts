@@ -1,6 +1,7 @@
 /** What a new storage is made from, whichever door asks for it: that the source is the account's, that it can be read
  *  now, and what zone, size and hosts follow from it. One judge for each kind; whatever takes sources calls
  *  `resolveSource`. */
+import { isMachineId } from '../../domain/managed-machine.ts'
 import { requireReadableBackup } from '../../domain/backup-rules.ts'
 import { requireOnlineImage } from '../../domain/custom-image-rules.ts'
 import { CustomImage, customImageFactsOf } from '../../resources/custom-image/index.ts'
@@ -62,7 +63,7 @@ const JUDGES: Readonly<Record<StorageSource['kind'], Judge>> = {
     return { ...placeOf(storage), sizeGibibytes: snapshot.status?.sizeGibibytes ?? storage.spec.sizeGibibytes }
   },
   storage({ caches, namespace }, id) {
-    const storage = caches.of(Storage).get({ namespace, name: id })
+    const storage = isMachineId(id) ? undefined : caches.of(Storage).get({ namespace, name: id })
     if (storage === undefined || storage.metadata.deletionTimestamp !== undefined) throw notFound('storage')
     requireReadableStorage(storageFactsOf(storedOf(storage)))
     return {

@@ -1,7 +1,7 @@
 /** What customers see of managed machines: nothing. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
-import { accountNamespace } from '../../../resources/index.ts'
+import { accountNamespace, ROUTES } from '../../../resources/index.ts'
 import { Template } from '../../../resources/catalog/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { Server } from '../../../resources/server/index.ts'
@@ -92,17 +92,28 @@ test('lists have neither a machine, nor its disk, nor its operations', async () 
   expect((await itemsOf('/v1/operations')).filter(({ id }) => id === OPERATION)).toEqual([])
 })
 
+/** Every route of a server or a storage. What is more of its path is found nowhere either. */
+const OF_ONE = ROUTES.filter(
+  ({ audience, path }) => audience === 'customer' && /^\/v1\/(servers|storages)\/\{\w+\}/.test(path),
+)
+test.each(OF_ONE.map((route) => [route.method, route.path, route] as const))(
+  '%s %s is not found of a machine',
+  async (method, path, { body: shape, example }) => {
+    const body = shape === null ? {} : { body: (example ?? {}) as object }
+    const reply = await ada.send(method, path.replaceAll(/\{\w+\}/g, ID), body)
+    expect([reply.status, reply.body['reason'] ?? ''], JSON.stringify(reply.body)).toEqual([404, ''])
+  },
+)
+
 test.each([
-  ['GET', `/v1/servers/${ID}`],
-  ['GET', `/v1/servers/${ID}/interfaces`],
-  ['POST', `/v1/servers/${ID}/stop`],
-  ['DELETE', `/v1/servers/${ID}`],
-  ['GET', `/v1/storages/${ID}`],
-  ['DELETE', `/v1/storages/${ID}`],
-  ['GET', `/v1/operations/${OPERATION}`],
-  ['POST', `/v1/operations/${OPERATION}/cancel`],
-] as const)('%s %s is not found', async (method, path) => {
-  expect((await ada.send(method, path)).status).toBe(404)
+  ['GET', `/v1/operations/${OPERATION}`, undefined],
+  ['POST', `/v1/operations/${OPERATION}/cancel`, undefined],
+  ['POST', '/v1/storages', { source_storage_id: ID }],
+  ['POST', '/v1/custom-images', { title: 'stolen', source_storage_id: ID }],
+] as const)('%s %s is not found for what is of a machine', async (method, path, more) => {
+  const body = more && { body: { zone: cloud.zone, ...more } }
+  const reply = await ada.send(method, path, body)
+  expect(reply.status, JSON.stringify(reply.body)).toBe(404)
 })
 
 test('nobody makes a server of their template', async () => {
