@@ -1,5 +1,7 @@
 /** Changes that cost and came past the API: the account must be allowed to make them, whatever admission allowed. */
-import { requireStanding } from '../db/account/index.ts'
+import { holdsQuotas, requireStanding } from '../db/account/index.ts'
+import { ownerOf } from '../domain/managed-machine.ts'
+import { conflict } from '../domain/problem.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Operable } from '../resources/operation/index.ts'
 import { orUnavailable } from './database.ts'
@@ -18,4 +20,18 @@ export async function requireStandingOfEdit(
   const operation = activeOperation(root)
   if (operation !== undefined && isEditOfPerson(operation))
     await orUnavailable(requireStanding(db, accountId, clock.now()))
+}
+
+/** A managed machine belongs to a noun whose making was judged, and is exchanged whatever the account owes. Throws the
+ *  Problem `state_not_allowed` (409) for one of a noun that nobody has granted: somebody made it past admission. What
+ *  claims to be a machine of a noun that is there, and is not, that noun's controller removes. */
+export async function requireMachineOwner(
+  { db }: Pick<Parts, 'db'>,
+  { accountId, managedBy }: { readonly accountId: string; readonly managedBy: string },
+): Promise<void> {
+  const owner = ownerOf(managedBy)
+  const isGranted =
+    owner !== undefined && (await orUnavailable(holdsQuotas(db, { accountId, holder: `${owner.type}/${owner.id}` })))
+  if (!isGranted)
+    throw conflict('state_not_allowed', 'The server claims to be run for something that the account does not have.')
 }

@@ -23,7 +23,7 @@ import { CLAIMED, JOINED, RENUMBERED, RESIZED } from './conditions.ts'
 import type { ServerEffects } from './actions.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { nodesWithoutPool } from '../shared-pools.ts'
-import { requireStandingOfEdit } from '../standing.ts'
+import { requireMachineOwner, requireStandingOfEdit } from '../standing.ts'
 import { migrationEffects } from './migration/effects.ts'
 import { forceReleaseEffect } from './recovery/force-release.ts'
 import { unforward, unprogram, programEffect, type ProgrammedServers } from './network-effect.ts'
@@ -59,8 +59,9 @@ function claimEffect(parts: Parts): Effect<'claim'> {
   )
   return withRefusalCondition(CLAIMED, async (demand, server) => {
     await requireNewest(store, Server, server)
-    // A managed machine belongs to a noun whose making was judged, and is exchanged whatever the account owes.
-    if (server.spec.managedBy === undefined) await requireStandingOfEdit(parts, server, demand.accountId)
+    const { managedBy } = server.spec
+    if (managedBy === undefined) await requireStandingOfEdit(parts, server, demand.accountId)
+    else await requireMachineOwner(parts, { accountId: demand.accountId, managedBy })
     await orUnavailable(claim(batchKeyOf(demand), demand))
     return grantedCondition(CLAIMED)
   })

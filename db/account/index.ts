@@ -51,5 +51,5 @@ export {
   seat,
   stateOrganisations,
 } from './organisations.ts'
-export { type Holding, changeQuotas, releaseQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
+export { type Holding, changeQuotas, holdsQuotas, releaseQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
 export { readStanding, requireStanding } from './standing.ts'

@@ -138,6 +138,15 @@ const subtractUsed = async (tx: Transaction<Tables>, accountId: string, name: st
     .where('name', '=', name)
     .execute())
 
+/** Whether the holder has taken anything. */
+export const holdsQuotas = async (db: Queries, { accountId, holder }: Holding): Promise<boolean> =>
+  (await db
+    .selectFrom('quota_holding')
+    .select('name')
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .executeTakeFirst()) !== undefined
+
 /** Every limit of the account, by name. */
 export async function listQuotas(
   db: Queries,

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CONTROLLERS } from '../../controllers/index.ts'
 import type { Parts } from '../../controllers/parts.ts'
+import { takeQuotas } from '../../db/account/index.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { silentLog } from '../../kit/sys/log.ts'
@@ -146,6 +147,30 @@ describe.each(SOLD.map((sold) => [sold[0].kind, sold[1], sold] as const))('%s, %
   test('is judged no further for an account that may make it', async () => {
     expect(await outcome(await open(true))).not.toBe('PaymentMethodRequired')
   })
+})
+
+test('a server is a machine only of what the account has been granted, though nobody pays', async () => {
+  const accountId = await open(false)
+  const [server] = SOLD
+  if (server === undefined) throw new Error('no server')
+  const machineOf = (managedBy: string): Promise<string | undefined> => {
+    const [type, effect, kind, spec, demand] = server
+    return outcomeOf([type, effect, kind, { ...spec, managedBy }, demand], accountId, {
+      actor: 'system:controllers',
+      requestId: '',
+    })
+  }
+  expect(await machineOf('edge:web')).toBe('StateNotAllowed')
+  const stranger = await open(true)
+  const grant = (id: string) =>
+    database.db
+      .transaction()
+      .execute((tx) => takeQuotas(tx, { accountId: id, holder: 'edge/web', amounts: { edges: 1 } }))
+  await grant(stranger)
+  expect(await machineOf('edge:web')).toBe('StateNotAllowed')
+  await grant(accountId)
+  expect(await machineOf('load_balancer:web')).toBe('StateNotAllowed')
+  expect(await machineOf('edge:web')).not.toBe('StateNotAllowed')
 })
 
 test('a router without NAT costs nothing more and is arranged anew by an account that is suspended', async () => {
