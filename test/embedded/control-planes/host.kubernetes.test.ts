@@ -51,16 +51,17 @@ test('secrets are sealed in etcd', async () => {
   expect(audit).not.toContain('value-of-the-secret')
 })
 
-test('etcd answers nobody without a certificate', async () => {
+test.each(['etcdClient', 'etcdPeer'] as const)('etcd answers nobody without a certificate: %s', async (door) => {
+  await untilState(hosted, one.id, isWhole)
   const record = await readFile(join(hosted.folder, one.id, 'record.json'), 'utf8')
-  const port = ControlPlaneRecord.parse(JSON.parse(record)).replicas[0]?.etcdClient
+  const port = ControlPlaneRecord.parse(JSON.parse(record)).replicas[0]?.[door]
   const failure = await new Promise<string>((resolve) => {
-    get(`https://127.0.0.1:${port}/health`, { rejectUnauthorized: false }, ({ statusCode }) =>
+    get(`https://127.0.0.1:${port}/version`, { rejectUnauthorized: false }, ({ statusCode }) =>
       resolve(`status ${statusCode}`),
     ).once('error', ({ message }) => resolve(message))
   })
   expect(failure).toMatch(/certificate|alert|ECONNRESET|socket hang up/i)
-  await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow()
+  await expect(fetch(`http://127.0.0.1:${port}/version`)).rejects.toThrow()
 })
 
 test('the keys of one cluster open no other', async () => {
