@@ -37,9 +37,10 @@ export function requireVerifiable(backup: BackupFacts): void {
   requireOnline(backup)
 }
 
-/** Throws 409 unless the backup can be restored; one that did not verify by force only. */
+/** Throws 409 unless the backup can be restored; one that did not verify by force only. A verification ends by that:
+ *  the platform verifies by itself, and nobody who needs the data waits for it. */
 export function requireRestorable(backup: BackupFacts, isForced: boolean): void {
-  requireIdle(backup)
+  if (backup.activeOperation?.kind !== 'backup.verify') requireIdle(backup)
   requireOnline(backup)
   if (backup.verificationError !== undefined && !isForced)
     throw conflict(

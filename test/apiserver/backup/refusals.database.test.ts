@@ -121,6 +121,7 @@ describe('create_backup', () => {
   })
 })
 
+const VERIFYING = stanza('backup.verify')
 const BUSY = { operation: stanza('backup.restore') }
 
 describe.each(['restore', 'verify'] as const)('%s_backup', (verb) => {
@@ -185,6 +186,13 @@ describe('restore_backup', () => {
     [
       'to a storage that a restore left half-way',
       () => of(world.storage({ status: { state: 'error', restore: { backup: 'b', operationId: 'o' } } })),
+    ],
+    [
+      'while it is being verified',
+      async () => {
+        const spec = { storageId: await world.storage(), operation: VERIFYING }
+        return post(`/v1/backups/${await world.backup({ spec })}/restore`)
+      },
     ],
     [
       'while its server is off',

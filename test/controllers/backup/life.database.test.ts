@@ -246,6 +246,23 @@ test('verification says what it found, to the owners by mail, and the backup sta
   ])
 }, 120_000)
 
+test('a restore ends the verification that is under way, and is whole', async () => {
+  await startServer()
+  await create('b1')
+  await inState('b1', 'online')
+  await cloud.kubectl.patch(Server, key('web'), { spec: { desiredPower: 'stopped' } })
+  await serverIs('stopped')
+  await begin('b1', stanza('backup.verify'))
+  await until('the work', jobs, (all) => all.length > 0)
+  const restore = stanza('backup.restore')
+  await begin('b1', restore)
+  expect((await ended('b1', restore)).status).toMatchObject({
+    ...{ state: 'online', operation: { status: 'succeeded' }, lastRestore: { outcome: 'succeeded' } },
+  })
+  await until('the verification to be over', operations, (all) => !all.includes('backup.verify running'))
+  expect(await operations()).not.toContain('backup.verify failed')
+}, 120_000)
+
 test('a backup of nothing waits for it, ends in error, and can be deleted', async () => {
   const operation = { ...stanza('storage.backup'), requestedAt: new Date(0).toISOString() }
   await create('b1', { storageId: 'none', operation })
