@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { hourlyMillicents } from '../../domain/billing.ts'
 import { HA_REASONS } from '../../domain/high-availability.ts'
 import { route } from '../define.ts'
-import { offersManagedMachines } from '../managed-machine/index.ts'
+import { offersDatabases, offersManagedMachines } from '../managed-machine/index.ts'
 import {
   type PlanSpec,
   type RegionSpec,
@@ -110,6 +110,7 @@ export function capabilitiesOf({
     private_networks: status?.hasPrivateNetworks === true,
     floating_ips: status?.hasPrivateNetworks === true,
     load_balancers: status?.hasPrivateNetworks === true && offersManagedMachines(status),
+    databases: status?.hasPrivateNetworks === true && offersDatabases(status),
     object_storage: status?.objectStorageBackend !== undefined,
     // Every driver keeps them, of tier standard.
     snapshots: true,

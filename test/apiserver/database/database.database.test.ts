@@ -37,12 +37,17 @@ beforeAll(async () => {
     status: 503,
     body: { reason: 'not_configured' },
   })
+  expect(await capabilities()).not.toContain('databases')
   await offer(['managed-machine', 'managed-database'])
+  await expect.poll(capabilities).toContain('databases')
 })
 afterAll(() => cloud.close())
 
 const offer = (builtTemplates: string[]) =>
   cloud.admin.patch(Zone, { name: cloud.zone }, { status: { builtTemplates } }, 'status')
+const capabilities = async () =>
+  (await owner.send('GET', '/v1/zones')).body['items'].find(({ name }: { name: string }) => name === cloud.zone)
+    .capabilities
 const keyOf = (id: string) => ({ namespace: accountNamespace(owner.accountId), name: id })
 
 const make = (more: object = {}) =>
