@@ -6,6 +6,7 @@ export const DATABASE_ENGINE = 'postgresql-17'
 export const DATABASE_PORT = 5_432
 export const DATABASE_PLANS = ['db-1c-2g', 'db-2c-4g', 'db-4c-8g'] as const
 export type DatabasePlan = (typeof DATABASE_PLANS)[number]
+export const isDatabasePlan = (name: string): boolean => DATABASE_PLANS.some((plan) => plan === name)
 export const DATABASE_STATES = ['creating', 'running', 'error', 'deleting'] as const
 export type DatabaseState = (typeof DATABASE_STATES)[number]
 /** Its write-ahead log alone may take 1 GiB. */

@@ -12,7 +12,6 @@ import {
   listRegions,
   listTemplates,
   listZones,
-  Plan,
   Region,
   Template,
   type TemplateSpec,
@@ -25,6 +24,7 @@ import {
 } from '../../resources/catalog/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
+import { serverPlans } from './server-plans.ts'
 import { unknownRegion, unknownZone } from './unknown.ts'
 import { completeList } from '../list/page.ts'
 import { storedOf } from '../list/stored.ts'
@@ -32,7 +32,6 @@ import { storedOf } from '../list/stored.ts'
 export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly Endpoint[] {
   const regions = caches.of(Region)
   const zones = caches.of(Zone)
-  const plans = caches.of(Plan)
   const templates = caches.of(Template)
   const storedZones = () => zones.list().map((zone) => storedOf(zone))
   return [
@@ -48,7 +47,9 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
           .map(toZoneView),
       )
     }),
-    customerEndpoint(listPlans, async () => completeList(byName(plans).map(toPlanView))),
+    customerEndpoint(listPlans, async () =>
+      completeList(byName({ list: () => serverPlans({ caches }) }).map(toPlanView)),
+    ),
     customerEndpoint(listTemplates, async ({ query, now }) => {
       if (query.zone !== undefined && zones.get({ name: query.zone }) === undefined)
         throw unknownZone({ caches }, query.zone)
@@ -84,7 +85,7 @@ const isListed = (
   now: Date,
 ): boolean => !isHidden(spec, now) && (isBuiltHere(spec) || status?.state === 'online')
 
-const byName = <Spec, Status>(cache: Cache<Spec, Status>): Stored<Spec, Status>[] =>
+const byName = <Spec, Status>(cache: Pick<Cache<Spec, Status>, 'list'>): Stored<Spec, Status>[] =>
   cache
     .list()
     .map(storedOf)

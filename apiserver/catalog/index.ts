@@ -4,6 +4,7 @@ import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'
 import { catalogEndpoints } from './endpoints.ts'
 
+export { findServerPlan, serverPlans } from './server-plans.ts'
 export { unknownPlan, unknownRegion, unknownTemplate, unknownZone } from './unknown.ts'
 
 export const catalog = noun<Pick<Parts, 'caches'>>({

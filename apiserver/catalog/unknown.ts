@@ -1,8 +1,9 @@
 /** Refusals of names that are not in the catalogue: they say which there are. */
 import { badField, type Problem } from '../../domain/problem.ts'
 import { noSuch } from '../../domain/suggestion.ts'
-import { isHidden, isOffered, Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
+import { isHidden, isOffered, Region, Template, Zone } from '../../resources/catalog/index.ts'
 import type { Parts } from '../parts.ts'
+import { serverPlans } from './server-plans.ts'
 
 type Catalog = Pick<Parts, 'caches'>
 const sorted = (objects: readonly { readonly metadata: { readonly name: string } }[]): readonly string[] =>
@@ -12,8 +13,8 @@ export const unknownZone = ({ caches }: Catalog, name: string, field = 'zone'): 
   badField(field, noSuch('zone', name, sorted(caches.of(Zone).list())))
 export const unknownRegion = ({ caches }: Catalog, name: string): Problem =>
   badField('region', noSuch('region', name, sorted(caches.of(Region).list())))
-export const unknownPlan = ({ caches }: Catalog, name: string, field = 'plan'): Problem =>
-  badField(field, noSuch('plan', name, sorted(caches.of(Plan).list())))
+export const unknownPlan = (catalog: Catalog, name: string, field = 'plan'): Problem =>
+  badField(field, noSuch('plan', name, sorted(serverPlans(catalog))))
 /** One that is not offered in the zone is unknown there. Hidden ones are not listed. */
 export const unknownTemplate = ({ caches }: Catalog, name: string, zone: string, now: Date): Problem =>
   badField(

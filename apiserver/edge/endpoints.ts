@@ -69,6 +69,7 @@ async function createEndpoint(parts: EdgeParts, call: Call<typeof createEdge, Cu
   requireEdges(parts, zone)
   const placement = choosePlacement(body.placement, { zone, hasSeparateEdges: hasSeparateEdges(parts, zone) })
   const plan = body.plan ?? cheapestMachinePlan(parts)
+  requireMachinePlan(parts, plan)
   const members = membersOf(body.members)
   const { ipv4Cidr } = rangesOf(network)
   requireMembers(members, { roles, placement, ipv4Cidr, ownAddresses: [] }, FIELDS)

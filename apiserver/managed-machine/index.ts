@@ -10,7 +10,7 @@ import { offersManagedMachines } from '../../resources/managed-machine/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import type { Parts } from '../parts.ts'
-import { requireMachinePlan } from './plans.ts'
+import { requireAnyPlan } from './plans.ts'
 
 export { cheapestMachinePlan, requireMachinePlan } from './plans.ts'
 
@@ -63,7 +63,7 @@ export async function rehearseMachines(
 }
 
 function roomOf(parts: Pick<Parts, 'caches'>, name: string) {
-  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = requireMachinePlan(parts, name)
+  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = requireAnyPlan(parts, name)
   return { cores, memoryMebibytes, storageGibibytes, ...(cpuPool === undefined ? {} : { cpuPool }) }
 }
 

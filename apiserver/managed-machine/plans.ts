@@ -2,7 +2,7 @@
 import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { badField } from '../../domain/problem.ts'
 import { leastStorageOf, Plan, type PlanSpec, Template } from '../../resources/catalog/index.ts'
-import { unknownPlan } from '../catalog/index.ts'
+import { findServerPlan, serverPlans, unknownPlan } from '../catalog/index.ts'
 import type { Parts } from '../parts.ts'
 
 type Catalog = Pick<Parts, 'caches'>
@@ -17,8 +17,8 @@ function planFault({ caches }: Catalog, { memoryMebibytes, storageGibibytes }: P
   return storageGibibytes < least ? `its machines need ${least} GiB of storage` : undefined
 }
 
-/** What a machine of the plan has. Throws 400 for a plan that is not offered, or is too small for machines. */
-export function requireMachinePlan(parts: Catalog, name: string, field = 'plan'): PlanSpec {
+/** What a machine of the plan has, also of one for databases. Throws 400 for a plan that is unknown or too small. */
+export function requireAnyPlan(parts: Catalog, name: string, field = 'plan'): PlanSpec {
   const plan = parts.caches.of(Plan).get({ name })?.spec
   if (plan === undefined) throw unknownPlan(parts, name, field)
   const fault = planFault(parts, plan)
@@ -26,11 +26,15 @@ export function requireMachinePlan(parts: Catalog, name: string, field = 'plan')
   return plan
 }
 
+/** As `requireAnyPlan`, of plans for servers only. */
+export function requireMachinePlan(parts: Catalog, name: string, field = 'plan'): PlanSpec {
+  if (findServerPlan(parts, name) === undefined) throw unknownPlan(parts, name, field)
+  return requireAnyPlan(parts, name, field)
+}
+
 /** The plan that costs least of those that machines fit. Throws 400 when there is none. */
 export function cheapestMachinePlan(parts: Catalog): string {
-  const [cheapest] = parts.caches
-    .of(Plan)
-    .list()
+  const [cheapest] = serverPlans(parts)
     .filter(({ spec }) => planFault(parts, spec) === undefined)
     .toSorted(
       (one, other) =>

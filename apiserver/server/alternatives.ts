@@ -1,7 +1,8 @@
 /** Where there is room when a zone has none for a plan. It follows from the last reports of the zones: a hint and no
  *  promise. */
 import { Problem } from '../../domain/problem.ts'
-import { isOffered, leastStorageOf, Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import { isOffered, leastStorageOf, Template, Zone } from '../../resources/catalog/index.ts'
+import { findServerPlan, serverPlans } from '../catalog/index.ts'
 import type { CreateServer } from '../../resources/server/index.ts'
 import type { Parts } from '../parts.ts'
 
@@ -23,8 +24,8 @@ export const namingAlternatives =
 
 /** The plan in other zones of the region first, then smaller plans in the zone, the largest first. */
 function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now: Date): readonly Alternative[] {
-  const [zones, plans] = [caches.of(Zone), caches.of(Plan)]
-  const [own, wanted] = [zones.get({ name: demand.zone }), plans.get({ name: demand.plan })?.spec]
+  const zones = caches.of(Zone)
+  const [own, wanted] = [zones.get({ name: demand.zone }), findServerPlan({ caches }, demand.plan)?.spec]
   const template = caches.of(Template).get({ name: demand.template ?? '' })
   if (own === undefined || wanted === undefined || template === undefined) return []
   const hasRoom = ({ spec, status }: typeof own, plan: string): boolean =>
@@ -40,8 +41,7 @@ function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now
     )
     .map(({ metadata: { name } }) => ({ zone: name, plan: demand.plan }))
     .sort((one, other) => (one.zone < other.zone ? -1 : 1))
-  const smaller = plans
-    .list()
+  const smaller = serverPlans({ caches })
     .filter(
       ({ metadata: { name }, spec }) =>
         spec.memoryMebibytes < wanted.memoryMebibytes &&

@@ -4,12 +4,12 @@ import { badField } from '../../domain/problem.ts'
 import { requireStopped } from '../../domain/server-rules.ts'
 import { acceptSizeChange, endSizeChange } from '../../db/server/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { Plan, type PlanSpec, Template } from '../../resources/catalog/index.ts'
+import { type PlanSpec, Template } from '../../resources/catalog/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
 import { changeServerPlan } from '../../resources/server/index.ts'
 import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
-import { unknownPlan } from '../catalog/index.ts'
+import { findServerPlan, unknownPlan } from '../catalog/index.ts'
 import type { ServerObject, Servers } from './servers.ts'
 
 export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
@@ -65,7 +65,7 @@ export function choosePlan(
   { metadata: { namespace = '' }, spec, status }: Pick<ServerObject, 'metadata' | 'spec' | 'status'>,
   name: string,
 ): PlanSpec {
-  const plan = caches.of(Plan).get({ name })?.spec
+  const plan = findServerPlan({ caches }, name)?.spec
   if (plan === undefined) throw unknownPlan({ caches }, name)
   const held = status?.storageGibibytes ?? spec.storageGibibytes ?? 0
   if (plan.storageGibibytes < held)

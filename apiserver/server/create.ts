@@ -15,7 +15,7 @@ import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, SERVER_LABEL } from '../../resources/labels.ts'
-import { Plan, type PlanSpec, Template, Zone } from '../../resources/catalog/index.ts'
+import { type PlanSpec, Template, Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import {
   type CreateServer,
@@ -31,7 +31,7 @@ import type { OperationStanza } from '../../resources/shapes.ts'
 import { toOperationView } from '../../resources/operation/index.ts'
 import { accept, newStanza, OutcomeUnknown } from '../change/accept.ts'
 import { namingAlternatives } from './alternatives.ts'
-import { unknownPlan, unknownZone } from '../catalog/index.ts'
+import { findServerPlan, unknownPlan, unknownZone } from '../catalog/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { ensureNamespace } from '../change/namespaces.ts'
 import type { Parts } from '../parts.ts'
@@ -195,7 +195,7 @@ export function chooseSize(
   system: System,
 ): Size {
   const zone = caches.of(Zone).get({ name: body.zone })
-  const plan = caches.of(Plan).get({ name: body.plan })
+  const plan = findServerPlan({ caches }, body.plan)
   if (zone === undefined) throw unknownZone({ caches }, body.zone)
   if (plan === undefined) throw unknownPlan({ caches }, body.plan)
   const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes

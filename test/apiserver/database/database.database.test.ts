@@ -10,6 +10,7 @@ import { Plan, Zone } from '../../../resources/catalog/index.ts'
 import { Database } from '../../../resources/database/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { useDatabase } from '../../database.ts'
+import { until } from '../../eventually.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'
 
 const database = useDatabase()
@@ -39,13 +40,13 @@ beforeAll(async () => {
   })
   expect(await capabilities()).not.toContain('databases')
   await offer(['managed-machine', 'managed-database'])
-  await expect.poll(capabilities).toContain('databases')
+  await until('databases to be offered', capabilities, (names) => names.includes('databases'))
 })
 afterAll(() => cloud.close())
 
 const offer = (builtTemplates: string[]) =>
   cloud.admin.patch(Zone, { name: cloud.zone }, { status: { builtTemplates } }, 'status')
-const capabilities = async () =>
+const capabilities = async (): Promise<string[]> =>
   (await owner.send('GET', '/v1/zones')).body['items'].find(({ name }: { name: string }) => name === cloud.zone)
     .capabilities
 const keyOf = (id: string) => ({ namespace: accountNamespace(owner.accountId), name: id })

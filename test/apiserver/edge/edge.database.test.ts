@@ -132,6 +132,7 @@ test.each([
   ['the port of the bastion', { roles: ['bastion', 'load_balancer'], members: [member({ frontend_port: 22 })] }, 400],
   ['a weight beyond the most', { roles: ['load_balancer'], members: [member({ weight: 256 })] }, 400],
   ['a plan that there is not', { roles: ['nat_gateway'], plan: 'none' }, 400],
+  ['a plan for databases', { roles: ['nat_gateway'], plan: 'db-1c-2g' }, 400],
   ['a plan that its machines do not fit', { roles: ['nat_gateway'], plan: 'tiny' }, 400],
   ['a key that there is not', { roles: ['bastion'], ssh_key_ids: ['none'] }, 400],
   ['a bastion without keys', { roles: ['bastion'], ssh_key_ids: [] }, 400],

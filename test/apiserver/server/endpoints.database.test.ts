@@ -156,6 +156,7 @@ describe('create_server', () => {
   test.each([
     ['an unknown zone', { zone: 'nowhere' }, 'zone'],
     ['an unknown plan', { plan: 'huge' }, 'plan'],
+    ['a plan for databases', { plan: 'db-1c-2g' }, 'plan'],
     ['an unknown template', { template: 'beos' }, 'template'],
     ['a hostname that is none', { hostname: 'No_Host' }, 'hostname'],
     ['a boot storage below the plan', { plan: 'starter-1c-1g', storage_gibibytes: 5 }, 'storage_gibibytes'],

@@ -73,7 +73,7 @@ beforeEach(async () => {
 /** The transaction of the acceptance, as the API server makes it. */
 async function accepted(
   action:
-    | ('server.create' | 'server.update' | 'storage.resize' | 'network.update' | 'database.update')
+    | ('server.create' | 'server.update' | 'storage.resize' | 'network.update')
     | ('router.update' | 'router.attach_network' | 'router.detach_network'),
   serverId = id(),
   operationId = id(),
@@ -340,14 +340,19 @@ test('a network that was to come to a router or to leave it, and was not written
 
 test('intents of a noun that nobody has registered stay, raise an error, and hold no other up', async () => {
   const unknown = Array.from({ length: 101 }, () => id())
-  for (const operationId of unknown) await accepted('database.update', id(), operationId)
+  for (const operationId of unknown) await accepted('server.update', id(), operationId)
+  await database.db
+    .updateTable('change_intent')
+    .set({ resource_type: 'unheard_of' })
+    .where('operation_id', 'in', unknown)
+    .execute()
   const { serverId, operationId } = await accepted('server.create')
   await write(serverId, { operation: stanza(operationId, 'server.create') })
   const errors: unknown[] = []
   const log = { ...silentLog, error: (message: string, fields?: object) => void errors.push({ message, ...fields }) }
   expect(await sweepIntents({ ...parts, log })).toEqual({ resolved: 1, unknown: 101 })
   expect(errors).toEqual([
-    { message: 'no noun has registered for change intents', resource_type: 'database', count: 101 },
+    { message: 'no noun has registered for change intents', resource_type: 'unheard_of', count: 101 },
   ])
   expect((await audited()).map(({ action }) => action)).toEqual(['server.create'])
   const kept = await listIntents(database.db, parts.clock.now(), { limit: 200 })

@@ -1,0 +1,16 @@
+/** Plans that servers can have: those of databases are for their machines only. */
+import { isDatabasePlan } from '../../domain/database.ts'
+import { Plan } from '../../resources/catalog/index.ts'
+import type { Parts } from '../parts.ts'
+
+type Catalog = Pick<Parts, 'caches'>
+
+export const serverPlans = ({ caches }: Catalog) =>
+  caches
+    .of(Plan)
+    .list()
+    .filter(({ metadata }) => !isDatabasePlan(metadata.name))
+
+/** Undefined when there is none for servers. */
+export const findServerPlan = ({ caches }: Catalog, name: string) =>
+  isDatabasePlan(name) ? undefined : caches.of(Plan).get({ name })
