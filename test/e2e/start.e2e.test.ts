@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Endpoints } from '../../embedded/cloud.ts'
+import { findKubernetes } from '../../embedded/control-planes/programs.ts'
 import { findEngine } from '../../embedded/object-storage/program.ts'
 import { nodeBinary } from '../../kit/sys/process.ts'
 import { eventually } from '../eventually.ts'
@@ -224,7 +225,9 @@ describe("a cluster and a database of one's own", () => {
       kubeconfig: kubernetes['kubeconfig'],
     })
     expect([...(await product.processes()).keys()].sort()).toEqual([
-      ...['agent-eu-1a-1', 'apiserver', 'controllers'],
+      ...['agent-eu-1a-1', 'apiserver'],
+      ...((await findKubernetes()) === undefined ? [] : ['control-planes']),
+      'controllers',
       ...((await findEngine()) === undefined ? [] : ['object-storage']),
     ])
     expect(await readFile(product.endpoints.ca_certificate ?? '', 'utf8')).toMatch(/BEGIN CERTIFICATE/)

@@ -29,6 +29,7 @@ const UNCHANGED: Readonly<Record<string, string>> = {
     'is tested by its controller, and with real disks by the agents',
   edges: 'worlds of their own have machines: `machines.test.ts`',
   loadbalancers: 'worlds of their own have machines: `machines.test.ts`',
+  managedmachines: 'the platform and its hosts write them; people only see what they have moved',
   databases:
     'simulated guests run no PostgreSQL, and say of themselves only what edges and load balancers do: its life is ' +
     'tested by its controller',
