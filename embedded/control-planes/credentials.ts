@@ -1,13 +1,9 @@
 /** Keys and certificates of one control plane, made once in its folder; what expires soon, or lacks a name, is made
  *  anew at a start. Four authorities that trust nothing of each other: the cluster's, etcd's, that of the front proxy,
  *  and the key of service accounts. */
-import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { isIP } from 'node:net'
-import { join } from 'node:path'
-import { type Certificate, DAY_MILLISECONDS, makeCertificate } from '../../kit/sys/certificate.ts'
+import { isGood, readPair, writePair } from '../certificate-pair.ts'
+import { type Certificate, makeCertificate } from '../../kit/sys/certificate.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
 
 const AUTHORITY_DAYS = 3_650
@@ -61,7 +57,11 @@ export async function openCredentials(options: CredentialsOptions): Promise<Cred
     )
   const leaf = async (name: string, signer: Certificate, wanted: Leaf): Promise<Certificate> => {
     const known = await readPair(folder, name)
-    if (known !== undefined && isGood(known, signer, wanted.hosts ?? [], now)) return known
+    if (
+      known !== undefined &&
+      isGood(known, { authority: signer, hosts: wanted.hosts ?? [], now, days: RENEW_BEFORE_DAYS })
+    )
+      return known
     const made = await makeCertificate({ ...wanted, days: LEAF_DAYS, authority: signer, now, random })
     return writePair(folder, name, made)
   }
@@ -86,32 +86,4 @@ export async function openCredentials(options: CredentialsOptions): Promise<Cred
     controllerManager: await client('controller-manager', 'system:kube-controller-manager'),
     scheduler: await client('scheduler', 'system:kube-scheduler'),
   }
-}
-
-async function readPair(folder: string, name: string): Promise<Certificate | undefined> {
-  try {
-    const [certificate, key] = await Promise.all([
-      readFile(join(folder, `${name}.crt`), 'utf8'),
-      readFile(join(folder, `${name}.key`), 'utf8'),
-    ])
-    // A pair that was half written when the process died is made anew.
-    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)) ? { certificate, key } : undefined
-  } catch {
-    return undefined
-  }
-}
-
-async function writePair(folder: string, name: string, pair: Certificate): Promise<Certificate> {
-  await writeDurably(join(folder, `${name}.key`), pair.key)
-  await writeDurably(join(folder, `${name}.crt`), pair.certificate)
-  return pair
-}
-
-function isGood(leaf: Certificate, authority: Certificate, hosts: readonly string[], now: Date): boolean {
-  const certificate = new X509Certificate(leaf.certificate)
-  const isCovered = hosts.every(
-    (host) => (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined,
-  )
-  const isSigned = certificate.verify(createPublicKey(authority.certificate))
-  return isCovered && isSigned && Date.parse(certificate.validTo) - now.getTime() > RENEW_BEFORE_DAYS * DAY_MILLISECONDS
 }
