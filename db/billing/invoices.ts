@@ -70,48 +70,56 @@ interface InvoiceParts {
 }
 
 /** Makes the invoice of one of the accounts that wait for it. Answers its account; undefined when nobody's turn is now.
- *  One that fails is noted and waits; `onFailure` hears of it. */
+ *  One that fails is noted and waits; `onFailure` hears of it. The note is written before anybody else can take the
+ *  task: it is of the same transaction. */
 export async function invoiceNext(
   { db, random }: InvoiceParts,
   month: Month,
   now: Date,
   onFailure: (accountId: string, error: unknown) => void,
 ): Promise<string | undefined> {
-  let accountId: string | undefined
-  try {
-    await db.transaction().execute(async (tx) => {
-      const task = await tx
-        .selectFrom('invoice_task')
-        .select('account_id')
-        .where('period', '=', periodOf(month))
-        .where('next_attempt_at', '<=', now)
-        .orderBy('next_attempt_at')
-        .orderBy('account_id')
-        .limit(1)
-        .forUpdate()
-        .skipLocked()
-        .executeTakeFirst()
-      if (task === undefined) return
-      accountId = task.account_id
+  return db.transaction().execute(async (tx) => {
+    const task = await tx
+      .selectFrom('invoice_task')
+      .select('account_id')
+      .where('period', '=', periodOf(month))
+      .where('next_attempt_at', '<=', now)
+      .orderBy('next_attempt_at')
+      .orderBy('account_id')
+      .limit(1)
+      .forUpdate()
+      .skipLocked()
+      .executeTakeFirst()
+    if (task === undefined) return undefined
+    const accountId = task.account_id
+    await sql`savepoint before_invoice`.execute(tx)
+    try {
       await writeInvoice(tx, random, accountId, month, now)
-      await tx
-        .deleteFrom('invoice_task')
-        .where('period', '=', periodOf(month))
-        .where('account_id', '=', accountId)
-        .execute()
-    })
-  } catch (error) {
-    if (accountId === undefined) throw error
-    onFailure(accountId, error)
-    await noteFailure(db, accountId, month, now, error)
-  }
-  return accountId
+    } catch (error) {
+      await sql`rollback to savepoint before_invoice`.execute(tx)
+      await noteFailure(tx, accountId, month, now, error)
+      onFailure(accountId, error)
+      return accountId
+    }
+    await tx
+      .deleteFrom('invoice_task')
+      .where('period', '=', periodOf(month))
+      .where('account_id', '=', accountId)
+      .execute()
+    return accountId
+  })
 }
 
-async function noteFailure(db: Database, accountId: string, month: Month, now: Date, error: unknown): Promise<void> {
+async function noteFailure(
+  tx: Transaction<Tables>,
+  accountId: string,
+  month: Month,
+  now: Date,
+  error: unknown,
+): Promise<void> {
   await sql`
     update invoice_task set ${afterFailure(now, error)}
-    where period = ${periodOf(month)} and account_id = ${accountId}`.execute(db)
+    where period = ${periodOf(month)} and account_id = ${accountId}`.execute(tx)
 }
 
 async function writeInvoice(

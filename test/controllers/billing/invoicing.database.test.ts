@@ -185,6 +185,18 @@ test('an invoice that cannot be made keeps no other from it, and is tried again'
   await expectBooksToBalance()
 })
 
+test('a failed attempt is noted before anybody else can try', async () => {
+  const accounts = await Promise.all(Array.from({ length: 20 }, () => createAccount(database.db)))
+  for (const accountId of accounts) cloud.server({ accountId, plan: 'tiny' })
+  cloud.at('2026-03-01T04:00:00Z')
+  await cloud.meter()
+  await sql`alter table invoice add constraint broken check (false)`.execute(database.db)
+  await Promise.all([invoice(), invoice()])
+  const attempts = (await listFailedInvoices(database.db, '2026-02', 99)).map((each) => each.attempts)
+  expect(attempts).toEqual(accounts.map(() => 1))
+  await sql`alter table invoice drop constraint broken`.execute(database.db)
+})
+
 test('runs that die anywhere, and run at the same time, make each invoice once', { timeout: 60_000 }, async () => {
   const accounts = await Promise.all(Array.from({ length: 40 }, () => createAccount(database.db)))
   for (const accountId of accounts) {
