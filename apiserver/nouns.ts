@@ -21,6 +21,7 @@ import type { IdentityParts } from './identity/parts.ts'
 import { initScript } from './init-script/index.ts'
 import { instance } from './instance/index.ts'
 import { invoiceRun } from './invoice-run/index.ts'
+import { kubernetesCluster } from './kubernetes-cluster/index.ts'
 import { loadBalancer } from './load-balancer/index.ts'
 import { member } from './member/index.ts'
 import { node } from './node/index.ts'
@@ -100,6 +101,7 @@ const OTHER_NOUNS = [
   floatingIp,
   edge,
   database,
+  kubernetesCluster,
   objectStorage,
   template,
   instance,

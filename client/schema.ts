@@ -2852,6 +2852,222 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/kubernetes-clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Kubernetes clusters
+         * @description Newest first, without their node pools.
+         */
+        get: operations["list_kubernetes_clusters"];
+        put?: never;
+        /**
+         * Make a Kubernetes cluster
+         * @description Its control plane is run by the platform and billed by the hour; its nodes are servers of the account.
+         */
+        post: operations["create_kubernetes_cluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the versions of Kubernetes that are offered
+         * @description Newest first; empty where no zone has Kubernetes.
+         */
+        get: operations["list_kubernetes_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a Kubernetes cluster with its node pools
+         * @description Read a Kubernetes cluster with its node pools.
+         */
+        get: operations["get_kubernetes_cluster"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a Kubernetes cluster with its snapshots
+         * @description Its node pools go first. One that is still being made can be deleted too.
+         */
+        delete: operations["delete_kubernetes_cluster"];
+        options?: never;
+        head?: never;
+        /**
+         * Change labels, snapshots or protection of a Kubernetes cluster
+         * @description labels replaces all labels. With If-Match the change is made only to that version.
+         */
+        patch: operations["update_kubernetes_cluster"];
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/upgrade": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upgrade a Kubernetes cluster
+         * @description A snapshot is taken first; then its API servers are exchanged one after another.
+         */
+        post: operations["upgrade_kubernetes_cluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/kubeconfig": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how kubectl gets into a Kubernetes cluster
+         * @description The context svccloud-admin has a token with all rights until expires_at; svccloud-oidc asks the svccloud program for short tokens, with the rights of your role.
+         */
+        get: operations["get_kubernetes_cluster_kubeconfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a short token for the API of a Kubernetes cluster
+         * @description It says who you are and your role: owners and admins may do everything in the cluster, members edit, viewers view. It is kept nowhere.
+         */
+        get: operations["get_kubernetes_cluster_token"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/snapshots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the snapshots of a Kubernetes cluster
+         * @description Newest first.
+         */
+        get: operations["list_kubernetes_cluster_snapshots"];
+        put?: never;
+        /**
+         * Take a snapshot of the state of a Kubernetes cluster
+         * @description Of what its API stores. Volumes are not in it.
+         */
+        post: operations["create_kubernetes_cluster_snapshot"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a Kubernetes cluster back to a snapshot
+         * @description Its API is closed meanwhile. What was stored since then is gone, but for a snapshot of it that is taken first where the cluster still answers.
+         */
+        post: operations["restore_kubernetes_cluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/platform/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Register a Kubernetes cluster in the organisation platform
+         * @description Register a Kubernetes cluster in the organisation platform.
+         */
+        post: operations["register_kubernetes_cluster_in_platform"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/platform": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Take a Kubernetes cluster out of the organisation platform
+         * @description Take a Kubernetes cluster out of the organisation platform.
+         */
+        delete: operations["remove_kubernetes_cluster_from_platform"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/object-storage": {
         parameters: {
             query?: never;
@@ -3737,6 +3953,123 @@ export interface components {
             plan?: "db-1c-2g" | "db-2c-4g" | "db-4c-8g";
             /** @description As much as the origin has when left out. */
             storage_gibibytes?: number;
+        };
+        CreateKubernetesCluster: {
+            /** @description Zone of its nodes by default; its region hosts the control plane. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Id of the private network. */
+            network_id: string;
+            /** @description The newest that is offered when left out. */
+            version?: string;
+            /**
+             * @description Public IPv4 address; null without one.
+             * @default false
+             */
+            public_ipv4?: boolean;
+            /**
+             * @description Not offered: true is refused.
+             * @default false
+             */
+            private_endpoint?: boolean;
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Node pools to make with it.
+             * @default []
+             */
+            node_pools?: components["schemas"]["NewKubernetesNodePool"][];
+        };
+        NewKubernetesNodePool: {
+            /** @description Name. */
+            name: string;
+            /** @description Plan of its servers. */
+            plan: string;
+            /** @description How many nodes it has. */
+            count: number;
+            /** @description Zones of its nodes; that of the cluster when left out. */
+            zones?: string[];
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Taints of its nodes.
+             * @default []
+             */
+            taints?: components["schemas"]["KubernetesTaint"][];
+            /**
+             * @description Between which bounds count follows the pods.
+             * @default null
+             */
+            autoscaling?: components["schemas"]["KubernetesAutoscaling"] | null;
+            /**
+             * @description Public IPv4 address; null without one.
+             * @default false
+             */
+            public_ipv4?: boolean;
+            /**
+             * @description How many nodes may be away at a time.
+             * @default 1
+             */
+            max_unavailable?: number;
+        };
+        KubernetesTaint: {
+            key: string;
+            value: string;
+            /**
+             * @description What it does to pods.
+             * @enum {string}
+             */
+            effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+        };
+        KubernetesAutoscaling: {
+            /** @description Never fewer nodes than that. */
+            min: number;
+            /** @description Never more nodes than that. */
+            max: number;
+        };
+        UpdateKubernetesCluster: {
+            /** @description Keys with values, to find it by; at most 64. */
+            labels?: {
+                [key: string]: string;
+            };
+            etcd_snapshot_schedule?: string;
+            etcd_snapshot_retention?: number;
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected?: boolean;
+        };
+        UpgradeKubernetesCluster: {
+            /** @description The next minor version, or its own for the newest patch release. */
+            version: string;
+            /**
+             * @description Whether its node pools are upgraded afterwards.
+             * @default true
+             */
+            node_pools?: boolean;
+        };
+        CreateKubernetesClusterSnapshot: {
+            /**
+             * @description For the audit log.
+             * @default
+             */
+            title?: string;
+        };
+        RestoreKubernetesCluster: {
+            /**
+             * Format: uuid
+             * @description Snapshot that the operation is about; null otherwise.
+             */
+            snapshot_id: string;
         };
         EnableObjectStorageRequest: {
             /** @description Name of the zone. */
@@ -6249,6 +6582,197 @@ export interface components {
                 to: string;
             }[];
         };
+        KubernetesCluster: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Where its control plane runs. */
+            region: string;
+            /** @description Name. */
+            name: string;
+            /** @description Minor version of Kubernetes. */
+            version: string;
+            /** @description Release that its control plane runs; empty until it does. */
+            kubernetes_version: string;
+            /** @description The next minor version; null when there is none. */
+            available_upgrade: string | null;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "upgrading" | "restoring" | "error" | "deleting" | "deleted";
+            /** @description Id of the private network. */
+            network_id: string;
+            /** @description Public IPv4 address; null without one. */
+            public_ipv4: boolean;
+            /** @description Always false. */
+            private_endpoint: boolean;
+            /** @description URL of its API; null until its control plane is up. */
+            endpoint: string | null;
+            /** @description URL of its API on IPv4; null without public_ipv4. */
+            endpoint_ipv4: string | null;
+            /** @description Who signs the tokens that its API takes from people. */
+            oidc_issuer_url: string;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description How its control plane was when it was looked at last. */
+            health: components["schemas"]["KubernetesHealth"];
+            /** @description What the platform has installed in it. */
+            addons: components["schemas"]["KubernetesAddon"][];
+            /** @description When snapshots are taken: five fields as cron has them, in UTC. */
+            etcd_snapshot_schedule: string;
+            /** @description How many snapshots of each kind are kept. */
+            etcd_snapshot_retention: number;
+            /** @description Only when one cluster is read. */
+            node_pools?: components["schemas"]["KubernetesNodePool"][];
+            /** @description Whether the organisation platform has it. */
+            platform: components["schemas"]["KubernetesPlatformRegistration"];
+            /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
+            is_protected: boolean;
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+        };
+        KubernetesHealth: {
+            /**
+             * @description Whether its API answers.
+             * @enum {string}
+             */
+            api_server: "healthy" | "unhealthy" | "unknown";
+            /** @description Members of etcd that serve. */
+            etcd_members_ready: number;
+            /** @description Members of etcd that there are. */
+            etcd_members_total: number;
+            /** @description Whether enough of them serve for writes. */
+            has_etcd_quorum: boolean;
+            /** @description Nodes that report Ready. */
+            nodes_ready: number;
+            /** @description Nodes that its API knows. */
+            nodes_total: number;
+            /** @description When that was seen; null when it never was. */
+            observed_at: string | null;
+            /** @description What is wrong, for people; empty otherwise. */
+            detail: string;
+        };
+        KubernetesAddon: {
+            /** @description Name. */
+            name: string;
+            /** @description The release that is installed. */
+            version: string;
+        };
+        KubernetesNodePool: {
+            /** @description Id. */
+            id: string;
+            cluster_id: string;
+            /** @description Name. */
+            name: string;
+            /** @description Name of the plan. */
+            plan: string;
+            count: number;
+            /** @description Names of the zones. */
+            zones: string[];
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            taints: components["schemas"]["KubernetesTaintOutput"][];
+            autoscaling: components["schemas"]["KubernetesAutoscalingOutput"] | null;
+            /** @description Public IPv4 address; null without one. */
+            public_ipv4: boolean;
+            /** @description Minor version that its nodes run or roll to. */
+            version: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "scaling" | "upgrading" | "deleting" | "deleted" | "error";
+            /** @description Its nodes. */
+            nodes: components["schemas"]["KubernetesNode"][];
+            /** @description The operation that is under way on it; null when none is. Other changes are refused until it ends. */
+            active_operation: components["schemas"]["Operation"] | null;
+        };
+        KubernetesNode: {
+            /** @description Id of the server. */
+            server_id: string;
+            /** @description Host name. */
+            hostname: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description State of the server. */
+            state: string;
+            /** @description Whether it reports Ready. */
+            is_ready: boolean;
+            /** @description Empty until it has joined. */
+            kubelet_version: string;
+            /** @description IPv6 address; null before it is given or where there is none. */
+            public_ipv6: string | null;
+            /** @description Public IPv4 address; null without one. */
+            public_ipv4: string | null;
+        };
+        KubernetesPlatformRegistration: {
+            /**
+             * @description unlinked: the account has no organisation on the platform.
+             * @enum {string}
+             */
+            state: "pending" | "unlinked" | "registered" | "failed" | "deregistered";
+            /** @description The organisation that it is registered in. */
+            organisation_id: string | null;
+            /** @description What the platform calls it. */
+            cluster_id: string | null;
+            /** @description Its page there, once it is registered. */
+            url: string | null;
+            /** @description Why it is not registered; empty when it is. */
+            reason: string;
+            /** @description When a pending registration is tried again. */
+            next_attempt_at: string | null;
+            registered_at: string | null;
+        };
+        KubernetesVersion: {
+            /** @description Minor version. */
+            version: string;
+            /** @description Its newest release. */
+            kubernetes_version: string;
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: "preview" | "supported" | "deprecated" | "expired";
+            /** @description Whether new clusters get it. */
+            is_default: boolean;
+            /** @description When its makers end their support; null while that is not known. */
+            end_of_life_at: string | null;
+            /** @description Minor versions that a cluster of it can be upgraded to. */
+            upgradable_to: string[];
+            /** @description Price of a control plane per month, in euro cents. */
+            control_plane_price_monthly_cents: number;
+        };
+        KubernetesClusterSnapshot: {
+            /** @description Id. */
+            id: string;
+            /**
+             * @description Why it was taken.
+             * @enum {string}
+             */
+            kind: "scheduled" | "manual" | "pre_upgrade" | "pre_restore";
+            /** @description Release that ran when it was taken. */
+            kubernetes_version: string;
+            /** @description Its size in bytes. */
+            size_bytes: number;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /** @description null: it is kept until newer ones of its kind take its place. */
+            expires_at: string | null;
+        };
         ObjectStorage: {
             /** @description Id. */
             id: string;
@@ -6328,6 +6852,21 @@ export interface components {
         MetadataSettingOutput: {
             /** @description Whether it is switched on. */
             enabled: boolean;
+        };
+        KubernetesTaintOutput: {
+            key: string;
+            value: string;
+            /**
+             * @description What it does to pods.
+             * @enum {string}
+             */
+            effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+        };
+        KubernetesAutoscalingOutput: {
+            /** @description Never fewer nodes than that. */
+            min: number;
+            /** @description Never more nodes than that. */
+            max: number;
         };
     };
     responses: {
@@ -6662,6 +7201,14 @@ export type UpdateEdge = components['schemas']['UpdateEdge'];
 export type CreateDatabase = components['schemas']['CreateDatabase'];
 export type UpdateDatabase = components['schemas']['UpdateDatabase'];
 export type RestoreDatabase = components['schemas']['RestoreDatabase'];
+export type CreateKubernetesCluster = components['schemas']['CreateKubernetesCluster'];
+export type NewKubernetesNodePool = components['schemas']['NewKubernetesNodePool'];
+export type KubernetesTaint = components['schemas']['KubernetesTaint'];
+export type KubernetesAutoscaling = components['schemas']['KubernetesAutoscaling'];
+export type UpdateKubernetesCluster = components['schemas']['UpdateKubernetesCluster'];
+export type UpgradeKubernetesCluster = components['schemas']['UpgradeKubernetesCluster'];
+export type CreateKubernetesClusterSnapshot = components['schemas']['CreateKubernetesClusterSnapshot'];
+export type RestoreKubernetesCluster = components['schemas']['RestoreKubernetesCluster'];
 export type EnableObjectStorageRequest = components['schemas']['EnableObjectStorageRequest'];
 export type MCPMessage = components['schemas']['MCPMessage'];
 export type Problem = components['schemas']['Problem'];
@@ -6750,11 +7297,21 @@ export type Database = components['schemas']['Database'];
 export type DatabaseCredentials = components['schemas']['DatabaseCredentials'];
 export type DatabaseBackup = components['schemas']['DatabaseBackup'];
 export type RecoveryWindow = components['schemas']['RecoveryWindow'];
+export type KubernetesCluster = components['schemas']['KubernetesCluster'];
+export type KubernetesHealth = components['schemas']['KubernetesHealth'];
+export type KubernetesAddon = components['schemas']['KubernetesAddon'];
+export type KubernetesNodePool = components['schemas']['KubernetesNodePool'];
+export type KubernetesNode = components['schemas']['KubernetesNode'];
+export type KubernetesPlatformRegistration = components['schemas']['KubernetesPlatformRegistration'];
+export type KubernetesVersion = components['schemas']['KubernetesVersion'];
+export type KubernetesClusterSnapshot = components['schemas']['KubernetesClusterSnapshot'];
 export type ObjectStorage = components['schemas']['ObjectStorage'];
 export type ObjectStorageCredentials = components['schemas']['ObjectStorageCredentials'];
 export type MCPResponse = components['schemas']['MCPResponse'];
 export type MigrationPolicyBodyOutput = components['schemas']['MigrationPolicyBodyOutput'];
 export type MetadataSettingOutput = components['schemas']['MetadataSettingOutput'];
+export type KubernetesTaintOutput = components['schemas']['KubernetesTaintOutput'];
+export type KubernetesAutoscalingOutput = components['schemas']['KubernetesAutoscalingOutput'];
 export type ResponseBadRequest = components['responses']['BadRequest'];
 export type ResponseContentTooLarge = components['responses']['ContentTooLarge'];
 export type ResponseUnsupportedMediaType = components['responses']['UnsupportedMediaType'];
@@ -14298,6 +14855,588 @@ export interface operations {
                         /** @description What its owner signs in with. */
                         credentials: components["schemas"]["DatabaseCredentials"];
                     };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_kubernetes_clusters: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["KubernetesCluster"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_kubernetes_cluster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "name": "shop",
+                 *       "network_id": "01a1ff50-8add-720c-b721-970d86569b22"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateKubernetesCluster"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        kubernetes_cluster: components["schemas"]["KubernetesCluster"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                        /** @description The node pools that are made with it. */
+                        node_pools: components["schemas"]["KubernetesNodePool"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_kubernetes_versions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["KubernetesVersion"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_kubernetes_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        kubernetes_cluster: components["schemas"]["KubernetesCluster"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_kubernetes_cluster: {
+        parameters: {
+            query?: {
+                /** @description Whether volumes and load balancers that were made from inside the cluster go with it. */
+                associated?: "keep" | "delete";
+            };
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_kubernetes_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "etcd_snapshot_retention": 14
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateKubernetesCluster"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        kubernetes_cluster: components["schemas"]["KubernetesCluster"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    upgrade_kubernetes_cluster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "version": "1.36"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpgradeKubernetesCluster"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_kubernetes_cluster_kubeconfig: {
+        parameters: {
+            query?: {
+                /** @description How long its token is taken. */
+                expires_in_seconds?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description YAML, as kubectl reads it. */
+                        kubeconfig: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when its token is taken.
+                         */
+                        expires_at: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_kubernetes_cluster_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description A bearer token. */
+                        token: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it is taken: 15 minutes at most.
+                         */
+                        expires_at: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_kubernetes_cluster_snapshots: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["KubernetesClusterSnapshot"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_kubernetes_cluster_snapshot: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "before the migration"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateKubernetesClusterSnapshot"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    restore_kubernetes_cluster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "snapshot_id": "01a1ff50-8add-720c-b721-970d86569b22"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RestoreKubernetesCluster"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    register_kubernetes_cluster_in_platform: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    remove_kubernetes_cluster_from_platform: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -22,6 +22,7 @@ import { customImageController } from './custom-image/index.ts'
 import { databaseController } from './database/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
+import { kubernetesClusterController } from './kubernetes-cluster/index.ts'
 import { loadBalancerController } from './load-balancer/index.ts'
 import { networkController } from './network/index.ts'
 import { type FencingAccess, nodeController } from './node/index.ts'
@@ -80,6 +81,7 @@ const NOUNS: readonly Registration<ControllersOptions>[] = [
   floatingIpController,
   edgeController,
   databaseController,
+  kubernetesClusterController,
   objectStorageController,
   serverGroupController,
   backupController,

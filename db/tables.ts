@@ -290,6 +290,36 @@ export interface Tables extends IdentityTables {
     /** Rises with every change, from 1. */
     generation: Count
   }
+  /** At most one row. */
+  kubernetes_issuer: {
+    id: Generated<number>
+    public_key: ColumnType<Readonly<Record<string, string>>, string, never>
+    sealed_key: string
+  }
+  kubernetes_cluster: {
+    account_id: string
+    id: string
+    zone: string
+    region: string
+    name: string
+    network_id: string
+    /** What the host of control planes calls its own. */
+    control_plane_id: string
+    replicas: number
+    /** That its control plane shall run. */
+    release: string
+    pod_cidr: string
+    service_cidr: string
+  }
+  kubernetes_snapshot: {
+    account_id: string
+    cluster_id: string
+    id: string
+    kind: string
+    release: string
+    size_bytes: number
+    created_at: Instant
+  }
   load_balancer: { account_id: string; id: string; zone: string; name: string; network_id: string }
   load_balancer_certificate: {
     account_id: string

@@ -19,6 +19,7 @@ export const DEFAULT_QUOTAS = {
   load_balancers: 10,
   edges: 10,
   databases: 5,
+  kubernetes_clusters: 5,
   custom_images: 20,
   /** In each zone. */
   object_storage_gibibytes: 1_024,

@@ -23,6 +23,7 @@ import { INVOICE_RUN_ROUTES } from './invoice-run/index.ts'
 import { PRIVATE_CLOUD_ROUTES } from './private-cloud/index.ts'
 import { MCP_ROUTES } from './mcp/index.ts'
 import { MEMBER_ROUTES } from './member/index.ts'
+import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster } from './kubernetes-cluster/index.ts'
 import { LOAD_BALANCER_ROUTES, LoadBalancer } from './load-balancer/index.ts'
 import { Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
@@ -69,6 +70,7 @@ export const RESOURCES: readonly Resource[] = [
   FloatingIp,
   Edge,
   Database,
+  KubernetesCluster,
   ObjectStorage,
   Operation,
   Instance,
@@ -116,6 +118,7 @@ export const ROUTES: readonly Route[] = [
   ...FLOATING_IP_ROUTES,
   ...EDGE_ROUTES,
   ...DATABASE_ROUTES,
+  ...KUBERNETES_CLUSTER_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,

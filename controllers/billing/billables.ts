@@ -6,6 +6,7 @@ import { Backup } from '../../resources/backup/index.ts'
 import { Plan } from '../../resources/catalog/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
+import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { LoadBalancer } from '../../resources/load-balancer/index.ts'
 import { ObjectStorage } from '../../resources/object-storage/index.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -48,6 +49,10 @@ export const BILLABLES: readonly Billable[] = [
   billable('edge', Edge, ({ spec, status }) => (status?.granted === undefined ? undefined : { name: spec.name })),
   billable('load_balancer', LoadBalancer, ({ spec, status }) =>
     status?.privateIpv4 === undefined ? undefined : { name: spec.name },
+  ),
+  // Its nodes are servers.
+  billable('kubernetes_cluster', KubernetesCluster, ({ spec, status }) =>
+    status?.isMade === true ? { name: spec.name } : undefined,
   ),
   billable('floating_ip', FloatingIp, ({ spec, status }) => {
     const address = status?.address ?? spec.address

@@ -4,8 +4,10 @@ import { evacueeKey } from '../../domain/evacuation.ts'
 import { fullestOf } from '../../domain/high-availability.ts'
 import { NETWORK_FEATURES, networkVerdict } from '../../domain/guest-network.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
+import { Unavailable } from '../../domain/problem.ts'
 import { listTenants, listCandidates } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
+import { controlPlanesIn, type ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
 import { type ObjectStorageOffer, offerIn } from '../../kit/object-storage/configuration.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { BACKUPS_FEATURE, backupSourcesOf } from '../../resources/backup-job/index.ts'
@@ -28,7 +30,10 @@ import { plan } from './plan.ts'
 import { sharedStorageEffects } from './shared-storage.ts'
 import { detectEdit } from './storage-policy.ts'
 
-async function observe({ caches, db, ovn, store, objectStorage }: Parts, root: ZoneObject): Promise<Observed> {
+async function observe(
+  { caches, db, ovn, store, objectStorage, controlPlanes }: Parts,
+  root: ZoneObject,
+): Promise<Observed> {
   const zone = root.metadata.name
   const nodes = await orUnavailable(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
@@ -63,6 +68,7 @@ async function observe({ caches, db, ovn, store, objectStorage }: Parts, root: Z
     ),
     ...backupsOf(caches, zone),
     ...(objectStorage === undefined ? {} : { objectStorage: objectStorageOf(objectStorage, zone) }),
+    ...(controlPlanes === undefined ? {} : { kubernetes: await kubernetesOf(controlPlanes, root) }),
     builtTemplates: builtOnAll(
       caches
         .of(Node)
@@ -114,6 +120,25 @@ function backupsOf(caches: Parts['caches'], zone: string): Pick<Observed, 'hasBa
 function objectStorageOf(configured: ObjectStorageOffer, zone: string): NonNullable<Observed['objectStorage']> {
   const offer = offerIn(configured, zone)
   return 'obstacle' in offer ? { objectStorageObstacle: offer.obstacle } : { objectStorageBackend: offer.backend }
+}
+
+/** While the host of control planes does not answer, what it said last holds. */
+async function kubernetesOf(
+  configured: ControlPlanesOffer,
+  { spec: { region }, status }: ZoneObject,
+): Promise<NonNullable<Observed['kubernetes']>> {
+  const offer = controlPlanesIn(configured, region)
+  if ('obstacle' in offer) return { kubernetesObstacle: offer.obstacle }
+  try {
+    const { releases } = await offer.control.offer()
+    return { kubernetesReleases: [...releases] }
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    const { kubernetesReleases } = status ?? {}
+    return kubernetesReleases === undefined
+      ? { kubernetesObstacle: 'its host does not answer' }
+      : { kubernetesReleases }
+  }
 }
 
 export interface NetworkedHost extends Pick<NodeReportSpec, 'features' | 'networkObstacle'> {

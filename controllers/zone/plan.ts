@@ -46,6 +46,7 @@ function judged(
     backupSources = [],
     builtTemplates,
     objectStorage,
+    kubernetes,
   }: Observed,
   more: Decision['status'] = {},
 ): ZoneAction {
@@ -66,6 +67,8 @@ function judged(
       networkObstacle,
       objectStorageBackend: objectStorage?.objectStorageBackend,
       objectStorageObstacle: objectStorage?.objectStorageObstacle,
+      kubernetesReleases: kubernetes?.kubernetesReleases,
+      kubernetesObstacle: kubernetes?.kubernetesObstacle,
       backupSources: backupSources.length === 0 ? undefined : [...backupSources],
       haObstacle: haObstacle(name, hosts, nodes, guests),
       ...more,

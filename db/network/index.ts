@@ -184,33 +184,15 @@ export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId
     .where('network_id', '=', networkId)
     .executeTakeFirst()
   if (router !== undefined) throw networkInUse('router', router.router_id)
-  const edge = await tx
-    .selectFrom('edge')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
-    .executeTakeFirst()
-  if (edge !== undefined) throw networkInUse('edge', edge.id)
-  const balancer = await tx
-    .selectFrom('load_balancer')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
-    .executeTakeFirst()
-  if (balancer !== undefined)
-    throw conflict('in_use', 'A load balancer is in the network. Delete it first.', {
-      resource: { type: 'load_balancer', id: balancer.id },
-    })
-  const database = await tx
-    .selectFrom('database')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
-    .executeTakeFirst()
-  if (database !== undefined)
-    throw conflict('in_use', 'A database is in the network. Delete it first.', {
-      resource: { type: 'database', id: database.id },
-    })
+  for (const { table, message } of HOLDERS) {
+    const holder = await tx
+      .selectFrom(table)
+      .select('id')
+      .where('account_id', '=', accountId)
+      .where('network_id', '=', networkId)
+      .executeTakeFirst()
+    if (holder !== undefined) throw conflict('in_use', message, { resource: { type: table, id: holder.id } })
+  }
   const server = await tx
     .selectFrom('network_interface')
     .select('server_id')
@@ -221,12 +203,16 @@ export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId
   if (server !== undefined) throw networkInUse('server', server.server_id)
 }
 
-const networkInUse = (type: 'router' | 'edge' | 'server', id: string): Problem =>
-  conflict(
-    'in_use',
-    type === 'edge' ? 'The network has an edge. Delete it first.' : `A ${type} is in the network. Detach it first.`,
-    { resource: { type, id } },
-  )
+/** What has been made in a network besides servers and routers. */
+const HOLDERS = [
+  { table: 'edge', message: 'The network has an edge. Delete it first.' },
+  { table: 'load_balancer', message: 'A load balancer is in the network. Delete it first.' },
+  { table: 'database', message: 'A database is in the network. Delete it first.' },
+  { table: 'kubernetes_cluster', message: 'A Kubernetes cluster is in the network. Delete it first.' },
+] as const
+
+const networkInUse = (type: 'router' | 'server', id: string): Problem =>
+  conflict('in_use', `A ${type} is in the network. Detach it first.`, { resource: { type, id } })
 
 /** A deletion that was claimed is not made after all: the network takes something new again, unless another deletion is
  *  under way, or `isDesired` says that one was written. */

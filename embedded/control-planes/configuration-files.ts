@@ -6,6 +6,7 @@ import type { Certificate } from '../../kit/sys/certificate.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Credentials } from './credentials.ts'
+import type { Discovery, IssuerDoor } from './issuer-door.ts'
 
 export interface ConfigurationOptions {
   readonly folder: string
@@ -13,6 +14,8 @@ export interface ConfigurationOptions {
   readonly credentials: Credentials
   /** `https://host:port` in front of the API servers. */
   readonly endpoint: string
+  /** Where API servers of this machine get the keys of the issuer. */
+  readonly issuerDoor: IssuerDoor
   readonly random: Random
 }
 
@@ -22,12 +25,12 @@ const ROLES = ['owner', 'admin', 'member', 'viewer']
 
 /** Writes them anew; keys of encryption stay. */
 export async function writeConfiguration(options: ConfigurationOptions): Promise<void> {
-  const { folder, desired, credentials, endpoint, random } = options
+  const { folder, desired, credentials, endpoint, issuerDoor, random } = options
   const write = (name: string, content: unknown) => writeDurably(join(folder, name), JSON.stringify(content))
   const known = await readFile(join(folder, 'encryption.json'), 'utf8').catch(() => undefined)
   if (known === undefined) await write('encryption.json', encryption(random.bytes(KEY_BYTES).toString('base64')))
   await write('audit-policy.json', AUDIT_POLICY)
-  await write('authentication.json', authentication(desired.issuer))
+  await write('authentication.json', authentication(desired, issuerDoor))
   for (const name of ['controllerManager', 'scheduler'] as const)
     await write(`${name}.kubeconfig`, kubeconfig(endpoint, credentials.authority, credentials[name]))
 }
@@ -56,15 +59,15 @@ const AUDIT_POLICY = {
 }
 
 /** Nobody without a token but for whether it is ready; the platform's tokens are short and say a role. */
-const authentication = (issuer: ControlPlaneDesired['issuer']) => ({
+const authentication = ({ id, issuer }: ControlPlaneDesired, door: IssuerDoor) => ({
   apiVersion: 'apiserver.config.k8s.io/v1',
   kind: 'AuthenticationConfiguration',
   anonymous: { enabled: true, conditions: ['/livez', '/readyz', '/healthz'].map((path) => ({ path })) },
-  ...(issuer === null ? {} : { jwt: [jwt(issuer)] }),
+  ...(issuer === null ? {} : { jwt: [jwt(issuer, door.discoveryOf(id))] }),
 })
 
-const jwt = ({ url, audience, certificateAuthority }: NonNullable<ControlPlaneDesired['issuer']>) => ({
-  issuer: { url, audiences: [audience], ...(certificateAuthority === null ? {} : { certificateAuthority }) },
+const jwt = ({ url, audience }: NonNullable<ControlPlaneDesired['issuer']>, discovery: Discovery) => ({
+  issuer: { url, audiences: [audience], ...discovery },
   claimValidationRules: [
     {
       expression: `claims.exp - claims.iat <= ${TOKEN_SECONDS_MAXIMUM}`,

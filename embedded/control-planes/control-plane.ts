@@ -21,6 +21,7 @@ import {
 import { writeConfiguration } from './configuration-files.ts'
 import { type Credentials, LOOPBACK, openCredentials } from './credentials.ts'
 import { type Client, openClient } from './https-client.ts'
+import type { IssuerDoor } from './issuer-door.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { RunningPrograms } from './programs-running.ts'
 import { type ControlPlaneRecord, writeRecord } from './record.ts'
@@ -32,6 +33,7 @@ export interface ControlPlaneOptions {
   readonly folder: string
   readonly record: ControlPlaneRecord
   readonly programs: ControlPlanePrograms
+  readonly issuerDoor: IssuerDoor
   /** What the endpoint listens on. */
   readonly host: string
   /** By which guests and clients reach this machine; in the certificate too. */
@@ -261,14 +263,14 @@ export class ControlPlane {
 
   /** Keys and files for what is desired now, and the listener in front. */
   async #open(): Promise<Opened> {
-    const { folder, clock, random, host, addresses } = this.#options
+    const { folder, clock, random, host, addresses, issuerDoor } = this.#options
     const { desired, endpointPort } = this.#record
     if (this.#opened?.desired !== desired) {
       const before = this.#opened
       const hosts = [...addresses, ...serviceAddresses(desired.serviceCidrs), ...desired.serverNames]
       const credentials = await openCredentials({ folder, hosts, clock, random })
       const endpoint = `https://${LOOPBACK}:${endpointPort}`
-      await writeConfiguration({ folder, desired, credentials, endpoint, random })
+      await writeConfiguration({ folder, desired, credentials, endpoint, issuerDoor, random })
       this.#opened = {
         desired,
         credentials,

@@ -19,8 +19,9 @@ import {
   removeNode,
   requestAdminToken,
 } from './cluster-objects.ts'
-import { ControlPlane } from './control-plane.ts'
+import { ControlPlane, type ControlPlaneOptions } from './control-plane.ts'
 import { LOOPBACK } from './credentials.ts'
+import { openIssuerDoor } from './issuer-door.ts'
 import type { ControlPlanePrograms } from './programs.ts'
 import { type ControlPlaneRecord, readRecord, writeRecord } from './record.ts'
 import { listSnapshots, removeSnapshot, writeSnapshot } from './snapshots.ts'
@@ -69,11 +70,11 @@ const minorOf = (release: string): number => Number(release.split('.')[1])
 
 /** Those there are, by id. */
 class Planes {
-  readonly #options: HostOptions
+  readonly #options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor'>
   readonly #byId = new Map<string, ControlPlane>()
   #changing: Promise<unknown> = Promise.resolve()
 
-  constructor(options: HostOptions) {
+  constructor(options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor'>) {
     this.#options = options
   }
 
@@ -135,7 +136,8 @@ class Planes {
 export async function openHost(options: HostOptions): Promise<ControlPlaneHost> {
   const { folder, programs, clock, memoryBytes } = options
   await makeFolder(folder, 0o700)
-  const planes = new Planes(options)
+  const issuerDoor = await openIssuerDoor({ ...options, issuerOf: (id) => planes.find(id)?.record.desired.issuer })
+  const planes: Planes = new Planes({ ...options, issuerDoor })
   for (const name of await readdir(folder)) {
     const at = join(folder, name)
     const record = await readRecord(at)
@@ -176,6 +178,7 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
     async stop() {
       await planes.inTurn(async () => {})
       await Promise.all(planes.all().map((plane) => plane.stop()))
+      await issuerDoor.stop()
     },
   }
 }

@@ -18,9 +18,13 @@ export const ControlPlaneDesired = z.strictObject({
   serverNames: z.array(z.string()),
   podCidrs: z.array(z.string()),
   serviceCidrs: z.array(z.string()),
-  /** Whose tokens the API takes as people; null for none. */
+  /** Whose tokens the API takes as people, and the public keys (JWK) that it signs them with; null for none. */
   issuer: z
-    .strictObject({ url: z.url(), audience: z.string(), certificateAuthority: z.string().nullable() })
+    .strictObject({
+      url: z.url(),
+      audience: z.string(),
+      keys: z.array(z.record(z.string(), z.string())).min(1).max(8),
+    })
     .nullable(),
 })
 export type ControlPlaneDesired = z.infer<typeof ControlPlaneDesired>

@@ -112,6 +112,7 @@ export function capabilitiesOf({
     load_balancers: status?.hasPrivateNetworks === true && offersManagedMachines(status),
     databases: status?.hasPrivateNetworks === true && offersDatabases(status),
     object_storage: status?.objectStorageBackend !== undefined,
+    kubernetes: status?.hasPrivateNetworks === true && status.kubernetesReleases !== undefined,
     // Every driver keeps them, of tier standard.
     snapshots: true,
   }

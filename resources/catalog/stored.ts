@@ -202,6 +202,16 @@ export const Zone = resource({
       .max(1024)
       .optional()
       .describe('Why it keeps no objects, for people; absent where it does.'),
+    kubernetesReleases: z
+      .array(z.string().max(16))
+      .max(32)
+      .optional()
+      .describe('Releases of Kubernetes that clusters of its region can have; absent where there are none.'),
+    kubernetesObstacle: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe('Why it has no Kubernetes, for people; absent where it has.'),
     hasSeparateEdges: z
       .boolean()
       .optional()

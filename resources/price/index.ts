@@ -21,7 +21,7 @@ export const Price = resource({
         .max(63)
         .describe(
           'What it is the price of, as usage and invoices name it: storage, snapshot or backup (by GiB), ' +
-            'public_ipv4, floating_ip, edge or load_balancer (each). Cannot be changed.',
+            'public_ipv4, floating_ip, edge, load_balancer or kubernetes_cluster (each). Cannot be changed.',
         ),
       plan: z
         .string()

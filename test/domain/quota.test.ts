@@ -19,6 +19,7 @@ test('a new account has the limits that are published', () =>
     load_balancers: 10,
     edges: 10,
     databases: 5,
+    kubernetes_clusters: 5,
     custom_images: 20,
     object_storage_gibibytes: 1_024,
   }))

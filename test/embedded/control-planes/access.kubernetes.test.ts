@@ -1,41 +1,29 @@
 import 'reflect-metadata'
 import { createPrivateKey, createPublicKey, sign, webcrypto } from 'node:crypto'
-import { createServer } from 'node:https'
 import * as x509 from '@peculiar/x509'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { probePort } from '../../../embedded/ports.ts'
 import { makeCertificate } from '../../../kit/sys/certificate.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
 import { adminOf, type Hosted, isWhole, kubeClient, newDesired, openHosted, untilState } from './hosted.ts'
 
-/** Signs tokens, and says over HTTPS which key it does it with. */
+const URL = 'https://issuer.example.test'
+
+/** Signs tokens, and has the public key by which they are judged. */
 async function openIssuer() {
-  const made = { days: 1, now: new Date(), random: systemRandom }
-  const authority = await makeCertificate({ ...made, commonName: 'issuer-ca', isAuthority: true })
-  const server = await makeCertificate({ ...made, commonName: 'issuer', hosts: ['127.0.0.1'], authority })
-  const port = await probePort('127.0.0.1', 0)
-  const url = `https://127.0.0.1:${port}`
-  const key = createPrivateKey(server.key)
-  const jwk = { ...createPublicKey(server.key).export({ format: 'jwk' }), kid: 'k1', alg: 'ES256', use: 'sig' }
-  const listener = createServer({ cert: server.certificate, key: server.key }, (request, response) => {
-    const discovery = {
-      ...{ issuer: url, jwks_uri: `${url}/jwks`, response_types_supported: ['id_token'] },
-      ...{ subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['ES256'] },
-    }
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(request.url === '/jwks' ? { keys: [jwk] } : discovery))
-  })
-  await new Promise<void>((resolve) => listener.listen(port, '127.0.0.1', resolve))
+  const { key: pem } = await makeCertificate({ commonName: 'issuer', days: 1, now: new Date(), random: systemRandom })
+  const key = createPrivateKey(pem)
+  const { x = '', y = '' } = createPublicKey(pem).export({ format: 'jwk' })
+  const jwk = { kty: 'EC', crv: 'P-256', x, y, kid: 'k1', alg: 'ES256', use: 'sig' }
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const token = (claims: object, signer = key): string => {
     const seconds = Math.floor(Date.now() / 1_000)
-    const body = { iss: url, aud: 'cluster-1', sub: 'user-1', iat: seconds, exp: seconds + 600, ...claims }
+    const body = { iss: URL, aud: 'cluster-1', sub: 'user-1', iat: seconds, exp: seconds + 600, ...claims }
     const signed = `${part({ alg: 'ES256', kid: 'k1', typ: 'JWT' })}.${part(body)}`
     const signature = sign('sha256', Buffer.from(signed), { key: signer, dsaEncoding: 'ieee-p1363' })
     return `${signed}.${signature.toString('base64url')}`
   }
-  return { url, authority: authority.certificate, token, stop: () => listener.close() }
+  return { jwk, token }
 }
 
 let hosted: Hosted
@@ -45,14 +33,11 @@ beforeAll(async () => {
   issuer = await openIssuer()
   hosted = await openHosted()
   desired = newDesired({
-    issuer: { url: issuer.url, audience: 'cluster-1', certificateAuthority: issuer.authority },
+    issuer: { url: URL, audience: 'cluster-1', keys: [issuer.jwk] },
   })
   await hosted.host.ensure(desired)
 })
-afterAll(async () => {
-  await hosted.end()
-  issuer.stop()
-})
+afterAll(() => hosted.end())
 
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
 const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles'

@@ -1,0 +1,122 @@
+/** How people get into a cluster: a kubeconfig with a token that ends, and short tokens that say who asks. */
+import { createPrivateKey, sign } from 'node:crypto'
+import { stringify } from 'yaml'
+import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../domain/kubernetes-cluster.ts'
+import { conflict, unavailable } from '../../domain/problem.ts'
+import { type ClusterClaim, ensureIssuer, findCluster, type Issuer } from '../../db/kubernetes-cluster/index.ts'
+import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
+import type { ControlPlanes } from '../../kit/control-planes/control.ts'
+import type { Customer } from '../../kit/http/call.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import type { Parts } from '../parts.ts'
+import type { KubernetesClusterObject } from './clusters.ts'
+
+export type AccessParts = Parts & { readonly sealing: Sealing }
+
+/** Throws 503 where nothing hosts control planes of the region. */
+export function requireHost({ controlPlanes }: Pick<Parts, 'controlPlanes'>, region: string): ControlPlanes {
+  const offer = controlPlanesIn(controlPlanes ?? { obstacle: 'this cloud is not told of any' }, region)
+  if ('obstacle' in offer) throw unavailable('not_configured', `The control plane is not reached: ${offer.obstacle}.`)
+  return offer.control
+}
+
+/** Throws 503 where nothing can be sealed. */
+export async function requireIssuer({ db, sealing }: Pick<AccessParts, 'db' | 'sealing'>): Promise<Issuer> {
+  if (!sealing.isAvailable)
+    throw unavailable('not_configured', 'Kubernetes clusters need sealing keys, which this deployment does not have.')
+  return ensureIssuer(db, sealing)
+}
+
+/** What is claimed for it. Throws 409 before that. */
+export async function requireClaim(
+  { db }: Pick<Parts, 'db'>,
+  accountId: string,
+  { metadata: { name: clusterId } }: KubernetesClusterObject,
+): Promise<ClusterClaim> {
+  const claim = await findCluster(db, { accountId, clusterId })
+  if (claim === undefined) throw conflict('state_not_allowed', 'The cluster is still being made.')
+  return claim
+}
+
+interface Entry {
+  readonly endpoint: string
+  readonly certificateAuthority: string
+}
+
+/** Where its API is. Throws 409 until there is one. */
+function entryOf({ status }: KubernetesClusterObject): Entry {
+  const { endpoint, certificateAuthority } = status ?? {}
+  if (endpoint === undefined || certificateAuthority === undefined)
+    throw conflict('state_not_allowed', 'The cluster has no endpoint yet.')
+  return { endpoint, certificateAuthority }
+}
+
+export interface Kubeconfig {
+  readonly kubeconfig: string
+  readonly expires_at: string
+}
+
+/** With a token of an administrator that ends by then, and with a context that asks the program for short ones. */
+export async function kubeconfigOf(
+  parts: AccessParts,
+  accountId: string,
+  { cluster, seconds }: { readonly cluster: KubernetesClusterObject; readonly seconds: number },
+): Promise<Kubeconfig> {
+  const { endpoint, certificateAuthority } = entryOf(cluster)
+  const { controlPlaneId, region, name } = await requireClaim(parts, accountId, cluster)
+  const { token, expiresAt } = await requireHost(parts, region).adminToken(controlPlaneId, seconds)
+  const [admin, oidc] = [`svccloud-admin`, `svccloud-oidc`]
+  const contextOf = (user: string) => ({ name: user, context: { cluster: name, user } })
+  const kubeconfig = stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name,
+        cluster: {
+          server: endpoint,
+          'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64'),
+        },
+      },
+    ],
+    contexts: [contextOf(admin), contextOf(oidc)],
+    'current-context': admin,
+    users: [
+      { name: admin, user: { token } },
+      { name: oidc, user: { exec: pluginFor(`kubernetes-cluster/${cluster.metadata.name}`) } },
+    ],
+  })
+  return { kubeconfig, expires_at: expiresAt }
+}
+
+const pluginFor = (cluster: string) => ({
+  apiVersion: 'client.authentication.k8s.io/v1',
+  command: 'svccloud',
+  args: ['exec-credential', '--cluster', cluster],
+  interactiveMode: 'Never',
+})
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** A token (RFC 7519) for that cluster alone, which says who the caller is and what role he has. */
+export function tokenFor(
+  { publicKey: { kid }, privateKey }: Issuer,
+  { caller, now, controlPlaneId }: { readonly caller: Customer; readonly now: Date; readonly controlPlaneId: string },
+): { readonly token: string; readonly expires_at: string } {
+  const issuedAt = Math.floor(now.getTime() / 1_000)
+  const expiresAt = issuedAt + TOKEN_SECONDS
+  const claims = {
+    ...{ iss: TOKEN_ISSUER_URL, aud: controlPlaneId, sub: caller.userId, account_role: roleIn(caller) },
+    ...{ iat: issuedAt, nbf: issuedAt, exp: expiresAt },
+  }
+  const signed = `${part({ alg: 'ES256', typ: 'JWT', kid })}.${part(claims)}`
+  const key = createPrivateKey(privateKey)
+  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
+  return {
+    token: `${signed}.${signature.toString('base64url')}`,
+    expires_at: new Date(expiresAt * 1_000).toISOString(),
+  }
+}
+
+/** Never more than the credential of the request may: one that only reads views. */
+const roleIn = ({ role, permissions }: Customer): string => (permissions.includes('operate') ? role : 'viewer')

@@ -1,0 +1,310 @@
+/** Making, reading, changing and deleting managed Kubernetes clusters. */
+import type { AuditChange } from '../../domain/audit.ts'
+import {
+  isOfNewerMinor,
+  judgeUpgrade,
+  minorOf,
+  minorsOf,
+  newestRelease,
+  nextMinor,
+  requireChangeableCluster,
+  requireDeletableCluster,
+  requireRestorableCluster,
+  requireRunningCluster,
+  requireServingCluster,
+  endOfLife,
+} from '../../domain/kubernetes-cluster.ts'
+import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { claimCluster, listClusterSnapshots, releaseCluster } from '../../db/kubernetes-cluster/index.ts'
+import { replicasFor } from '../../kit/control-planes/replicas.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { replacing } from '../../kit/kube/merge-patch.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import {
+  createKubernetesCluster,
+  createKubernetesClusterSnapshot,
+  deleteKubernetesCluster,
+  getKubernetesCluster,
+  getKubernetesClusterKubeconfig,
+  getKubernetesClusterToken,
+  KubernetesCluster,
+  type KubernetesClusterSpec,
+  type KubernetesVersionView,
+  listKubernetesClusters,
+  listKubernetesClusterSnapshots,
+  listKubernetesVersions,
+  registerKubernetesClusterInPlatform,
+  removeKubernetesClusterFromPlatform,
+  restoreKubernetesCluster,
+  type UpdateKubernetesCluster,
+  updateKubernetesCluster,
+  upgradeKubernetesCluster,
+} from '../../resources/kubernetes-cluster/index.ts'
+import { Price } from '../../resources/price/index.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import { create } from '../change/create.ts'
+import { operate } from '../change/operate.ts'
+import type { Parts } from '../parts.ts'
+import { changeObject } from '../plain/change-object.ts'
+import { etagOfObject, listObjects } from '../plain/objects.ts'
+import { type AccessParts, kubeconfigOf, requireClaim, requireHost, requireIssuer, tokenFor } from './access.ts'
+import type { KubernetesClusterObject, KubernetesClusters } from './clusters.ts'
+import { requireKubernetes, requireNetwork, requireRelease } from './rules.ts'
+
+export type KubernetesClusterParts = AccessParts & { readonly kubernetesClusters: KubernetesClusters }
+
+const NO_PLATFORM = 'This cloud is not connected to an organisation platform.'
+const NO_NODES = 'Node pools are not offered yet: the zone has no image for nodes of Kubernetes.'
+
+export const kubernetesClusterEndpoints = (parts: KubernetesClusterParts): readonly Endpoint[] => [
+  listObjects(parts, parts.kubernetesClusters, listKubernetesClusters, () => ({})),
+  customerEndpoint(listKubernetesVersions, async ({ now }) => ({
+    status: 200,
+    body: { items: versionsOf(parts, now), next_cursor: null },
+  })),
+  customerEndpoint(getKubernetesCluster, (call) => read(parts, call)),
+  customerEndpoint(createKubernetesCluster, (call) => createEndpoint(parts, call)),
+  customerEndpoint(updateKubernetesCluster, (call) => update(parts, call)),
+  customerEndpoint(deleteKubernetesCluster, (call) =>
+    operate(parts, parts.kubernetesClusters, call, {
+      kind: 'kubernetes_cluster.delete',
+      arguments: { associated: call.query.associated },
+      validate: requireDeletableCluster,
+      spec: {},
+    }),
+  ),
+  customerEndpoint(upgradeKubernetesCluster, (call) => upgrade(parts, call)),
+  customerEndpoint(getKubernetesClusterKubeconfig, (call) => readKubeconfig(parts, call)),
+  customerEndpoint(getKubernetesClusterToken, (call) => readToken(parts, call)),
+  customerEndpoint(listKubernetesClusterSnapshots, (call) => listSnapshots(parts, call)),
+  customerEndpoint(createKubernetesClusterSnapshot, (call) =>
+    operate(parts, parts.kubernetesClusters, call, {
+      kind: 'kubernetes_cluster.snapshot',
+      arguments: { kind: 'manual' },
+      changes: () => (call.body.title === '' ? [] : [{ field: 'title', before: '', after: call.body.title }]),
+      validate: requireRunningCluster,
+      spec: {},
+    }),
+  ),
+  customerEndpoint(restoreKubernetesCluster, (call) => restore(parts, call)),
+  ...[registerKubernetesClusterInPlatform, removeKubernetesClusterFromPlatform].map((route) =>
+    customerEndpoint(route, async ({ caller: { accountId }, params: { id } }) => {
+      requireRunningCluster(parts.kubernetesClusters.factsOf(await parts.kubernetesClusters.read(accountId, id)))
+      throw unavailable('not_configured', NO_PLATFORM)
+    }),
+  ),
+]
+
+/** Of all zones together. */
+function versionsOf({ caches }: Pick<Parts, 'caches'>, now: Date): readonly KubernetesVersionView[] {
+  const releases = caches
+    .of(Zone)
+    .list()
+    .flatMap(({ status }) => status?.kubernetesReleases ?? [])
+  const prices = caches
+    .of(Price)
+    .list()
+    .filter(({ spec }) => spec.resourceType === 'kubernetes_cluster' && Date.parse(spec.validFrom) <= now.getTime())
+    .toSorted((one, other) => Date.parse(other.spec.validFrom) - Date.parse(one.spec.validFrom))
+  const cents = Math.round((prices[0]?.spec.monthlyMillicents ?? 0) / 1_000)
+  return minorsOf(releases).map((version, index) => {
+    const end = endOfLife(version)
+    const next = nextMinor(version, releases)
+    return {
+      version,
+      kubernetes_version: newestRelease(version, releases) ?? '',
+      status: end !== undefined && end <= now ? 'expired' : 'supported',
+      is_default: index === 0,
+      end_of_life_at: end?.toISOString() ?? null,
+      upgradable_to: next === undefined ? [] : [next],
+      control_plane_price_monthly_cents: cents,
+    }
+  })
+}
+
+async function read(
+  { kubernetesClusters }: KubernetesClusterParts,
+  { caller, params }: Call<typeof getKubernetesCluster, Customer>,
+): Promise<Answer> {
+  const cluster = await kubernetesClusters.read(caller.accountId, params.id)
+  const body = { kubernetes_cluster: { ...kubernetesClusters.viewOf(cluster), node_pools: [] } }
+  return { status: 200, body, headers: { etag: etagOfObject(cluster) } }
+}
+
+async function createEndpoint(
+  parts: KubernetesClusterParts,
+  call: Call<typeof createKubernetesCluster, Customer>,
+): Promise<Answer> {
+  const {
+    caller: { accountId },
+    body: { zone, name, network_id: networkId, version, public_ipv4: publicIpv4, labels, ...body },
+  } = call
+  if (body.private_endpoint) throw badField('private_endpoint', 'is not offered: the API of a cluster is public')
+  const { region, releases } = requireKubernetes(parts, zone)
+  const release = requireRelease(releases, version)
+  await requireIssuer(parts)
+  requireNetwork(parts, accountId, networkId)
+  if (body.node_pools.length > 0) throw unavailable('not_configured', NO_NODES)
+  const replicas = replicasFor(await requireHost(parts, region).offer())
+  if (replicas === undefined)
+    throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
+  const made = { controlPlaneId: newUuid(parts.random), release, replicas }
+  const answer = await create(parts, parts.kubernetesClusters, call, {
+    kind: 'kubernetes_cluster.create',
+    finalizer: finalizerOf(KubernetesCluster),
+    detail: { zone, name, network_id: networkId, version: minorOf(release) },
+    claim: (tx, clusterId) => claimCluster(tx, { ...{ accountId, clusterId, zone, region, name, networkId }, ...made }),
+    release: (tx, clusterId) => releaseCluster(tx, { accountId, clusterId }),
+    specOf: (operation): KubernetesClusterSpec => ({
+      ...KubernetesCluster.spec.parse({ zone, name, networkId, version: minorOf(release), publicIpv4, labels }),
+      operation,
+    }),
+  })
+  const begun = 'body' in answer ? (answer.body as object) : {} // the cluster and the operation
+  return { status: 202, body: { ...begun, node_pools: [] } }
+}
+
+async function update(
+  parts: KubernetesClusterParts,
+  call: Call<typeof updateKubernetesCluster, Customer>,
+): Promise<Answer> {
+  const { kubernetesClusters } = parts
+  const written = await changeObject(parts, kubernetesClusters, call, {
+    changes: ({ spec }) => changesOf(spec, call.body),
+    patch: (cluster) => {
+      requireChangeableCluster(kubernetesClusters.factsOf(cluster))
+      return patchOf(cluster.spec, call.body)
+    },
+  })
+  return {
+    status: 200,
+    body: { kubernetes_cluster: kubernetesClusters.viewOf(written) },
+    headers: { etag: etagOfObject(written) },
+  }
+}
+
+const patchOf = (spec: KubernetesClusterSpec, body: UpdateKubernetesCluster) => ({
+  ...(body.labels === undefined ? {} : { labels: replacing(spec.labels, body.labels) }),
+  ...(body.etcd_snapshot_schedule === undefined ? {} : { etcdSnapshotSchedule: body.etcd_snapshot_schedule }),
+  ...(body.etcd_snapshot_retention === undefined ? {} : { etcdSnapshotRetention: body.etcd_snapshot_retention }),
+  ...(body.is_protected === undefined ? {} : { isProtected: body.is_protected }),
+})
+
+const changesOf = (spec: KubernetesClusterSpec, body: UpdateKubernetesCluster): readonly AuditChange[] =>
+  (
+    [
+      ['labels', spec.labels, body.labels],
+      ['etcd_snapshot_schedule', spec.etcdSnapshotSchedule, body.etcd_snapshot_schedule],
+      ['etcd_snapshot_retention', spec.etcdSnapshotRetention, body.etcd_snapshot_retention],
+      ['is_protected', spec.isProtected, body.is_protected],
+    ] as const
+  ).flatMap(([field, before, after]) => (after === undefined || before === after ? [] : [{ field, before, after }]))
+
+async function upgrade(
+  parts: KubernetesClusterParts,
+  call: Call<typeof upgradeKubernetesCluster, Customer>,
+): Promise<Answer> {
+  const { kubernetesClusters } = parts
+  const { version } = call.body
+  const cluster = await kubernetesClusters.read(call.caller.accountId, call.params.id)
+  requireRunningCluster(kubernetesClusters.factsOf(cluster))
+  const { releases } = requireKubernetes(parts, cluster.spec.zone)
+  const judged = judgeUpgrade(cluster.status?.kubernetesVersion ?? '', version, releases)
+  if ('fault' in judged) throw badField('version', judged.fault)
+  return operate(parts, kubernetesClusters, call, {
+    kind: 'kubernetes_cluster.upgrade',
+    arguments: { release: judged.release, nodePools: String(call.body.node_pools) },
+    changes: ({ spec }) => [{ field: 'version', before: spec.version, after: version }],
+    validate: requireRunningCluster,
+    spec: { version },
+  })
+}
+
+async function readKubeconfig(
+  parts: KubernetesClusterParts,
+  call: Call<typeof getKubernetesClusterKubeconfig, Customer>,
+): Promise<Answer> {
+  const { accountId } = call.caller
+  const cluster = await serving(parts, accountId, call.params.id)
+  const body = await kubeconfigOf(parts, accountId, { cluster, seconds: call.query.expires_in_seconds })
+  await noteRead(parts, call, cluster)
+  return { status: 200, body }
+}
+
+async function readToken(
+  parts: KubernetesClusterParts,
+  call: Call<typeof getKubernetesClusterToken, Customer>,
+): Promise<Answer> {
+  const { caller, now } = call
+  const cluster = await serving(parts, caller.accountId, call.params.id)
+  const { controlPlaneId } = await requireClaim(parts, caller.accountId, cluster)
+  const body = tokenFor(await requireIssuer(parts), { caller, now, controlPlaneId })
+  await noteRead(parts, call, cluster)
+  return { status: 200, body }
+}
+
+async function serving(
+  { kubernetesClusters }: KubernetesClusterParts,
+  accountId: string,
+  id: string,
+): Promise<KubernetesClusterObject> {
+  const cluster = await kubernetesClusters.read(accountId, id)
+  requireServingCluster(kubernetesClusters.factsOf(cluster))
+  return cluster
+}
+
+/** Nothing is shown that the audit log does not say. */
+const noteRead = (
+  parts: KubernetesClusterParts,
+  call: Call<typeof getKubernetesClusterKubeconfig | typeof getKubernetesClusterToken, Customer>,
+  { metadata: { name: resourceId } }: KubernetesClusterObject,
+): Promise<void> =>
+  parts.db.transaction().execute(async (tx) => void (await appendAudit(tx, auditEntryOf(call, { resourceId }), parts)))
+
+async function listSnapshots(
+  { db, kubernetesClusters }: KubernetesClusterParts,
+  { caller: { accountId }, params: { id } }: Call<typeof listKubernetesClusterSnapshots, Customer>,
+): Promise<Answer> {
+  await kubernetesClusters.read(accountId, id)
+  const items = (await listClusterSnapshots(db, { accountId, clusterId: id })).map((each) => ({
+    id: each.id,
+    kind: each.kind,
+    kubernetes_version: each.release,
+    size_bytes: each.sizeBytes,
+    created_at: each.createdAt.toISOString(),
+    expires_at: null,
+  }))
+  return { status: 200, body: { items, next_cursor: null } }
+}
+
+async function restore(
+  parts: KubernetesClusterParts,
+  call: Call<typeof restoreKubernetesCluster, Customer>,
+): Promise<Answer> {
+  const {
+    caller: { accountId },
+    params: { id: clusterId },
+    body: { snapshot_id: snapshotId },
+  } = call
+  const { kubernetesClusters } = parts
+  const cluster = await kubernetesClusters.read(accountId, clusterId)
+  requireRestorableCluster(kubernetesClusters.factsOf(cluster))
+  if (cluster.status?.isMade !== true) throw conflict('state_not_allowed', 'The cluster has never run.')
+  const snapshots = await listClusterSnapshots(parts.db, { accountId, clusterId })
+  const snapshot = snapshots.find(({ id }) => id === snapshotId)
+  if (snapshot === undefined) throw notFound('snapshot')
+  const { release } = await requireClaim(parts, accountId, cluster)
+  if (isOfNewerMinor(snapshot.release, release))
+    throw badField('snapshot_id', `is of Kubernetes ${snapshot.release}, newer than the cluster's ${release}`)
+  return operate(parts, kubernetesClusters, call, {
+    kind: 'kubernetes_cluster.restore',
+    arguments: { snapshotId },
+    changes: () => [{ field: 'snapshot_id', before: '', after: snapshotId }],
+    validate: requireRestorableCluster,
+    spec: {},
+  })
+}

@@ -1,0 +1,236 @@
+/** The controller of Kubernetes clusters: what wakes it, what it reads, and its effects. What it decides is
+ *  `plan.ts`. */
+import { Unavailable, unavailable } from '../../domain/problem.ts'
+import { newestRelease, TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster.ts'
+import {
+  claimCluster,
+  type ClusterClaim,
+  ensureIssuer,
+  findCluster,
+  forgetClusterSnapshot,
+  listClusterSnapshots,
+  recordClusterSnapshot,
+  releaseCluster,
+  setClusterRelease,
+} from '../../db/kubernetes-cluster/index.ts'
+import { isEdit } from '../../db/request/index.ts'
+import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
+import type { ControlPlaneDesired, ControlPlanes } from '../../kit/control-planes/control.ts'
+import { replicasFor } from '../../kit/control-planes/replicas.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import {
+  KubernetesCluster,
+  type KubernetesClusterSpec,
+  type KubernetesClusterStatus,
+} from '../../resources/kubernetes-cluster/index.ts'
+import { Network } from '../../resources/network/index.ts'
+import { findAccountOf } from '../account.ts'
+import { auditEffect } from '../audit.ts'
+import { controller } from '../controller.ts'
+import { orUnavailable } from '../database.ts'
+import type { EffectsOn } from '../effects.ts'
+import { requireNewest } from '../newest.ts'
+import { findEditor } from '../operation/direct-edit.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
+import type { Parts } from '../parts.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { requireStandingOfEdit } from '../standing.ts'
+import { newRequests } from '../synced.ts'
+import { CLAIMED, type ClusterEffects, type ClusterObject, HOSTED, type HostView, type Observed } from './observed.ts'
+import { plan } from './plan.ts'
+
+const CLUSTERS_OF = 'Kubernetes clusters of a network'
+
+/** What it is built from besides. */
+interface SecretAccess {
+  /** Opens the key of the issuer; no cluster is made without. */
+  readonly sealing?: Sealing
+}
+type AllParts = Parts & SecretAccess
+
+export const kubernetesClusterController = controller<ClusterEffects>()({
+  name: 'kubernetes-cluster',
+  resource: KubernetesCluster,
+  sharding: 'by-zone',
+  finalizer: finalizerOf(KubernetesCluster),
+  intent: {
+    resourceType: 'kubernetes_cluster',
+    wasApplied: wasOperationApplied(KubernetesCluster),
+    async release(tx, { accountId, resource, audit: { action } }) {
+      if (action === 'kubernetes_cluster.create') await releaseCluster(tx, { accountId, clusterId: resource.id })
+    },
+  },
+  plan,
+  reads: [Network, Zone],
+  // One whose operation is its deletion is deleted here.
+  writes: [KubernetesCluster],
+  open(parts: AllParts) {
+    const clusters = parts.caches.of(KubernetesCluster)
+    clusters.addIndex(CLUSTERS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
+    return {
+      watches: [
+        watch(Network, ({ metadata: { namespace, name } }) =>
+          clusters.by(CLUSTERS_OF, `${namespace}/${name}`).map(keyOf),
+        ),
+        watch(Zone, () => []),
+      ],
+      observe: (cluster) => observe(parts, cluster),
+      effects: effectsOf(parts),
+    }
+  },
+})
+
+async function observe(parts: AllParts, cluster: ClusterObject): Promise<Observed> {
+  const { db, caches, store } = parts
+  const { metadata, spec } = cluster
+  const { namespace = '', name: clusterId } = metadata
+  const accountId = await findAccountOf(db, namespace)
+  const id = { accountId: accountId ?? '', clusterId }
+  const claim = accountId === undefined ? undefined : await orUnavailable(findCluster(db, id))
+  const requests = await newRequests(db, cluster)
+  return {
+    accountId,
+    claim,
+    hasNetwork: caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined,
+    snapshots: claim === undefined ? [] : await orUnavailable(listClusterSnapshots(db, id)),
+    host: await hostViewOf(parts, cluster, claim),
+    edits: requests.filter((request) => isEdit(request) && request.action === 'kubernetes_cluster.update'),
+    editor: await findEditor(store, KubernetesCluster, cluster, ''),
+  }
+}
+
+const controlIn = (
+  { controlPlanes }: Parts,
+  region: string,
+): { readonly control: ControlPlanes } | { readonly obstacle: string } =>
+  controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers are not told of any' }, region)
+
+async function hostViewOf(
+  parts: Parts,
+  { spec }: ClusterObject,
+  claim: ClusterClaim | undefined,
+): Promise<Observed['host']> {
+  const region = claim?.region ?? parts.caches.of(Zone).get({ name: spec.zone })?.spec.region ?? ''
+  const hosted = controlIn(parts, region)
+  if ('obstacle' in hosted) return { obstacle: `the host of its control plane: ${hosted.obstacle}` }
+  const { control } = hosted
+  try {
+    const offer = await control.offer()
+    if (claim === undefined) return { offer, plane: undefined, snapshots: [], nodes: [] }
+    const plane = await control.get(claim.controlPlaneId)
+    const snapshots = plane === undefined ? [] : await control.snapshots(claim.controlPlaneId)
+    return { offer, plane, snapshots, nodes: await nodesOf(control, claim, plane) }
+  } catch (error) {
+    if (error instanceof Unavailable) return { obstacle: 'the host of its control plane to answer' }
+    throw error
+  }
+}
+
+/** Its API may be closed just now, which is nothing to wait for. */
+async function nodesOf(
+  control: ControlPlanes,
+  { controlPlaneId }: ClusterClaim,
+  plane: HostView['plane'],
+): Promise<HostView['nodes']> {
+  if (plane?.apiServer !== 'healthy') return []
+  try {
+    return await control.nodes(controlPlaneId)
+  } catch (error) {
+    if (error instanceof Unavailable) return []
+    throw error
+  }
+}
+
+/** Throws Unavailable where nothing can be sealed or opened. */
+function sealingOf({ sealing }: SecretAccess): Sealing {
+  if (sealing?.isAvailable !== true) throw new Unavailable('the sealing key of the issuer of tokens')
+  return sealing
+}
+
+async function desiredOf(parts: AllParts, claim: ClusterClaim): Promise<ControlPlaneDesired> {
+  const { publicKey } = await orUnavailable(ensureIssuer(parts.db, sealingOf(parts)))
+  const { controlPlaneId: id, release, replicas } = claim
+  return {
+    ...{ id, release, replicas: replicas === 1 ? 1 : 3 },
+    serverNames: [],
+    podCidrs: [claim.podCidr],
+    serviceCidrs: [claim.serviceCidr],
+    issuer: { url: TOKEN_ISSUER_URL, audience: id, keys: [publicKey] },
+  }
+}
+
+function effectsOf(parts: AllParts): EffectsOn<ClusterEffects, KubernetesClusterSpec, KubernetesClusterStatus> {
+  const { db, random } = parts
+  /** Throws Unavailable when it has gone, or its host is not known: the next look decides. */
+  const at = async (id: Parameters<typeof findCluster>[1]) => {
+    const claim = await orUnavailable(findCluster(db, id))
+    if (claim === undefined) throw new Unavailable('the claim of the cluster')
+    const hosted = controlIn(parts, claim.region)
+    if ('obstacle' in hosted) throw new Unavailable('the host of its control plane')
+    return { claim, control: hosted.control }
+  }
+  return {
+    // What is claimed for one that has gone meanwhile would stay for ever.
+    claim: withRefusalCondition(CLAIMED, async (id, cluster) => {
+      await requireNewest(parts.store, KubernetesCluster, cluster)
+      await requireStandingOfEdit(parts, cluster, id.accountId)
+      const { zone, name, networkId, version } = cluster.spec
+      const region = parts.caches.of(Zone).get({ name: zone })?.spec.region
+      const hosted = controlIn(parts, region ?? '')
+      if ('obstacle' in hosted || region === undefined) throw new Unavailable('the host of control planes')
+      const offer = await hosted.control.offer()
+      const [release, replicas] = [newestRelease(version, offer.releases), replicasFor(offer)]
+      if (release === undefined) throw unavailable('not_configured', `Kubernetes ${version} is not offered.`)
+      if (replicas === undefined)
+        throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
+      const made = { controlPlaneId: newUuid(random), release, replicas }
+      const demand = { ...id, ...{ zone, region, name, networkId }, ...made }
+      await orUnavailable(db.transaction().execute((tx) => claimCluster(tx, demand, 'spec.networkId')))
+      return grantedCondition(CLAIMED)
+    }),
+    ensure: withRefusalCondition(HOSTED, async (id) => {
+      const { claim, control } = await at(id)
+      await control.ensure(await desiredOf(parts, claim))
+      return grantedCondition(HOSTED)
+    }),
+    async setRelease({ release, ...id }) {
+      await orUnavailable(setClusterRelease(db, id, release))
+      return undefined
+    },
+    async snapshot({ snapshotId, ...id }) {
+      const { claim, control } = await at(id)
+      await control.snapshot(claim.controlPlaneId, snapshotId)
+      return undefined
+    },
+    async record({ snapshot, ...id }) {
+      await orUnavailable(recordClusterSnapshot(db, id, snapshot))
+      return undefined
+    },
+    async forget({ snapshotId, ...id }) {
+      const { claim, control } = await at(id)
+      await control.removeSnapshot(claim.controlPlaneId, snapshotId)
+      await orUnavailable(forgetClusterSnapshot(db, id, snapshotId))
+      return undefined
+    },
+    restore: withRefusalCondition(HOSTED, async ({ restoreId, snapshotId, ...id }) => {
+      const { claim, control } = await at(id)
+      await control.restore(claim.controlPlaneId, restoreId, snapshotId)
+      return grantedCondition(HOSTED)
+    }),
+    async dismantle(id) {
+      const { claim, control } = await at(id)
+      await control.remove(claim.controlPlaneId)
+      return undefined
+    },
+    async release(id) {
+      await orUnavailable(db.transaction().execute((tx) => releaseCluster(tx, id)))
+      return undefined
+    },
+    audit: auditEffect(parts),
+  }
+}

@@ -1,0 +1,318 @@
+/** The plan of Kubernetes clusters: pure, synchronous, total. A cluster's name and its control plane's id are claimed in
+ *  PostgreSQL; the host is told what the claim says. One that was made once is never made again: an empty cluster must
+ *  not take the place of one whose host has lost it. */
+import { minorOf, nextMinor, newestRelease } from '../../domain/kubernetes-cluster.ts'
+import { derivedId } from '../../domain/uuid.ts'
+import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
+import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
+import {
+  isQuorumGivenUp,
+  KubernetesCluster,
+  type KubernetesClusterSpec,
+  type KubernetesClusterStatus,
+} from '../../resources/kubernetes-cluster/index.ts'
+import { failedDecision, type MadeDecision, type MadeInput, planMade } from '../made-plan.ts'
+import { firstDecision, truncated } from '../operation/decision.ts'
+import type { During } from '../operation/plan.ts'
+import { refusalOf } from '../refusal.ts'
+import { CLAIMED, type ClusterEffect, type ClusterObject, HOSTED, type HostView, type Observed } from './observed.ts'
+import { dueSnapshot, kindOf, noted, snapshotUpkeep, taken } from './snapshots.ts'
+
+export type Input = MadeInput<ClusterObject, Observed>
+export type OperationInput = During<Input>
+export type Decision = MadeDecision<KubernetesClusterStatus, ClusterEffect>
+type Rule = (input: OperationInput) => Decision | undefined
+
+const NETWORK_LOOK_SECONDS = 5
+/** The host wakes nobody. */
+const BUSY_LOOK_SECONDS = 2
+const LOOK_SECONDS = 15
+
+export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClusterStatus, Observed, ClusterEffect>({
+  label: 'A Kubernetes cluster',
+  type: KubernetesCluster,
+  creates: 'kubernetes_cluster.create',
+  deletes: 'kubernetes_cluster.delete',
+  flows: {
+    'kubernetes_cluster.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, hosted, made]),
+    'kubernetes_cluster.upgrade': (input) => firstDecision(input, [reachable, savedForUpgrade, rolled, upgraded]),
+    'kubernetes_cluster.snapshot': (input) => firstDecision(input, [reachable, takenNow, saved]),
+    'kubernetes_cluster.restore': (input) => firstDecision(input, [reachable, savedForRestore, broughtBack, restored]),
+  },
+  detectMore({ root, observed, now }) {
+    const { spec, status } = root
+    if (status?.isMade !== true || isBusy(root)) return undefined
+    if (status.version !== undefined && spec.version !== status.version) return { kind: 'kubernetes_cluster.upgrade' }
+    return status.fault === undefined && wholeOf(observed, status) ? dueSnapshot(root, now) : undefined
+  },
+  idle,
+  remove,
+  overdue: ({ root, operation }, error) =>
+    root.status?.isMade === true &&
+    ['kubernetes_cluster.upgrade', 'kubernetes_cluster.restore'].includes(operation.kind)
+      ? { fault: truncated(error) }
+      : {},
+})
+
+const isBusy = ({ spec, status }: ClusterObject): boolean =>
+  spec.operation !== undefined &&
+  (status?.operation?.id !== spec.operation.id || ['pending', 'running'].includes(status.operation.status))
+
+export const idOf = ({ root, observed }: Input) => ({
+  accountId: observed.accountId ?? '',
+  clusterId: root.metadata.name,
+})
+
+const hostOf = ({ host }: Observed): HostView | undefined => ('obstacle' in host ? undefined : host)
+
+/** Every API server and every member of etcd serves. */
+export const isWhole = ({ phase, apiServersReady, etcdMembersReady, etcdMembersTotal }: ControlPlaneState): boolean =>
+  phase === 'running' && apiServersReady === etcdMembersTotal && etcdMembersReady === etcdMembersTotal
+
+const wholeOf = (observed: Observed, _status: KubernetesClusterStatus): boolean => {
+  const plane = hostOf(observed)?.plane
+  return plane !== undefined && plane.hasEtcdQuorum
+}
+
+const waiting = (step: string, waitFor: string, more: Partial<Decision> = {}): Decision => ({
+  health: 'reconciling',
+  reason: 'Waiting',
+  message: `Waiting for ${waitFor}`,
+  step,
+  waitFor,
+  waitSeconds: BUSY_LOOK_SECONDS,
+  ...more,
+})
+
+const hasAccount: Rule = ({ observed }) =>
+  observed.accountId === undefined ? failedDecision('claimed', 'The namespace belongs to no account.') : undefined
+
+/** That of the same manifest may come later. */
+const hasNetwork: Rule = ({ root, observed: { claim, hasNetwork: isThere } }) =>
+  claim !== undefined || isThere
+    ? undefined
+    : waiting('claimed', `network ${root.spec.networkId} to be there`, { waitSeconds: NETWORK_LOOK_SECONDS })
+
+const claimed: Rule = (input) => {
+  if (input.observed.claim !== undefined) return undefined
+  const refusal = refusalOf(input.root, CLAIMED)
+  if (refusal !== undefined) return failedDecision('claimed', refusal.message)
+  return waiting('claimed', 'the database', {
+    actions: [{ do: 'effect', name: 'claim', input: idOf(input) }],
+    waitSeconds: 0,
+  })
+}
+
+/** Its control plane is there and whole. It is asked for as long as it has never been: nothing is lost by that. */
+const hosted: Rule = (input) => {
+  const { observed, root } = input
+  const refusal = refusalOf(root, HOSTED)
+  if (refusal !== undefined) return failedDecision('control_plane', refusal.message)
+  const unreachable = reachable(input)
+  if (unreachable !== undefined) return { ...unreachable, step: 'control_plane' }
+  const plane = hostOf(observed)?.plane
+  if (plane === undefined)
+    return waiting('control_plane', 'its control plane', {
+      actions: [{ do: 'effect', name: 'ensure', input: idOf(input) }],
+    })
+  return isWhole(plane)
+    ? undefined
+    : waiting('control_plane', plane.detail === '' ? 'its control plane to run' : plane.detail, {
+        status: seenOf(input),
+      })
+}
+
+const made: Rule = (input) => ({
+  health: 'ready',
+  reason: 'Running',
+  step: 'control_plane',
+  outcome: 'succeeded',
+  status: { ...seenOf(input), isMade: true, version: versionOf(input.observed.claim) },
+})
+
+const versionOf = (claim: ClusterClaim | undefined): string | undefined => claim && minorOf(claim.release)
+
+const LOST = 'The host of its control plane has lost it.'
+
+/** The host answers, and has what was made there. */
+const reachable: Rule = ({ root, observed: { host } }) => {
+  if ('obstacle' in host) return waiting('reached', host.obstacle)
+  return root.status?.isMade === true && host.plane === undefined
+    ? { ...failedDecision('reached', LOST), status: { fault: LOST } }
+    : undefined
+}
+
+/** What is restored when the upgrade goes wrong. */
+const savedForUpgrade: Rule = (input) =>
+  input.observed.claim?.release === targetOf(input)
+    ? undefined
+    : taken(input, { id: derivedId(`${input.operation.id}/pre_upgrade`), kind: 'pre_upgrade' }, 'saved')
+
+/** The release that the operation names, or the newest of the version that was edited. */
+function targetOf({ root, operation, observed }: OperationInput): string | undefined {
+  const { release } = operation.arguments ?? {}
+  return release ?? newestRelease(root.spec.version, hostOf(observed)?.offer.releases ?? [])
+}
+
+const rolled: Rule = (input) => {
+  const { observed } = input
+  const { claim } = observed
+  const release = targetOf(input)
+  const plane = hostOf(observed)?.plane
+  if (release === undefined || claim === undefined || plane === undefined)
+    return failedDecision('upgraded', `Kubernetes ${input.root.spec.version} is not offered.`)
+  if (claim.release !== release)
+    return waiting('upgraded', 'the database', {
+      actions: [{ do: 'effect', name: 'setRelease', input: { ...idOf(input), release } }],
+      waitSeconds: 0,
+    })
+  if (plane.release === release && isWhole(plane)) return undefined
+  const refusal = refusalOf(input.root, HOSTED)
+  if (refusal !== undefined)
+    return { ...failedDecision('upgraded', refusal.message), status: { fault: truncated(refusal.message) } }
+  return waiting('upgraded', `its API servers to run ${release}`, {
+    status: seenOf(input),
+    // Said again and again: it is not known whether the host has heard it.
+    actions: plane.phase === 'upgrading' ? [] : [{ do: 'effect', name: 'ensure', input: idOf(input) }],
+  })
+}
+
+const upgraded: Rule = (input) => ({
+  health: 'ready',
+  reason: 'Running',
+  step: 'upgraded',
+  outcome: 'succeeded',
+  status: { ...seenOf(input), version: versionOf(input.observed.claim), fault: undefined },
+})
+
+const takenNow: Rule = (input) => taken(input, { id: input.operation.id, kind: kindOf(input.operation) }, 'taken')
+
+const saved: Rule = (input) => ({
+  health: 'ready',
+  reason: 'Running',
+  step: 'taken',
+  outcome: 'succeeded',
+  status: { ...seenOf(input), ...noted(input) },
+})
+
+/** Where etcd has no quorum nothing can be saved, which must not keep anybody from a restore. */
+const savedForRestore: Rule = (input) => {
+  const plane = hostOf(input.observed)?.plane
+  const hasBegun = plane?.restoreId === input.operation.id || plane?.phase === 'restoring'
+  if (hasBegun || plane?.hasEtcdQuorum !== true) return undefined
+  const decision = taken(input, { id: derivedId(`${input.operation.id}/pre_restore`), kind: 'pre_restore' }, 'saved')
+  return decision?.outcome === 'failed' ? undefined : decision
+}
+
+const broughtBack: Rule = (input) => {
+  const plane = hostOf(input.observed)?.plane
+  const { id, arguments: { snapshotId = '' } = {} } = input.operation
+  const refusal = refusalOf(input.root, HOSTED)
+  if (refusal !== undefined)
+    return { ...failedDecision('restored', refusal.message), status: { fault: truncated(refusal.message) } }
+  if (plane?.restoreId === id && isWhole(plane)) return undefined
+  return waiting('restored', 'its state to be brought back', {
+    status: seenOf(input),
+    actions:
+      plane?.restoreId === id || plane?.phase === 'restoring'
+        ? []
+        : [{ do: 'effect', name: 'restore', input: { ...idOf(input), restoreId: id, snapshotId } }],
+  })
+}
+
+const restored: Rule = (input) => ({
+  health: 'ready',
+  reason: 'Running',
+  step: 'restored',
+  outcome: 'succeeded',
+  status: { ...seenOf(input), fault: undefined },
+})
+
+const UNKNOWN = { apiServer: 'unknown', etcdMembersReady: 0, hasEtcdQuorum: false, nodesReady: 0 } as const
+
+/** What its status says of its control plane as it is now. */
+function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']> {
+  const host = hostOf(observed)
+  const plane = host?.plane
+  const before = root.status?.health
+  const replicas = observed.claim?.replicas
+  if (host === undefined || plane === undefined) {
+    const detail = 'obstacle' in observed.host ? observed.host.obstacle : LOST
+    const counts = { etcdMembersTotal: replicas ?? 0, nodesTotal: before?.nodesTotal ?? 0 }
+    return { health: { ...UNKNOWN, ...counts, observedAt: before?.observedAt, detail: truncated(detail) } }
+  }
+  const available = nextMinor(minorOf(observed.claim?.release ?? ''), host.offer.releases)
+  return {
+    replicas,
+    ...(plane.release === null ? {} : { kubernetesVersion: plane.release }),
+    ...(plane.endpoint === null ? {} : { endpoint: plane.endpoint }),
+    ...(plane.certificateAuthority === null ? {} : { certificateAuthority: plane.certificateAuthority }),
+    availableUpgrade: available,
+    quorumLostAt: plane.hasEtcdQuorum ? undefined : (root.status?.quorumLostAt ?? now.toISOString()),
+    health: {
+      apiServer: plane.apiServer,
+      etcdMembersReady: plane.etcdMembersReady,
+      etcdMembersTotal: plane.etcdMembersTotal,
+      hasEtcdQuorum: plane.hasEtcdQuorum,
+      nodesReady: host.nodes.filter(({ isReady }) => isReady).length,
+      nodesTotal: host.nodes.length,
+      observedAt: plane.observedAt,
+      detail: truncated(plane.detail),
+    },
+  }
+}
+
+const NO_QUORUM = 'Its etcd has had no quorum for half an hour. A restore of a snapshot brings it back.'
+
+/** Whatever is wrong with it now; undefined when nothing is. What went wrong before is over once it is whole. */
+function faultOf({ root, observed, now }: Input): string | undefined {
+  const host = hostOf(observed)
+  if (host === undefined) return root.status?.fault
+  const { plane } = host
+  if (plane === undefined) return LOST
+  if (isWhole(plane) && plane.release === observed.claim?.release) return undefined
+  const quorumLostAt = plane.hasEtcdQuorum ? undefined : root.status?.quorumLostAt
+  return isQuorumGivenUp(quorumLostAt, now) ? NO_QUORUM : root.status?.fault
+}
+
+function idle(input: Input): Decision {
+  const { root, observed } = input
+  const { status } = root
+  if (status?.isMade !== true || observed.claim === undefined)
+    return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
+  const fault = faultOf(input)
+  const isRunning = fault === undefined && wholeOf(observed, status)
+  return {
+    health: fault !== undefined ? 'stalled' : isRunning ? 'ready' : 'reconciling',
+    reason: fault !== undefined ? 'Error' : isRunning ? 'Running' : 'Unhealthy',
+    message: fault ?? '',
+    status: { ...seenOf(input), fault, ...noted(input) },
+    actions: isRunning ? snapshotUpkeep(input) : [],
+    waitFor: 'a change',
+    waitSeconds: LOOK_SECONDS,
+  }
+}
+
+/** Its control plane goes first, then what it has claimed. */
+function remove(input: Input): Decision {
+  const { host, claim, accountId } = input.observed
+  const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: BUSY_LOOK_SECONDS } as const
+  if (claim !== undefined) {
+    if ('obstacle' in host) return { ...going, step: 'control_plane', message: host.obstacle, waitFor: host.obstacle }
+    if (host.plane !== undefined)
+      return {
+        ...going,
+        step: 'control_plane',
+        actions: [{ do: 'effect', name: 'dismantle', input: idOf(input) }],
+        waitFor: 'its control plane to end',
+      }
+  }
+  return {
+    health: 'reconciling',
+    reason: 'Deleting',
+    step: 'released',
+    outcome: 'succeeded',
+    actions: accountId === undefined ? [] : [{ do: 'effect', name: 'release', input: idOf(input) }],
+    isGone: true,
+  }
+}

@@ -1,0 +1,123 @@
+/** What the plans of nouns share that are made by one operation, kept in between, and deleted by another. */
+import type { OperationKind } from '../domain/operations.ts'
+import type { KubernetesRequest } from '../db/request/index.ts'
+import { keyOf, type KubeObject, type ResourceType } from '../kit/kube/object.ts'
+import type { Operable } from '../resources/operation/index.ts'
+import type { AuditAction } from './audit.ts'
+import type { PlainAction } from './effects.ts'
+import { type Health, healthConditions } from './health.ts'
+import { operationActions, type OperationDecision, truncated, waitActions } from './operation/decision.ts'
+import { auditRequests, type OperationStart } from './operation/direct-edit.ts'
+import { type During, type Flows, type OperationPlan, planOperations } from './operation/plan.ts'
+
+export interface MadeInput<Root, Observed> {
+  readonly root: Root
+  readonly observed: Observed
+  readonly now: Date
+}
+
+export interface MadeDecision<Status, Action> extends OperationDecision<Action> {
+  readonly health: Health
+  readonly reason: string
+  readonly message?: string
+  readonly status?: { readonly [Field in keyof Status]?: Status[Field] | undefined }
+  /** Nothing of it is left anywhere. */
+  readonly isGone?: boolean
+}
+
+interface Edits {
+  /** Undefined when the namespace is no account's. */
+  readonly accountId: string | undefined
+  /** Edits that start no operation. */
+  readonly edits: readonly KubernetesRequest[]
+  /** Who made the edit that no operation stands for, as an actor. */
+  readonly editor: string
+}
+
+interface MadeNoun<Root, Spec, Status, Observed, Action> {
+  /** In errors, for people: `A database`. */
+  readonly label: string
+  readonly type: ResourceType<Spec, Status>
+  readonly creates: OperationKind
+  readonly deletes: OperationKind
+  /** Besides its deletion. */
+  readonly flows: Flows<MadeInput<Root, Observed>, MadeDecision<Status, Action>>
+  /** Other edits that an operation must stand for, and what is due by a rule of the platform, as `actor` then. */
+  detectMore?(input: MadeInput<Root, Observed>): (OperationStart & { readonly actor?: string }) | undefined
+  /** Once it is made, as long as nothing is done with it. */
+  idle(input: MadeInput<Root, Observed>): MadeDecision<Status, Action>
+  remove(input: MadeInput<Root, Observed>): MadeDecision<Status, Action>
+  /** What its status says when an operation was not done in time. */
+  overdue?(input: During<MadeInput<Root, Observed>>, error: string): MadeDecision<Status, Action>['status']
+}
+
+/** It is deleted, or shall be. */
+const isLeaving = ({ metadata, spec }: KubeObject & Operable, deletes: OperationKind): boolean =>
+  metadata.deletionTimestamp !== undefined || spec.operation?.kind === deletes
+
+/** The plan of such a noun. */
+export const planMade = <
+  Root extends KubeObject<Spec, Status> & Operable,
+  Spec,
+  Status,
+  Observed extends Edits,
+  Action,
+>(
+  noun: MadeNoun<Root, Spec, Status, Observed, Action>,
+): OperationPlan<Root, Observed, Action | PlainAction | AuditAction> =>
+  planOperations<
+    Root,
+    Observed,
+    MadeInput<Root, Observed>,
+    MadeDecision<Status, Action>,
+    Action | PlainAction | AuditAction
+  >({
+    label: noun.label,
+    flows: { ...noun.flows, [noun.deletes]: noun.remove },
+    inputOf: (root, observed, now) => ({ root, observed, now }),
+    unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),
+    always: ({ root, observed }) => auditRequests(root, observed.edits),
+    // One that is deleted through the API is deleted in Kubernetes first.
+    guard: ({ root }) =>
+      isLeaving(root, noun.deletes) && root.metadata.deletionTimestamp === undefined
+        ? [{ do: 'remove', type: noun.type, key: keyOf(root) }]
+        : undefined,
+    detectEdit(input) {
+      const { root, observed } = input
+      const kind = detectLife(root, noun)
+      if (kind !== undefined) return { kind, field: '', actor: observed.editor }
+      if (isLeaving(root, noun.deletes)) return undefined
+      const more = noun.detectMore?.(input)
+      return more && { field: '', ...more, actor: more.actor ?? observed.editor }
+    },
+    idle: (input) => (isLeaving(input.root, noun.deletes) ? noun.remove(input) : noun.idle(input)),
+    // A deletion goes on behind its operation.
+    overdue: (input, decision, error) =>
+      isLeaving(input.root, noun.deletes)
+        ? { ...decision, outcome: 'failed', error }
+        : { ...failedDecision(decision.step ?? 'done', error), status: noun.overdue?.(input, error) ?? {} },
+    toActions: ({ root }, decision) => [
+      ...(decision.actions ?? []),
+      ...operationActions(root, decision),
+      {
+        do: 'status',
+        status: { ...decision.status },
+        conditions: healthConditions(decision.health, decision.reason, truncated(decision.message ?? '')),
+      },
+      ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
+      ...waitActions(decision),
+    ],
+  })
+
+/** The operation has failed for good. */
+export const failedDecision = (step: string, error: string) =>
+  ({ health: 'stalled', reason: 'Error', message: error, step, outcome: 'failed', error }) as const
+
+/** Its making or its deletion, when no operation stands for it. */
+function detectLife(
+  { metadata, spec: { operation }, status }: KubeObject & Operable,
+  { creates, deletes }: { readonly creates: OperationKind; readonly deletes: OperationKind },
+): OperationKind | undefined {
+  if (metadata.deletionTimestamp !== undefined) return operation?.kind === deletes ? undefined : deletes
+  return operation === undefined && status?.operation === undefined ? creates : undefined
+}

@@ -1,0 +1,3 @@
+export * from './claims.ts'
+export * from './issuer.ts'
+export * from './snapshots.ts'

@@ -1,0 +1,41 @@
+/** Who signs the tokens with which people get into Kubernetes clusters: one key of the deployment, sealed. */
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import type { Queries } from '../open.ts'
+
+/** A JWK. */
+export type PublicKey = Readonly<Record<string, string>>
+
+export interface Issuer {
+  readonly publicKey: PublicKey
+  /** PEM. */
+  readonly privateKey: string
+}
+
+const OWNER = 'kubernetes_issuer'
+
+/** Whoever is first makes it. */
+export async function ensureIssuer(db: Queries, sealing: Sealing): Promise<Issuer> {
+  const known = await readIssuer(db, sealing)
+  if (known !== undefined) return known
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+  const kid = createHash('sha256').update(`${x}.${y}`).digest('base64url')
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  await db
+    .insertInto('kubernetes_issuer')
+    .values({
+      public_key: JSON.stringify({ kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' }),
+      sealed_key: sealing.seal(pem, OWNER),
+    })
+    .onConflict((clash) => clash.doNothing())
+    .execute()
+  const kept = await readIssuer(db, sealing)
+  if (kept === undefined) throw new Error('the key of the issuer was not kept')
+  return kept
+}
+
+async function readIssuer(db: Queries, sealing: Sealing): Promise<Issuer | undefined> {
+  const row = await db.selectFrom('kubernetes_issuer').selectAll().executeTakeFirst()
+  return row && { publicKey: row.public_key, privateKey: sealing.open(row.sealed_key, OWNER) }
+}

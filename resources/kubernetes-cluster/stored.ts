@@ -1,0 +1,120 @@
+/** KubernetesCluster: a control plane of Kubernetes that the platform runs for an account, as it is stored. */
+import { z } from 'zod'
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
+import {
+  CLUSTER_NAME,
+  MINOR_PATTERN,
+  SNAPSHOT_RETENTION,
+  SNAPSHOT_SCHEDULE_DEFAULT,
+} from '../../domain/kubernetes-cluster.ts'
+import { fixed, resource } from '../define.ts'
+import {
+  Conditions,
+  ObservedGeneration,
+  OperationProgress,
+  OperationStanza,
+  StoredLabels,
+  ZoneName,
+} from '../shapes.ts'
+
+const Instant = z.string().max(64).meta({ format: 'date-time' })
+const Minor = z.string().max(8).regex(MINOR_PATTERN)
+const PEM_LENGTH_MAXIMUM = 8_192
+const URL_LENGTH_MAXIMUM = 300
+const COUNT_MAXIMUM = 1_000
+
+export const KubernetesCluster = resource({
+  kind: 'KubernetesCluster',
+  plural: 'kubernetesclusters',
+  shortNames: ['kc'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description:
+    'A Kubernetes cluster whose control plane the platform runs. How to get into it is read through the API.',
+  spec: z
+    .strictObject({
+      zone: ZoneName.describe('Zone of its nodes by default; its region hosts the control plane. Cannot be changed.'),
+      name: z
+        .string()
+        .min(CLUSTER_NAME.least)
+        .max(CLUSTER_NAME.most)
+        .regex(CLUSTER_NAME.pattern)
+        .describe('DNS label, unique among the clusters of the account. Cannot be changed.'),
+      networkId: z.string().min(1).max(253).describe('Name of the Network of its nodes. Cannot be changed.'),
+      version: Minor.describe('Minor version of Kubernetes. A newer one, or the same again, upgrades the cluster.'),
+      publicIpv4: z.boolean().default(false).describe('Whether its API has an IPv4 address too. Cannot be changed.'),
+      labels: StoredLabels.default({}).describe('Labels of the API.'),
+      etcdSnapshotSchedule: z
+        .string()
+        .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
+        .default(SNAPSHOT_SCHEDULE_DEFAULT)
+        .describe('When snapshots of its state are taken: five fields as cron has them, in UTC.'),
+      etcdSnapshotRetention: z
+        .int()
+        .min(SNAPSHOT_RETENTION.least)
+        .max(SNAPSHOT_RETENTION.most)
+        .default(SNAPSHOT_RETENTION.default)
+        .describe('How many snapshots of each kind are kept.'),
+      isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
+      ),
+    })
+    .describe('What the cluster shall be.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      isMade: z.boolean().optional().describe('Whether its control plane has run once.'),
+      fault: z
+        .string()
+        .max(1024)
+        .optional()
+        .describe('Why it is in error once it was made; empty or absent when it is not. A restore may cure it.'),
+      version: Minor.optional().describe('Minor version that it was last made or upgraded to.'),
+      kubernetesVersion: z.string().max(16).optional().describe('Release that all its API servers run.'),
+      availableUpgrade: Minor.optional().describe('Next minor version; absent when there is none.'),
+      replicas: z.int().optional().describe('API servers, and members of etcd, that it has.'),
+      endpoint: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('URL of its API.'),
+      certificateAuthority: z
+        .string()
+        .max(PEM_LENGTH_MAXIMUM)
+        .optional()
+        .describe('Certificate in PEM that clients verify its API by.'),
+      health: z
+        .strictObject({
+          apiServer: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API answers.'),
+          etcdMembersReady: z.int().min(0).max(COUNT_MAXIMUM).describe('Members of etcd that serve.'),
+          etcdMembersTotal: z.int().min(0).max(COUNT_MAXIMUM).describe('Members of etcd that there are.'),
+          hasEtcdQuorum: z.boolean().describe('Whether enough of them serve for writes.'),
+          nodesReady: z.int().min(0).describe('Nodes that report Ready.'),
+          nodesTotal: z.int().min(0).describe('Nodes that its API knows.'),
+          observedAt: Instant.optional().describe('When that was seen.'),
+          detail: z.string().max(1024).describe('What is wrong, for people; empty otherwise.'),
+        })
+        .optional()
+        .describe('How its control plane was when it was looked at last.'),
+      quorumLostAt: Instant.optional().describe('Since when its etcd has no quorum; absent while it has.'),
+      snapshots: z
+        .strictObject({
+          schedule: z.string().max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM).describe('The schedule that is followed.'),
+          doneUntil: Instant.describe('Up to which moment it has been dealt with.'),
+        })
+        .optional()
+        .describe('How far its schedule of snapshots is.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What the cluster is. Written by its controller.'),
+  columns: [
+    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion' },
+    { name: 'Endpoint', type: 'string', jsonPath: '.status.endpoint' },
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.zone'],
+  rules: ['zone', 'name', 'networkId', 'publicIpv4'].map(fixed),
+})
+export type KubernetesClusterSpec = z.infer<typeof KubernetesCluster.spec>
+export type KubernetesClusterStatus = z.infer<typeof KubernetesCluster.status>
