@@ -85,7 +85,7 @@ function namesOf({ id, path }: Route): { readonly noun: string; readonly verb: s
 }
 
 const singular = (word: string): string =>
-  word.endsWith('ies') ? `${word.slice(0, -3)}y` : /(ss|us|is)$/.test(word) ? word : word.replace(/s$/, '')
+  word.endsWith('ies') ? `${word.slice(0, -3)}y` : /(ss|us|is|kubernetes)$/.test(word) ? word : word.replace(/s$/, '')
 const indexOf = (words: readonly string[], part: readonly string[]): number =>
   words.findIndex((_word, at) => part.every((word, offset) => words[at + offset] === word))
 

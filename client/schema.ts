@@ -4024,7 +4024,9 @@ export interface components {
             max_unavailable?: number;
         };
         KubernetesTaint: {
+            /** @description Name of the taint. */
             key: string;
+            /** @description Its value; may be empty. */
             value: string;
             /**
              * @description What it does to pods.
@@ -4043,7 +4045,9 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
+            /** @description When snapshots are taken: five fields as cron has them, in UTC. */
             etcd_snapshot_schedule?: string;
+            /** @description How many snapshots of each kind are kept. */
             etcd_snapshot_retention?: number;
             /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
             is_protected?: boolean;
@@ -6670,11 +6674,13 @@ export interface components {
         KubernetesNodePool: {
             /** @description Id. */
             id: string;
+            /** @description The cluster that it belongs to. */
             cluster_id: string;
             /** @description Name. */
             name: string;
             /** @description Name of the plan. */
             plan: string;
+            /** @description How many nodes it shall have. */
             count: number;
             /** @description Names of the zones. */
             zones: string[];
@@ -6682,7 +6688,9 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /** @description Taints of its nodes. */
             taints: components["schemas"]["KubernetesTaintOutput"][];
+            /** @description Between which bounds count follows the pods; null: it does not. */
             autoscaling: components["schemas"]["KubernetesAutoscalingOutput"] | null;
             /** @description Public IPv4 address; null without one. */
             public_ipv4: boolean;
@@ -6732,6 +6740,7 @@ export interface components {
             reason: string;
             /** @description When a pending registration is tried again. */
             next_attempt_at: string | null;
+            /** @description Since when it is registered. */
             registered_at: string | null;
         };
         KubernetesVersion: {
@@ -6854,7 +6863,9 @@ export interface components {
             enabled: boolean;
         };
         KubernetesTaintOutput: {
+            /** @description Name of the taint. */
             key: string;
+            /** @description Its value; may be empty. */
             value: string;
             /**
              * @description What it does to pods.
@@ -14938,6 +14949,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The cluster. */
                         kubernetes_cluster: components["schemas"]["KubernetesCluster"];
                         /** @description The operation that was started. */
                         operation: components["schemas"]["Operation"];
@@ -15015,6 +15027,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The cluster. */
                         kubernetes_cluster: components["schemas"]["KubernetesCluster"];
                     };
                 };
@@ -15094,6 +15107,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The cluster. */
                         kubernetes_cluster: components["schemas"]["KubernetesCluster"];
                     };
                 };

@@ -17,6 +17,7 @@ const AT = '2026-01-01T12:00:00Z'
 export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   at: AT,
   'date-time': AT,
+  expires_in_seconds: 3600,
   date: '2026-01-01',
   uuid: EXAMPLE.id,
   id: EXAMPLE.id,
@@ -24,6 +25,7 @@ export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   uri: 'https://cloud.example.com/',
   url: 'https://cloud.example.com/',
   '^\\d{6}$': EXAMPLE.code,
+  '^1\\.\\d{1,3}$': '1.36',
   '^\\d{4}-(0[1-9]|1[0-2])$': '2026-01',
   '^[^=]+=': 'tier=front',
   '^[a-z_]+:.': `server:${EXAMPLE.id}`,

@@ -254,6 +254,8 @@ async function serving(
 ): Promise<KubernetesClusterObject> {
   const cluster = await kubernetesClusters.read(accountId, id)
   requireServingCluster(kubernetesClusters.factsOf(cluster))
+  if (cluster.status?.isSimulated === true)
+    throw unavailable('not_configured', 'The cluster is simulated: nothing answers there.')
   return cluster
 }
 

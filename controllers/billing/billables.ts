@@ -52,7 +52,7 @@ export const BILLABLES: readonly Billable[] = [
   ),
   // Its nodes are servers.
   billable('kubernetes_cluster', KubernetesCluster, ({ spec, status }) =>
-    status?.isMade === true ? { name: spec.name } : undefined,
+    status?.isMade === true && status.isSimulated !== true ? { name: spec.name } : undefined,
   ),
   billable('floating_ip', FloatingIp, ({ spec, status }) => {
     const address = status?.address ?? spec.address

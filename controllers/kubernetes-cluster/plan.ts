@@ -1,6 +1,6 @@
-/** The plan of Kubernetes clusters: pure, synchronous, total. A cluster's name and its control plane's id are claimed in
- *  PostgreSQL; the host is told what the claim says. One that was made once is never made again: an empty cluster must
- *  not take the place of one whose host has lost it. */
+/** The plan of Kubernetes clusters: pure, synchronous, total. The name of a cluster and the id of its control plane are
+ *  claimed in PostgreSQL; the host is told what the claim says. One that was made once is never made again: an empty
+ *  cluster must not take the place of one whose host has lost it. */
 import { minorOf, nextMinor, newestRelease } from '../../domain/kubernetes-cluster.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
@@ -244,6 +244,7 @@ function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']>
   const available = nextMinor(minorOf(observed.claim?.release ?? ''), host.offer.releases)
   return {
     replicas,
+    isSimulated: host.offer.driver === 'simulated' ? true : undefined,
     ...(plane.release === null ? {} : { kubernetesVersion: plane.release }),
     ...(plane.endpoint === null ? {} : { endpoint: plane.endpoint }),
     ...(plane.certificateAuthority === null ? {} : { certificateAuthority: plane.certificateAuthority }),

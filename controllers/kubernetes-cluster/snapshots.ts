@@ -71,8 +71,8 @@ export function noted({ root, now }: Input): Pick<KubernetesClusterStatus, 'snap
   return { snapshots: isNewer ? { schedule, doneUntil: slot } : done }
 }
 
-/** Beyond so many of each kind the oldest go. One that the host has and nobody wrote down is kept, as one that was asked
- *  for. */
+/** Beyond so many of each kind the oldest go. One that the host has and nobody wrote down is kept, as one that
+ *  somebody asked for. */
 export function snapshotUpkeep(input: Input): readonly ClusterEffect[] {
   const { host, snapshots } = input.observed
   const { etcdSnapshotRetention: most } = input.root.spec

@@ -9,8 +9,8 @@ const TAINTS_MAXIMUM = 16
 
 export const Taint = z
   .strictObject({
-    key: z.string().min(1).max(253),
-    value: z.string().max(63),
+    key: z.string().min(1).max(253).describe('Name of the taint.'),
+    value: z.string().max(63).describe('Its value; may be empty.'),
     effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).describe('What it does to pods.'),
   })
   .meta({ id: 'KubernetesTaint' })
@@ -58,14 +58,14 @@ const NodeView = z
 export const NodePoolView = z
   .strictObject({
     id: z.string(),
-    cluster_id: z.string(),
+    cluster_id: z.string().describe('The cluster that it belongs to.'),
     name: z.string(),
     plan: z.string(),
-    count: z.int(),
+    count: z.int().describe('How many nodes it shall have.'),
     zones: z.array(z.string()),
     labels: z.record(z.string(), z.string()),
-    taints: z.array(Taint),
-    autoscaling: Autoscaling.nullable(),
+    taints: z.array(Taint).describe('Taints of its nodes.'),
+    autoscaling: Autoscaling.nullable().describe('Between which bounds count follows the pods; null: it does not.'),
     public_ipv4: z.boolean(),
     version: z.string().describe('Minor version that its nodes run or roll to.'),
     state: z.enum(['creating', 'running', 'scaling', 'upgrading', 'deleting', 'deleted', 'error']),

@@ -59,7 +59,7 @@ const PlatformRegistration = z
     url: z.string().nullable().describe('Its page there, once it is registered.'),
     reason: z.string().describe('Why it is not registered; empty when it is.'),
     next_attempt_at: DateTime.nullable().describe('When a pending registration is tried again.'),
-    registered_at: DateTime.nullable(),
+    registered_at: DateTime.nullable().describe('Since when it is registered.'),
   })
   .meta({ id: 'KubernetesPlatformRegistration' })
 
@@ -80,12 +80,12 @@ export const KubernetesClusterView = z
     endpoint_ipv4: z.string().nullable().describe('URL of its API on IPv4; null without public_ipv4.'),
     oidc_issuer_url: z.string().describe('Who signs the tokens that its API takes from people.'),
     labels: z.record(z.string(), z.string()),
-    health: Health.describe('How its control plane was when it was looked at last.'),
+    health: Health,
     addons: z.array(Addon).describe('What the platform has installed in it.'),
     etcd_snapshot_schedule: z.string().describe('When snapshots are taken: five fields as cron has them, in UTC.'),
     etcd_snapshot_retention: z.int().describe('How many snapshots of each kind are kept.'),
     node_pools: z.array(NodePoolView).optional().describe('Only when one cluster is read.'),
-    platform: PlatformRegistration.describe('Whether the organisation platform has it.'),
+    platform: PlatformRegistration,
     is_protected: z.boolean(),
     active_operation: OperationView.nullable(),
     created_at: DateTime,
@@ -217,8 +217,15 @@ export const CreateKubernetesCluster = z
 export const UpdateKubernetesCluster = z
   .strictObject({
     labels: Labels.optional(),
-    etcd_snapshot_schedule: Schedule.optional(),
-    etcd_snapshot_retention: z.int().min(SNAPSHOT_RETENTION.least).max(SNAPSHOT_RETENTION.most).optional(),
+    etcd_snapshot_schedule: Schedule.optional().describe(
+      'When snapshots are taken: five fields as cron has them, in UTC.',
+    ),
+    etcd_snapshot_retention: z
+      .int()
+      .min(SNAPSHOT_RETENTION.least)
+      .max(SNAPSHOT_RETENTION.most)
+      .optional()
+      .describe('How many snapshots of each kind are kept.'),
     is_protected: z.boolean().optional(),
   })
   .meta({ id: 'UpdateKubernetesCluster' })
@@ -367,8 +374,8 @@ export const getKubernetesClusterKubeconfig = route({
   area: AREA,
   summary: 'Read how kubectl gets into a Kubernetes cluster',
   description:
-    'The context svccloud-admin has a token with all rights until expires_at; svccloud-oidc asks the svccloud program ' +
-    'for short tokens, with the rights of your role.',
+    'The context svccloud-admin has a token with all rights until expires_at; svccloud-oidc asks the svccloud ' +
+    'program for short tokens, with the rights of your role.',
   permission: 'operate',
   audit: 'kubernetes_cluster.kubeconfig',
   isCredentialRead: true,

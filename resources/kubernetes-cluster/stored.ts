@@ -66,6 +66,10 @@ export const KubernetesCluster = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       isMade: z.boolean().optional().describe('Whether its control plane has run once.'),
+      isSimulated: z
+        .boolean()
+        .optional()
+        .describe('Whether its host only counts, and nothing runs: nobody gets into it, and it is not billed.'),
       fault: z
         .string()
         .max(1024)

@@ -28,6 +28,7 @@ import { RESOURCES } from '../../resources/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { documented } from '../contract/document-check.ts'
+import { openSimulatedControlPlanes } from '../control-planes.ts'
 import { openSimulatedObjectStorage } from '../object-storage.ts'
 import { openTestPayments } from '../payments.ts'
 
@@ -114,6 +115,7 @@ export async function openCloud(
         hasPrivateNetworks: true,
         builtTemplates: [MANAGED_TEMPLATE],
         objectStorageBackend: 'svc-s3-single',
+        kubernetesReleases: ['1.35.4', '1.36.3'],
       },
     },
     'status',
@@ -142,8 +144,10 @@ export async function openCloud(
   })
   const payments = openTestPayments(systemClock)
   const objectStorage = openSimulatedObjectStorage([ZONE])
+  const controlPlanes = openSimulatedControlPlanes(['eu-1'])
   const opened = await createApp({
     objectStorage,
+    controlPlanes: controlPlanes.offer,
     store,
     caches,
     db,
@@ -343,6 +347,7 @@ export async function openCloud(
 
   return {
     objectStorage,
+    controlPlanes,
     /** The fake payment processor. */
     payments,
     /** From now on requests come at once. */

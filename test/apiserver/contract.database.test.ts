@@ -172,7 +172,7 @@ describe("another account's ids: 404 and no entry", () => {
 
 const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead'
 /** The first is a name, and base64. */
-const SAMPLES = ['tiny', UNKNOWN_ID, false, 1, '10.1.0.9', []]
+const SAMPLES = ['tiny', UNKNOWN_ID, false, 1, '10.1.0.9', '1.36', []]
 
 /** The required fields of a body, each with a sample that it takes. Throws for one that takes none of them. */
 function leastOf(body: z.ZodType): object {

@@ -43,6 +43,7 @@ import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
+import { openSimulatedControlPlanes, type SimulatedControlPlanes } from '../control-planes.ts'
 import { openSimulatedObjectStorage, type SimulatedObjectStorage } from '../object-storage.ts'
 import { giveStanding } from '../accounts.ts'
 import { TINY_LINUX, TINY_PLAN } from '../catalog.ts'
@@ -64,6 +65,7 @@ export interface Cloud {
   readonly kubectl: Store
   readonly ovn: SimulatedOvn
   readonly objectStorage: SimulatedObjectStorage
+  readonly controlPlanes: SimulatedControlPlanes
   /** The first host. */
   readonly host: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
@@ -156,6 +158,7 @@ export async function openCloud(
   const network = newSimulatedNetwork()
   const ovn = openSimulatedOvn()
   const objectStorage = openSimulatedObjectStorage([ZONE])
+  const controlPlanes = openSimulatedControlPlanes(['eu-1'])
   const storage = nodes.length === 1 ? newSimulatedStorage() : newSimulatedStorage(POOL)
   const pools = [...storage.pools.keys()]
   const hosts = new Map(
@@ -203,6 +206,7 @@ export async function openCloud(
     kubectl,
     ovn,
     objectStorage,
+    controlPlanes,
     host,
     volumes,
     pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(),
@@ -261,6 +265,7 @@ export async function openCloud(
         ...parts,
         ovn,
         objectStorage,
+        controlPlanes: controlPlanes.offer,
         metrics: openControllerMetrics(registry),
         openStorageAccess,
         sealing: createSealing(hasSealing ? [{ id: 'test', key: Buffer.alloc(32, 1) }] : [], random),

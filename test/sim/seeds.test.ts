@@ -33,6 +33,9 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   databases:
     'simulated guests run no PostgreSQL, and say of themselves only what edges and load balancers do: its life is ' +
     'tested by its controller',
+  kubernetesclusters:
+    'the host of control planes is a process of one machine, which the simulation does not have: the life of a ' +
+    'cluster is tested by its controller with one that only counts, and with real programs',
   objectstorages:
     'what keeps objects is a process of one machine, which the simulation does not have: the life of one is tested ' +
     'by its controller, and with the real engine and other people’s clients',
