@@ -72,6 +72,12 @@ function namesOf({ id, path }: Route): { readonly noun: string; readonly verb: s
     .split('/')
     .filter((segment) => segment !== '' && segment !== 'v1' && !segment.startsWith('{'))
     .map((segment) => segment.split('-').map(singular))
+  const [collection = []] = segments
+  // `list_kubernetes_versions` is about Kubernetes clusters, as its path has it.
+  if (collection.length > 1 && words[0] === collection[0] && indexOf(words, collection) < 0) {
+    const verbs = verb === 'get' || verb === 'list' ? rest.slice(1) : [verb, ...rest.slice(1)]
+    return { noun: collection.join('-'), verb: verbs.join('-') }
+  }
   const found = [...segments.filter(([first]) => first !== 'account'), ['account']]
     .map((noun) => ({ noun, at: indexOf(words, noun) }))
     .find(({ at }) => at >= 0)

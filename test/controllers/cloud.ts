@@ -21,6 +21,7 @@ import { accountExists } from '../../db/server/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { nodeUser } from '../../embedded/kubernetes/server/credentials.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import type { ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../kit/kube/crd.ts'
@@ -84,7 +85,7 @@ export interface Cloud {
    *  any more, not even learning what came of the write. `onDeath` is called then. */
   startControllers(
     life?: { readonly writesMaximum: number; readonly onDeath: () => void },
-    options?: { readonly hasSealing: boolean },
+    options?: { readonly hasSealing?: boolean; readonly controlPlanes?: ControlPlanesOffer },
   ): () => Promise<void>
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
    *  have died: the one after them lives. */
@@ -105,6 +106,7 @@ export interface Mortals {
 
 export const NODE = 'n1'
 export const ZONE = 'zone-1'
+export const SEALING_KEYS = [{ id: 'test', key: Buffer.alloc(32, 1) }]
 
 const POOL = 'pool-1'
 
@@ -241,7 +243,7 @@ export async function openCloud(
         },
       }
     },
-    startControllers(life, { hasSealing } = { hasSealing: true }) {
+    startControllers(life, { hasSealing = true, controlPlanes: hosts = controlPlanes.offer } = {}) {
       const mortal =
         life === undefined
           ? undefined
@@ -265,10 +267,10 @@ export async function openCloud(
         ...parts,
         ovn,
         objectStorage,
-        controlPlanes: controlPlanes.offer,
+        controlPlanes: hosts,
         metrics: openControllerMetrics(registry),
         openStorageAccess,
-        sealing: createSealing(hasSealing ? [{ id: 'test', key: Buffer.alloc(32, 1) }] : [], random),
+        sealing: createSealing(hasSealing ? SEALING_KEYS : [], random),
       })
       return running(async (signal) => {
         const ending = AbortSignal.any([signal, died.signal])
