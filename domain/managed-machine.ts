@@ -11,10 +11,12 @@ export interface MachineOwner {
   readonly id: string
 }
 
-/** The template of every managed machine. Customers cannot make servers of it. */
+/** The template of the machines of edges and load balancers. */
 export const MANAGED_TEMPLATE = 'managed-machine'
 /** That of the machines of databases: the same with PostgreSQL. */
 export const DATABASE_TEMPLATE = 'managed-database'
+/** Customers cannot make servers of these. */
+export const isManagedTemplate = (name: string): boolean => name === MANAGED_TEMPLATE || name === DATABASE_TEMPLATE
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 

@@ -1,6 +1,6 @@
 /** What a boot storage begins as: a template of the operator, or a custom image of the account. */
 import { badField, notFound } from '../../domain/problem.ts'
-import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import { isManagedTemplate } from '../../domain/managed-machine.ts'
 import { requireOnlineImage } from '../../domain/custom-image-rules.ts'
 import { isOffered, leastStorageOf, Template } from '../../resources/catalog/index.ts'
 import {
@@ -44,7 +44,7 @@ export async function chooseSystem(
   }
   if (name === undefined) throw badField('template', 'is required, unless custom_image_id is given')
   const template = parts.caches.of(Template).get({ name })
-  if (template === undefined || name === MANAGED_TEMPLATE || !isOffered(template, zone, now))
+  if (template === undefined || isManagedTemplate(name) || !isOffered(template, zone, now))
     throw unknownTemplate(parts, name, zone, now)
   const { minMemoryMebibytes } = template.spec
   return { noun: 'template', minStorageGibibytes: leastStorageOf(template), minMemoryMebibytes }
