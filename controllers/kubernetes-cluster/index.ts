@@ -87,12 +87,13 @@ export const kubernetesClusterController = controller<ClusterEffects>()({
 
 async function observe(parts: AllParts, cluster: ClusterObject): Promise<Observed> {
   const { db, caches, store } = parts
-  const { metadata, spec } = cluster
+  const { metadata, spec, status } = cluster
   const { namespace = '', name: clusterId } = metadata
   const accountId = await findAccountOf(db, namespace)
   const id = { accountId: accountId ?? '', clusterId }
   const claim = accountId === undefined ? undefined : await orUnavailable(findCluster(db, id))
   const requests = await newRequests(db, cluster)
+  const isEdited = requests.length > 0 || spec.version !== status?.version || metadata.deletionTimestamp !== undefined
   return {
     accountId,
     claim,
@@ -100,7 +101,7 @@ async function observe(parts: AllParts, cluster: ClusterObject): Promise<Observe
     snapshots: claim === undefined ? [] : await orUnavailable(listClusterSnapshots(db, id)),
     host: await hostViewOf(parts, cluster, claim),
     edits: requests.filter((request) => isEdit(request) && request.action === 'kubernetes_cluster.update'),
-    editor: await findEditor(store, KubernetesCluster, cluster, ''),
+    editor: isEdited ? await findEditor(store, KubernetesCluster, cluster, '') : '',
   }
 }
 

@@ -11,6 +11,8 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { MadeDecision, MadeInput } from '../made-plan.ts'
+import type { During } from '../operation/plan.ts'
 
 export type ClusterObject = KubeObject<KubernetesClusterSpec, KubernetesClusterStatus>
 
@@ -61,3 +63,12 @@ export type ClusterEffect = ActionWith<ClusterEffects>
 /** What was asked for a cluster in PostgreSQL and of its host, and whether it was granted. */
 export const CLAIMED = 'Claimed'
 export const HOSTED = 'Hosted'
+
+export type Input = MadeInput<ClusterObject, Observed>
+export type OperationInput = During<Input>
+export type Decision = MadeDecision<KubernetesClusterStatus, ClusterEffect>
+
+export const idOf = ({ root, observed }: Input): ClusterId => ({
+  accountId: observed.accountId ?? '',
+  clusterId: root.metadata.name,
+})

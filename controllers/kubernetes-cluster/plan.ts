@@ -11,16 +11,23 @@ import {
   type KubernetesClusterSpec,
   type KubernetesClusterStatus,
 } from '../../resources/kubernetes-cluster/index.ts'
-import { failedDecision, type MadeDecision, type MadeInput, planMade } from '../made-plan.ts'
+import { failedDecision, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
-import type { During } from '../operation/plan.ts'
 import { refusalOf } from '../refusal.ts'
-import { CLAIMED, type ClusterEffect, type ClusterObject, HOSTED, type HostView, type Observed } from './observed.ts'
+import {
+  CLAIMED,
+  type ClusterEffect,
+  type ClusterObject,
+  type Decision,
+  HOSTED,
+  type HostView,
+  idOf,
+  type Input,
+  type Observed,
+  type OperationInput,
+} from './observed.ts'
 import { dueSnapshot, kindOf, noted, snapshotUpkeep, taken } from './snapshots.ts'
 
-export type Input = MadeInput<ClusterObject, Observed>
-export type OperationInput = During<Input>
-export type Decision = MadeDecision<KubernetesClusterStatus, ClusterEffect>
 type Rule = (input: OperationInput) => Decision | undefined
 
 const NETWORK_LOOK_SECONDS = 5
@@ -43,7 +50,7 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
     const { spec, status } = root
     if (status?.isMade !== true || isBusy(root)) return undefined
     if (status.version !== undefined && spec.version !== status.version) return { kind: 'kubernetes_cluster.upgrade' }
-    return status.fault === undefined && wholeOf(observed, status) ? dueSnapshot(root, now) : undefined
+    return status.fault === undefined && hasQuorum(observed) ? dueSnapshot(root, now) : undefined
   },
   idle,
   remove,
@@ -58,21 +65,13 @@ const isBusy = ({ spec, status }: ClusterObject): boolean =>
   spec.operation !== undefined &&
   (status?.operation?.id !== spec.operation.id || ['pending', 'running'].includes(status.operation.status))
 
-export const idOf = ({ root, observed }: Input) => ({
-  accountId: observed.accountId ?? '',
-  clusterId: root.metadata.name,
-})
-
 const hostOf = ({ host }: Observed): HostView | undefined => ('obstacle' in host ? undefined : host)
 
 /** Every API server and every member of etcd serves. */
 export const isWhole = ({ phase, apiServersReady, etcdMembersReady, etcdMembersTotal }: ControlPlaneState): boolean =>
   phase === 'running' && apiServersReady === etcdMembersTotal && etcdMembersReady === etcdMembersTotal
 
-const wholeOf = (observed: Observed, _status: KubernetesClusterStatus): boolean => {
-  const plane = hostOf(observed)?.plane
-  return plane !== undefined && plane.hasEtcdQuorum
-}
+const hasQuorum = (observed: Observed): boolean => hostOf(observed)?.plane?.hasEtcdQuorum === true
 
 const waiting = (step: string, waitFor: string, more: Partial<Decision> = {}): Decision => ({
   health: 'reconciling',
@@ -282,7 +281,7 @@ function idle(input: Input): Decision {
   if (status?.isMade !== true || observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
   const fault = faultOf(input)
-  const isRunning = fault === undefined && wholeOf(observed, status)
+  const isRunning = fault === undefined && hasQuorum(observed)
   return {
     health: fault !== undefined ? 'stalled' : isRunning ? 'ready' : 'reconciling',
     reason: fault !== undefined ? 'Error' : isRunning ? 'Running' : 'Unhealthy',

@@ -7,8 +7,7 @@ import type { KubernetesClusterStatus } from '../../resources/kubernetes-cluster
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { failedDecision } from '../made-plan.ts'
 import { SYSTEM_ACTOR, type OperationStart } from '../operation/direct-edit.ts'
-import type { ClusterEffect, ClusterObject, HostView } from './observed.ts'
-import { type Decision, idOf, type Input } from './plan.ts'
+import { type ClusterEffect, type ClusterObject, type Decision, type HostView, idOf, type Input } from './observed.ts'
 
 const LOOK_SECONDS = 1
 
