@@ -109,12 +109,40 @@ export const planMade = <
     ],
   })
 
+const NETWORK_LOOK_SECONDS = 5
+
+/** The first step of what belongs to an account. */
+export const hasAccount = ({ observed }: { readonly observed: Pick<Edits, 'accountId'> }) =>
+  observed.accountId === undefined ? failedDecision('claimed', 'The namespace belongs to no account.') : undefined
+
+/** The network of the same manifest may come later. */
+export const networkAwaited = (networkId: string) =>
+  ({
+    health: 'reconciling',
+    reason: 'Waiting',
+    step: 'claimed',
+    message: `Waiting for network ${networkId} to be there`,
+    waitFor: `network ${networkId} to be there`,
+    waitSeconds: NETWORK_LOOK_SECONDS,
+  }) as const
+
+/** Nothing is done before the claim is there. */
+export const claiming = <Action>(action: Action) =>
+  ({
+    health: 'reconciling',
+    reason: 'Claiming',
+    step: 'claimed',
+    actions: [action],
+    waitFor: 'the database',
+    waitSeconds: 0,
+  }) as const
+
 /** The operation has failed for good. */
 export const failedDecision = (step: string, error: string) =>
   ({ health: 'stalled', reason: 'Error', message: error, step, outcome: 'failed', error }) as const
 
 /** Its making or its deletion, when no operation stands for it. */
-function detectLife(
+export function detectLife(
   { metadata, spec: { operation }, status }: KubeObject & Operable,
   { creates, deletes }: { readonly creates: OperationKind; readonly deletes: OperationKind },
 ): OperationKind | undefined {

@@ -32,6 +32,7 @@ import {
   type Machines,
   openMachines,
 } from '../managed-machine/index.ts'
+import { detectLife } from '../made-plan.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
@@ -41,7 +42,7 @@ import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
 import { dataStorageName, documentOf } from './machine.ts'
 import { CLAIMED, type DatabaseEffects, type DatabaseObject, type Observed } from './observed.ts'
-import { detectEdit, plan } from './plan.ts'
+import { LIFE, plan } from './plan.ts'
 
 const DATABASES_OF = 'databases of a network'
 const DATA_OF = 'database of a storage'
@@ -93,7 +94,7 @@ async function observe(parts: Parts, machines: Machines, database: DatabaseObjec
   const { namespace = '', name: databaseId } = database.metadata
   const accountId = await findAccountOf(db, namespace)
   const requests = await newRequests(db, database)
-  const edit = detectEdit(database)
+  const edit = detectLife(database, LIFE)
   const editor =
     edit === undefined ? '' : (requesterOf(requests, edit) ?? (await findEditor(store, Database, database, '')))
   return {

@@ -1,131 +1,54 @@
 /** The database's plan: pure, synchronous, total. Its name and password are claimed in PostgreSQL; its machine and its
  *  storage follow from its spec. */
 import { keyOf } from '../../kit/kube/object.ts'
-import { Database, type DatabaseStatus } from '../../resources/database/index.ts'
+import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
-import { type Health, healthConditions } from '../health.ts'
 import { planMachines } from '../managed-machine/index.ts'
 import {
-  firstDecision,
-  operationActions,
-  type OperationDecision,
-  truncated,
-  waitActions,
-} from '../operation/decision.ts'
-import { auditRequests } from '../operation/direct-edit.ts'
-import { type During, planOperations } from '../operation/plan.ts'
+  claiming,
+  failedDecision,
+  hasAccount,
+  type MadeDecision,
+  type MadeInput,
+  networkAwaited,
+  planMade,
+} from '../made-plan.ts'
+import { firstDecision, truncated } from '../operation/decision.ts'
+import type { During } from '../operation/plan.ts'
 import { refusalOf } from '../refusal.ts'
 import { demandOf, hostOf, isAttached, machineOf, needsCertificate, ownerOf, storageActions } from './machine.ts'
 import { CLAIMED, type DatabaseEffect, type DatabaseObject, type Observed } from './observed.ts'
 
-interface ReconcileInput {
-  readonly database: DatabaseObject
-  readonly observed: Observed
-  readonly now: Date
-}
+type ReconcileInput = MadeInput<DatabaseObject, Observed>
 type OperationInput = During<ReconcileInput>
-
-interface Decision extends OperationDecision<DatabaseEffect> {
-  readonly health: Health
-  readonly reason: string
-  readonly message?: string
-  readonly status?: { readonly [Field in keyof DatabaseStatus]?: DatabaseStatus[Field] | undefined }
-  /** Nothing of it is left anywhere. */
-  readonly isGone?: boolean
-}
+type Decision = MadeDecision<DatabaseStatus, DatabaseEffect>
 type Rule = (input: OperationInput) => Decision | undefined
 
-const NETWORK_LOOK_SECONDS = 5
 /** Reports wake it; this is for what nobody reports: a certificate that gets old. */
 const LOOK_SECONDS = 60
 
-export const plan = planOperations<DatabaseObject, Observed, ReconcileInput, Decision, DatabaseEffect>({
+/** What makes it and what takes it away. */
+export const LIFE = { creates: 'database.create', deletes: 'database.delete' } as const
+
+export const plan = planMade<DatabaseObject, DatabaseSpec, DatabaseStatus, Observed, DatabaseEffect>({
   label: 'A database',
-  flows: {
-    'database.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, machineRuns, done]),
-    'database.delete': remove,
-  },
-  inputOf: (database, observed, now) => ({ database, observed, now }),
-  unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),
-  always: ({ database, observed }) => auditRequests(database, observed.edits),
-  // One that is deleted through the API is deleted in Kubernetes first.
-  guard: ({ database }) =>
-    isLeaving(database) && database.metadata.deletionTimestamp === undefined
-      ? [{ do: 'remove', type: Database, key: keyOf(database) }]
-      : undefined,
-  detectEdit({ database, observed }) {
-    const kind = detectEdit(database)
-    return kind && { kind, field: '', actor: observed.editor }
-  },
-  idle: (input) => (isLeaving(input.database) ? remove(input) : idle(input)),
-  // A deletion goes on behind its operation.
-  overdue: ({ database }, decision, error) =>
-    isLeaving(database) ? { ...decision, outcome: 'failed', error } : failed('machine', error),
-  toActions: ({ database }, decision) => [
-    ...(decision.actions ?? []),
-    ...operationActions(database, decision),
-    {
-      do: 'status',
-      status: { ...decision.status },
-      conditions: healthConditions(decision.health, decision.reason, truncated(decision.message ?? '')),
-    },
-    ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
-    ...waitActions(decision),
-  ],
+  type: Database,
+  ...LIFE,
+  flows: { 'database.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, machineRuns, done]) },
+  idle,
+  remove,
 })
 
-const failed = (step: string, error: string): Decision => ({
-  health: 'stalled',
-  reason: 'Error',
-  message: error,
-  step,
-  outcome: 'failed',
-  error,
-})
+const hasNetwork: Rule = ({ root, observed: { claim, networks } }) =>
+  claim !== undefined || networks !== undefined ? undefined : networkAwaited(root.spec.networkId)
 
-/** The operation that an edit amounts to. */
-export function detectEdit({
-  metadata,
-  spec: { operation },
-  status,
-}: DatabaseObject): 'database.create' | 'database.delete' | undefined {
-  if (metadata.deletionTimestamp !== undefined)
-    return operation?.kind === 'database.delete' ? undefined : 'database.delete'
-  return operation === undefined && status?.operation === undefined ? 'database.create' : undefined
-}
-
-/** It is deleted, or shall be. */
-const isLeaving = ({ metadata, spec }: DatabaseObject): boolean =>
-  metadata.deletionTimestamp !== undefined || spec.operation?.kind === 'database.delete'
-
-const hasAccount: Rule = ({ observed }) =>
-  observed.accountId === undefined ? failed('claimed', 'The namespace belongs to no account.') : undefined
-
-const hasNetwork: Rule = ({ database, observed: { claim, networks } }) =>
-  claim !== undefined || networks !== undefined
-    ? undefined
-    : {
-        health: 'reconciling',
-        reason: 'Waiting',
-        step: 'claimed',
-        waitFor: `network ${database.spec.networkId} to be there`,
-        waitSeconds: NETWORK_LOOK_SECONDS,
-      }
-
-const claimed: Rule = ({ database, observed: { accountId = '', claim } }) => {
+const claimed: Rule = ({ root: database, observed: { accountId = '', claim } }) => {
   if (claim !== undefined) return undefined
   const refusal = refusalOf(database, CLAIMED)
-  if (refusal !== undefined) return failed('claimed', refusal.message)
+  if (refusal !== undefined) return failedDecision('claimed', refusal.message)
   const { zone, name, networkId } = database.spec
   const input = { accountId, databaseId: database.metadata.name, zone, name, networkId }
-  return {
-    health: 'reconciling',
-    reason: 'Claiming',
-    step: 'claimed',
-    actions: [{ do: 'effect', name: 'claim', input }],
-    waitFor: 'the database',
-    waitSeconds: 0,
-  }
+  return claiming({ do: 'effect', name: 'claim', input })
 }
 
 const machineRuns: Rule = (input) => {
@@ -154,7 +77,7 @@ interface Maintained {
 }
 
 /** What its machine and its storage shall be, and what they say. */
-function maintained({ database, observed, now }: ReconcileInput): Maintained {
+function maintained({ root: database, observed, now }: ReconcileInput): Maintained {
   const { accountId, claim, machines, storage } = observed
   if (accountId === undefined || claim === undefined)
     return { actions: [], isSettled: false, waitFor: 'the database', waitSeconds: LOOK_SECONDS, status: {} }
@@ -195,7 +118,7 @@ function maintained({ database, observed, now }: ReconcileInput): Maintained {
 
 /** Its machine follows its spec. One whose creation failed is left as it is, and so is one whose data is lost. */
 function idle(input: ReconcileInput): Decision {
-  const { database, observed } = input
+  const { root: database, observed } = input
   const { spec, status, metadata } = database
   if (status?.isMade !== true || observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
@@ -226,7 +149,7 @@ const lost: Decision = {
 }
 
 /** Its machine goes first, then its storage, then what it has claimed. */
-function remove({ database, observed, now }: ReconcileInput): Decision {
+function remove({ root: database, observed, now }: ReconcileInput): Decision {
   const { accountId, machines, storage } = observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: LOOK_SECONDS } as const
   if (accountId !== undefined && machines.length > 0) {

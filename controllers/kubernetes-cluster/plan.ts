@@ -11,7 +11,7 @@ import {
   type KubernetesClusterSpec,
   type KubernetesClusterStatus,
 } from '../../resources/kubernetes-cluster/index.ts'
-import { failedDecision, planMade } from '../made-plan.ts'
+import { claiming, failedDecision, hasAccount, networkAwaited, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
 import { refusalOf } from '../refusal.ts'
 import {
@@ -30,7 +30,6 @@ import { dueSnapshot, kindOf, noted, snapshotUpkeep, taken } from './snapshots.t
 
 type Rule = (input: OperationInput) => Decision | undefined
 
-const NETWORK_LOOK_SECONDS = 5
 /** The host wakes nobody. */
 const BUSY_LOOK_SECONDS = 2
 const LOOK_SECONDS = 15
@@ -83,23 +82,14 @@ const waiting = (step: string, waitFor: string, more: Partial<Decision> = {}): D
   ...more,
 })
 
-const hasAccount: Rule = ({ observed }) =>
-  observed.accountId === undefined ? failedDecision('claimed', 'The namespace belongs to no account.') : undefined
-
-/** That of the same manifest may come later. */
 const hasNetwork: Rule = ({ root, observed: { claim, hasNetwork: isThere } }) =>
-  claim !== undefined || isThere
-    ? undefined
-    : waiting('claimed', `network ${root.spec.networkId} to be there`, { waitSeconds: NETWORK_LOOK_SECONDS })
+  claim !== undefined || isThere ? undefined : networkAwaited(root.spec.networkId)
 
 const claimed: Rule = (input) => {
   if (input.observed.claim !== undefined) return undefined
   const refusal = refusalOf(input.root, CLAIMED)
   if (refusal !== undefined) return failedDecision('claimed', refusal.message)
-  return waiting('claimed', 'the database', {
-    actions: [{ do: 'effect', name: 'claim', input: idOf(input) }],
-    waitSeconds: 0,
-  })
+  return claiming({ do: 'effect', name: 'claim', input: idOf(input) })
 }
 
 /** Its control plane is there and whole. It is asked for as long as it has never been: nothing is lost by that. */

@@ -29,6 +29,7 @@ import {
   type Machines,
   openMachines,
 } from '../managed-machine/index.ts'
+import { detectLife } from '../made-plan.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
@@ -38,7 +39,7 @@ import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
 import { documentOf, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
 import { CLAIMED, type LoadBalancerEffects, type LoadBalancerObject, type Observed } from './observed.ts'
-import { detectEdit, plan } from './plan.ts'
+import { LIFE, plan } from './plan.ts'
 
 const BALANCERS_OF = 'load balancers of a network'
 const EDITS: readonly string[] = ['load_balancer.update', 'load_balancer.configure']
@@ -100,7 +101,7 @@ async function observe(
   const loadBalancer = accountId === undefined ? undefined : { accountId, loadBalancerId: id }
   const kept = spec.certificates.map((certificate) => certificate.id)
   const requests = await newRequests(db, balancer)
-  const edit = detectEdit(balancer)
+  const edit = detectLife(balancer, LIFE)
   return {
     accountId,
     claim: loadBalancer && (await orUnavailable(findLoadBalancer(db, loadBalancer))),

@@ -1,131 +1,54 @@
 /** The load balancer's plan: pure, synchronous, total. Its name and addresses are claimed in PostgreSQL; its machines
  *  follow from its spec, whoever changes it; a configuration never begins an operation. */
-import { type Health, healthConditions } from '../health.ts'
-import { keyOf } from '../../kit/kube/object.ts'
-import { LoadBalancer, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
+import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
 import {
-  firstDecision,
-  operationActions,
-  type OperationDecision,
-  truncated,
-  waitActions,
-} from '../operation/decision.ts'
-import { auditRequests } from '../operation/direct-edit.ts'
-import { type During, planOperations } from '../operation/plan.ts'
+  claiming,
+  failedDecision,
+  hasAccount,
+  type MadeDecision,
+  type MadeInput,
+  networkAwaited,
+  planMade,
+} from '../made-plan.ts'
+import { firstDecision, truncated } from '../operation/decision.ts'
+import type { During } from '../operation/plan.ts'
 import { planMachines, type MachinesPlan } from '../managed-machine/index.ts'
 import { refusalOf } from '../refusal.ts'
 import { appliedOf, demandsOf, isOwnerless, ownerOf, reportedOf } from './machines.ts'
 import { CLAIMED, type LoadBalancerEffect, type LoadBalancerObject, type Observed } from './observed.ts'
 
-interface ReconcileInput {
-  readonly balancer: LoadBalancerObject
-  readonly observed: Observed
-  readonly now: Date
-}
+type ReconcileInput = MadeInput<LoadBalancerObject, Observed>
 type OperationInput = During<ReconcileInput>
-
-interface Decision extends OperationDecision<LoadBalancerEffect> {
-  readonly health: Health
-  readonly reason: string
-  readonly message?: string
-  readonly status?: { readonly [Field in keyof LoadBalancerStatus]?: LoadBalancerStatus[Field] | undefined }
-  /** Nothing of it is left anywhere. */
-  readonly isGone?: boolean
-}
+type Decision = MadeDecision<LoadBalancerStatus, LoadBalancerEffect>
 type Rule = (input: OperationInput) => Decision | undefined
 
-const NETWORK_LOOK_SECONDS = 5
 /** Reports wake it; this is for what nobody reports. */
 const LOOK_SECONDS = 60
 
-export const plan = planOperations<LoadBalancerObject, Observed, ReconcileInput, Decision, LoadBalancerEffect>({
+/** What makes it and what takes it away. */
+export const LIFE = { creates: 'load_balancer.create', deletes: 'load_balancer.delete' } as const
+
+export const plan = planMade<LoadBalancerObject, LoadBalancerSpec, LoadBalancerStatus, Observed, LoadBalancerEffect>({
   label: 'A load balancer',
+  type: LoadBalancer,
+  ...LIFE,
   flows: {
     'load_balancer.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, machinesRun, done]),
-    'load_balancer.delete': remove,
   },
-  inputOf: (balancer, observed, now) => ({ balancer, observed, now }),
-  unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),
-  always: ({ balancer, observed }) => auditRequests(balancer, observed.edits),
-  // One that is deleted through the API is deleted in Kubernetes first.
-  guard: ({ balancer }) =>
-    isLeaving(balancer) && balancer.metadata.deletionTimestamp === undefined
-      ? [{ do: 'remove', type: LoadBalancer, key: keyOf(balancer) }]
-      : undefined,
-  detectEdit({ balancer, observed }) {
-    const kind = detectEdit(balancer)
-    return kind && { kind, field: '', actor: observed.editor }
-  },
-  idle: (input) => (isLeaving(input.balancer) ? remove(input) : idle(input)),
-  // A deletion goes on behind its operation.
-  overdue: ({ balancer }, decision, error) =>
-    isLeaving(balancer) ? { ...decision, outcome: 'failed', error } : failed('machines', error),
-  toActions: ({ balancer }, decision) => [
-    ...(decision.actions ?? []),
-    ...operationActions(balancer, decision),
-    {
-      do: 'status',
-      status: { ...decision.status },
-      conditions: healthConditions(decision.health, decision.reason, truncated(decision.message ?? '')),
-    },
-    ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
-    ...waitActions(decision),
-  ],
+  idle,
+  remove,
 })
 
-const failed = (step: string, error: string): Decision => ({
-  health: 'stalled',
-  reason: 'Error',
-  message: error,
-  step,
-  outcome: 'failed',
-  error,
-})
+const hasNetwork: Rule = ({ root, observed: { claim, hasNetwork: isThere } }) =>
+  claim !== undefined || isThere ? undefined : networkAwaited(root.spec.networkId)
 
-/** The operation that an edit amounts to. */
-export function detectEdit({
-  metadata,
-  spec: { operation },
-  status,
-}: LoadBalancerObject): 'load_balancer.create' | 'load_balancer.delete' | undefined {
-  if (metadata.deletionTimestamp !== undefined)
-    return operation?.kind === 'load_balancer.delete' ? undefined : 'load_balancer.delete'
-  return operation === undefined && status?.operation === undefined ? 'load_balancer.create' : undefined
-}
-
-/** It is deleted, or shall be. */
-const isLeaving = ({ metadata, spec }: LoadBalancerObject): boolean =>
-  metadata.deletionTimestamp !== undefined || spec.operation?.kind === 'load_balancer.delete'
-
-const hasAccount: Rule = ({ observed }) =>
-  observed.accountId === undefined ? failed('claimed', 'The namespace belongs to no account.') : undefined
-
-/** That of the same manifest may come later. */
-const hasNetwork: Rule = ({ balancer, observed: { claim, hasNetwork: isThere } }) =>
-  claim !== undefined || isThere
-    ? undefined
-    : {
-        health: 'reconciling',
-        reason: 'Waiting',
-        step: 'claimed',
-        waitFor: `network ${balancer.spec.networkId} to be there`,
-        waitSeconds: NETWORK_LOOK_SECONDS,
-      }
-
-const claimed: Rule = ({ balancer, observed: { accountId = '', claim } }) => {
+const claimed: Rule = ({ root: balancer, observed: { accountId = '', claim } }) => {
   if (claim !== undefined) return undefined
   const refusal = refusalOf(balancer, CLAIMED)
-  if (refusal !== undefined) return failed('claimed', refusal.message)
+  if (refusal !== undefined) return failedDecision('claimed', refusal.message)
   const { zone, name, networkId, publicIpv4 } = balancer.spec
   const input = { accountId, loadBalancerId: balancer.metadata.name, zone, name, networkId, publicIpv4 }
-  return {
-    health: 'reconciling',
-    reason: 'Claiming',
-    step: 'claimed',
-    actions: [{ do: 'effect', name: 'claim', input }],
-    waitFor: 'the database',
-    waitSeconds: 0,
-  }
+  return claiming({ do: 'effect', name: 'claim', input })
 }
 
 const machinesRun: Rule = (input) => {
@@ -155,7 +78,7 @@ const done: Rule = (input) => {
 }
 
 /** What its machines shall be, and what they say. */
-function maintained({ balancer, observed, now }: ReconcileInput): {
+function maintained({ root: balancer, observed, now }: ReconcileInput): {
   readonly plan: MachinesPlan
   readonly status: NonNullable<Decision['status']>
 } {
@@ -186,7 +109,7 @@ function maintained({ balancer, observed, now }: ReconcileInput): {
 
 /** Its machines follow its spec. One whose creation failed is left as it is. */
 function idle(input: ReconcileInput): Decision {
-  const { balancer, observed } = input
+  const { root: balancer, observed } = input
   const { spec, status, metadata } = balancer
   if (status?.isMade !== true || observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
@@ -211,7 +134,7 @@ function idle(input: ReconcileInput): Decision {
 }
 
 /** Its machines go first, then what it has claimed. */
-function remove({ balancer, observed, now }: ReconcileInput): Decision {
+function remove({ root: balancer, observed, now }: ReconcileInput): Decision {
   const { accountId, machines } = observed
   if (accountId !== undefined && machines.length > 0) {
     const planned = planMachines({ owner: ownerOf(balancer, accountId), demands: [], machines, now })

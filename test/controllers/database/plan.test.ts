@@ -191,7 +191,7 @@ test.each([
     'that is not made in time',
     database({ spec: { operation: stanza('database.create', NOW.toISOString()) } }),
     { machines: [machine()] },
-    'machine failed',
+    'storage failed',
   ],
   [
     'that was not made: is left as it is',
