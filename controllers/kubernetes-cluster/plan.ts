@@ -48,7 +48,9 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
   detectMore({ root, observed, now }) {
     const { spec, status } = root
     if (status?.isMade !== true || isBusy(root)) return undefined
-    if (status.version !== undefined && spec.version !== status.version) return { kind: 'kubernetes_cluster.upgrade' }
+    if (hasFailedToUpgrade(root)) return undefined
+    const isEdited = status.version !== undefined && spec.version !== status.version
+    if (isEdited && spec.version !== status.failedVersion) return { kind: 'kubernetes_cluster.upgrade' }
     return status.fault === undefined && hasQuorum(observed) ? dueSnapshot(root, now) : undefined
   },
   idle,
@@ -59,6 +61,13 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
       ? { fault: truncated(error) }
       : {},
 })
+
+/** The newest operation was an upgrade that failed, which is not noted yet. */
+const hasFailedToUpgrade = ({ spec, status }: ClusterObject): boolean =>
+  status?.operation?.kind === 'kubernetes_cluster.upgrade' &&
+  status.operation.status === 'failed' &&
+  spec.version !== status.version &&
+  spec.version !== status.failedVersion
 
 const isBusy = ({ spec, status }: ClusterObject): boolean =>
   spec.operation !== undefined &&
@@ -171,7 +180,7 @@ const upgraded: Rule = (input) => ({
   reason: 'Running',
   step: 'upgraded',
   outcome: 'succeeded',
-  status: { ...seenOf(input), version: versionOf(input.observed.claim), fault: undefined },
+  status: { ...seenOf(input), version: versionOf(input.observed.claim), fault: undefined, failedVersion: undefined },
 })
 
 const takenNow: Rule = (input) => taken(input, { id: input.operation.id, kind: kindOf(input.operation) }, 'taken')
@@ -265,6 +274,13 @@ function faultOf({ root, observed, now }: Input): string | undefined {
   return isQuorumGivenUp(quorumLostAt, now) ? NO_QUORUM : root.status?.fault
 }
 
+/** Nothing tries an upgrade again by itself: whoever wants it asks anew, or edits the version back first. */
+function failedVersionOf(root: ClusterObject): string | undefined {
+  const { spec, status } = root
+  if (spec.version === status?.version) return undefined
+  return hasFailedToUpgrade(root) ? spec.version : status?.failedVersion
+}
+
 function idle(input: Input): Decision {
   const { root, observed } = input
   const { status } = root
@@ -276,7 +292,7 @@ function idle(input: Input): Decision {
     health: fault !== undefined ? 'stalled' : isRunning ? 'ready' : 'reconciling',
     reason: fault !== undefined ? 'Error' : isRunning ? 'Running' : 'Unhealthy',
     message: fault ?? '',
-    status: { ...seenOf(input), fault, ...noted(input) },
+    status: { ...seenOf(input), fault, ...noted(input), failedVersion: failedVersionOf(root) },
     actions: isRunning ? snapshotUpkeep(input) : [],
     waitFor: 'a change',
     waitSeconds: LOOK_SECONDS,

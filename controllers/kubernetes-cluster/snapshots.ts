@@ -40,15 +40,20 @@ const recordOf = (
   kind: SnapshotKind,
 ): ClusterSnapshot => ({ id, kind, release, sizeBytes, createdAt: new Date(createdAt) })
 
-/** The snapshot that its schedule asks for now. */
+/** The slot that the newest operation was for, however it has ended. */
+const triedSlot = ({ spec: { operation } }: ClusterObject): string | undefined => operation?.arguments?.['slot']
+
+/** The snapshot that its schedule asks for now. One that could not be taken is not tried again: the next slot comes. */
 export function dueSnapshot(
-  { spec: { etcdSnapshotSchedule: text }, status }: ClusterObject,
+  cluster: ClusterObject,
   now: Date,
 ): (OperationStart & { readonly actor: string }) | undefined {
+  const text = cluster.spec.etcdSnapshotSchedule
   const schedule = parseBackupSchedule(text)
-  const done = status?.snapshots
+  const done = cluster.status?.snapshots
   if ('fault' in schedule || done?.schedule !== text) return undefined
-  const slot = dueSlot(schedule, { after: new Date(done.doneUntil), now })
+  const after = new Date(Math.max(Date.parse(done.doneUntil), Date.parse(triedSlot(cluster) ?? done.doneUntil)))
+  const slot = dueSlot(schedule, { after, now })
   return (
     slot && {
       kind: 'kubernetes_cluster.snapshot',
@@ -61,11 +66,11 @@ export function dueSnapshot(
 /** A new schedule has missed nothing; a clock that went back begins again from where it is; and a slot whose operation
  *  has ended is not tried again. */
 export function noted({ root, now }: Input): Pick<KubernetesClusterStatus, 'snapshots'> {
-  const { etcdSnapshotSchedule: schedule, operation } = root.spec
+  const { etcdSnapshotSchedule: schedule } = root.spec
   const done = root.status?.snapshots
   if (done?.schedule !== schedule || Date.parse(done.doneUntil) > now.getTime())
     return { snapshots: { schedule, doneUntil: now.toISOString() } }
-  const slot = operation?.arguments?.['slot']
+  const slot = triedSlot(root)
   const isNewer = slot !== undefined && Date.parse(slot) > Date.parse(done.doneUntil)
   return { snapshots: isNewer ? { schedule, doneUntil: slot } : done }
 }

@@ -76,6 +76,9 @@ export const KubernetesCluster = resource({
         .optional()
         .describe('Why it is in error once it was made; empty or absent when it is not. A restore may cure it.'),
       version: Minor.optional().describe('Minor version that it was last made or upgraded to.'),
+      failedVersion: Minor.optional().describe(
+        'Version that it could not be upgraded to. It is not tried by itself again.',
+      ),
       kubernetesVersion: z.string().max(16).optional().describe('Release that all its API servers run.'),
       availableUpgrade: Minor.optional().describe('Next minor version; absent when there is none.'),
       replicas: z.int().optional().describe('API servers, and members of etcd, that it has.'),

@@ -139,6 +139,22 @@ test('an upgrade saves first, then tells the release, then the host', () => {
   })
 })
 
+test('an upgrade that failed is not tried by itself again', () => {
+  const operation = operationOf('kubernetes_cluster.upgrade')
+  const failed = { ...MAKING, id: operation.id, kind: operation.kind, status: 'failed' } as const
+  const quiet = { snapshots: { schedule: SCHEDULE, doneUntil: NOW.toISOString() } }
+  const spec = { version: '1.36' }
+  const right = decide(clusterWith({ operation, spec, status: { ...quiet, operation: failed } }))
+  expect([right.change, right.status['failedVersion']]).toEqual([undefined, '1.36'])
+  const later = { ...quiet, failedVersion: '1.36' }
+  expect(decide(clusterWith({ spec, status: later })).change).toBeUndefined()
+  // Edited back it is forgotten, and then may be asked for anew.
+  expect(decide(clusterWith({ status: later })).status['failedVersion']).toBeUndefined()
+  expect(decide(clusterWith({ spec, status: quiet })).change).toMatchObject({
+    spec: { operation: { kind: 'kubernetes_cluster.upgrade', actor: 'user:ada' } },
+  })
+})
+
 test('a restore saves first where it can, and is said once', () => {
   const operation = operationOf('kubernetes_cluster.restore', { arguments: { snapshotId: 's' } })
   const cluster = clusterWith({ operation })
@@ -171,6 +187,11 @@ test('a snapshot is due by its schedule, one at a time, and not again when it fa
   const another = { snapshots: { schedule: '0 1 * * *', doneUntil: '2020-01-01T00:00:00Z' } }
   expect(decide(clusterWith({ status: another })).status['snapshots']).toEqual({
     ...{ schedule: SCHEDULE, doneUntil: NOW.toISOString() },
+  })
+  // One that failed: the same slot is not tried for ever.
+  const failed = { ...MAKING, id: operation.id, kind: operation.kind, status: 'failed' } as const
+  expect(decide(clusterWith({ operation, status: { operation: failed } }))).toMatchObject({
+    ...{ change: undefined, status: { snapshots: { doneUntil: NOW.toISOString() } } },
   })
   // It has no quorum: nothing could be taken.
   const broken = hostWith({ ...PLANE, hasEtcdQuorum: false })
