@@ -4,15 +4,11 @@ import {
   isOfNewerMinor,
   judgeUpgrade,
   minorOf,
-  minorsOf,
-  newestRelease,
-  nextMinor,
   requireChangeableCluster,
   requireDeletableCluster,
   requireRestorableCluster,
   requireRunningCluster,
   requireServingCluster,
-  endOfLife,
 } from '../../domain/kubernetes-cluster.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
@@ -22,7 +18,6 @@ import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import {
   createKubernetesCluster,
@@ -33,10 +28,8 @@ import {
   getKubernetesClusterToken,
   KubernetesCluster,
   type KubernetesClusterSpec,
-  type KubernetesVersionView,
   listKubernetesClusters,
   listKubernetesClusterSnapshots,
-  listKubernetesVersions,
   registerKubernetesClusterInPlatform,
   removeKubernetesClusterFromPlatform,
   restoreKubernetesCluster,
@@ -44,16 +37,15 @@ import {
   updateKubernetesCluster,
   upgradeKubernetesCluster,
 } from '../../resources/kubernetes-cluster/index.ts'
-import { Price } from '../../resources/price/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
-import type { Parts } from '../parts.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, listObjects } from '../plain/objects.ts'
 import { type AccessParts, kubeconfigOf, requireClaim, requireHost, requireIssuer, tokenFor } from './access.ts'
 import type { KubernetesClusterObject, KubernetesClusters } from './clusters.ts'
 import { requireKubernetes, requireNetwork, requireRelease } from './rules.ts'
+import { versionsEndpoint } from './versions.ts'
 
 export type KubernetesClusterParts = AccessParts & { readonly kubernetesClusters: KubernetesClusters }
 
@@ -62,10 +54,7 @@ const NO_NODES = 'Node pools are not offered yet: the zone has no image for node
 
 export const kubernetesClusterEndpoints = (parts: KubernetesClusterParts): readonly Endpoint[] => [
   listObjects(parts, parts.kubernetesClusters, listKubernetesClusters, () => ({})),
-  customerEndpoint(listKubernetesVersions, async ({ now }) => ({
-    status: 200,
-    body: { items: versionsOf(parts, now), next_cursor: null },
-  })),
+  versionsEndpoint(parts),
   customerEndpoint(getKubernetesCluster, (call) => read(parts, call)),
   customerEndpoint(createKubernetesCluster, (call) => createEndpoint(parts, call)),
   customerEndpoint(updateKubernetesCluster, (call) => update(parts, call)),
@@ -98,33 +87,6 @@ export const kubernetesClusterEndpoints = (parts: KubernetesClusterParts): reado
     }),
   ),
 ]
-
-/** Of all zones together. */
-function versionsOf({ caches }: Pick<Parts, 'caches'>, now: Date): readonly KubernetesVersionView[] {
-  const releases = caches
-    .of(Zone)
-    .list()
-    .flatMap(({ status }) => status?.kubernetesReleases ?? [])
-  const prices = caches
-    .of(Price)
-    .list()
-    .filter(({ spec }) => spec.resourceType === 'kubernetes_cluster' && Date.parse(spec.validFrom) <= now.getTime())
-    .toSorted((one, other) => Date.parse(other.spec.validFrom) - Date.parse(one.spec.validFrom))
-  const cents = Math.round((prices[0]?.spec.monthlyMillicents ?? 0) / 1_000)
-  return minorsOf(releases).map((version, index) => {
-    const end = endOfLife(version)
-    const next = nextMinor(version, releases)
-    return {
-      version,
-      kubernetes_version: newestRelease(version, releases) ?? '',
-      status: end !== undefined && end <= now ? 'expired' : 'supported',
-      is_default: index === 0,
-      end_of_life_at: end?.toISOString() ?? null,
-      upgradable_to: next === undefined ? [] : [next],
-      control_plane_price_monthly_cents: cents,
-    }
-  })
-}
 
 async function read(
   { kubernetesClusters }: KubernetesClusterParts,

@@ -5,6 +5,6 @@ import { noun } from '../noun.ts'
 export const price = noun({
   name: 'price',
   kinds: [
-    exemptKind(Price, { access: 'none', because: 'only operators may write it, and its own schema validates it' }),
+    exemptKind(Price, { access: 'read', because: 'only operators may write it, and its own schema validates it' }),
   ],
 })
