@@ -139,6 +139,11 @@ it('has the key of a bastion that it is given, and else one of its own', async (
   })
 })
 
+const POSTGRESQL = {
+  ...{ diskSerial: 'disk', database: 'shop', owner: 'ada', passwordVerifier: 'v', passwordGeneration: 1 },
+  ...{ certificate: 'pem', key: 'pem', networks: [] },
+}
+
 it('goes on with what it ran when a document is refused or does not run', async () => {
   await machine.apply(document(1))
   const nonsense = document(2, { haproxy: { config: 'global\nfrontend x\n  nonsense\n', certificates: {} } })
@@ -146,6 +151,12 @@ it('goes on with what it ran when a document is refused or does not run', async 
     generation: 1,
     isHealthy: false,
     detail: expect.stringContaining('generation 2 is refused: haproxy'),
+  })
+  // Of another image: what nothing here runs is not passed over in silence.
+  expect(await machine.apply(document(2, { postgresql: POSTGRESQL }))).toMatchObject({
+    generation: 1,
+    isHealthy: false,
+    detail: expect.stringContaining('nothing here runs postgresql'),
   })
   expect(await machine.ask('status')).toMatchObject({ generation: 1, isHealthy: true })
   // It reads well, and cannot be bound to.
