@@ -5,24 +5,14 @@ import { keyOf, type KubeObject, type ResourceType } from '../kit/kube/object.ts
 import type { Operable } from '../resources/operation/index.ts'
 import type { AuditAction } from './audit.ts'
 import type { PlainAction } from './effects.ts'
-import { type Health, healthConditions } from './health.ts'
-import { operationActions, type OperationDecision, truncated, waitActions } from './operation/decision.ts'
 import { auditRequests, type OperationStart } from './operation/direct-edit.ts'
 import { type During, type Flows, type OperationPlan, planOperations } from './operation/plan.ts'
+import { failed, syncActions, type SyncDecision } from './synced.ts'
 
 export interface MadeInput<Root, Observed> {
   readonly root: Root
   readonly observed: Observed
   readonly now: Date
-}
-
-export interface MadeDecision<Status, Action> extends OperationDecision<Action> {
-  readonly health: Health
-  readonly reason: string
-  readonly message?: string
-  readonly status?: { readonly [Field in keyof Status]?: Status[Field] | undefined }
-  /** Nothing of it is left anywhere. */
-  readonly isGone?: boolean
 }
 
 interface Edits {
@@ -41,14 +31,14 @@ interface MadeNoun<Root, Spec, Status, Observed, Action> {
   readonly creates: OperationKind
   readonly deletes: OperationKind
   /** Besides its deletion. */
-  readonly flows: Flows<MadeInput<Root, Observed>, MadeDecision<Status, Action>>
+  readonly flows: Flows<MadeInput<Root, Observed>, SyncDecision<Status, Action>>
   /** Other edits that an operation must stand for, and what is due by a rule of the platform, as `actor` then. */
   detectMore?(input: MadeInput<Root, Observed>): (OperationStart & { readonly actor?: string }) | undefined
   /** Once it is made, as long as nothing is done with it. */
-  idle(input: MadeInput<Root, Observed>): MadeDecision<Status, Action>
-  remove(input: MadeInput<Root, Observed>): MadeDecision<Status, Action>
+  idle(input: MadeInput<Root, Observed>): SyncDecision<Status, Action>
+  remove(input: MadeInput<Root, Observed>): SyncDecision<Status, Action>
   /** What its status says when an operation was not done in time. */
-  overdue?(input: During<MadeInput<Root, Observed>>, error: string): MadeDecision<Status, Action>['status']
+  overdue?(input: During<MadeInput<Root, Observed>>, error: string): SyncDecision<Status, Action>['status']
 }
 
 /** It is deleted, or shall be. */
@@ -69,7 +59,7 @@ export const planMade = <
     Root,
     Observed,
     MadeInput<Root, Observed>,
-    MadeDecision<Status, Action>,
+    SyncDecision<Status, Action>,
     Action | PlainAction | AuditAction
   >({
     label: noun.label,
@@ -95,25 +85,11 @@ export const planMade = <
     overdue: (input, decision, error) =>
       isLeaving(input.root, noun.deletes)
         ? { ...decision, outcome: 'failed', error }
-        : { ...failedDecision(decision.step ?? 'done', error), status: noun.overdue?.(input, error) ?? {} },
-    toActions: ({ root }, decision) => [
-      ...(decision.actions ?? []),
-      ...operationActions(root, decision),
-      {
-        do: 'status',
-        status: { ...decision.status },
-        conditions: healthConditions(decision.health, decision.reason, truncated(decision.message ?? '')),
-      },
-      ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
-      ...waitActions(decision),
-    ],
+        : { ...failed(decision.step ?? 'done', error), status: noun.overdue?.(input, error) ?? {} },
+    toActions: ({ root }, decision) => syncActions(root, decision),
   })
 
 const NETWORK_LOOK_SECONDS = 5
-
-/** The first step of what belongs to an account. */
-export const hasAccount = ({ observed }: { readonly observed: Pick<Edits, 'accountId'> }) =>
-  observed.accountId === undefined ? failedDecision('claimed', 'The namespace belongs to no account.') : undefined
 
 /** The network of the same manifest may come later. */
 export const networkAwaited = (networkId: string) =>
@@ -136,10 +112,6 @@ export const claiming = <Action>(action: Action) =>
     waitFor: 'the database',
     waitSeconds: 0,
   }) as const
-
-/** The operation has failed for good. */
-export const failedDecision = (step: string, error: string) =>
-  ({ health: 'stalled', reason: 'Error', message: error, step, outcome: 'failed', error }) as const
 
 /** Its making or its deletion, when no operation stands for it. */
 export function detectLife(

@@ -22,7 +22,7 @@ export const KUBECONFIG_SECONDS = { least: 600, most: 86_400, default: 28_800 } 
 /** API servers and members of etcd of a cluster; one where its host has no memory for more than a few clusters. */
 export const REPLICAS = 3
 /** So long a cluster without quorum counts as one that may come back by itself. */
-export const QUORUM_MINUTES = 30
+const QUORUM_MINUTES = 30
 /** Who signs the tokens of people. API servers get its keys from their host: the name leads nowhere, which keeps
  *  clusters usable while the platform's API is away, and Kubernetes wants it to be https. */
 export const TOKEN_ISSUER_URL = 'https://kubernetes.svccloud.internal'
@@ -111,6 +111,10 @@ export function rangesBeside(networkCidr: string): ClusterRanges {
   if (ranges === undefined) throw new Error(`${networkCidr} overlaps everything`)
   return ranges
 }
+
+/** Whether it has been without quorum for too long to wait any more. */
+export const isQuorumGivenUp = (quorumLostAt: string | undefined, now: Date): boolean =>
+  quorumLostAt !== undefined && now.getTime() - Date.parse(quorumLostAt) >= QUORUM_MINUTES * 60_000
 
 export interface ClusterFacts {
   readonly id: string

@@ -4,24 +4,18 @@ import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { planMachines } from '../managed-machine/index.ts'
-import {
-  claiming,
-  failedDecision,
-  hasAccount,
-  type MadeDecision,
-  type MadeInput,
-  networkAwaited,
-  planMade,
-} from '../made-plan.ts'
+import { claiming, type MadeInput, networkAwaited, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
 import type { During } from '../operation/plan.ts'
 import { refusalOf } from '../refusal.ts'
 import { demandOf, hostOf, isAttached, machineOf, needsCertificate, ownerOf, storageActions } from './machine.ts'
 import { CLAIMED, type DatabaseEffect, type DatabaseObject, type Observed } from './observed.ts'
+import { failed, type SyncDecision } from '../synced.ts'
+import { hasAccount } from '../synced-plan.ts'
 
 type ReconcileInput = MadeInput<DatabaseObject, Observed>
 type OperationInput = During<ReconcileInput>
-type Decision = MadeDecision<DatabaseStatus, DatabaseEffect>
+type Decision = SyncDecision<DatabaseStatus, DatabaseEffect>
 type Rule = (input: OperationInput) => Decision | undefined
 
 /** Reports wake it; this is for what nobody reports: a certificate that gets old. */
@@ -45,7 +39,7 @@ const hasNetwork: Rule = ({ root, observed: { claim, networks } }) =>
 const claimed: Rule = ({ root: database, observed: { accountId = '', claim } }) => {
   if (claim !== undefined) return undefined
   const refusal = refusalOf(database, CLAIMED)
-  if (refusal !== undefined) return failedDecision('claimed', refusal.message)
+  if (refusal !== undefined) return failed('claimed', refusal.message)
   const { zone, name, networkId } = database.spec
   const input = { accountId, databaseId: database.metadata.name, zone, name, networkId }
   return claiming({ do: 'effect', name: 'claim', input })

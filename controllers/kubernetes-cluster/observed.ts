@@ -11,8 +11,9 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
-import type { MadeDecision, MadeInput } from '../made-plan.ts'
+import { type MadeInput } from '../made-plan.ts'
 import type { During } from '../operation/plan.ts'
+import { type SyncDecision } from '../synced.ts'
 
 export type ClusterObject = KubeObject<KubernetesClusterSpec, KubernetesClusterStatus>
 
@@ -66,7 +67,7 @@ export const HOSTED = 'Hosted'
 
 export type Input = MadeInput<ClusterObject, Observed>
 export type OperationInput = During<Input>
-export type Decision = MadeDecision<KubernetesClusterStatus, ClusterEffect>
+export type Decision = SyncDecision<KubernetesClusterStatus, ClusterEffect>
 
 export const idOf = ({ root, observed }: Input): ClusterId => ({
   accountId: observed.accountId ?? '',

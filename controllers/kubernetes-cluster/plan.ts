@@ -1,18 +1,18 @@
 /** The plan of Kubernetes clusters: pure, synchronous, total. The name of a cluster and the id of its control plane are
  *  claimed in PostgreSQL; the host is told what the claim says. One that was made once is never made again: an empty
  *  cluster must not take the place of one whose host has lost it. */
-import { minorOf, nextMinor, newestRelease } from '../../domain/kubernetes-cluster.ts'
+import { isQuorumGivenUp, minorOf, nextMinor, newestRelease } from '../../domain/kubernetes-cluster.ts'
 import { derivedId } from '../../domain/uuid.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
 import {
-  isQuorumGivenUp,
   KubernetesCluster,
   type KubernetesClusterSpec,
   type KubernetesClusterStatus,
 } from '../../resources/kubernetes-cluster/index.ts'
-import { claiming, failedDecision, hasAccount, networkAwaited, planMade } from '../made-plan.ts'
+import { claiming, networkAwaited, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
+import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 import {
   CLAIMED,
@@ -27,6 +27,8 @@ import {
   type OperationInput,
 } from './observed.ts'
 import { dueSnapshot, kindOf, noted, snapshotUpkeep, taken } from './snapshots.ts'
+import { failed } from '../synced.ts'
+import { hasAccount } from '../synced-plan.ts'
 
 type Rule = (input: OperationInput) => Decision | undefined
 
@@ -47,7 +49,7 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
   },
   detectMore({ root, observed, now }) {
     const { spec, status } = root
-    if (status?.isMade !== true || isBusy(root)) return undefined
+    if (status?.isMade !== true || activeOperation(root) !== undefined) return undefined
     if (hasFailedToUpgrade(root)) return undefined
     const isEdited = status.version !== undefined && spec.version !== status.version
     if (isEdited && spec.version !== status.failedVersion) return { kind: 'kubernetes_cluster.upgrade' }
@@ -68,10 +70,6 @@ const hasFailedToUpgrade = ({ spec, status }: ClusterObject): boolean =>
   status.operation.status === 'failed' &&
   spec.version !== status.version &&
   spec.version !== status.failedVersion
-
-const isBusy = ({ spec, status }: ClusterObject): boolean =>
-  spec.operation !== undefined &&
-  (status?.operation?.id !== spec.operation.id || ['pending', 'running'].includes(status.operation.status))
 
 const hostOf = ({ host }: Observed): HostView | undefined => ('obstacle' in host ? undefined : host)
 
@@ -97,7 +95,7 @@ const hasNetwork: Rule = ({ root, observed: { claim, hasNetwork: isThere } }) =>
 const claimed: Rule = (input) => {
   if (input.observed.claim !== undefined) return undefined
   const refusal = refusalOf(input.root, CLAIMED)
-  if (refusal !== undefined) return failedDecision('claimed', refusal.message)
+  if (refusal !== undefined) return failed('claimed', refusal.message)
   return claiming({ do: 'effect', name: 'claim', input: idOf(input) })
 }
 
@@ -105,7 +103,7 @@ const claimed: Rule = (input) => {
 const hosted: Rule = (input) => {
   const { observed, root } = input
   const refusal = refusalOf(root, HOSTED)
-  if (refusal !== undefined) return failedDecision('control_plane', refusal.message)
+  if (refusal !== undefined) return failed('control_plane', refusal.message)
   const unreachable = reachable(input)
   if (unreachable !== undefined) return { ...unreachable, step: 'control_plane' }
   const plane = hostOf(observed)?.plane
@@ -136,7 +134,7 @@ const LOST = 'The host of its control plane has lost it.'
 const reachable: Rule = ({ root, observed: { host } }) => {
   if ('obstacle' in host) return waiting('reached', host.obstacle)
   return root.status?.isMade === true && host.plane === undefined
-    ? { ...failedDecision('reached', LOST), status: { fault: LOST } }
+    ? { ...failed('reached', LOST), status: { fault: LOST } }
     : undefined
 }
 
@@ -158,7 +156,7 @@ const rolled: Rule = (input) => {
   const release = targetOf(input)
   const plane = hostOf(observed)?.plane
   if (release === undefined || claim === undefined || plane === undefined)
-    return failedDecision('upgraded', `Kubernetes ${input.root.spec.version} is not offered.`)
+    return failed('upgraded', `Kubernetes ${input.root.spec.version} is not offered.`)
   if (claim.release !== release)
     return waiting('upgraded', 'the database', {
       actions: [{ do: 'effect', name: 'setRelease', input: { ...idOf(input), release } }],
@@ -167,7 +165,7 @@ const rolled: Rule = (input) => {
   if (plane.release === release && isWhole(plane)) return undefined
   const refusal = refusalOf(input.root, HOSTED)
   if (refusal !== undefined)
-    return { ...failedDecision('upgraded', refusal.message), status: { fault: truncated(refusal.message) } }
+    return { ...failed('upgraded', refusal.message), status: { fault: truncated(refusal.message) } }
   return waiting('upgraded', `its API servers to run ${release}`, {
     status: seenOf(input),
     // Said again and again: it is not known whether the host has heard it.
@@ -207,7 +205,7 @@ const broughtBack: Rule = (input) => {
   const { id, arguments: { snapshotId = '' } = {} } = input.operation
   const refusal = refusalOf(input.root, HOSTED)
   if (refusal !== undefined)
-    return { ...failedDecision('restored', refusal.message), status: { fault: truncated(refusal.message) } }
+    return { ...failed('restored', refusal.message), status: { fault: truncated(refusal.message) } }
   if (plane?.restoreId === id && isWhole(plane)) return undefined
   return waiting('restored', 'its state to be brought back', {
     status: seenOf(input),

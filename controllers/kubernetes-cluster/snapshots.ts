@@ -5,9 +5,9 @@ import { isSnapshotKind, type SnapshotKind } from '../../domain/kubernetes-clust
 import type { ClusterSnapshot } from '../../db/kubernetes-cluster/index.ts'
 import type { KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { failedDecision } from '../made-plan.ts'
 import { SYSTEM_ACTOR, type OperationStart } from '../operation/direct-edit.ts'
 import { type ClusterEffect, type ClusterObject, type Decision, type HostView, idOf, type Input } from './observed.ts'
+import { failed } from '../synced.ts'
 
 const LOOK_SECONDS = 1
 
@@ -24,7 +24,7 @@ export function taken(
   const { host, snapshots } = input.observed
   if (snapshots.some((each) => each.id === id)) return undefined
   const known = 'obstacle' in host ? undefined : host.snapshots.find((each) => each.id === id)
-  if (known?.phase === 'failed') return failedDecision(step, `The snapshot could not be taken: ${known.detail}`)
+  if (known?.phase === 'failed') return failed(step, `The snapshot could not be taken: ${known.detail}`)
   const actions: readonly ClusterEffect[] =
     known === undefined
       ? [{ do: 'effect', name: 'snapshot', input: { ...idOf(input), snapshotId: id } }]

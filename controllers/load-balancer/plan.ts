@@ -1,25 +1,19 @@
 /** The load balancer's plan: pure, synchronous, total. Its name and addresses are claimed in PostgreSQL; its machines
  *  follow from its spec, whoever changes it; a configuration never begins an operation. */
 import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
-import {
-  claiming,
-  failedDecision,
-  hasAccount,
-  type MadeDecision,
-  type MadeInput,
-  networkAwaited,
-  planMade,
-} from '../made-plan.ts'
+import { claiming, type MadeInput, networkAwaited, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
 import type { During } from '../operation/plan.ts'
 import { planMachines, type MachinesPlan } from '../managed-machine/index.ts'
 import { refusalOf } from '../refusal.ts'
 import { appliedOf, demandsOf, isOwnerless, ownerOf, reportedOf } from './machines.ts'
 import { CLAIMED, type LoadBalancerEffect, type LoadBalancerObject, type Observed } from './observed.ts'
+import { failed, type SyncDecision } from '../synced.ts'
+import { hasAccount } from '../synced-plan.ts'
 
 type ReconcileInput = MadeInput<LoadBalancerObject, Observed>
 type OperationInput = During<ReconcileInput>
-type Decision = MadeDecision<LoadBalancerStatus, LoadBalancerEffect>
+type Decision = SyncDecision<LoadBalancerStatus, LoadBalancerEffect>
 type Rule = (input: OperationInput) => Decision | undefined
 
 /** Reports wake it; this is for what nobody reports. */
@@ -45,7 +39,7 @@ const hasNetwork: Rule = ({ root, observed: { claim, hasNetwork: isThere } }) =>
 const claimed: Rule = ({ root: balancer, observed: { accountId = '', claim } }) => {
   if (claim !== undefined) return undefined
   const refusal = refusalOf(balancer, CLAIMED)
-  if (refusal !== undefined) return failedDecision('claimed', refusal.message)
+  if (refusal !== undefined) return failed('claimed', refusal.message)
   const { zone, name, networkId, publicIpv4 } = balancer.spec
   const input = { accountId, loadBalancerId: balancer.metadata.name, zone, name, networkId, publicIpv4 }
   return claiming({ do: 'effect', name: 'claim', input })

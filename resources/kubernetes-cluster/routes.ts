@@ -7,7 +7,6 @@ import {
   type ClusterState,
   KUBECONFIG_SECONDS,
   MINOR_PATTERN,
-  QUORUM_MINUTES,
   SNAPSHOT_KINDS,
   SNAPSHOT_RETENTION,
   snapshotScheduleFault,
@@ -108,10 +107,6 @@ export function clusterStateOf(cluster: StoredKubernetesCluster): ClusterState {
   if (active === 'kubernetes_cluster.upgrade') return 'upgrading'
   return (status.fault ?? '') === '' ? 'running' : 'error'
 }
-
-/** Whether it has been without quorum for too long to wait any more. */
-export const isQuorumGivenUp = (quorumLostAt: string | undefined, now: Date): boolean =>
-  quorumLostAt !== undefined && now.getTime() - Date.parse(quorumLostAt) >= QUORUM_MINUTES * 60_000
 
 const UNSEEN: NonNullable<KubernetesClusterStatus['health']> = {
   apiServer: 'unknown',
