@@ -1,5 +1,5 @@
 /** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine. A
- *  file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of endurance
+ *  file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of the seeds
  *  where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -127,12 +127,14 @@ interface TierInput {
 }
 
 const SIMULATION = 'test/sim/**/*.test.ts'
+/** More seeds of the simulation than `npm test` has time for, and worlds of their own. */
+const SEEDS = 'test/sim/**/*.seeds.test.ts'
 const ENDURANCE = 'test/**/*.endurance.test.ts'
 
 const named = (input: TierInput): Tier => ({
   name: input.name,
   include: [input.files ?? `test/**/*.${input.name}.test.ts`],
-  exclude: input.files === SIMULATION ? [ENDURANCE] : [],
+  exclude: input.files === SIMULATION ? [ENDURANCE, SEEDS] : [],
   ...(input.setup === undefined ? {} : { setup: input.setup }),
   workersMaximum: input.workersMaximum,
   testTimeoutMilliseconds: input.testTimeoutMilliseconds,
@@ -183,7 +185,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'kubernetes',
-    workersMaximum: 1,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 5,
     secondTries: SECOND_TRIES,
@@ -223,6 +225,16 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 900_000,
     deadlineMinutes: 20,
     isBackground: true,
+  }),
+  named({
+    name: 'seeds',
+    files: SEEDS,
+    setup: 'test/database.ts',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 900_000,
+    deadlineMinutes: 26,
+    isBackground: true,
+    isOptIn: true,
   }),
   named({
     name: 'e2e',

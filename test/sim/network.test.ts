@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { SimulatedPostgres } from './database.ts'
-import { empty, simulate } from './simulate.ts'
+import { empty } from './simulate.ts'
 import { ask } from './requests.ts'
 import { openAccounts } from './workload.ts'
 import { KEY, PLAN, TEMPLATE } from './catalog.ts'
@@ -79,15 +79,4 @@ it('finds an address that is given away while the network has it at another port
 it('finds a firewall that is said to be applied before its host has it', async () => {
   const { violations } = await exchangeAddress({ without: 'network_truth' })
   expect(violations).toContainEqual(expect.stringMatching(/ says that firewall \d is applied, and \S+ has not/))
-})
-
-/** Seeds whose network delays, loses and repeats. They are here and not among the chosen ones, which are told by what
- *  they reach: with a network a world reaches the same, and what the faults of the network do besides. The endurance
- *  tier and the nightly run have many. */
-it.each([
-  [1, false],
-  [7, false],
-])('keeps every invariant for seed %i in a world with a network', async (seed, hasLosses) => {
-  const { violations, faults } = await simulate(seed, connection(), { hasNetwork: true, hasLosses })
-  expect(violations, faults).toEqual([])
 })

@@ -1,6 +1,5 @@
-/** Network edges and load balancers under faults: worlds that have machines. What takes more seeds to reach is in
- *  `machines.endurance.test.ts`. A failing seed is replayed with `npm run sim -- --first SEED --seeds 1 --machines
- *  --trace`. */
+/** Network edges and load balancers under faults: worlds that have machines, whose guests do not answer, lose answers
+ *  and lie. A failing seed is replayed with `npm run sim -- --first SEED --seeds 1 --machines --trace`. */
 import { expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { watchMachines } from './machines.ts'
@@ -15,6 +14,10 @@ const REACHED = [
   'edge.sync succeeded',
   'edge.delete succeeded',
   'answer PUT /v1/load-balancers/ID/configuration 200',
+  'fault guest does not answer',
+  'fault guest loses its answer',
+  'fault guest answers something else',
+  'fault guest lies',
 ]
 
 const connection = useConnection()
