@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
+const SILENCE_MILLISECONDS = 20_000
 
 /** The machine's own network: interfaces, routes and rules. */
 export const machineNetwork = async (): Promise<string> =>
@@ -28,10 +29,13 @@ export async function networkProcesses(data: string): Promise<readonly number[]>
   return pids.filter((_pid, index) => places[index]?.startsWith(join(data, 'network')))
 }
 
-/** What an SSH server says first. */
+/** What an SSH server says first. Rejects when it hangs up, or says nothing for long. */
 export async function bannerAt(host: string, port = 22): Promise<string> {
   const socket = connect({ host, port })
-  const [banner] = (await once(socket, 'data')) as [Buffer]
+  const over = new AbortController()
+  socket.once('close', () => over.abort(new Error(`${host} says nothing`)))
+  socket.setTimeout(SILENCE_MILLISECONDS, () => socket.destroy())
+  const [banner] = (await once(socket, 'data', { signal: over.signal })) as [Buffer]
   socket.destroy()
   return banner.toString()
 }

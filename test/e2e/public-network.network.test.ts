@@ -150,8 +150,12 @@ it('are plugged into a private network while they run, and find each other there
     name: 'back',
     ipv4_cidr: '10.1.0.0/24',
   })
+  const body = { network_id: made.body.network.id }
+  const router = { zone: 'eu-1a', name: 'out', nat_enabled: true, network_ids: [body.network_id] }
+  expect(await customer.finished((await customer.change('POST', '/v1/routers', router)).id)).toMatchObject({
+    status: 'succeeded',
+  })
   for (const { id } of servers) {
-    const body = { network_id: made.body.network.id }
     const operation = await eventually('the network to be ready', () =>
       customer.change('POST', `/v1/servers/${id}/interfaces`, body).catch(() => undefined),
     )
@@ -162,6 +166,19 @@ it('are plugged into a private network while they run, and find each other there
     await eventually(`one to find ${words}`, () => reaches('one', words), 60_000)
   // What the network does not know the public one is asked for, as well as before.
   expect(await ssh('one', 'cat /etc/resolv.conf')).toContain('nameserver 198.19.255.3')
+})
+
+it('answer at a floating IP of their private network too, though their default route is the public one', async () => {
+  const [network] = (await customer.request<{ items: { id: string }[] }>('GET', '/v1/networks')).body.items
+  const body = { zone: 'eu-1a', server_id: servers[0]?.id, target: `private:${network?.id}` }
+  const made = await customer.request<{ floating_ip: { address: string } }>('POST', '/v1/floating-ips', body)
+  const address = made.body.floating_ip.address
+  await eventually('an answer at the floating IP', () =>
+    bannerAt(address.replace(/^198/, '127')).then(
+      (banner) => banner.startsWith('SSH-2.0-'),
+      () => false,
+    ),
+  )
 })
 
 it('are known to the metadata service, which is off for them', async () => {

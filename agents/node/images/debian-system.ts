@@ -3,6 +3,12 @@
 /** Argument of a Linux kernel that leaves cmpxchg16b alone, which old emulators get wrong for kernels. */
 export const WITHOUT_CX16 = 'clearcpuid=cx16'
 
+/** Of systemd-networkd: routes and rules that others make stay when it sets an interface up again. */
+export const FOREIGN_ROUTES_STAY = {
+  'etc/systemd/networkd.conf.d/svccloud.conf':
+    '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n',
+} as const
+
 /** What is put on top of the smallest Debian. */
 export interface DebianSystem {
   readonly packages: readonly string[]

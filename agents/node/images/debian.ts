@@ -2,7 +2,7 @@
  *  before by `npm run image:debian` and `npm run image:managed`. Needs root. The system has no boot loader: its kernel
  *  lies beside its disk, and the hypervisor loads it. The disk is one file system without partitions, which grows to
  *  the size of the volume at first boot. */
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
@@ -18,10 +18,11 @@ import {
 import { makeFolder } from '../../../kit/sys/make-folder.ts'
 import { runProgram } from '../run-program.ts'
 import { unpackPackages } from './debian-packages.ts'
-import { type DebianSystem, debianVersion } from './debian-system.ts'
+import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY } from './debian-system.ts'
 import { managedSystem, managedVersion } from './managed/recipe.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
+import { SOURCE_ROUTES_FILE } from './source-routes.ts'
 
 const SUITE = 'trixie'
 const TEMPLATE = 'debian-13'
@@ -45,6 +46,9 @@ const PACKAGES = [
 ]
 const BUILD_TIMEOUT_MILLISECONDS = 1_800_000
 
+/** Path of the script in the guest. */
+const SOURCE_ROUTES = '/usr/libexec/svccloud/source-routes'
+
 const FILES: Readonly<Record<string, string>> = {
   'etc/fstab': '/dev/vda / ext4 defaults,discard 0 1\n',
   'etc/hostname': 'localhost\n',
@@ -55,22 +59,27 @@ const FILES: Readonly<Record<string, string>> = {
   'etc/systemd/network/90-plugged-in.network':
     '[Match]\nType=ether\n\n[Network]\nDHCP=yes\nIPv6AcceptRA=yes\n\n[DHCPv4]\nRouteMetric=2048\n\n' +
     '[IPv6AcceptRA]\nRouteMetric=2048\n',
+  ...FOREIGN_ROUTES_STAY,
+  'etc/systemd/system/source-routes.service':
+    '[Unit]\nDescription=Answers at the interface that was asked\nAfter=network-pre.target\n' +
+    `[Service]\nExecStart=${SOURCE_ROUTES} follow\nRestart=always\n` +
+    '[Install]\nWantedBy=multi-user.target\n',
   'etc/cloud/ds-identify.cfg': 'policy: enabled\n',
   'etc/initramfs-tools/conf.d/svccloud': 'MODULES=most\nCOMPRESS=gzip\n',
 }
 
-export const DEBIAN_SYSTEM: DebianSystem = {
+export const debianSystem = async (): Promise<DebianSystem> => ({
   packages: PACKAGES,
   installs: 'cloud-init, SSH and the kernel',
   files: FILES,
-  programs: {},
-  enabled: ['systemd-networkd', 'systemd-resolved', 'ssh'],
+  programs: { [SOURCE_ROUTES.slice(1)]: await readFile(SOURCE_ROUTES_FILE, 'utf8') },
+  enabled: ['systemd-networkd', 'systemd-resolved', 'ssh', 'source-routes'],
   masked: [],
   commands: [],
   links: { '/etc/resolv.conf': '/run/systemd/resolve/stub-resolv.conf' },
   diskBytes: 3 * 1024 ** 3,
   kernelArguments: [],
-}
+})
 
 /** The image is made of the files when all are there; waiting until each is on the host's disk would be for nothing. */
 const UNSYNCED = ['-o', 'Dpkg::Options::=--force-unsafe-io']
@@ -240,7 +249,7 @@ async function main(): Promise<void> {
   const work = await mkdtemp(join(images, 'debian-'))
   try {
     const image = join(work, 'image')
-    const system = values.managed === true ? await managedSystem() : DEBIAN_SYSTEM
+    const system = await (values.managed === true ? managedSystem() : debianSystem())
     await buildDebian({ image, work, mirror: values.mirror, system, onStep: printLine })
     const now = systemClock.now()
     const version = values.managed === true ? await managedVersion(now) : debianVersion(now)

@@ -6,7 +6,7 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { makeFolder } from '../../../kit/sys/make-folder.ts'
 import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
-import { buildDebian, DEBIAN, DEBIAN_SYSTEM } from './debian.ts'
+import { buildDebian, DEBIAN, debianSystem } from './debian.ts'
 import { debianVersion } from './debian-system.ts'
 import { lockFolder } from '../folder-lock.ts'
 import { isManagedVersion, managedSystem, managedVersion } from './managed/recipe.ts'
@@ -134,7 +134,8 @@ const RECIPES: Readonly<Partial<Record<string, Recipe>>> = {
   [DEBIAN]: {
     find: (folder) => newestPublished(folder, DEBIAN),
     version: async (now) => debianVersion(now),
-    build: (work, onStep) => buildDebian({ image: join(work, 'image'), work, system: DEBIAN_SYSTEM, onStep }),
+    build: async (work, onStep) =>
+      buildDebian({ image: join(work, 'image'), work, system: await debianSystem(), onStep }),
   },
   // One of another recipe speaks another language than its host.
   [MANAGED_TEMPLATE]: {

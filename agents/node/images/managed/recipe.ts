@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DebianSystem, debianVersion, WITHOUT_CX16 } from '../debian-system.ts'
+import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
 
 /** Path of the script in the guest. */
 export const MACHINE_SCRIPT = '/usr/libexec/svccloud/machine'
@@ -55,8 +55,7 @@ const FILES: Readonly<Record<string, string>> = {
   'etc/qemu/qemu-ga.conf': `[general]\nallow-rpcs=${AGENT_COMMANDS.join(',')}\n`,
   'etc/systemd/network/10-public.network': networkFile('eth0', 100),
   'etc/systemd/network/20-private.network': networkFile('eth*', 1_024),
-  'etc/systemd/networkd.conf.d/svccloud.conf':
-    '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n',
+  ...FOREIGN_ROUTES_STAY,
   'etc/systemd/journald.conf.d/svccloud.conf': '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n',
   'etc/systemd/system/svccloud-machine.service':
     '[Unit]\nDescription=What this machine was delivered last\nAfter=network.target\n' +

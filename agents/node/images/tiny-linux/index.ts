@@ -9,6 +9,7 @@ import { runProgram } from '../../run-program.ts'
 import { type ArchiveEntry, writeCpio } from '../cpio.ts'
 import { unpackPackages } from '../debian-packages.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from '../recipe.ts'
+import { SOURCE_ROUTES_FILE } from '../source-routes.ts'
 
 /** dropbear, what serves scp and sftp, and the libraries that it needs, the C library among them. */
 const PACKAGES = [
@@ -63,6 +64,11 @@ const SCRIPTS = {
   'udhcpc.script': 'etc/udhcpc.script',
 } as const
 const SCRIPT_NAMES = ['init', 'services', 'interface', 'end', 'udhcpc.script'] as const
+/** Paths of scripts in the image, and where they are here. */
+const SCRIPT_FILES: readonly (readonly [path: string, source: string])[] = [
+  ...SCRIPT_NAMES.map((name) => [SCRIPTS[name], join(import.meta.dirname, name)] as const),
+  ['etc/source-routes.sh', SOURCE_ROUTES_FILE],
+]
 
 const FOLDERS = [
   'bin',
@@ -106,7 +112,7 @@ const TEXTS: Readonly<Record<string, string>> = {
  *  those. */
 export async function tinyLinuxRecipeDigest(): Promise<string> {
   const digest = createHash('sha256').update(JSON.stringify([PACKAGES, KERNELS, MODULES, FOLDERS, TEXTS]))
-  for (const name of SCRIPT_NAMES) digest.update(await readFile(join(import.meta.dirname, name)))
+  for (const [, source] of SCRIPT_FILES) digest.update(await readFile(source))
   return digest.digest('hex').slice(0, 16)
 }
 
@@ -152,7 +158,7 @@ async function fileSystem(root: string, modules: string): Promise<ArchiveEntry[]
     await file('bin/busybox', join(root, 'bin', 'busybox'), 0o755).catch(() =>
       file('bin/busybox', join(root, 'usr', 'bin', 'busybox'), 0o755),
     ),
-    ...(await Promise.all(SCRIPT_NAMES.map((name) => file(SCRIPTS[name], join(import.meta.dirname, name), 0o755)))),
+    ...(await Promise.all(SCRIPT_FILES.map(([path, source]) => file(path, source, 0o755)))),
     // where dropbear looks for it
     { path: 'usr/lib/sftp-server', kind: 'link', target: 'openssh/sftp-server' },
     { path: 'sbin/reboot', kind: 'link', target: 'poweroff' },
