@@ -25,7 +25,14 @@ import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import type { Parts } from '../parts.ts'
 import { writeSecret } from '../shared-key.ts'
-import type { Delivery, Machine, MachineObject, Owner, ServerObject } from './machine.ts'
+import {
+  type Delivery,
+  type Machine,
+  type MachineObject,
+  newestImageOf,
+  type Owner,
+  type ServerObject,
+} from './machine.ts'
 
 export type {
   ConfigurationId,
@@ -79,9 +86,10 @@ export function openMachines({ caches }: Pick<Parts, 'caches'>, type: MachineOwn
     const storage = storages.get({ namespace, name: spec.bootStorageId ?? name })?.metadata.uid
     if (node === undefined || storage === undefined) return { imageVersion: undefined, newestImageVersion: undefined }
     const own = nodeNamespace(node)
+    const report = reports.get({ namespace: own, name: NODE_REPORT_NAME })?.spec
     return {
       imageVersion: volumes.get({ namespace: own, name: storage })?.status?.origin?.version,
-      newestImageVersion: reports.get({ namespace: own, name: NODE_REPORT_NAME })?.spec.managedImageVersion,
+      newestImageVersion: newestImageOf(spec.template, report),
     }
   }
   return {

@@ -1,8 +1,9 @@
 /** Managed machines as controllers of their owners see them. */
 import type { ManagedMachineSpec, ManagedMachineStatus, MachineReport } from '../../resources/managed-machine/index.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import type { NodeReportSpec } from '../../resources/instance/index.ts'
 import type { ServerSpec, ServerState, ServerStatus } from '../../resources/server/index.ts'
-import type { MachineOwnerType } from '../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATE, type MachineOwnerType } from '../../domain/managed-machine.ts'
 import type { PlainAction } from '../effects.ts'
 
 /** What has machines: the object that they are run for. */
@@ -83,6 +84,13 @@ export interface Machine {
 
 export type MachineObject = KubeObject<ManagedMachineSpec, ManagedMachineStatus>
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
+
+/** The image that the host makes machines of that template from. Hosts say the version of one template only; versions
+ *  of different ones have nothing to do with each other. */
+export const newestImageOf = (
+  template: string | undefined,
+  report: Pick<NodeReportSpec, 'managedImageVersion'> | undefined,
+): string | undefined => (template === MANAGED_TEMPLATE ? report?.managedImageVersion : undefined)
 
 /** The effect that every owner brings along: it makes the document, and hands it to `deliverDocument`. */
 export interface MachineEffects {

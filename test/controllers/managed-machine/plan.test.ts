@@ -9,6 +9,8 @@ import {
   REPLACE_AFTER_SECONDS,
   RETRY_AFTER_SECONDS,
 } from '../../../controllers/managed-machine/index.ts'
+import { newestImageOf } from '../../../controllers/managed-machine/machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 
@@ -148,4 +150,11 @@ describe('the machines of an owner', () => {
       { do: 'remove', type: ManagedMachine, key: { namespace: 'node-node-2', name: 'uid-a' } },
     ])
   })
+})
+
+it('knows a newer image of the template of edges and load balancers only', () => {
+  const report = { managedImageVersion: '2' }
+  expect(newestImageOf(MANAGED_TEMPLATE, report)).toBe('2')
+  expect(newestImageOf(DATABASE_TEMPLATE, report)).toBeUndefined()
+  expect(newestImageOf(MANAGED_TEMPLATE, undefined)).toBeUndefined()
 })
