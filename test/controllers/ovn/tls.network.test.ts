@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openOvn } from '../../../controllers/ovn/open-ovn.ts'
 import { readTlsFolder } from '../../../controllers/ovn/tls.ts'
 import { type Certificate, makeCertificate } from '../../../kit/sys/certificate.ts'
@@ -52,23 +52,26 @@ async function freePort(): Promise<number> {
   return port
 }
 
+/** It ends with the tests. */
+const begin = (path: string, program: string, words: readonly string[]): void =>
+  void servers.push(
+    spawn(program, words, {
+      env: { ...process.env, OVS_RUNDIR: path, OVN_RUNDIR: path, OVS_DBDIR: path },
+      stdio: 'ignore',
+    }),
+  )
+
 /** Both databases, at `ssl:127.0.0.1`, with what is in the folder. Answers the remote. */
 async function serve(path: string): Promise<string> {
   const files = ['nb', 'sb'].map((database) => join(path, `${database}.db`))
   for (const [index, database] of ['nb', 'sb'].entries())
     await execute('ovsdb-tool', ['create', files[index] ?? '', `/usr/share/ovn/ovn-${database}.ovsschema`])
   const port = await freePort()
-  servers.push(
-    spawn(
-      'ovsdb-server',
-      [
-        ...[`--remote=pssl:${port}:127.0.0.1`, `--remote=punix:${join(path, 'db.sock')}`],
-        ...[`--unixctl=${join(path, 'db.ctl')}`, `--private-key=${join(path, 'tls.key')}`],
-        ...[`--certificate=${join(path, 'tls.crt')}`, `--ca-cert=${join(path, 'ca.crt')}`, ...files],
-      ],
-      { env: { ...process.env, OVS_RUNDIR: path, OVN_RUNDIR: path, OVS_DBDIR: path }, stdio: 'ignore' },
-    ),
-  )
+  begin(path, 'ovsdb-server', [
+    ...[`--remote=pssl:${port}:127.0.0.1`, `--remote=punix:${join(path, 'db.sock')}`],
+    ...[`--unixctl=${join(path, 'db.ctl')}`, `--private-key=${join(path, 'tls.key')}`],
+    ...[`--certificate=${join(path, 'tls.crt')}`, `--ca-cert=${join(path, 'ca.crt')}`, ...files],
+  ])
   const client = (database: string, row: object) =>
     execute('ovsdb-client', [
       'transact',
@@ -87,6 +90,63 @@ async function serve(path: string): Promise<string> {
     .toBe(true)
   await client('Southbound', {})
   return `ssl:127.0.0.1:${port}`
+}
+
+/** The southbound database as the documentation has it set up, with the rights that `ovn-northd` writes into it. */
+async function serveSouthbound(path: string) {
+  const at = await mkdtemp(join(folder, 'southbound-'))
+  const socket = (name: string) => join(at, `${name}.sock`)
+  for (const name of ['nb', 'sb']) {
+    const [file, database] = [
+      join(at, `${name}.db`),
+      name === 'nb' ? 'OVN_Northbound,NB_Global' : 'OVN_Southbound,SB_Global',
+    ]
+    await execute('ovsdb-tool', ['create', file, `/usr/share/ovn/ovn-${name}.ovsschema`])
+    const [schema = ''] = database.split(',')
+    begin(at, 'ovsdb-server', [
+      ...[
+        `--remote=punix:${socket(name)}`,
+        `--remote=db:${database},connections`,
+        `--unixctl=${join(at, `${name}.ctl`)}`,
+      ],
+      ...[`--private-key=db:${schema},SSL,private_key`, `--certificate=db:${schema},SSL,certificate`],
+      ...[`--ca-cert=db:${schema},SSL,ca_cert`, file],
+    ])
+  }
+  const [northbound, southbound] = [`unix:${socket('nb')}`, `unix:${socket('sb')}`]
+  const port = await freePort()
+  const control = (...words: string[]) => execute('ovn-sbctl', ['--no-leader-only', `--db=${southbound}`, ...words])
+  await expect
+    .poll(
+      () =>
+        control('init').then(
+          () => true,
+          () => false,
+        ),
+      { timeout: 20_000 },
+    )
+    .toBe(true)
+  await control(
+    ...['set-ssl', join(path, 'tls.key'), join(path, 'tls.crt'), join(path, 'southbound-ca.crt'), '--'],
+    ...['set-connection', 'role=ovn-controller', `pssl:${port}:127.0.0.1`],
+  )
+  begin(at, 'ovn-northd', [
+    ...[`--ovnnb-db=${northbound}`, `--ovnsb-db=${southbound}`, `--unixctl=${join(at, 'northd.ctl')}`],
+  ])
+  await expect
+    .poll(async () => (await control('--bare', '--columns=name', 'list', 'RBAC_Role')).stdout, { timeout: 20_000 })
+    .toContain('ovn-controller')
+  return {
+    /** What the database answers to whoever has what is in the folder. */
+    transact: async (tlsFolder: string, operations: readonly object[]): Promise<string> =>
+      (
+        await execute('ovsdb-client', [
+          ...[`--private-key=${join(tlsFolder, 'tls.key')}`, `--certificate=${join(tlsFolder, 'tls.crt')}`],
+          ...[`--ca-cert=${join(tlsFolder, 'ca.crt')}`, 'transact', `ssl:127.0.0.1:${port}`],
+          JSON.stringify(['OVN_Southbound', ...operations]),
+        ])
+      ).stdout,
+  }
 }
 
 /** What becomes of a write by whoever has what is in the folder. */
@@ -129,11 +189,32 @@ test('a database of another authority, or for another host, is told nothing', as
   expect(await writes(right, await keep('wary', await sign(ours), foreign))).toContain('not available')
 })
 
-test('certificates that are made as the documentation says are taken by both', async () => {
-  const script = (await scriptOf('docs/networks.md')).replaceAll('192.0.2.1', '127.0.0.1')
-  const work = join(folder, 'documented')
-  await mkdir(work)
-  await execute('bash', ['-ec', script], { cwd: work })
-  const remote = await serve(join(work, 'databases'))
-  expect(await writes(remote, join(work, 'controllers'))).toBe('written')
+describe('certificates that are made as the documentation says', () => {
+  let work: string
+  beforeAll(async () => {
+    const script = (await scriptOf('docs/networks.md')).replaceAll('192.0.2.1', '127.0.0.1')
+    work = join(folder, 'documented')
+    await mkdir(work)
+    await execute('bash', ['-ec', script], { cwd: work })
+  })
+
+  test('let controllers write networks, and no host', async () => {
+    const remote = await serve(join(work, 'databases'))
+    expect(await writes(remote, join(work, 'controllers'))).toBe('written')
+    expect(await writes(remote, join(work, 'h1'))).toContain('not available')
+  })
+
+  test('let a host write its own rows of the southbound database, and not those of another', async () => {
+    const { transact } = await serveSouthbound(join(work, 'databases'))
+    const chassis = (name: string) => ({ op: 'insert', table: 'Chassis', row: { name, encaps: ['named-uuid', 'e'] } })
+    const encap = (name: string) => ({
+      ...{ op: 'insert', table: 'Encap', 'uuid-name': 'e' },
+      row: { type: 'geneve', ip: '192.0.2.11', chassis_name: name },
+    })
+    const as = (name: string) => transact(join(work, 'h1'), [encap(name), chassis(name)])
+    expect(await as('h1')).not.toContain('error')
+    expect(await as('h2')).toContain('permission error')
+    const flow = { op: 'delete', table: 'Logical_Flow', where: [] }
+    expect(await transact(join(work, 'h1'), [flow])).toContain('permission error')
+  })
 })
