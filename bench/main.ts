@@ -11,7 +11,7 @@ import { type Outcome, page, summary } from './results.ts'
 import type { BenchResult } from './runner.ts'
 
 /** Of one benchmark, its preparation included. */
-const MINUTES_MAXIMUM = 5
+const MINUTES_MAXIMUM = 15
 
 const { values } = parseArgs({
   args: [...processArguments()],
