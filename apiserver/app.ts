@@ -38,6 +38,7 @@ export interface AppOptions
     | 'random'
     | 'log'
     | 'hasPeers'
+    | 'isWebhookServed'
     | 'loopbackTwins'
     | 'payments'
     | 'objectStorage'

@@ -116,7 +116,8 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   const db = openConfiguredDatabase(settings, log)
   await migrate(db)
   openIdentityMetrics(db, metrics)
-  openAdmissionMetrics(metrics, settings.SVCCLOUD_WEBHOOK_PORT !== undefined)
+  const isWebhookServed = settings.SVCCLOUD_WEBHOOK_PORT !== undefined
+  openAdmissionMetrics(metrics, isWebhookServed)
 
   const kubernetes = await openKubernetes(settings)
   const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-apiserver', clock, random })
@@ -144,6 +145,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     objectStorage: await openObjectStorage(settings, clock),
     controlPlanes: await openControlPlanes(settings, clock),
     kubernetes: kubernetes.transport,
+    isWebhookServed,
   })
   const operator = await startServer({
     host: settings.SVCCLOUD_OPERATOR_HOST,

@@ -22,6 +22,7 @@ import { initScript } from './init-script/index.ts'
 import { instance } from './instance/index.ts'
 import { invoiceRun } from './invoice-run/index.ts'
 import { kubernetesCluster } from './kubernetes-cluster/index.ts'
+import { kubernetesHost } from './kubernetes-host/index.ts'
 import { loadBalancer } from './load-balancer/index.ts'
 import { member } from './member/index.ts'
 import { node } from './node/index.ts'
@@ -102,6 +103,7 @@ const OTHER_NOUNS = [
   edge,
   database,
   kubernetesCluster,
+  kubernetesHost,
   objectStorage,
   template,
   instance,

@@ -31,6 +31,9 @@ export interface Parts {
   readonly objectStorage?: ObjectStorageOffer
   /** What hosts control planes of Kubernetes; nothing does when absent. */
   readonly controlPlanes?: ControlPlanesOffer
+  /** The process serves the admission webhook; where it does not, writes past the API are judged after they are
+   *  stored. */
+  readonly isWebhookServed?: boolean
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
   /** Addresses by which the machine of the API server reaches its servers; none when absent. */

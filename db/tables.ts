@@ -296,6 +296,7 @@ export interface Tables extends IdentityTables {
     public_key: ColumnType<Readonly<Record<string, string>>, string, never>
     sealed_key: string
   }
+  kubernetes_host: { region: string; id: string; created_at: Instant }
   kubernetes_cluster: {
     account_id: string
     id: string

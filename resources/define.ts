@@ -2,8 +2,13 @@
  *  it.
  *  What the API offers of a noun is a route (`kit/http/route.ts`). */
 import type { z } from 'zod'
+import type { StaffRule } from '../domain/permissions.ts'
 
 export { exactlyOneOf, route } from '../kit/http/route.ts'
+
+/** Of a route of the operator listener: for operators by their Kubernetes token, and for staff with that role. */
+export const forOperators = <const Role extends StaffRule>(staffRole: Role) =>
+  ({ audience: 'operator', credentials: ['operator'], permission: null, staffRole }) as const
 
 export const API_GROUP = 'svccloud.dev'
 export const API_VERSION = 'v1alpha1'

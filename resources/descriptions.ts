@@ -196,6 +196,7 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Operation.kind': 'What is done.',
   'list_operator_operations.kind': 'Only operations of this kind.',
   kubernetes_cluster: 'The cluster.',
+  kubernetes_host: 'The host of control planes.',
   'KubernetesCluster.health': 'How its control plane was when it was looked at last.',
   'KubernetesCluster.platform': 'Whether the organisation platform has it.',
   kubernetes_cluster_id: 'Kubernetes cluster that the operation is about; null otherwise.',

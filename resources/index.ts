@@ -24,6 +24,7 @@ import { PRIVATE_CLOUD_ROUTES } from './private-cloud/index.ts'
 import { MCP_ROUTES } from './mcp/index.ts'
 import { MEMBER_ROUTES } from './member/index.ts'
 import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster } from './kubernetes-cluster/index.ts'
+import { KUBERNETES_HOST_ROUTES } from './kubernetes-host/index.ts'
 import { LOAD_BALANCER_ROUTES, LoadBalancer } from './load-balancer/index.ts'
 import { Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
@@ -119,6 +120,7 @@ export const ROUTES: readonly Route[] = [
   ...EDGE_ROUTES,
   ...DATABASE_ROUTES,
   ...KUBERNETES_CLUSTER_ROUTES,
+  ...KUBERNETES_HOST_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,

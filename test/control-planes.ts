@@ -55,7 +55,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
   const control: ControlPlanes = {
     offer: async () => ({
       ...{ driver: 'simulated', releases: [...simulated.releases], memoryBytes: 1_000_000, reservedBytes: 0 },
-      ...{ bytesOfOne: 1, bytesOfThree: 3 },
+      ...{ bytesOfOne: 1, bytesOfThree: 3, nodeCount: 1, etcdBytes: 1_000_000_000 },
     }),
     async ensure(desired) {
       const before = planes.get(desired.id)

@@ -1,5 +1,5 @@
-/** Whether what people write to Kubernetes is judged before it is stored. There is no object of the platform that could
- *  say so, and where nothing is judged nobody is refused: operators see it here, and the chart has an alert for it. */
+/** Whether what people write to Kubernetes is judged before it is stored. Where nothing is judged nobody is refused:
+ *  operators see it here, the chart has an alert for it, and the control plane's condition WritesJudged says it. */
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 
 export function openAdmissionMetrics(registry: Registry, isServed: boolean): void {

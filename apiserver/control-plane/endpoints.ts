@@ -26,12 +26,31 @@ export const controlPlaneEndpoints = (parts: Parts): readonly Endpoint[] => [
         quorum: hasQuorum,
         database: { primary, replicas, lag_seconds: lagSeconds },
         version: VERSION,
+        conditions: [writesJudged(parts)],
       },
     }
   }),
   operatorEndpoint(routes.expandControlPlane, () => refuse('larger')),
   operatorEndpoint(routes.shrinkControlPlane, () => refuse('smaller')),
 ]
+
+const writesJudged = ({ isWebhookServed }: Parts) =>
+  isWebhookServed === true
+    ? {
+        type: 'WritesJudged',
+        status: 'True',
+        reason: 'WebhookServed',
+        message: 'The admission webhook judges what people write with kubectl before it is stored.',
+      }
+    : {
+        type: 'WritesJudged',
+        status: 'False',
+        reason: 'NoWebhook',
+        message:
+          'Kubernetes stores what people write with kubectl without asking the platform: quotas, names, protection ' +
+          'and what else the API refuses are judged only afterwards. What is not allowed is not carried out, and the ' +
+          'object says so in its conditions.',
+      }
 
 /** A single object is read from the quorum; a list may come out of a cache. */
 async function answersReads({ store }: Parts): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** All control planes of this machine: takes in as many as its memory has room for, and brings back those of the last
  *  run. */
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CallRefusal, type RefusalReason } from '../../kit/control-planes/calls.ts'
 import type { ControlPlaneDesired, ControlPlanes } from '../../kit/control-planes/control.ts'
@@ -67,6 +67,12 @@ export class Refused extends Error {
 }
 
 const minorOf = (release: string): number => Number(release.split('.')[1])
+
+/** Of the disk that the folder is on. */
+async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}
 
 /** Those there are, by id. */
 class Planes {
@@ -153,6 +159,8 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
       reservedBytes: planes.reservedBytes(),
       bytesOfOne: BYTES_OF_ONE,
       bytesOfThree: BYTES_OF_THREE,
+      nodeCount: 1,
+      etcdBytes: await freeBytes(folder),
     }),
     ensure: (desired) =>
       planes.inTurn(async () => {

@@ -76,6 +76,10 @@ export const ControlPlaneOffer = z.object({
   /** What one takes, by its number of replicas. */
   bytesOfOne: z.int().min(0),
   bytesOfThree: z.int().min(0),
+  /** Machines that it runs on. */
+  nodeCount: z.int().min(0),
+  /** What is free on the disks that data of etcd lie on. */
+  etcdBytes: z.int().min(0),
 })
 export type ControlPlaneOffer = z.infer<typeof ControlPlaneOffer>
 

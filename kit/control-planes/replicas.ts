@@ -10,7 +10,7 @@ export function replicasFor({
   reservedBytes,
   bytesOfOne,
   bytesOfThree,
-}: Omit<ControlPlaneOffer, 'driver' | 'releases'>): 1 | 3 | undefined {
+}: Pick<ControlPlaneOffer, 'memoryBytes' | 'reservedBytes' | 'bytesOfOne' | 'bytesOfThree'>): 1 | 3 | undefined {
   const isSmall = memoryBytes < CLUSTERS_LEAST * bytesOfThree
   const bytes = isSmall ? bytesOfOne : bytesOfThree
   if (reservedBytes + bytes > memoryBytes) return undefined

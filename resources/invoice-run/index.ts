@@ -1,6 +1,6 @@
 /** What staff see of invoices and payments that failed, and have tried again. Served on the operator listener only. */
 import { z } from 'zod'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { completeListOf, DateTime, Uuid } from '../shapes.ts'
 
 const Period = z
@@ -42,13 +42,7 @@ const PaymentDifference = z
   .meta({ id: 'PaymentDifference' })
 const Retried = z.strictObject({ retried_count: Count.describe('How many are tried again now.') })
 
-const by = {
-  area: 'Invoices and payments',
-  audience: 'operator',
-  credentials: ['operator'],
-  permission: null,
-  staffRole: 'finance',
-} as const
+const by = { area: 'Invoices and payments', ...forOperators('finance') } as const
 
 export const listInvoiceRuns = route({
   ...by,

@@ -2,7 +2,7 @@
  */
 import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../../domain/node-rules.ts'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
 import { ById, Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from '../shapes.ts'
@@ -110,14 +110,8 @@ const CpuPool = Rack.nullable()
 const AccountId = z.uuid().nullable()
 const NodeEnvelope = z.strictObject({ node: NodeView })
 
-const reading = {
-  area: AREA,
-  audience: 'operator',
-  credentials: ['operator'],
-  permission: null,
-  staffRole: 'any',
-} as const
-const changing = { ...reading, staffRole: 'operations' } as const
+const reading = { area: AREA, ...forOperators('any') } as const
+const changing = { area: AREA, ...forOperators('operations') } as const
 const access = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
   ({ verb, resource: 'nodes', scope: 'cluster' }) as const
 

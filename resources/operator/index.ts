@@ -1,20 +1,14 @@
 /** What operators see of the platform as a whole: the operations of all accounts, and what its zones have room for. */
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { OperationEnvelope, OperationView } from '../operation/index.ts'
 import { EXAMPLE } from '../examples.ts'
 import { ById, completeListOf, Cursor, DateTime, Id, Limit, pageOf, ZoneName } from '../shapes.ts'
 
 const AREA = "The platform's own control plane, operations, capacity"
-const reading = {
-  area: AREA,
-  audience: 'operator',
-  credentials: ['operator'],
-  permission: null,
-  staffRole: 'any',
-} as const
-const changing = { ...reading, staffRole: 'operations' } as const
+const reading = { area: AREA, ...forOperators('any') } as const
+const changing = { area: AREA, ...forOperators('operations') } as const
 const access = (verb: 'get' | 'list' | 'update', resource: 'operations' | 'zones') =>
   ({ verb, resource, scope: 'cluster' }) as const
 
@@ -128,6 +122,16 @@ const ControlPlane = z
       })
       .describe('PostgreSQL, as it describes itself.'),
     version: z.string().describe('Of the platform.'),
+    conditions: z
+      .array(
+        z.strictObject({
+          type: z.enum(['WritesJudged']).describe('What the condition speaks of.'),
+          status: z.enum(['True', 'False']).describe('Whether it holds.'),
+          reason: z.enum(['WebhookServed', 'NoWebhook']).describe('One word for programs that says why.'),
+          message: z.string().describe('For people.'),
+        }),
+      )
+      .describe('WritesJudged: what people write with kubectl is judged before it is stored.'),
   })
   .meta({ id: 'ControlPlane' })
 

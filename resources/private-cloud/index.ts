@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import type { StaffRule } from '../../domain/permissions.ts'
 import { PRIVATE_CLOUD_STATES } from '../../domain/private-cloud.ts'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { Cursor, DateTime, Id, PageQuery, pageOf, Uuid } from '../shapes.ts'
 
@@ -160,8 +160,7 @@ export const cancelPrivateCloudRequest = route({
   refuses: [404, 409],
 })
 
-const by = <const R extends StaffRule>(staffRole: R) =>
-  ({ area: STAFF_AREA, audience: 'operator', credentials: ['operator'], permission: null, staffRole }) as const
+const by = <const R extends StaffRule>(staffRole: R) => ({ area: STAFF_AREA, ...forOperators(staffRole) }) as const
 
 export const listPrivateCloudRequestsAsStaff = route({
   ...by('any'),

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { canonicalCidr } from '../../domain/addresses.ts'
 import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool.ts'
-import { fixed, resource, route } from '../define.ts'
+import { fixed, forOperators, resource, route } from '../define.ts'
 import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
 import {
   ById,
@@ -152,10 +152,7 @@ const AREA = 'Public address pools'
 const by = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
   ({
     area: AREA,
-    audience: 'operator',
-    credentials: ['operator'],
-    permission: null,
-    staffRole: 'operations',
+    ...forOperators('operations'),
     access: { verb, resource: PublicPool.plural, scope: 'cluster' },
   }) as const
 const Found = z.strictObject({ public_pool: PublicPoolView })

@@ -2,12 +2,12 @@
  *  operator listener only. */
 import { z } from 'zod'
 import { MIGRATION_MODES } from '../../domain/migration-policies.ts'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { OperationEnvelope } from '../operation/index.ts'
 import { Email } from '../identity/index.ts'
 import { ById, Id, Printable } from '../shapes.ts'
 
-const changing = { audience: 'operator', credentials: ['operator'], permission: null, staffRole: 'operations' } as const
+const changing = forOperators('operations')
 const onServers = {
   ...changing,
   area: 'Server repair, storage, templates',

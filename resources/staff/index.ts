@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { STAFF_ROLES, type StaffRule, SUPPORT_MODES } from '../../domain/permissions.ts'
 import { AuditIntegrity } from '../audit/index.ts'
 import { Credit } from '../credit/index.ts'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { Email, Impersonation, Password } from '../identity/index.ts'
 import { completeListOf, DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
@@ -91,8 +91,7 @@ const UserParams = z.strictObject({ user_id: z.string().max(253) })
 const IdParams = z.strictObject({ id: z.string().max(253) })
 const Cents = z.int().min(1).max(1_000_000_000)
 
-const by = <const R extends StaffRule>(staffRole: R) =>
-  ({ area: AREA, audience: 'operator', credentials: ['operator'], permission: null, staffRole }) as const
+const by = <const R extends StaffRule>(staffRole: R) => ({ area: AREA, ...forOperators(staffRole) }) as const
 const signIn = {
   area: SIGN_IN_AREA,
   audience: 'operator',
@@ -141,10 +140,7 @@ export const logOutStaff = route({
 })
 export const getCurrentStaff = route({
   area: SIGN_IN_AREA,
-  audience: 'operator',
-  credentials: ['operator'],
-  permission: null,
-  staffRole: 'any',
+  ...forOperators('any'),
   id: 'get_current_staff',
   method: 'GET',
   path: '/v1/admin/auth/me',

@@ -2,12 +2,12 @@
  *  only. */
 import { z } from 'zod'
 import { STORAGE_FAILURE_DOMAINS, STORAGE_REPLICAS_MAXIMUM } from '../catalog/index.ts'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { OperationEnvelope } from '../operation/index.ts'
 import { ById, Id, ZoneName } from '../shapes.ts'
 import { STORAGE_TIERS } from '../storage/index.ts'
 
-const changing = { audience: 'operator', credentials: ['operator'], permission: null, staffRole: 'operations' } as const
+const changing = forOperators('operations')
 const DEADLINE_HOURS_MAXIMUM = 168
 export const STORAGE_DRAIN_HOURS_DEFAULT = 24
 

@@ -12,7 +12,7 @@ import {
   type ZoneSpec,
   type ZoneStatus,
 } from '../catalog/index.ts'
-import { route } from '../define.ts'
+import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
 import { ById, completeListOf, DateTime, Printable, type Stored, ZoneName } from '../shapes.ts'
@@ -60,10 +60,7 @@ export function toOperatorTemplateView(
 const by = (verb: 'list' | 'create' | 'update' | 'delete') =>
   ({
     area: 'Server repair, storage, templates',
-    audience: 'operator',
-    credentials: ['operator'],
-    permission: null,
-    staffRole: 'operations',
+    ...forOperators('operations'),
     access: { verb, resource: Template.plural, scope: 'cluster' },
   }) as const
 const Found = z.strictObject({ template: OperatorTemplateView })

@@ -78,6 +78,8 @@ export async function openCloud(
     readonly disturb?: (serve: Transport) => Transport
     readonly agents?: AgentConnections
     readonly hasPeers?: boolean
+    /** Default yes. */
+    readonly isWebhookServed?: boolean
     /** False: no payment processor is configured. */
     readonly hasPayments?: boolean
   } = {},
@@ -162,6 +164,7 @@ export async function openCloud(
     checkAnswers: true,
     ...(options.hasPayments === false ? {} : { payments: payments.payments }),
     hasPeers: options.hasPeers ?? false,
+    isWebhookServed: options.isWebhookServed ?? true,
     sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
   })
   const app: App = {

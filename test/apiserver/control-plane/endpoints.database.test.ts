@@ -22,7 +22,16 @@ test('operators see the members, the database and the version', async () => {
     quorum: true,
     database: { primary: expect.stringMatching(/^(127\.0\.0\.1|::1|local)$/), replicas: [], lag_seconds: null },
     version: VERSION,
+    conditions: [{ type: 'WritesJudged', status: 'True', reason: 'WebhookServed', message: expect.any(String) }],
   })
+})
+
+test('where no webhook is served they see that writes past the API are not judged', async () => {
+  const open = await openCloud(database.db, { isWebhookServed: false })
+  await open.grant('olga', [{ resources: ['operations'], verbs: ['get'] }])
+  const [condition] = (await open.operate('olga', 'GET', '/v1/operator/control-plane')).body['conditions']
+  await open.close()
+  expect(condition).toMatchObject({ type: 'WritesJudged', status: 'False', reason: 'NoWebhook' })
 })
 
 test.each([

@@ -14,7 +14,7 @@ const PLANE: NonNullable<HostView['plane']> = {
 }
 const OFFER: HostView['offer'] = {
   ...{ driver: 'process', releases: ['1.35.4', '1.36.3'], memoryBytes: 9, reservedBytes: 0 },
-  ...{ bytesOfOne: 1, bytesOfThree: 3 },
+  ...{ bytesOfOne: 1, bytesOfThree: 3, nodeCount: 1, etcdBytes: 1 },
 }
 const hostWith = (plane: HostView['plane'], more: Partial<HostView> = {}): HostView => ({
   ...{ offer: OFFER, plane, snapshots: [], nodes: [], ...more },
