@@ -93,7 +93,7 @@ export async function accept<Claims, Spec, Status>(
     object = await write(parts, change, claims, startedAt)
   } catch (error) {
     if (error instanceof OutcomeUnknown) throw error
-    await withdraw(parts, change)
+    await entryBySweeperUnless(throughOutage(parts, () => withdraw(parts, change)))
     throw error
   }
   await Promise.all([commit(parts, change, object), announce(parts, change)])
@@ -116,11 +116,16 @@ async function claim<Claims, Spec, Status>(
       }))
   } catch (error) {
     if (!(databaseUnavailable(error) instanceof Unavailable)) throw error
-    await throughOutage(parts, () => withdrawUnanswered(parts, change, intent)).catch((cause: unknown) => {
-      throw new OutcomeUnknown('the database', cause)
-    })
+    await entryBySweeperUnless(throughOutage(parts, () => withdrawUnanswered(parts, change, intent)))
     throw error
   }
+}
+
+/** While an intent may be there its sweeper writes the entry of the failure. Then the caller's must not be written. */
+async function entryBySweeperUnless(isWithdrawn: Promise<void>): Promise<void> {
+  await isWithdrawn.catch((cause: unknown) => {
+    throw new OutcomeUnknown('the database', cause)
+  })
 }
 
 async function write<Claims, Spec, Status>(

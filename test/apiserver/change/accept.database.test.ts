@@ -26,7 +26,14 @@ const lossy = (db: Database): Database =>
   })
 type Body = Parameters<ReturnType<Database['transaction']>['execute']>[0]
 
+/** So many transactions fail before they begin. */
+let transactionsFailing = 0
+
 async function losing(db: Database, body: Body): Promise<unknown> {
+  if (transactionsFailing > 0) {
+    transactionsFailing--
+    throw new Error('Connection terminated unexpectedly')
+  }
   const result = await db.transaction().execute(body)
   if (!losesCommit || (await intents()) === 0) return result
   losesCommit = false
@@ -117,6 +124,27 @@ test('a name that somebody has is looked at, a refusal for good gives everything
   expect(invalid.status).toBe(400)
   expect([await intents(), await used()]).toEqual([0, (before ?? 0) + 1])
 })
+
+test.each([
+  { failures: 2, entries: ['failed'], left: 0 },
+  { failures: 5, entries: [], left: 1 },
+])(
+  'a refused write, and a database away for $failures transactions: the entry is written by the request or by the ' +
+    'sweeper, once',
+  async ({ failures, entries, left }) => {
+    const before = (await used()) ?? 0
+    fault = async (request, serve) => {
+      if (!isServerWrite(request)) return serve(request)
+      transactionsFailing = failures
+      return refusing(404, 'NotFound')
+    }
+    const reply = await create()
+    expect([reply.status, await audited(reply), await intents(), await used()]).toEqual([
+      ...[503, entries, left, before + left],
+    ])
+    await cloud.db.deleteFrom('change_intent').execute()
+  },
+)
 
 test('a database that goes away after the write does not take the answer back; the intent stays', async () => {
   fault = async (request, serve) => {
