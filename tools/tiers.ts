@@ -245,6 +245,14 @@ const special: readonly Tier[] = [
     missing: qemuMissing,
   }),
   named({
+    name: 'bench',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 300_000,
+    deadlineMinutes: 8,
+    secondTries: SECOND_TRIES,
+    isOptIn: true,
+  }),
+  named({
     name: 'endurance',
     workersMaximum: 1,
     testTimeoutMilliseconds: 300_000,

@@ -4,6 +4,7 @@ import { runProgram } from '../../agents/node/run-program.ts'
 import { benchmarkFiles, loadBenchmark } from '../../bench/list.ts'
 import { stopPostgres } from '../../bench/postgres.ts'
 import { type Bench, measure } from '../../bench/runner.ts'
+import { TIERS } from '../../tools/tiers.ts'
 
 const SECONDS = 0.02
 
@@ -13,8 +14,10 @@ const isInstalled = (program: string): Promise<boolean> =>
     () => false,
   )
 
-/** Makes a test of each. */
+/** Makes a test of each; one that is skipped and says why where the machine lacks what the tier needs. */
 export async function shortRounds(tier: Bench['tier']): Promise<void> {
+  const missing = await TIERS.find(({ name }) => name === tier)?.missing()
+  if (missing !== undefined) return void it(`benchmarks of the tier ${tier} run`, ({ skip }) => skip(missing))
   afterAll(stopPostgres)
   for (const file of await benchmarkFiles()) {
     const bench = await loadBenchmark(file)

@@ -122,6 +122,7 @@ it('tries again only where programs of others run in real time', () =>
     'fencing',
     'ceph',
     'e2e',
+    'bench',
     'endurance',
     'cluster',
   ]))
