@@ -20,8 +20,13 @@ export interface MigrationRef extends ServerId {
   readonly operationId: string
 }
 
-/** Room for a server on another node. `pool` is shared storage that the node must reach. */
-export type TargetReservation = Omit<TargetRequest, 'excludedNodes'> & { readonly pool?: string | undefined }
+/** Room for a server on another node. */
+export type TargetReservation = Omit<TargetRequest, 'excludedNodes'> & {
+  /** Shared storage that the node must reach: all of it. */
+  readonly pools?: readonly string[]
+  /** The node must reach some, whichever that is. */
+  readonly isToShare?: boolean
+}
 
 /** A Secret and its copy. */
 export type SecretCopy = readonly [source: Key, target: Key]

@@ -34,7 +34,7 @@ import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, isDeleting, migrationKeyKey } from '../server/index.ts'
-import { hasPool, nodesWithoutPool, poolsOf } from '../shared-pools.ts'
+import { hasPool, nodesWithoutPool, nodesWithoutPools, poolsOf } from '../shared-pools.ts'
 import type { StorageEffects } from './actions.ts'
 import { storageEffects } from './effects.ts'
 import { storageIntents } from './intent.ts'
@@ -182,13 +182,7 @@ function unfitNodes(caches: Parts['caches'], storage: StorageObject): readonly s
   if (tierOf(storage) !== 'standard') return []
   const { pool } = storage.status ?? {}
   if (pool !== undefined) return nodesWithoutPool(caches, pool)
-  return requestedTier(storage) === undefined
-    ? []
-    : caches
-        .of(Node)
-        .list()
-        .map(({ metadata }) => metadata.name)
-        .filter((node) => poolsOf(caches, node).length === 0)
+  return requestedTier(storage) === undefined ? [] : nodesWithoutPools(caches)
 }
 
 type Readings = Parts & { readonly claimsOf: ClaimsReading }

@@ -7,6 +7,7 @@ import { firstDecision, type Rule as OperationRule } from '../operation/decision
 import { activeOperation } from '../operation/stanza.ts'
 import { startServerOperation } from '../platform-operation.ts'
 import { refusalOf } from '../refusal.ts'
+import { toSharedStorage } from '../shared-pools.ts'
 import type { StorageAction } from './actions.ts'
 import { RESERVED } from './conditions.ts'
 import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
@@ -25,11 +26,21 @@ interface MoveRequest {
   readonly source: string | undefined
   /** Any that has room when undefined. */
   readonly target: string | undefined
+  /** How a running server may be moved for it; as its policy says when undefined. */
+  readonly mode: string | undefined
 }
 const requestOf = ({ arguments: given = {} }: OperationStanza): MoveRequest => ({
   source: given['source_node_id'],
   target: given['target_node_id'],
+  mode: given['mode'],
 })
+
+/** Whether its data lie as the move shall leave them, as far as it is about that. */
+function isOnTier({ storage, observed }: OperationInput): boolean {
+  const tier = requestedTier(storage)
+  const own = observed.volumes.find((one) => nodeOf(one) === observed.node)
+  return tier === undefined || (tier === 'standard') === (own?.spec.pool !== undefined)
+}
 
 /** Whether a node is where the move ends. */
 const isArrivedOn = (operation: OperationStanza, node: string | undefined): boolean => {
@@ -115,7 +126,8 @@ const serverMoved: Rule = (input) => {
       waitFor: isOurs ? `server ${serverId} to arrive` : `operation ${active.kind} of server ${serverId}`,
       waitSeconds: RECHECK_SECONDS,
     })
-  if (isArrivedOn(operation, serverNode)) return undefined
+  // It may have gone there for another reason, with its disks as they were.
+  if (isArrivedOn(operation, serverNode) && isOnTier(input)) return undefined
   if (isOurs)
     return moveFailed(
       input,
@@ -124,7 +136,7 @@ const serverMoved: Rule = (input) => {
     )
   if (staysShared(storage) ? observed.isHeldOnHost === true : observed.isHeldInPlace === true)
     return moveFailed(input, 'reserved', 'The storage has snapshots, or is being copied. Move it afterwards.')
-  const { target } = requestOf(operation)
+  const { target, mode } = requestOf(operation)
   const state = server.status?.state
   if (state !== 'started' && state !== 'stopped')
     return during(input, 'reserved', { waitFor: `server ${serverId} to be started or stopped` })
@@ -135,7 +147,12 @@ const serverMoved: Rule = (input) => {
         id: serverId,
         kind: state === 'started' ? 'server.migrate' : 'server.move',
         actor: ACTOR,
-        arguments: { [STORAGE_OPERATION]: operation.id, ...(target === undefined ? {} : { target_node_id: target }) },
+        arguments: {
+          [STORAGE_OPERATION]: operation.id,
+          ...(target === undefined ? {} : { target_node_id: target }),
+          ...(mode === undefined || state !== 'started' ? {} : { mode }),
+          ...(requestedTier(storage) === 'standard' ? toSharedStorage : {}),
+        },
       }),
     ],
     events: [

@@ -3,6 +3,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { nodeOf } from '../../resources/instance/index.ts'
 import type { PlainAction } from '../effects.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { isToSharedStorage } from '../shared-pools.ts'
 import { removeKeysOf, removeServingKey } from './keys.ts'
 import type { Observed } from './observed.ts'
 import { wantedSnapshots } from './snapshots.ts'
@@ -65,6 +67,12 @@ const isShared = (
 ): boolean =>
   pool !== undefined && tierOf(storage) === 'standard' && (target.zone === zone || target.pools.includes(pool))
 
+/** A move under way is about where the data lie: that of the storage, or of another one that takes its server along. */
+const isToLieElsewhere = (storage: StorageObject, { server }: Observed): boolean => {
+  const operation = server && activeOperation(server)
+  return requestedTier(storage) !== undefined || (operation !== undefined && isToSharedStorage(operation))
+}
+
 /** The source serves a stopped server's disk for copying, unless both nodes can access it. */
 function serveOf(storage: StorageObject, observed: Observed, own: VolumeObject): VolumeContent['serve'] {
   const move = moveOf(observed)
@@ -116,9 +124,9 @@ function contentOf(
     return { ...known, pool: own.spec.pool, isRetained: true, arrivingFor: id }
   const pool = existing === undefined ? poolAmong(storage, move.pools) : existing.spec.pool
   const inPool = pool === undefined ? {} : { pool }
-  // A running guest takes its disks along as they are, unless this one is to lie elsewhere.
+  // A running guest takes its disks along as they are, unless they are to lie elsewhere.
   if (state !== 'detached')
-    return { ...known, source: { kind: 'mirror', name: id }, ...(requestedTier(storage) === undefined ? {} : inPool) }
+    return { ...known, source: { kind: 'mirror', name: id }, ...(isToLieElsewhere(storage, observed) ? inPool : {}) }
   const { serving } = own.status ?? {}
   const from =
     serving?.id === id && secretName !== undefined

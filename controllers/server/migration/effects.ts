@@ -8,7 +8,7 @@ import { requireNewest } from '../../newest.ts'
 import type { Parts } from '../../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../refusal.ts'
 import { shareKey, writeSecret } from '../../shared-key.ts'
-import { nodesWithoutPool } from '../../shared-pools.ts'
+import { nodesWithoutPool, nodesWithoutPools } from '../../shared-pools.ts'
 import type { MigrationEffects, SecretCopy, ServerAction } from '../actions.ts'
 import { RESERVED } from '../conditions.ts'
 import { migrationKeyKey, userDataKey } from '../drafts.ts'
@@ -38,9 +38,12 @@ export function moveUserData(server: ServerObject, lostNode: string, node: strin
 }
 
 export const migrationEffects = (parts: Parts): EffectsOn<MigrationEffects, ServerSpec, ServerStatus> => ({
-  reserve: withRefusalCondition(RESERVED, async ({ pool, ...reservation }, server) => {
+  reserve: withRefusalCondition(RESERVED, async ({ pools = [], isToShare = false, ...reservation }, server) => {
     await requireNewest(parts.store, Server, server)
-    const excludedNodes = nodesWithoutPool(parts.caches, pool)
+    const excludedNodes = [
+      ...pools.flatMap((pool) => nodesWithoutPool(parts.caches, pool)),
+      ...(isToShare ? nodesWithoutPools(parts.caches) : []),
+    ]
     await orUnavailable(
       parts.db.transaction().execute((tx) => reserveTarget(tx, { ...reservation, excludedNodes }, parts.clock.now())),
     )

@@ -3,7 +3,9 @@
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
+import { present } from '../../operation/decision.ts'
 import { refusalOf } from '../../refusal.ts'
+import { isToSharedStorage } from '../../shared-pools.ts'
 import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { serverIdOf } from '../observed.ts'
 import { inState, type MigrationInput, reasonToAbort, recordedMigration } from './input.ts'
@@ -107,15 +109,16 @@ const recordMigration = (input: MigrationInput): Decision =>
 const refusal = ({ server }: OperationInput): string | undefined => refusalOf(server, RESERVED)?.message
 
 function reserve({ server, observed, operation }: OperationInput): ServerAction {
-  const { plan, storage } = observed
+  const { plan, storage, dataDisks = [] } = observed
   const { target_node_id: node, target_zone: zone } = operation.arguments ?? {}
+  const pools = [storage?.status?.pool, ...dataDisks.map(({ own }) => own?.spec.pool)].flatMap(present)
   const input = {
     ...serverIdOf(server, observed),
     operationId: operation.id,
     ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
     ...(node === undefined ? {} : { node }),
     // In another zone the disk is copied, wherever it lies.
-    ...(zone !== undefined ? { zone } : storage?.status?.pool === undefined ? {} : { pool: storage.status.pool }),
+    ...(zone !== undefined ? { zone } : { pools: [...new Set(pools)], isToShare: isToSharedStorage(operation) }),
   }
   return { do: 'effect', name: 'reserve', input }
 }

@@ -917,6 +917,36 @@ describe('a storage that is no boot storage', () => {
         ['cleaned succeeded'],
       ],
       [
+        'has not come to its tier when its server was moved for another reason',
+        moved({ tier: 'standard' }, { serverId: 'web' }),
+        { ...attached, node: 'n2', serverNode: 'n2', server: webServer(), volumes: [copied] },
+        ['order', 'reserved'],
+      ],
+      [
+        'fails when its server could not bring it to its tier',
+        moved({ tier: 'standard' }, { serverId: 'web' }),
+        {
+          ...attached,
+          node: 'n2',
+          serverNode: 'n2',
+          server: webServer({ operation: along }, over('succeeded')),
+          volumes: [copied],
+        },
+        ['brought failed'],
+      ],
+      [
+        'has come to shared storage with its server',
+        moved({ tier: 'standard' }, { serverId: 'web' }),
+        {
+          ...attached,
+          node: 'n2',
+          serverNode: 'n2',
+          server: webServer({ operation: along }, over('succeeded')),
+          volumes: [volume(READY, { pool: 'p1' }, 'n2')],
+        },
+        ['cleaned succeeded'],
+      ],
+      [
         'has not moved when its server went elsewhere',
         moved({ target_node_id: 'n3' }, { serverId: 'web' }),
         {
@@ -951,6 +981,36 @@ describe('a storage that is no boot storage', () => {
         )
       expect(lines(object)).toContain('ensure node-n2 mirror op-9 on p1')
       expect(lines(moved({}, { serverId: 'web', tier: 'local-nvme' }))).toContain('ensure node-n2 mirror op-9')
+    })
+
+    test('goes there too when another storage of its server does, if it is of that tier', () => {
+      const operation = { ...along, arguments: { storage_operation_id: 'other', storage_tier: 'standard' } }
+      const arriving = {
+        ...attached,
+        target: { ...target, operationId: 'op-9', pools: ['p1'] },
+        migration: { operationId: 'op-9', state: 'preparing' } as const,
+        server: webServer({ operation }),
+      }
+      const lines = (tier: StorageSpec['tier'], server = arriving.server) => {
+        const object = data('storage.attach', { serverId: 'web', tier })
+        const status = { ...object.status, state: 'online', operation: ended('storage.attach') } as const
+        return actionLines(planAt({ ...object, status }, world({ ...arriving, server }), NOW))
+      }
+      expect(lines('standard')).toContain('ensure node-n2 mirror op-9 on p1')
+      expect(lines('local-nvme')).toContain('ensure node-n2 mirror op-9')
+      expect(lines('standard', webServer({ operation: along }))).toContain('ensure node-n2 mirror op-9')
+    })
+
+    test('tells its server where it goes, and how it may be moved', () => {
+      const ordered = (given: Record<string, string>, state: ServerStatus['state'] = 'started') =>
+        planAt(moved(given, { serverId: 'web' }), world({ ...attached, server: webServer({ state }) }), NOW).flatMap(
+          (action) => (action.do === 'effect' && action.name === 'order' ? [action.input.arguments] : []),
+        )
+      const own = { storage_operation_id: 'op-1' }
+      expect(ordered({})).toEqual([own])
+      expect(ordered({ tier: 'local-nvme', target_node_id: 'n2' })).toEqual([{ ...own, target_node_id: 'n2' }])
+      expect(ordered({ tier: 'standard', mode: 'live' })).toEqual([{ ...own, mode: 'live', storage_tier: 'standard' }])
+      expect(ordered({ tier: 'standard', mode: 'live' }, 'stopped')).toEqual([{ ...own, storage_tier: 'standard' }])
     })
 
     test('leaves shared storage for a host when it is to become of that tier', () => {

@@ -8,16 +8,25 @@ import { claimServer, findServerClaims, releaseServer } from '../../../../db/ser
 import { openCaches } from '../../../../kit/kube/caches.ts'
 import { keyOf, type KubeObject } from '../../../../kit/kube/object.ts'
 import { isConflict } from '../../../../kit/kube/store.ts'
+import type { EffectReport } from '../../../../kit/reconcile/reconciler.ts'
 import { silentLog } from '../../../../kit/sys/log.ts'
 import { openRegistry } from '../../../../kit/sys/metrics.ts'
 import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
+import {
+  NODE_REPORT_NAME,
+  nodeNamespace,
+  NodeReport,
+  type NodeReportSpec,
+} from '../../../../resources/instance/index.ts'
+import { Node, type NodeSpec } from '../../../../resources/node/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../../resources/server/index.ts'
 import { createAccount } from '../../../accounts.ts'
 import { useDatabase } from '../../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../../cloud.ts'
 
 const database = useDatabase()
+const ROOT = { apiVersion: 'svccloud.dev/v1alpha1', kind: '' }
 const ROOM = { cores: 1, memoryMebibytes: 192, storageGibibytes: 1 }
 const NODES = ['here', 'there'] as const
 let cloud: Cloud
@@ -78,9 +87,16 @@ function parts(): Parts {
   return { store, caches, db: database.db, clock: fastClock, random: systemRandom, log: silentLog }
 }
 
-function reserve(accountId: string, server: KubeObject<ServerSpec, ServerStatus>): Promise<unknown> {
-  const effects = migrationEffects(parts())
-  const input = { accountId, serverId: server.metadata.name, operationId: 'op-1' }
+function reserve(
+  accountId: string,
+  server: KubeObject<ServerSpec, ServerStatus>,
+  {
+    of = parts(),
+    ...more
+  }: { readonly of?: Parts; readonly pools?: readonly string[]; readonly isToShare?: true } = {},
+): Promise<unknown> {
+  const effects = migrationEffects(of)
+  const input = { accountId, serverId: server.metadata.name, operationId: 'op-1', ...more }
   return effects['reserve']?.(input, server) ?? Promise.reject(new Error('there is no such effect'))
 }
 
@@ -91,6 +107,36 @@ test('room is held for a move that was planned from the server as it is', async 
   const { accountId, server } = await placed()
   await reserve(accountId, server)
   expect(await target(accountId, server)).toMatchObject({ operationId: 'op-1' })
+})
+
+/** As a process that knows what the nodes report. */
+function knowing(pools: Readonly<Record<string, readonly string[]>>): Parts {
+  const of = parts()
+  const known = { resourceVersion: '1' }
+  for (const [name, reached] of Object.entries(pools)) {
+    of.caches.of(Node).apply({ ...ROOT, metadata: { ...known, name }, spec: {} as NodeSpec }) // its name is what counts
+    const metadata = { ...known, namespace: nodeNamespace(name), name: NODE_REPORT_NAME }
+    of.caches.of(NodeReport).apply({ ...ROOT, metadata, spec: { pools: [...reached] } as unknown as NodeReportSpec })
+  }
+  return of
+}
+
+test('room is held only where the shared storage is that its disks lie on, or are to lie on', async () => {
+  const { accountId, server } = await placed()
+  const here = (await findServerClaims(database.db, { accountId, serverId: server.metadata.name }))?.placement.node
+  const [there = ''] = NODES.filter((node) => node !== here)
+  const outcome = async (reached: readonly string[], more: Parameters<typeof reserve>[2]) => {
+    const answer = await reserve(accountId, server, {
+      of: knowing({ [here ?? '']: ['p1'], [there]: reached }),
+      ...more,
+    })
+    return (answer as EffectReport).conditions?.[0]?.reason
+  }
+  expect(await outcome([], { isToShare: true })).toBe('NoCapacity')
+  expect(await outcome(['p1'], { pools: ['p1', 'p2'] })).toBe('NoCapacity')
+  expect(await target(accountId, server)).toBeUndefined()
+  expect(await outcome(['p1', 'p2'], { pools: ['p1', 'p2'], isToShare: true })).toBe('Reserved')
+  expect(await target(accountId, server)).toMatchObject({ node: there })
 })
 
 test('no room is held for a move that was planned from a server as it was', async () => {

@@ -2,6 +2,7 @@
  *  again. */
 import { expect, test } from 'vitest'
 import { plan } from '../../../../controllers/server/plan.ts'
+import type { Observed } from '../../../../controllers/server/observed.ts'
 import type { Action } from '../../../../kit/reconcile/action.ts'
 import { disk, type Move, moved, moving, TARGET, there, written } from './worlds.ts'
 import { instance, NOW, storage } from '../worlds.ts'
@@ -45,9 +46,17 @@ test('room is asked for in the other zone, whatever shared storage it reaches', 
     zone: ZONE,
     operationId: 'op-1',
   })
-  expect(inputOf(leaving({ held: undefined, observed: { storage: pooled } }), 'reserve')).not.toHaveProperty('pool')
-  expect(inputOf(leaving({ held: undefined, args: {}, observed: { storage: pooled } }), 'reserve')).toMatchObject({
-    pool: 'pool-1',
+  expect(inputOf(leaving({ held: undefined, observed: { storage: pooled } }), 'reserve')).not.toHaveProperty('pools')
+  const inZone = (observed: Partial<Observed>, args = {}) =>
+    inputOf(leaving({ held: undefined, args, observed: { storage: pooled, ...observed } }), 'reserve')
+  expect(inZone({})).toMatchObject({ pools: ['pool-1'], isToShare: false })
+  const own = { ...disk('ready'), spec: { ...disk('ready').spec, pool: 'pool-2' } }
+  expect(inZone({ dataDisks: [{ volume: 'data', own, target: undefined }] })).toMatchObject({
+    pools: ['pool-1', 'pool-2'],
+  })
+  expect(inZone({ storage: storage('online') }, { storage_tier: 'standard' })).toMatchObject({
+    pools: [],
+    isToShare: true,
   })
 })
 
