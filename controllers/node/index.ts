@@ -17,6 +17,7 @@ import { needsServers } from './observed.ts'
 import { plan } from './plan.ts'
 
 export type { FencingAccess } from './effects.ts'
+export { readGuests, readStorages } from './observe.ts'
 export { isCompute, type NodeObject } from './observed.ts'
 
 export const nodeController = controller<NodeEffects>()({

@@ -167,7 +167,8 @@ async function editorOf({ store, db }: Parts, node: NodeObject): Promise<string>
   return requesterOf(requests, edit.kind) ?? findEditor(store, Node, node, edit.field)
 }
 
-async function readGuests({ caches, db }: Parts, node: string): Promise<readonly TenantServer[]> {
+/** Who has room on the node, or is on its way there. */
+export async function readGuests({ caches, db }: Parts, node: string): Promise<readonly TenantServer[]> {
   const [tenants, groups] = await orUnavailable(Promise.all([listTenants(db, node), listGroupsOn(db, node)]))
   return tenants.map(({ accountId, serverId, isArriving, ...room }) => {
     const namespace = accountNamespace(accountId)
@@ -188,7 +189,8 @@ async function readGuests({ caches, db }: Parts, node: string): Promise<readonly
   })
 }
 
-async function readStorages({ caches, db }: Parts, node: string): Promise<readonly TenantStorage[]> {
+/** The storages of no server whose data lie on the node, or are on their way there. */
+export async function readStorages({ caches, db }: Parts, node: string): Promise<readonly TenantStorage[]> {
   return (await orUnavailable(listStoragesOn(db, node))).map(({ accountId, ...claim }) => {
     const namespace = accountNamespace(accountId)
     return { namespace, ...claim, storage: caches.of(Storage).get({ namespace, name: claim.storageId }) }

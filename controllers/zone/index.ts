@@ -16,6 +16,7 @@ import { NODE_REPORT_NAME, nodeNamespace, NodeReport, type NodeReportSpec } from
 import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { isFenceCapable, Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
+import { Storage } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { cpuPoolOf } from '../cpu-pool.ts'
 import { controller } from '../controller.ts'
@@ -24,16 +25,16 @@ import { isCompute, type NodeObject } from '../node/index.ts'
 import { present } from '../operation/decision.ts'
 import { findEditor } from '../operation/direct-edit.ts'
 import type { Parts } from '../parts.ts'
+import { storageOperationEffect } from '../platform-operation.ts'
 import { poolsOf } from '../shared-pools.ts'
+import { indexMisplaced, readMisplaced } from './misplaced.ts'
 import type { Observed, ZoneEffects, ZoneObject } from './observed.ts'
 import { plan } from './plan.ts'
 import { sharedStorageEffects } from './shared-storage.ts'
 import { detectEdit } from './storage-policy.ts'
 
-async function observe(
-  { caches, db, ovn, store, objectStorage, controlPlanes }: Parts,
-  root: ZoneObject,
-): Promise<Observed> {
+async function observe(parts: Parts, root: ZoneObject): Promise<Observed> {
+  const { caches, db, ovn, store, objectStorage, controlPlanes } = parts
   const zone = root.metadata.name
   const nodes = await orUnavailable(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
@@ -77,6 +78,7 @@ async function observe(
         .map(({ metadata: { name } }) => reportOf(caches, name)?.templates ?? []),
     ),
     pools: poolsOfZone(caches, zone),
+    ...(await readMisplaced(parts, zone)),
     ...(detectEdit(root) ? { editor: await findEditor(store, Zone, root, 'sharedStorage') } : {}),
     guests: tenants
       .filter(({ isArriving }) => !isArriving)
@@ -180,8 +182,11 @@ export const zoneController = controller<ZoneEffects>()({
   plan,
   reads: [Node, Plan, NodeReport, Server],
   writes: [],
+  // What shall lie on shared storage is moved there.
+  patches: [Storage],
   open(parts: Parts) {
     const { caches } = parts
+    indexMisplaced(caches.of(Storage))
     return {
       watches: [
         watch(Node, ({ spec }) => [{ name: spec.zone }]),
@@ -191,10 +196,14 @@ export const zoneController = controller<ZoneEffects>()({
             .list()
             .map(({ metadata }) => ({ name: metadata.name })),
         ),
-        ...[watch(NodeReport, () => []), watch(Server, () => [])],
+        ...[watch(NodeReport, () => []), watch(Server, () => []), watch(Storage, () => [])],
       ],
       observe: (zone) => observe(parts, zone),
-      effects: { audit: staffAuditEffect(parts, 'zone'), ...sharedStorageEffects(parts) },
+      effects: {
+        audit: staffAuditEffect(parts, 'zone'),
+        orderStorage: storageOperationEffect(parts),
+        ...sharedStorageEffects(parts),
+      },
     }
   },
 })

@@ -4,11 +4,28 @@ import type { Host } from '../../domain/high-availability.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { PlanSpec, StoragePolicy, ZoneSpec, ZoneStatus } from '../../resources/catalog/index.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import type { OperationDecision } from '../operation/decision.ts'
+import type { PlatformOperation } from '../platform-operation.ts'
 
 export type ZoneObject = KubeObject<ZoneSpec, ZoneStatus>
+export type StorageObject = KubeObject<StorageSpec, StorageStatus>
+
+/** What goes to shared storage together: a server with its storages, or a storage that no server has. */
+export interface Misplaced extends Omit<Evacuee, 'serverId'> {
+  readonly node: string
+  /** An operation of the node is under way, such as a drain. */
+  readonly isNodeBusy: boolean
+  readonly namespace: string
+  readonly serverId?: string
+  /** Undefined while the cache does not know it. */
+  readonly server?: KubeObject<ServerSpec, ServerStatus> | undefined
+  /** Those that lie on the disks of the node, by name; never empty. */
+  readonly storages: readonly StorageObject[]
+}
 
 export interface Observed {
   readonly nodes: readonly Candidate[]
@@ -32,6 +49,11 @@ export interface Observed {
   readonly builtTemplates: readonly string[]
   /** Shared storage that hosts of the zone reach. */
   readonly pools?: readonly string[]
+  /** What is of tier standard and lies on the disks of hosts that reach shared storage, but for what snapshots and
+   *  copies keep there; read only while more of it may be moved. */
+  readonly misplaced?: readonly Misplaced[]
+  /** How many storages the zone is bringing to shared storage. */
+  readonly gathered?: number
   /** Who made the edit that no operation stands for, as an actor. */
   readonly editor?: string
 }
@@ -57,7 +79,10 @@ export interface SharedStorageEffects {
 }
 
 /** The effects of zones by name, each with its input. */
-export interface ZoneEffects extends AuditEffects, SharedStorageEffects {}
+export interface ZoneEffects extends AuditEffects, SharedStorageEffects {
+  /** Starts an operation on a storage. */
+  readonly orderStorage: PlatformOperation
+}
 export type ZoneAction = ActionWith<ZoneEffects>
 
 export interface Decision extends OperationDecision<ZoneAction> {

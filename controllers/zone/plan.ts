@@ -7,6 +7,7 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import type { PlanSpec } from '../../resources/catalog/index.ts'
 import { operationActions } from '../operation/decision.ts'
 import { planOperations } from '../operation/plan.ts'
+import { gather } from './gathering.ts'
 import type { Decision, Observed, ReconcileInput, ZoneAction, ZoneObject } from './observed.ts'
 import { detectEdit, detectRoom, keepPolicy, policyTried, rebalance } from './storage-policy.ts'
 
@@ -19,6 +20,7 @@ export const plan = planOperations<ZoneObject, Observed, ReconcileInput, Decisio
   flows: { 'storage.rebalance_policy': rebalance },
   inputOf: (zone, observed, now) => ({ zone, observed, now }),
   unchanged: () => ({}),
+  always: gather,
   detectEdit: ({ zone, observed }) =>
     detectEdit(zone)
       ? { kind: 'storage.rebalance_policy', field: 'sharedStorage', actor: observed.editor ?? '' }

@@ -192,6 +192,29 @@ export async function requireNoLocalHolds(tx: Transaction<Tables>, id: OfStorage
     )
 }
 
+/** The storages of the accounts whose data stay on the disks of their host because of what holds them, each with the
+ *  server that has it. */
+export async function listHeldOnHosts(
+  db: Queries,
+  accounts: readonly string[],
+): Promise<readonly (OfStorage & { readonly serverId: string | undefined })[]> {
+  if (accounts.length === 0) return []
+  const rows = await db
+    .selectFrom('storage_hold as hold')
+    .leftJoin('storage_claim as claim', (join) =>
+      join.onRef('claim.account_id', '=', 'hold.account_id').onRef('claim.storage_id', '=', 'hold.storage_id'),
+    )
+    .select(['hold.account_id', 'hold.storage_id', 'hold.server_id as boot_server_id', 'claim.server_id'])
+    .where('hold.account_id', 'in', accounts)
+    .where('hold.is_shared', '=', false)
+    .execute()
+  return rows.map(({ account_id: accountId, storage_id: storageId, boot_server_id, server_id }) => ({
+    accountId,
+    storageId,
+    serverId: boot_server_id ?? server_id ?? undefined,
+  }))
+}
+
 const holdsOf = (db: Queries, { accountId, storageId }: OfStorage) =>
   db.selectFrom('storage_hold').selectAll().where('account_id', '=', accountId).where('storage_id', '=', storageId)
 

@@ -90,7 +90,8 @@ export interface Cloud {
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
    *  have died: the one after them lives. */
   startMortals(writesMaximum: number, deathsMaximum?: number): Mortals
-  startAgent(node?: string, bootId?: string): () => Promise<void>
+  /** Of a host that has mounted all shared storage, unless it is said which. */
+  startAgent(node?: string, bootId?: string, mounted?: readonly string[]): () => Promise<void>
   /** Its namespace, and leave to make what costs when it is in the database. */
   openAccount(accountId: string): Promise<void>
   /** Releases claims of what is lost as it will be done after the given time. */
@@ -283,13 +284,13 @@ export async function openCloud(
         ])
       })
     },
-    startAgent(node = nodes[0] ?? NODE, bootId = 'boot-1') {
+    startAgent(node = nodes[0] ?? NODE, bootId = 'boot-1', mounted = pools) {
       const of = hostOf(node)
       const agent = openAgent({
         nodeName: node,
         store: storeOf('svccloud-agent', { name: nodeUser(node).user, groups: nodeUser(node).groups }),
         hypervisor: of.machine.attach(),
-        volumes: simulatedVolumes(of.volumes, { storage, mounted: pools, host: node }),
+        volumes: simulatedVolumes(of.volumes, { storage, mounted, host: node }),
         images: simulatedTemplates(),
         customImages: simulatedImages(),
         ledger: of.ledger,
@@ -315,7 +316,7 @@ export async function openCloud(
             BACKUPS_FEATURE,
             ...[...stores.keys()].filter((zone) => zone !== (zoneOf[node] ?? ZONE)).map(backupSourceFeature),
           ],
-          pools,
+          pools: [...mounted],
         }),
       })
       return running((signal) => agent.run(signal))

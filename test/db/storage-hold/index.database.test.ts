@@ -5,8 +5,8 @@ import { recordIntent } from '../../../db/change/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { claimServer } from '../../../db/server/index.ts'
 import { claimSnapshot, holdForSafety, releaseSnapshot } from '../../../db/snapshot/index.ts'
-import { claimStorage, requireEndable } from '../../../db/storage/index.ts'
-import { readHolds, requireNoBootHolds, requireMovable } from '../../../db/storage-hold/index.ts'
+import { attachStorage, claimStorage, landStorage, requireEndable } from '../../../db/storage/index.ts'
+import { listHeldOnHosts, readHolds, requireNoBootHolds, requireMovable } from '../../../db/storage-hold/index.ts'
 import type { Tables } from '../../../db/tables.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { createAccount } from '../../accounts.ts'
@@ -135,6 +135,29 @@ test('a snapshot that was taken before a restore keeps the data in their place, 
   await transact(place.server)
   await transact((tx) => holdForSafety(tx, { ...hold, storageId: id, bootServerId: id }))
   await transact(ending('server', 'server.delete'))
+})
+
+test('what holds data on a host is told with the server that has them', async () => {
+  const transact = (work: Work) => database.db.transaction().execute(work)
+  const hold = (snapshotId: string, more: object) => (tx: Transaction<Tables>) =>
+    claimSnapshot(tx, { accountId, snapshotId, storageId: id, bootServerId: undefined, isShared: false, ...more })
+  const held = () => listHeldOnHosts(database.db, [accountId])
+  await transact(place.storage)
+  await transact(hold('s1', {}))
+  expect(await held()).toEqual([{ accountId, storageId: id, serverId: undefined }])
+  const storageId = id
+  const serverId = newUuid(systemRandom)
+  id = serverId
+  await transact(place.server)
+  await transact((tx) => attachStorage(tx, { accountId, storageId, serverId, volume: 'uid' }))
+  expect(await held()).toEqual([{ accountId, storageId, serverId }])
+  await transact((tx) => landStorage(tx, { accountId, storageId, serverId, node: 'n1' }))
+  await transact((tx) => releaseSnapshot(tx, { accountId, snapshotId: 's1' }))
+  await transact(hold('s2', { storageId, isShared: true }))
+  await transact(hold('s3', { bootServerId: serverId }))
+  expect(await held()).toEqual([{ accountId, storageId: serverId, serverId }])
+  expect(await listHeldOnHosts(database.db, [newUuid(systemRandom)])).toEqual([])
+  expect(await listHeldOnHosts(database.db, [])).toEqual([])
 })
 
 test('a change that ends nothing, or ends another disk, is no reason', async () => {
