@@ -23,6 +23,7 @@ import {
   zoneRouter,
   zoneRouterPort,
 } from '../ovn/names.ts'
+import { prefixRoute } from '../ovn/prefix-route.ts'
 import { refer, type Row, type RowRef } from '../ovn/row.ts'
 
 export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0.0/16' } as const
@@ -205,14 +206,7 @@ export function portRows(
         dhcpv4_options: refer(...(ipv4 === undefined ? [] : [dhcpOf(zone, ipv4.cidr)])),
       },
     },
-    ...ipv6Prefixes.map(
-      (prefix): Row => ({
-        table: 'Logical_Router_Static_Route',
-        key: `route-${zone}-${prefix}`,
-        parent: { ...zoneRouter(zone), column: 'static_routes' },
-        columns: { ip_prefix: prefix, nexthop: linkLocal, output_port: [zoneRouterPort(zone)] },
-      }),
-    ),
+    ...ipv6Prefixes.map((prefix) => prefixRoute(zone, prefix, linkLocal)),
   ]
 }
 
