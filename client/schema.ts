@@ -3626,7 +3626,7 @@ export interface components {
             /** @description Plan of each of its two machines; the smallest when left out. */
             plan?: string;
             /**
-             * @description Whether it has a public IPv4 address.
+             * @description Whether it has public addresses: one of IPv4, and one of IPv6 where the zone has them.
              * @default true
              */
             public_ipv4?: boolean;
@@ -6002,7 +6002,7 @@ export interface components {
             health_detail: string;
             /** @description Public IPv4 address; null without one. */
             public_ipv4: string | null;
-            /** @description Always null: no IPv6 address moves between machines yet. */
+            /** @description Null without public_ipv4, and where the zone had no IPv6 addresses when it was made. */
             public_ipv6: string | null;
             /** @description Its address in the network. */
             private_ipv4: string | null;
@@ -6064,7 +6064,7 @@ export interface components {
             health_detail: string;
             /** @description Public IPv4 address; null without one. */
             public_ipv4: string | null;
-            /** @description Always null: no IPv6 address moves between machines yet. */
+            /** @description Null without public_ipv4, and where the zone had no IPv6 addresses when it was made. */
             public_ipv6: string | null;
             /** @description Its address in the network. */
             private_ipv4: string | null;

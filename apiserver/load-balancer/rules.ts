@@ -69,6 +69,7 @@ const surroundingsOf = (
   certificateIds: certificates.map(({ id }) => id),
   ownAddresses: [
     status?.publicIpv4,
+    status?.publicIpv6,
     status?.privateIpv4,
     status?.privateIpv6,
     ...(status?.nodes ?? []).flatMap(({ addresses }) => addresses),

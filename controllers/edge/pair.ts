@@ -118,8 +118,9 @@ export const isServing = (pair: PairObject | undefined): boolean =>
 /** As the status shows it. */
 export function pairViewOf(pair: PairObject | undefined): EdgeStatus['balancer'] {
   if (pair === undefined || pair.metadata.deletionTimestamp !== undefined) return undefined
-  const { publicIpv4, privateIpv4, privateIpv6, isHealthy = false, healthDetail = '', nodes = [] } = pair.status ?? {}
-  const addresses = [publicIpv4, privateIpv4, privateIpv6, ...nodes.flatMap((node) => node.addresses)]
+  const { publicIpv4, publicIpv6, privateIpv4, privateIpv6, ...of } = pair.status ?? {}
+  const { isHealthy = false, healthDetail = '', nodes = [] } = of
+  const addresses = [publicIpv4, publicIpv6, privateIpv4, privateIpv6, ...nodes.flatMap((node) => node.addresses)]
   return {
     id: pair.metadata.name,
     isHealthy,

@@ -1,5 +1,6 @@
 /** The load balancer controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { Unavailable } from '../../domain/problem.ts'
+import { prefixOf } from '../../domain/public-pool.ts'
 import {
   certificateOwner,
   claimLoadBalancer,
@@ -33,10 +34,12 @@ import { detectLife } from '../made-plan.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
+import { loadBalancerOwner } from '../ovn/difference.ts'
+import { prefixRoute } from '../ovn/prefix-route.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
-import { newRequests } from '../synced.ts'
+import { type Bundles, newRequests, openBundles } from '../synced.ts'
 import { documentOf, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
 import { CLAIMED, type LoadBalancerEffects, type LoadBalancerObject, type Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
@@ -68,7 +71,7 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
   // One whose operation is its deletion is deleted here.
   writes: [...MACHINE_WRITES, LoadBalancer],
   open(parts: Parts & CertificateAccess) {
-    const machines = openMachines(parts, 'load_balancer')
+    const opened = { bundles: openBundles(parts.ovn), machines: openMachines(parts, 'load_balancer') }
     const balancers = parts.caches.of(LoadBalancer)
     balancers.addIndex(BALANCERS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
     return {
@@ -76,10 +79,10 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
         watch(Network, ({ metadata: { namespace, name } }) =>
           balancers.by(BALANCERS_OF, `${namespace}/${name}`).map(keyOf),
         ),
-        ...machines.watches,
+        ...opened.machines.watches,
       ],
-      observe: (balancer, now) => observe(parts, machines, balancer, now),
-      effects: effectsOf(parts, machines),
+      observe: (balancer, now) => observe(parts, opened, balancer, now),
+      effects: effectsOf(parts, opened),
     }
   },
 })
@@ -87,9 +90,14 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
 const editsOf = (requests: readonly KubernetesRequest[]): readonly KubernetesRequest[] =>
   requests.filter((request) => isEdit(request) && EDITS.includes(request.action))
 
+interface Opened {
+  readonly bundles: Bundles
+  readonly machines: Machines
+}
+
 async function observe(
   { db, caches, store }: Parts,
-  machines: Machines,
+  { bundles, machines }: Opened,
   balancer: LoadBalancerObject,
   now: Date,
 ): Promise<Observed> {
@@ -106,6 +114,7 @@ async function observe(
     accountId,
     claim: loadBalancer && (await orUnavailable(findLoadBalancer(db, loadBalancer))),
     hasNetwork: caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined,
+    routeDigest: bundles.digestOf(loadBalancerOwner(balancer.metadata.uid ?? '')),
     machines: machines.observe({ namespace, id }),
     unusedCertificates:
       loadBalancer === undefined ? [] : await orUnavailable(listUnusedCertificates(db, loadBalancer, kept, now)),
@@ -121,7 +130,7 @@ async function observe(
 /** What is claimed for one that has gone meanwhile would stay for ever. */
 const effectsOf = (
   parts: Parts & CertificateAccess,
-  machines: Machines,
+  { bundles, machines }: Opened,
 ): EffectsOn<LoadBalancerEffects, LoadBalancerSpec, LoadBalancerStatus> => ({
   claim: withRefusalCondition(CLAIMED, async (demand, balancer) => {
     await requireNewest(parts.store, LoadBalancer, balancer)
@@ -133,6 +142,13 @@ const effectsOf = (
     await orUnavailable(parts.db.transaction().execute((tx) => renameLoadBalancer(tx, id, name)))
     return grantedCondition(CLAIMED)
   }),
+  async route({ address }, balancer) {
+    const { zone } = balancer.spec
+    await bundles.apply(loadBalancerOwner(balancer.metadata.uid ?? ''), zone, address, [
+      prefixRoute(zone, prefixOf(address), address),
+    ])
+    return undefined
+  },
   async drop({ certificateIds, ...id }) {
     await orUnavailable(dropCertificates(parts.db, id, certificateIds))
     return undefined
@@ -155,7 +171,8 @@ const effectsOf = (
     await deliverDocument(parts, delivery, document)
     return undefined
   },
-  async release(id) {
+  async release(id, balancer) {
+    await bundles.clear(loadBalancerOwner(balancer.metadata.uid ?? ''), balancer.spec.zone)
     await orUnavailable(parts.db.transaction().execute((tx) => releaseLoadBalancer(tx, id)))
     return undefined
   },

@@ -51,7 +51,7 @@ export function demandsOf(
 ): readonly MachineDemand[] {
   const { metadata, spec } = balancer
   const short = (metadata.uid ?? '').replaceAll('-', '').slice(0, HOSTNAME_CHARACTERS)
-  const { shared, publicIpv4 } = claim
+  const { shared, publicIpv4, publicIpv6 } = claim
   return LOAD_BALANCER_MACHINES.map((role) => ({
     role,
     hostname: `lb-${short}-${role}`,
@@ -61,7 +61,7 @@ export function demandsOf(
     sharedAddresses: [
       { address: shared.ipv4Address, networkId: spec.networkId },
       { address: shared.ipv6Address, networkId: spec.networkId },
-      ...(publicIpv4 === undefined ? [] : [{ address: publicIpv4.address }]),
+      ...[publicIpv4, publicIpv6].flatMap((held) => (held === undefined ? [] : [{ address: held.address }])),
     ],
     configuration: configurationIdOf(balancer, accountId, { claim, machines, role }),
   }))
@@ -101,7 +101,7 @@ function keepalivedOf(
   if (claim.publicIpv4 !== undefined && own.publicMacAddress === undefined) return undefined
   const inside = interfaceOf(at.macAddress)
   const outside = interfaceOf(own.publicMacAddress ?? '')
-  const { shared, publicIpv4 } = claim
+  const { shared, publicIpv4, publicIpv6 } = claim
   return keepalivedConfiguration({
     heartbeat: { interface: inside, ownAddress: at.ipv4Address, peerAddress: other.ipv4Address },
     routerId: ROUTER_ID,
@@ -112,6 +112,8 @@ function keepalivedOf(
       ...(publicIpv4 === undefined
         ? []
         : [{ address: publicIpv4.address, prefix: publicIpv4.prefix, interface: outside }]),
+      // Nobody else is in its prefix, and its answers go where those of the machine's own address do.
+      ...(publicIpv6 === undefined ? [] : [{ address: publicIpv6.address, prefix: 128, interface: outside }]),
     ],
     ...(publicIpv4 === undefined
       ? {}

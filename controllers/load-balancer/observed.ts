@@ -15,6 +15,8 @@ export interface Observed {
   readonly claim: LoadBalancerClaim | undefined
   /** Its network is there and has its range. */
   readonly hasNetwork: boolean
+  /** Of the public IPv6 address that this process has led to its machines last; undefined before. */
+  readonly routeDigest: string | undefined
   /** Its machines, also those that are on their way out. */
   readonly machines: readonly Machine[]
   /** Certificates that are kept and that nothing names any more. */
@@ -30,6 +32,8 @@ export type LoadBalancerEffects = AuditEffects &
   MachineEffects & {
     readonly claim: LoadBalancerDemand
     readonly rename: LoadBalancerId & { readonly name: string }
+    /** Leads the public IPv6 address to whichever machine has it. */
+    readonly route: { readonly address: string }
     readonly drop: LoadBalancerId & { readonly certificateIds: readonly string[] }
     /** Gives back all that it has claimed. */
     readonly release: LoadBalancerId

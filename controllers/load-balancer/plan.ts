@@ -8,7 +8,7 @@ import { planMachines, type MachinesPlan } from '../managed-machine/index.ts'
 import { refusalOf } from '../refusal.ts'
 import { appliedOf, demandsOf, isOwnerless, ownerOf, reportedOf } from './machines.ts'
 import { CLAIMED, type LoadBalancerEffect, type LoadBalancerObject, type Observed } from './observed.ts'
-import { failed, type SyncDecision } from '../synced.ts'
+import { digestOf, failed, reconciling, type SyncDecision } from '../synced.ts'
 import { hasAccount } from '../synced-plan.ts'
 
 type ReconcileInput = MadeInput<LoadBalancerObject, Observed>
@@ -27,7 +27,8 @@ export const plan = planMade<LoadBalancerObject, LoadBalancerSpec, LoadBalancerS
   type: LoadBalancer,
   ...LIFE,
   flows: {
-    'load_balancer.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, machinesRun, done]),
+    'load_balancer.create': (input) =>
+      firstDecision(input, [hasAccount, hasNetwork, claimed, routed, machinesRun, done]),
   },
   idle,
   remove,
@@ -43,6 +44,20 @@ const claimed: Rule = ({ root: balancer, observed: { accountId = '', claim } }) 
   const { zone, name, networkId, publicIpv4 } = balancer.spec
   const input = { accountId, loadBalancerId: balancer.metadata.name, zone, name, networkId, publicIpv4 }
   return claiming({ do: 'effect', name: 'claim', input })
+}
+
+const routed: Rule = ({ observed }) => {
+  const actions = routing(observed)
+  return actions.length === 0
+    ? undefined
+    : { ...reconciling('Routing'), step: 'machines', actions, waitFor: 'the network', waitSeconds: 0 }
+}
+
+const routing = ({ claim, routeDigest }: Observed): readonly LoadBalancerEffect[] => {
+  const { address } = claim?.publicIpv6 ?? {}
+  return address === undefined || routeDigest === digestOf(address)
+    ? []
+    : [{ do: 'effect', name: 'route', input: { address } }]
 }
 
 const machinesRun: Rule = (input) => {
@@ -93,6 +108,7 @@ function maintained({ root: balancer, observed, now }: ReconcileInput): {
           : `Waiting for ${planned.waitFor}`,
       ),
       publicIpv4: claim.publicIpv4?.address,
+      publicIpv6: claim.publicIpv6?.address,
       privateIpv4: claim.shared.ipv4Address,
       privateIpv6: claim.shared.ipv6Address,
       applied: appliedOf(balancer, demands, machines),
@@ -120,6 +136,7 @@ function idle(input: ReconcileInput): Decision {
         ? []
         : [{ do: 'effect', name: 'drop', input: { ...id, certificateIds: observed.unusedCertificates } } as const]),
       ...machines.actions,
+      ...routing(observed),
     ],
     status: reported,
     waitFor: 'a change',

@@ -16,6 +16,7 @@ export const serverOwner = (serverUid: string): string => `Server/${serverUid}`
 export const networkOwner = (uid: string): string => `Network/${uid}`
 export const routerOwner = (uid: string): string => `Router/${uid}`
 export const floatingIpOwner = (uid: string): string => `FloatingIP/${uid}`
+export const loadBalancerOwner = (uid: string): string => `LoadBalancer/${uid}`
 
 export function ownerOf({ columns }: CopiedRow): { readonly zone: string; readonly owner: string } {
   const marks = pairsOf(columns['external_ids'])

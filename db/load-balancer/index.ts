@@ -2,10 +2,11 @@
  *  keys. Locks come in one order: the quota of the account, the network, and the pool of addresses last. */
 import type { Transaction } from 'kysely'
 import { badField, conflict } from '../../domain/problem.ts'
+import type { PoolUse } from '../../domain/public-pool.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork } from '../network/index.ts'
 import type { Queries } from '../open.ts'
-import { type HeldAddress, listAddresses, releaseAddresses, takeAddress } from '../public-pool/index.ts'
+import { claimAddresses, type HeldAddress, listAddresses, releaseAddresses } from '../public-pool/index.ts'
 import {
   claimSharedAddress,
   findSharedAddress,
@@ -35,6 +36,8 @@ export interface LoadBalancerClaim {
   /** In its network; its machines move it between them. */
   readonly shared: SharedAddress
   readonly publicIpv4: HeldAddress | undefined
+  /** Its first address is the balancer's; none where the zone had no prefixes to give when it was claimed. */
+  readonly publicIpv6: HeldAddress | undefined
 }
 
 const holdingOf = ({ accountId, loadBalancerId }: LoadBalancerId) => ({
@@ -61,7 +64,7 @@ export async function claimLoadBalancer(
     .values({ account_id: accountId, id, zone, name, network_id: networkId })
     .execute()
   await claimSharedAddress(tx, { ...holdingOf(demand), networkId })
-  if (publicIpv4) await takeAddress(tx, { ...holdingOf(demand), zone, use: 'server_ipv4' })
+  if (publicIpv4) await claimAddresses(tx, holdingOf(demand), { zone, publicIpv4 })
   const claim = await findLoadBalancer(tx, demand)
   if (claim === undefined) throw new Error('a load balancer that was just claimed is not there')
   return claim
@@ -129,8 +132,10 @@ export async function findLoadBalancer(db: Queries, id: LoadBalancerId): Promise
   const { zone, name, network_id: networkId, ipv4_cidr: ipv4Cidr, ipv6_prefix: ipv6Prefix } = row
   const shared = await findSharedAddress(db, { ...holdingOf(id), networkId })
   if (shared === undefined) throw new Error('a load balancer has no address in its network')
-  const publicIpv4 = (await listAddresses(db, holdingOf(id))).find(({ isCurrent }) => isCurrent)
-  return { zone, name, networkId, ipv4Cidr, ipv6Prefix, shared, publicIpv4 }
+  const addresses = await listAddresses(db, holdingOf(id))
+  const current = (use: PoolUse) => addresses.find((address) => address.use === use && address.isCurrent)
+  const [publicIpv4, publicIpv6] = [current('server_ipv4'), current('server_ipv6_prefix')]
+  return { zone, name, networkId, ipv4Cidr, ipv6Prefix, shared, publicIpv4, publicIpv6 }
 }
 
 /** Idempotent. Its certificates go with it. */

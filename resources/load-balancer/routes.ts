@@ -48,7 +48,10 @@ const Summary = z.strictObject({
   is_healthy: z.boolean().describe('Whether both of its machines do all that they shall.'),
   health_detail: z.string().describe('What is wrong, for people; empty otherwise.'),
   public_ipv4: z.string().nullable(),
-  public_ipv6: z.string().nullable().describe('Always null: no IPv6 address moves between machines yet.'),
+  public_ipv6: z
+    .string()
+    .nullable()
+    .describe('Null without public_ipv4, and where the zone had no IPv6 addresses when it was made.'),
   private_ipv4: z.string().nullable().describe('Its address in the network.'),
   private_ipv6: z.string().nullable().describe('Its IPv6 address in the network.'),
   nodes: z
@@ -102,7 +105,7 @@ export function toLoadBalancerSummary(balancer: StoredLoadBalancer): LoadBalance
     is_healthy: status?.isHealthy ?? false,
     health_detail: status?.healthDetail ?? '',
     public_ipv4: status?.publicIpv4 ?? null,
-    public_ipv6: null,
+    public_ipv6: status?.publicIpv6 ?? null,
     private_ipv4: status?.privateIpv4 ?? null,
     private_ipv6: status?.privateIpv6 ?? null,
     nodes: (status?.nodes ?? []).map(({ id, role, isHealthy, configurationGeneration }) => ({
@@ -152,7 +155,10 @@ export const CreateLoadBalancer = z
     name: PrintableName.describe('Unique among the load balancers of the account in the zone.'),
     network_id: Id.describe('Private network of its members.'),
     plan: z.string().max(63).optional().describe('Plan of each of its two machines; the smallest when left out.'),
-    public_ipv4: z.boolean().default(true).describe('Whether it has a public IPv4 address.'),
+    public_ipv4: z
+      .boolean()
+      .default(true)
+      .describe('Whether it has public addresses: one of IPv4, and one of IPv6 where the zone has them.'),
     labels: Labels.default({}),
     frontends: Frontends.default([]).describe('Where it listens. Those of https come once it has a certificate.'),
     backends: Backends.default([]).describe('Who gets the traffic.'),

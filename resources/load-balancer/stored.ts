@@ -155,7 +155,12 @@ export const LoadBalancer = resource({
         .describe('Name for people, unique among the load balancers of the account in the zone.'),
       networkId: z.string().min(1).max(253).describe('Name of the Network of its members. Cannot be changed.'),
       plan: z.string().min(1).max(63).describe('Plan of each of its machines. Cannot be changed.'),
-      publicIpv4: z.boolean().default(true).describe('Whether it has a public IPv4 address. Cannot be changed.'),
+      publicIpv4: z
+        .boolean()
+        .default(true)
+        .describe(
+          'Whether it has public addresses: one of IPv4, and one of IPv6 where the zone has them. Cannot be changed.',
+        ),
       labels: StoredLabels.default({}).describe('Labels of the API.'),
       isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
       frontends: z.array(StoredFrontend).max(FRONTENDS_MAXIMUM).default([]).describe('Where it listens.'),
@@ -190,6 +195,7 @@ export const LoadBalancer = resource({
       isHealthy: z.boolean().optional().describe('Whether both of its machines do all that they shall.'),
       healthDetail: z.string().max(1024).optional().describe('What is wrong, for people; empty otherwise.'),
       publicIpv4: Address.optional().describe('Its public address, which the active machine has.'),
+      publicIpv6: Address.optional().describe('Its public IPv6 address, which the active machine has.'),
       privateIpv4: Address.optional().describe('Its address in the network, which the active machine has.'),
       privateIpv6: Address.optional().describe('Its IPv6 address in the network, which the active machine has.'),
       applied: z

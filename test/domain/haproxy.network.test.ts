@@ -80,6 +80,7 @@ test('keepalived takes what it shares addresses by', async () => {
         { address: '10.0.0.4', prefix: 24, interface: 'veth0' },
         { address: 'fd00::4', prefix: 64, interface: 'veth0' },
         { address: '198.18.0.9', prefix: 16, interface: 'veth0' },
+        { address: '2001:db8::1', prefix: 128, interface: 'veth0' },
       ],
       publicRoute: { address: '198.18.0.9', gateway: '198.18.0.1', interface: 'veth0' },
       faultFile: '/run/proxy-fault',

@@ -213,9 +213,13 @@ describe('its configuration', () => {
     const id = await make()
     const key = { namespace: accountNamespace(owner.accountId), name: id }
     const node = { id: 's', role: 'active', isHealthy: true, configurationGeneration: 1 }
-    const status = { privateIpv4: '10.9.0.200', nodes: [{ ...node, addresses: ['10.9.0.201'] }] }
+    const status = {
+      ...{ privateIpv4: '10.9.0.200', publicIpv6: '2001:db8:9::1' },
+      nodes: [{ ...node, addresses: ['10.9.0.201'] }],
+    }
     await cloud.admin.patch(LoadBalancer, key, { status }, 'status')
-    for (const address of ['10.9.0.200', '10.9.0.201']) {
+    expect(await get(id)).toMatchObject({ public_ipv4: null, public_ipv6: '2001:db8:9::1' })
+    for (const address of ['10.9.0.200', '10.9.0.201', '2001:db8:9::1']) {
       const body = { name: 'loop', address, port: 80 }
       expect((await owner.send('POST', members(id), { body })).body['detail']).toMatch(/load balancer itself/)
     }

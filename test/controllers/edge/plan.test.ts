@@ -308,12 +308,14 @@ describe('separate placement', () => {
   })
 
   test('is done when that is, and says where it answers', () => {
-    const status = { publicIpv4: '192.0.2.9', privateIpv4: '10.1.0.8' }
+    const addresses = ['192.0.2.9', '2001:db8::9', '10.1.0.8']
+    const [publicIpv4, publicIpv6, privateIpv4] = addresses
+    const status = { publicIpv4, publicIpv6, privateIpv4 }
     const pair = pairOf(pairing(), status)
     expect(decide(pairing(), { pair })).toMatchObject({
       does: 'announced succeeded',
       state: 'running',
-      status: { balancer: { id: pair.metadata.name, isHealthy: true, addresses: ['192.0.2.9', '10.1.0.8'] } },
+      status: { balancer: { id: pair.metadata.name, isHealthy: true, addresses } },
     })
   })
 

@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { prefixOf } from '../../../domain/public-pool.ts'
 import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { listAudit } from '../../../db/audit/index.ts'
@@ -17,6 +18,7 @@ import {
   type ManagedMachineStatus,
 } from '../../../resources/managed-machine/index.ts'
 import { Network, type NetworkSpec } from '../../../resources/network/index.ts'
+import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Template, Zone } from '../../../resources/catalog/index.ts'
 import { createAccount } from '../../accounts.ts'
@@ -35,6 +37,18 @@ beforeAll(async () => {
   stop = [cloud.startControllers(), cloud.startAgent()]
   const { spec } = (await cloud.kubectl.get(Template, { name: 'tiny-linux' })) ?? {}
   if (spec !== undefined) await cloud.kubectl.create(Template, { metadata: { name: MANAGED_TEMPLATE }, spec })
+  for (const [use, family, cidr] of [
+    ['server_ipv4', 'ipv4', '198.51.100.0/24'],
+    ['server_ipv6_prefix', 'ipv6', '2001:db8::/48'],
+  ] as const) {
+    const pool = { zone: ZONE, family, cidr, use } as PublicPoolSpec // has defaults
+    await cloud.kubectl.create(PublicPool, { metadata: { name: family }, spec: pool })
+  }
+  await until(
+    'pools',
+    () => database.db.selectFrom('public_pool').select('id').execute(),
+    (found) => found.length === 2,
+  )
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
   namespace = accountNamespace(accountId)
@@ -78,8 +92,8 @@ const applied = () =>
 
 test('it is made of two machines, follows its spec, and leaves nothing', { timeout: 180_000 }, async () => {
   const example = parse(await readFile('examples/load-balancers/load-balancer.yaml', 'utf8'))
-  const spec = { ...example.spec, zone: ZONE, plan: 'tiny', publicIpv4: false } as LoadBalancerSpec
-  await cloud.kubectl.create(LoadBalancer, { metadata: key(), spec })
+  const spec = { ...example.spec, zone: ZONE, plan: 'tiny' } as LoadBalancerSpec
+  const { metadata: own } = await cloud.kubectl.create(LoadBalancer, { metadata: key(), spec })
   await until(
     'what it waits for',
     async () => (await read())?.status?.operation?.step,
@@ -93,8 +107,19 @@ test('it is made of two machines, follows its spec, and leaves nothing', { timeo
     (found) => found.filter(({ spec: { configuration } }) => configuration).length === 2,
   )
   const made = await applied()
-  expect(made?.status).toMatchObject({ privateIpv4: expect.stringMatching(/^10\.1\.0\./), isHealthy: true })
+  expect(made?.status).toMatchObject({
+    privateIpv4: expect.stringMatching(/^10\.1\.0\./),
+    publicIpv4: expect.stringMatching(/^198\.51\.100\./),
+    publicIpv6: expect.stringMatching(/^2001:db8:/),
+    isHealthy: true,
+  })
+  const { publicIpv6 = '' } = made?.status ?? {}
+  const rows = () => cloud.ovn.owners.get(`${ZONE} LoadBalancer/${own.uid}`)
+  expect(rows()?.map(({ columns }) => [columns['ip_prefix'], columns['nexthop']])).toEqual([
+    [prefixOf(publicIpv6), publicIpv6],
+  ])
   const servers = (await cloud.kubectl.list(Server, { namespace })).items
+  expect(servers.map(({ status }) => status?.publicIpv6)).not.toContain(publicIpv6)
   expect(servers.map(({ spec: { managedBy, networks } }) => [managedBy, networks])).toEqual(
     Array.from({ length: 2 }, () => ['load_balancer:web', [{ networkId: 'back' }]]),
   )
@@ -104,6 +129,9 @@ test('it is made of two machines, follows its spec, and leaves nothing', { timeo
     const document = MachineDocument.parse(JSON.parse(Buffer.from(text, 'base64').toString()))
     expect(document.haproxy?.config).toContain('10.1.0.10:8080')
     expect(document.keepalived?.config).toContain(`${made?.status?.privateIpv4}/24`)
+    expect(document.keepalived?.config).toContain(`${publicIpv6}/128`)
+    const shared = servers.find(({ metadata: { uid } }) => uid === metadata.name)?.spec.sharedAddresses
+    expect(shared?.map(({ address }) => address)).toContain(publicIpv6)
   }
   await cloud.kubectl.patch(LoadBalancer, key(), { spec: { frontends: [] } })
   const edited = await applied()
@@ -113,11 +141,13 @@ test('it is made of two machines, follows its spec, and leaves nothing', { timeo
   const left = await Promise.all([
     database.db.selectFrom('load_balancer').select('id').execute(),
     database.db.selectFrom('shared_address').select('holder').execute(),
+    database.db.selectFrom('public_address').select('address').where('holder', 'is not', null).execute(),
     // Their host lets go of those that are on their way out.
     machines().then((some) => some.filter(({ metadata }) => metadata.deletionTimestamp === undefined)),
     cloud.kubectl.list(Server, { namespace }).then(({ items }) => items),
   ])
-  expect(left).toEqual([[], [], [], []])
+  expect(left).toEqual([[], [], [], [], []])
+  expect(rows()).toBeUndefined()
   const quotas = (await listQuotas(database.db, accountId)).filter(({ used }) => used > 0).map(({ name }) => name)
   expect(quotas).toEqual(['networks'])
   const entries = (await listAudit(database.db, accountId, { limit: 20 })).map(({ action }) => action)

@@ -9,7 +9,7 @@ import { demandsOf, documentOf, type OpenedCertificate } from '../../../controll
 import type { LoadBalancerObject, Observed } from '../../../controllers/load-balancer/observed.ts'
 import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { LoadBalancer, type LoadBalancerSpec } from '../../../resources/load-balancer/index.ts'
+import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { type MachineAnswer, MachineDocument } from '../../../resources/managed-machine/index.ts'
 import { type MachineInNamespace, openMachineIn } from '../../agents/node/images/machine-script.ts'
 
@@ -33,6 +33,7 @@ const CLAIM = {
   ipv6Prefix: 'fd00:0:0:9::/64',
   shared: { ipv4Address: SHARED, ipv6Address: 'fd00:0:0:9::9' },
   publicIpv4: undefined,
+  publicIpv6: undefined,
 } satisfies Observed['claim']
 
 /** Answers each request with its address and what it was told of the client's protocol. */
@@ -120,7 +121,16 @@ export async function openBalancerPair(): Promise<BalancerPair> {
     start,
     deliver: ({ generation, ...configuration }, certificates = [], to = roles) =>
       Promise.all(
-        to.map((role) => machines.get(role)?.apply(documentFor(role, macs, generation, configuration, certificates))),
+        to.map((role) => {
+          const known = roles.map((each) =>
+            knownMachine(each, { macAddress: macs.get(each) ?? '', ipv4Address: MACHINES[each] }),
+          )
+          const document = documentFor(
+            { claim: CLAIM, machines: known, role },
+            { generation, ...configuration, certificates },
+          )
+          return machines.get(role)?.apply(document)
+        }),
       ),
     async owners() {
       const states = await Promise.all(roles.map((role) => machines.get(role)?.run('ip', 'address', 'show', 'own0')))
@@ -135,24 +145,47 @@ export async function openBalancerPair(): Promise<BalancerPair> {
   }
 }
 
-function documentFor(
+/** A machine as its controller would know it. */
+export const knownMachine = (
   role: Role,
-  macs: ReadonlyMap<Role, string>,
-  generation: number,
-  configuration: object,
-  certificates: readonly OpenedCertificate[],
-): MachineDocument {
-  const spec: LoadBalancerSpec = LoadBalancer.spec.parse({
+  {
+    publicMacAddress,
+    ...at
+  }: Pick<Machine['interfaces'][number], 'macAddress' | 'ipv4Address'> & {
+    readonly publicMacAddress?: string
+  },
+): Machine =>
+  ({
+    role,
+    serverId: machineName({ uid: 'u' }, role),
+    interfaces: [{ networkId: 'n', ...at }],
+    publicMacAddress,
+  }) as unknown as Machine // what else a machine has is not looked at
+
+const balancerOf = ({ generation, ...configuration }: { readonly generation: number }): LoadBalancerObject => {
+  const spec = LoadBalancer.spec.parse({
     ...{ zone: 'z', name: 'web', networkId: 'n', plan: 'p', ...configuration },
     numbered: { generation, digest: '' },
   })
-  const balancer = { metadata: { name: 'lb', namespace: 'acct-a', uid: 'u' }, spec } as LoadBalancerObject
-  const known = roles.map((each) => {
-    const at = { networkId: 'n', macAddress: macs.get(each), ipv4Address: MACHINES[each] }
-    return { role: each, serverId: machineName({ uid: 'u' }, each), interfaces: [at], sharedAddresses: [] }
-  }) as unknown as readonly Machine[] // what else a machine has is not looked at
-  const demands = demandsOf(balancer, 'a', CLAIM, known)
-  const parts = documentOf(balancer, 'a', { claim: CLAIM, machines: known, role }, certificates)
-  const fingerprint = demands.find((demand) => demand.role === role)?.configuration?.fingerprint
+  return { metadata: { name: 'lb', namespace: 'acct-a', uid: 'u' }, spec } as LoadBalancerObject
+}
+
+/** What its controller asks of the machine of the role. */
+export const demandFor = (
+  { claim, machines, role }: Parameters<typeof documentOf>[2],
+  configured: { readonly generation: number; readonly frontends: object; readonly backends: object },
+) => demandsOf(balancerOf(configured), 'a', claim, machines).find((demand) => demand.role === role)
+
+/** What its controller delivers to the machine of the role. */
+export function documentFor(
+  surroundings: Parameters<typeof documentOf>[2],
+  {
+    certificates,
+    ...configured
+  }: Parameters<typeof demandFor>[1] & { readonly certificates: readonly OpenedCertificate[] },
+): MachineDocument {
+  const { role } = surroundings
+  const parts = documentOf(balancerOf(configured), 'a', surroundings, certificates)
+  const { generation, fingerprint } = demandFor(surroundings, configured)?.configuration ?? {}
   return MachineDocument.parse({ ...parts, machine: role, generation, fingerprint })
 }

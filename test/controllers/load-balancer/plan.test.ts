@@ -4,6 +4,7 @@ import { demandsOf, documentOf, reportedOf } from '../../../controllers/load-bal
 import type { LoadBalancerObject, Observed } from '../../../controllers/load-balancer/observed.ts'
 import { plan } from '../../../controllers/load-balancer/plan.ts'
 import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
+import { digestOf } from '../../../controllers/synced.ts'
 import { firstNumber, LoadBalancer } from '../../../resources/load-balancer/index.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
@@ -15,11 +16,20 @@ const CLAIM: NonNullable<Observed['claim']> = {
   ipv6Prefix: 'fd00::/64',
   shared: { ipv4Address: '10.0.0.9', ipv6Address: 'fd00::9' },
   publicIpv4: undefined,
+  publicIpv6: undefined,
 }
+// What else an address has is not looked at.
+const PUBLIC: NonNullable<Observed['claim']> = {
+  ...CLAIM,
+  publicIpv4: { address: '198.18.0.9', prefix: 16, gateway: '198.18.0.1' } as (typeof CLAIM)['publicIpv4'],
+  publicIpv6: { address: '2001:db8:0:5::1', prefix: 64, gateway: 'fe80::1' } as (typeof CLAIM)['publicIpv6'],
+}
+const ROUTED = { routeDigest: digestOf('2001:db8:0:5::1') }
 const SEEN: Observed = {
   accountId: 'a',
   claim: CLAIM,
   hasNetwork: true,
+  routeDigest: undefined,
   machines: [],
   unusedCertificates: [],
   edits: [],
@@ -109,11 +119,11 @@ function machine(role: 'a' | 'b', more: Partial<Machine> = {}): Machine {
 const PAIR = [machine('a'), machine('b')]
 
 /** Both run what they shall. */
-function settled(of: LoadBalancerObject): readonly Machine[] {
-  const demands = demandsOf(of, 'a', CLAIM, PAIR)
+function settled(of: LoadBalancerObject, claim = CLAIM): readonly Machine[] {
+  const demands = demandsOf(of, 'a', claim, PAIR)
   return PAIR.map((one) => {
-    const configuration = demands.find(({ role }) => role === one.role)?.configuration
-    return { ...one, delivered: configuration, running: configuration, isHealthy: true }
+    const { configuration, sharedAddresses = [] } = demands.find(({ role }) => role === one.role) ?? {}
+    return { ...one, sharedAddresses, delivered: configuration, running: configuration, isHealthy: true }
   })
 }
 
@@ -156,6 +166,8 @@ test.each([
     'claimed failed',
   ],
   ['without machines: makes both', CREATING, {}, 'ensure, ensure, machines'],
+  ['with a public IPv6 address: is led to by it first', CREATING, { claim: PUBLIC }, 'route, machines'],
+  ['that is led to by it: makes both', CREATING, { claim: PUBLIC, ...ROUTED }, 'ensure, ensure, machines'],
   ['with one machine: waits for its peer', CREATING, { machines: [machine('a')] }, 'ensure, machines'],
   ['with both: tells them what to run', CREATING, { machines: PAIR }, 'deliver, deliver, machines'],
   ['that runs: is made', CREATING, { machines: settled(CREATING) }, 'applied succeeded'],
@@ -180,6 +192,18 @@ test.each([
     balancer({ spec: { ...RUNNING.spec, frontends: [] }, status: RUNNING.status }),
     { machines: settled(RUNNING) },
     'deliver, deliver',
+  ],
+  [
+    'with public addresses that runs as it shall: nothing',
+    RUNNING,
+    { claim: PUBLIC, ...ROUTED, machines: settled(RUNNING, PUBLIC) },
+    '',
+  ],
+  [
+    'whose public IPv6 address this process has not led to it: does so',
+    RUNNING,
+    { claim: PUBLIC, machines: settled(RUNNING, PUBLIC) },
+    'route',
   ],
   ['that was renamed', RUNNING, { machines: settled(RUNNING), claim: { ...CLAIM, name: 'old' } }, 'rename'],
   ['with a certificate of nobody', RUNNING, { machines: settled(RUNNING), unusedCertificates: ['c'] }, 'drop'],
@@ -251,10 +275,25 @@ test('each machine knows the other, and the first comes first', () => {
   expect(a).toContain('10.0.0.9/24 dev @IF:52:54:00:00:00:02@')
 })
 
-test('a public address leaves by the public interface', () => {
-  const publicIpv4 = { address: '198.18.0.9', prefix: 16, gateway: '198.18.0.1' } as NonNullable<
-    typeof CLAIM.publicIpv4
-  > // what else an address has is not looked at
-  const config = documentOf(RUNNING, 'a', { claim: { ...CLAIM, publicIpv4 }, machines: PAIR, role: 'a' }, [])
-  expect(config?.keepalived?.config).toContain('0.0.0.0/0 via 198.18.0.1 dev @IF:52:54:00:00:00:0f@ table 100')
+describe('public addresses', () => {
+  const config = documentOf(RUNNING, 'a', { claim: PUBLIC, machines: PAIR, role: 'a' }, [])?.keepalived?.config ?? ''
+
+  test('leave by the public interface', () =>
+    expect(config).toContain('0.0.0.0/0 via 198.18.0.1 dev @IF:52:54:00:00:00:0f@ table 100'))
+
+  test('of both protocols are at the active machine, and of no network of its own', () => {
+    expect(config).toContain('    198.18.0.9/16 dev @IF:52:54:00:00:00:0f@\n')
+    expect(config).toContain('    2001:db8:0:5::1/128 dev @IF:52:54:00:00:00:0f@ preferred_lft 0\n')
+  })
+
+  test('are those that both machines may speak for', () =>
+    expect(demandsOf(RUNNING, 'a', PUBLIC, PAIR).map(({ sharedAddresses }) => sharedAddresses.slice(2))).toEqual(
+      Array.from({ length: 2 }, () => [{ address: '198.18.0.9' }, { address: '2001:db8:0:5::1' }]),
+    ))
+
+  test('are told of in its status', () =>
+    expect(statusOf(RUNNING, { claim: PUBLIC, machines: settled(RUNNING, PUBLIC) })).toMatchObject({
+      publicIpv4: '198.18.0.9',
+      publicIpv6: '2001:db8:0:5::1',
+    }))
 })

@@ -24,6 +24,14 @@ export interface OvnWorld {
   /** A guest of the name on a host, with the hardware address, at the port of OVN that has its name or another; only
    *  what it is given by the network is configured. */
   addGuest(guest: string, host: HostName, macAddress: string, port?: string): Promise<void>
+  /** One more interface of a guest, at that port of OVN. */
+  addInterface(
+    guest: string,
+    device: string,
+    at: { readonly host: HostName; readonly macAddress: string; readonly port: string },
+  ): Promise<void>
+  /** The name of the network namespace that a place is. */
+  spaceOf(place: string): string
   /** A program that runs somewhere until the world ends; on a host it finds its Open vSwitch. */
   start(place: string, program: string, ...words: readonly string[]): ChildProcess
   /** Names of what is plugged into the integration bridge of a host, and into the guard before it. */
@@ -209,6 +217,23 @@ export async function openOvnWorld({ shared = '/usr/share' } = {}): Promise<OvnW
     for (const end of ['u', 'o']) await run('fabric', 'ip', 'link', 'set', `${host}${end}`, to)
   }
 
+  const plug = async (
+    [guest, device, macAddress]: readonly [string, string, string],
+    host: HostName,
+    end: string,
+    port: string,
+  ) => {
+    await wire([host, end], [guest, device])
+    // Down meanwhile: the link-local address follows from the hardware address that the interface comes up with.
+    await run(guest, 'ip', 'link', 'set', device, 'down')
+    await run(guest, 'ip', 'link', 'set', device, 'address', macAddress, 'mtu', '1400', 'up')
+    await run(
+      host,
+      ...['env', `OVS_RUNDIR=${join(folder, host)}`, nodeBinary()],
+      ...[join(import.meta.dirname, 'guard.ts'), 'join', end, port],
+    )
+  }
+
   const world: OvnWorld = {
     remote,
     southbound,
@@ -231,16 +256,11 @@ export async function openOvnWorld({ shared = '/usr/share' } = {}): Promise<OvnW
     },
     async addGuest(guest, host, macAddress, port = guest) {
       await addSpace(guest)
-      await wire([host, `${guest}p`], [guest, 'eth0'])
-      // Down meanwhile: the link-local address follows from the hardware address that the interface comes up with.
-      await run(guest, 'ip', 'link', 'set', 'eth0', 'down')
-      await run(guest, 'ip', 'link', 'set', 'eth0', 'address', macAddress, 'mtu', '1400', 'up')
-      await run(
-        host,
-        ...['env', `OVS_RUNDIR=${join(folder, host)}`, nodeBinary()],
-        ...[join(import.meta.dirname, 'guard.ts'), 'join', `${guest}p`, port],
-      )
+      await plug([guest, 'eth0', macAddress], host, `${guest}p`, port)
     },
+    addInterface: (guest, device, { host, macAddress, port }) =>
+      plug([guest, device, macAddress], host, `${port}p`, port),
+    spaceOf,
     cut: (host) => switchWires(host, 'down'),
     mend: (host) => switchWires(host, 'up'),
   }
