@@ -1,5 +1,6 @@
 /** The two machines of a load balancer: what each shall run, and what they say together. Pure. */
 import { parseNetwork } from '../../domain/addresses.ts'
+import { balancerRuleset } from '../../domain/balancer-ruleset.ts'
 import { backendSection, certificateFile, proxyConfiguration } from '../../domain/haproxy.ts'
 import { LOAD_BALANCER_MACHINES } from '../../domain/load-balancer.ts'
 import { keepalivedConfiguration } from '../../domain/keepalived.ts'
@@ -79,30 +80,30 @@ function configurationIdOf(
   accountId: string,
   surroundings: Surroundings,
 ): ConfigurationId | undefined {
-  const keepalived = keepalivedOf(balancer, accountId, surroundings)
-  if (keepalived === undefined) return undefined
+  const reach = reachOf(balancer, accountId, surroundings)
+  if (reach === undefined) return undefined
   const { spec } = balancer
   const { generation, digest } = numberOf(spec)
   const certificates = spec.certificates.map(({ id, fingerprint }) => [id, fingerprint])
-  return { generation, fingerprint: fingerprintOf([digest, certificates, keepalived]) }
+  return { generation, fingerprint: fingerprintOf([digest, certificates, reach]) }
 }
 
-function keepalivedOf(
+/** How a machine comes by the addresses, and what may come to it by them. */
+function reachOf(
   balancer: LoadBalancerObject,
   accountId: string,
   { claim, machines, role }: Surroundings,
-): string | undefined {
+): Required<Pick<MachineDocumentParts, 'keepalived' | 'nftables'>> | undefined {
   const owner = ownerOf(balancer, accountId)
   const machineOf = (of: Role) => machines.find(({ serverId }) => serverId === machineName(owner, of))
   const [own, peer] = [machineOf(role), machineOf(role === 'a' ? 'b' : 'a')]
   const at = own?.interfaces.find(({ networkId }) => networkId === claim.networkId)
   const other = peer?.interfaces.find(({ networkId }) => networkId === claim.networkId)
-  if (own === undefined || at === undefined || other === undefined) return undefined
-  if (claim.publicIpv4 !== undefined && own.publicMacAddress === undefined) return undefined
-  const inside = interfaceOf(at.macAddress)
-  const outside = interfaceOf(own.publicMacAddress ?? '')
+  if (own?.publicMacAddress === undefined || at === undefined || other === undefined) return undefined
+  const [inside, outside] = [interfaceOf(at.macAddress), interfaceOf(own.publicMacAddress)]
   const { shared, publicIpv4, publicIpv6 } = claim
-  return keepalivedConfiguration({
+  const addresses = [publicIpv4, publicIpv6].flatMap((held) => (held === undefined ? [] : [held.address]))
+  const config = keepalivedConfiguration({
     heartbeat: { interface: inside, ownAddress: at.ipv4Address, peerAddress: other.ipv4Address },
     routerId: ROUTER_ID,
     priority: ROLES[role],
@@ -120,6 +121,7 @@ function keepalivedOf(
       : { publicRoute: { address: publicIpv4.address, gateway: publicIpv4.gateway, interface: outside } }),
     faultFile: FAULT_FILE,
   })
+  return { keepalived: { config }, nftables: balancerRuleset({ interface: outside, addresses }) }
 }
 
 const interfaceOf = (macAddress: string): string => `@IF:${macAddress}@`
@@ -140,8 +142,8 @@ export function documentOf(
   surroundings: Surroundings,
   certificates: readonly OpenedCertificate[],
 ): MachineDocumentParts | undefined {
-  const keepalived = keepalivedOf(balancer, accountId, surroundings)
-  if (keepalived === undefined) return undefined
+  const reach = reachOf(balancer, accountId, surroundings)
+  if (reach === undefined) return undefined
   return {
     haproxy: {
       config: proxyConfiguration(configurationOf(balancer.spec), PATHS),
@@ -149,7 +151,7 @@ export function documentOf(
         certificates.map(({ id, certificate, privateKey }) => [certificateFile(id), certificate + privateKey]),
       ),
     },
-    keepalived: { config: keepalived },
+    ...reach,
   }
 }
 

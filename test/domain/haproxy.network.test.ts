@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { proxyConfiguration } from '../../domain/haproxy.ts'
+import { balancerRuleset } from '../../domain/balancer-ruleset.ts'
 import { keepalivedConfiguration } from '../../domain/keepalived.ts'
 import { type LoadBalancerConfiguration, MEMBERS_OF_BACKEND_MAXIMUM } from '../../domain/load-balancer.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
@@ -92,4 +93,12 @@ test('keepalived takes what it shares addresses by', async () => {
     `keepalived --config-test --use-file ${file}`,
   ]
   expect((await run('unshare', ['--net', 'sh', '-c', commands.join(' && ')])).stderr).toBe('')
+})
+
+test('nft takes what may come to a machine from outside', async () => {
+  const file = join(folder, 'rules.nft')
+  for (const addresses of [[], ['198.18.0.9', '2001:db8::1']]) {
+    await writeFile(file, balancerRuleset({ interface: 'eth0', addresses }))
+    expect((await run('unshare', ['--net', 'nft', '--check', '--file', file])).stderr).toBe('')
+  }
 })

@@ -50,13 +50,15 @@ const CONFIGURED = {
   backends: [{ name: 'web', members: [{ name: 'one', address: MEMBER.ipv4, port: 8080 }] }],
 }
 const PAGES = `
-import http.server
+import http.server, socket
 class Page(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers()
-        self.wfile.write(("for " + self.headers["X-Forwarded-For"]).encode())
+        self.wfile.write(("for " + str(self.headers["X-Forwarded-For"])).encode())
     def log_message(self, *words): pass
-http.server.ThreadingHTTPServer(("", 8080), Page).serve_forever()
+class Server(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+Server(("::", 8080), Page).serve_forever()
 `
 
 let world: OvnWorld
@@ -163,6 +165,23 @@ test('lets in whom allowed_cidrs names, and nobody else', { timeout: 60_000 }, a
   expect(await page(host, from, 81)).toBe(`for ${from}`)
   expect(await page(host, CLIENTS[1] ?? '')).toBe(`for ${CLIENTS[1]}`)
   expect(await page(host, CLIENTS[1] ?? '', 81)).toBe('')
+})
+
+test('is reached at no address that is a machine’s own', { timeout: 60_000 }, async () => {
+  const [, from] = BY_IPV6
+  for (const role of roles) {
+    const own = `2001:db8:1:${MACHINES[role].number}::1`
+    await world.run('world', 'ping', '-c', '1', '-W', '5', own)
+    expect(await page(`[${own}]`, from)).toBe('')
+  }
+})
+
+test('a machine begins connections with its own address, and is answered', { timeout: 60_000 }, async () => {
+  world.start('world', 'python3', '-c', PAGES)
+  const [active = 'a'] = await owners()
+  const ask = () =>
+    world.run(active, 'curl', '--silent', '--max-time', '2', `http://[${CLIENTS[0]}]:8080/`).catch(() => '')
+  await until('a page of the world', ask, (text) => text === 'for None', 30_000)
 })
 
 test('is reached at the other machine when the active one dies', { timeout: 120_000 }, async () => {

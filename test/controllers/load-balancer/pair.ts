@@ -88,7 +88,7 @@ export async function openBalancerPair(): Promise<BalancerPair> {
   const start = (place: Place, ...command: readonly string[]) =>
     spawn('ip', ['netns', 'exec', spaceOf(place), ...command])
   const machines = new Map<Role, MachineInNamespace>()
-  const macs = new Map<Role, string>()
+  const known: Machine[] = []
   const places = ['wire', 'a', 'b', 'out'] as const
   for (const place of places) {
     await runProgram('ip', ['netns', 'add', spaceOf(place)])
@@ -107,7 +107,12 @@ export async function openBalancerPair(): Promise<BalancerPair> {
     await ip(role, 'address', 'add', `${MACHINES[role]}/${CIDR_BITS}`, 'dev', 'own0')
     const machine = await openMachineIn(spaceOf(role))
     machines.set(role, machine)
-    macs.set(role, (await machine.run('cat', '/sys/class/net/own0/address')).trim())
+    // Nobody is outside.
+    await ip(role, 'link', 'add', 'out0', 'type', 'dummy')
+    const [macAddress = '', publicMacAddress = ''] = await Promise.all(
+      ['own0', 'out0'].map(async (device) => (await machine.run('cat', `/sys/class/net/${device}/address`)).trim()),
+    )
+    known.push(knownMachine(role, { macAddress, ipv4Address: MACHINES[role], publicMacAddress }))
   }
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-pair-'))
   await writeFile(join(folder, 'pages.cfg'), PAGES)
@@ -122,14 +127,8 @@ export async function openBalancerPair(): Promise<BalancerPair> {
     deliver: ({ generation, ...configuration }, certificates = [], to = roles) =>
       Promise.all(
         to.map((role) => {
-          const known = roles.map((each) =>
-            knownMachine(each, { macAddress: macs.get(each) ?? '', ipv4Address: MACHINES[each] }),
-          )
-          const document = documentFor(
-            { claim: CLAIM, machines: known, role },
-            { generation, ...configuration, certificates },
-          )
-          return machines.get(role)?.apply(document)
+          const surroundings = { claim: CLAIM, machines: known, role }
+          return machines.get(role)?.apply(documentFor(surroundings, { generation, ...configuration, certificates }))
         }),
       ),
     async owners() {
@@ -151,9 +150,7 @@ export const knownMachine = (
   {
     publicMacAddress,
     ...at
-  }: Pick<Machine['interfaces'][number], 'macAddress' | 'ipv4Address'> & {
-    readonly publicMacAddress?: string
-  },
+  }: Pick<Machine['interfaces'][number], 'macAddress' | 'ipv4Address'> & Pick<Machine, 'publicMacAddress'>,
 ): Machine =>
   ({
     role,

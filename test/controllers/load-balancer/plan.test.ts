@@ -291,6 +291,15 @@ describe('public addresses', () => {
       Array.from({ length: 2 }, () => [{ address: '198.18.0.9' }, { address: '2001:db8:0:5::1' }]),
     ))
 
+  test('are those to which connections are begun from outside, and a balancer without any is not reached there', () => {
+    const rulesOf = (claim: typeof CLAIM) =>
+      documentOf(RUNNING, 'a', { claim, machines: PAIR, role: 'a' }, [])?.nftables ?? ''
+    const begun = (claim: typeof CLAIM) => /chain begun \{\n([^}]*)\n {2}\}/.exec(rulesOf(claim))?.[1]?.split(/\n? {4}/)
+    expect(begun(PUBLIC)).toEqual(['', 'ip daddr 198.18.0.9 accept', 'ip6 daddr 2001:db8:0:5::1 accept', 'drop'])
+    expect(begun(CLAIM)).toEqual(['', 'drop'])
+    expect(rulesOf(CLAIM)).toContain('iifname "@IF:52:54:00:00:00:0f@" tcp')
+  })
+
   test('are told of in its status', () =>
     expect(statusOf(RUNNING, { claim: PUBLIC, machines: settled(RUNNING, PUBLIC) })).toMatchObject({
       publicIpv4: '198.18.0.9',
