@@ -1,10 +1,10 @@
 /** The template controller: what it reads. What it decides is `plan.ts`. */
-import { Template, Zone } from '../../resources/catalog/index.ts'
+import { isBuiltHere, Template, Zone } from '../../resources/catalog/index.ts'
 import { Image, nodeOf } from '../../resources/instance/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { Storage, type StorageStatus } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { isBeingMade } from '../being-made.ts'
 import { controller } from '../controller.ts'
@@ -20,9 +20,14 @@ import {
   plan,
   type TemplateEffects,
   type TemplateObject,
+  type ZoneUse,
 } from './plan.ts'
 
 const IMAGES_OF = 'images of a template'
+const MADE_OF = 'made of a template in a zone'
+const inZone = (template: string, zone: string): string => `${template}/${zone}`
+const hasHad = (template: TemplateObject | undefined, zone: string): boolean =>
+  template?.status?.zones?.includes(zone) === true
 
 export const templateController = controller<TemplateEffects>()({
   name: 'template',
@@ -36,13 +41,19 @@ export const templateController = controller<TemplateEffects>()({
   open(parts: Parts) {
     const templates = parts.caches.of(Template)
     parts.caches.of(Image).addIndex(IMAGES_OF, ({ spec }) => [spec.image.uid])
+    parts.caches
+      .of(Storage)
+      .addIndex(MADE_OF, ({ spec: { source, zone } }) => (source?.kind === 'template' ? [inZone(source.id, zone)] : []))
     const all = () => templates.list().map(({ metadata: { name } }) => ({ name }))
     return {
       watches: [
         watch(Image, ({ spec: { image } }: ImageObject) => (image.namespace === '' ? [{ name: image.name }] : [])),
         watch(Node, all),
         watch(Zone, all),
-        ...[watch(Server, () => []), watch(Storage, () => [])],
+        watch(Storage, ({ spec: { source, zone } }) =>
+          source?.kind === 'template' && !hasHad(templates.get({ name: source.id }), zone) ? [{ name: source.id }] : [],
+        ),
+        watch(Server, () => []),
       ],
       observe: (template) => observe(parts, template),
       effects: { audit: staffAuditEffect(parts, 'template') },
@@ -66,10 +77,30 @@ async function observe({ caches, store }: Parts, template: TemplateObject): Prom
     unknownZones: wanted.filter((zone) => !known.includes(zone)),
     images,
     strays: images.filter((image) => !wanted.includes(zoneOf(image) ?? '')),
+    ...(isBuiltHere(spec)
+      ? { uses: wanted.filter((zone) => !hasHad(template, zone)).map((zone) => useIn(caches, metadata.name, zone)) }
+      : {}),
     ...(isLeaving(template) ? { users: await usersOf(store, metadata.name) } : {}),
     editor: detectEdit(template) === undefined ? '' : await findEditor(store, Template, template, ''),
   }
 }
+
+function useIn(caches: Parts['caches'], template: string, zone: string): ZoneUse {
+  const storages = caches.of(Storage).by(MADE_OF, inZone(template, zone))
+  const isBuilt = caches.of(Zone).get({ name: zone })?.status?.builtTemplates?.includes(template) === true
+  const asked = storages
+    .filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && isBeingMadeOf(status))
+    .map(({ metadata }) => metadata.creationTimestamp ?? '')
+    .sort()
+  return {
+    zone,
+    isMade: isBuilt || storages.some(({ status }) => status?.state === 'online'),
+    newestAt: asked.at(-1),
+    detail: storages.find(({ status }) => status?.state === 'error')?.status?.stateDetail,
+  }
+}
+
+const isBeingMadeOf = (status: StorageStatus | undefined): boolean => (status?.state ?? 'creating') === 'creating'
 
 /** What is being made from it, as Kubernetes says now: a cache may be behind. */
 async function usersOf(store: Parts['store'], template: string): Promise<readonly string[]> {
@@ -84,7 +115,7 @@ async function usersOf(store: Parts['store'], template: string): Promise<readonl
           metadata.deletionTimestamp === undefined &&
           source?.kind === 'template' &&
           source.id === template &&
-          (status?.state ?? 'creating') === 'creating',
+          isBeingMadeOf(status),
       )
       .map(({ metadata }) => `storage ${metadata.name}`),
   ]

@@ -29,6 +29,17 @@ import { type During, planOperations } from '../operation/plan.ts'
 export type TemplateObject = KubeObject<TemplateSpec, TemplateStatus>
 export type ImageObject = KubeObject<ImageSpec, ImageStatus>
 
+/** The disks that are made from a template in a zone. */
+export interface ZoneUse {
+  readonly zone: string
+  /** One of them is there, or the image is on every host. */
+  readonly isMade: boolean
+  /** When the newest was asked for of those that are still being made; undefined when none is. */
+  readonly newestAt: string | undefined
+  /** Why one could not be made, for people. */
+  readonly detail?: string | undefined
+}
+
 export interface Observed {
   /** The reachable nodes of each zone that there is and that it shall be in. */
   readonly zones: Readonly<Record<string, readonly string[]>>
@@ -38,6 +49,8 @@ export interface Observed {
   readonly images: readonly ImageObject[]
   /** Those of them that are on nodes of other zones. */
   readonly strays: readonly ImageObject[]
+  /** Of one that nodes build: what is made from it in zones that have not had it yet. */
+  readonly uses?: readonly ZoneUse[]
   /** Servers that are being made from it; undefined unless it is on its way out. */
   readonly users?: readonly string[]
   /** Who made the edit that no operation stands for, as an actor. */
@@ -64,6 +77,9 @@ const NODES_WAIT_SECONDS = 10
 const RETRY_SECONDS = 300
 const USERS_WAIT_SECONDS = 2
 const EXPIRY_ACTOR = 'system:template_expiry'
+/** By which the copies are known that begin with the first use of a template in a zone. */
+const FIRST_USE_ACTOR = 'system:templates'
+const EVER = new Date(0).toISOString()
 /** The clock may be set meanwhile. */
 const EXPIRY_LOOK_SECONDS_MAXIMUM = 3_600
 
@@ -72,12 +88,17 @@ export const plan = planOperations<TemplateObject, Observed, ReconcileInput, Dec
   flows: { 'template.create': create, 'template.copy': copy, 'template.delete': remove },
   inputOf: (template, observed, now) => ({ template, observed, now }),
   unchanged,
-  detectEdit({ template, observed, now }) {
+  detectEdit(input) {
+    const { template, observed, now } = input
     const kind = detectEdit(template)
     if (kind !== undefined) return { kind, field: '', actor: observed.editor }
-    return isExpired(template, now)
-      ? { kind: 'template.delete', field: 'unavailableAt', actor: EXPIRY_ACTOR }
-      : undefined
+    if (isLeaving(template) || activeOperation(template) !== undefined) return undefined
+    if (!isAvailable(template.spec, now))
+      return { kind: 'template.delete', field: 'unavailableAt', actor: EXPIRY_ACTOR }
+    const zone = zoneOfFirstUse(input)
+    return zone === undefined
+      ? undefined
+      : { kind: 'template.copy', field: '', actor: FIRST_USE_ACTOR, arguments: { zone } }
   },
   idle: (input) => (isLeaving(input.template) ? remove(input) : untilExpiry(input, idle(input))),
   overdue(input, decision, error) {
@@ -102,7 +123,7 @@ export const plan = planOperations<TemplateObject, Observed, ReconcileInput, Dec
 
 const detailOf = ({ detail }: Decision): string | undefined => (detail === undefined ? undefined : truncated(detail))
 
-/** The operation that an edit amounts to. Zones that are edited need none: nodes follow. */
+/** The operation that an edit amounts to; not of edited zones, where nodes follow (`zoneOfFirstUse`). */
 export function detectEdit({
   metadata,
   spec,
@@ -115,9 +136,28 @@ export function detectEdit({
     : 'template.create'
 }
 
-/** Nothing is made from it any more, and nothing else goes on: it goes. */
-const isExpired = (template: TemplateObject, now: Date): boolean =>
-  !isAvailable(template.spec, now) && !isLeaving(template) && activeOperation(template) === undefined
+/** A zone that shall have it and never had: nodes begin to fetch it there, or to build it for the first disk. Not again
+ *  for what an earlier copy there has ended with: nodes go on with that by themselves. */
+function zoneOfFirstUse({ template: { spec, status }, observed }: ReconcileInput): string | undefined {
+  const isBuilt = isBuiltHere(spec)
+  const endOf = (zone: string): string | undefined =>
+    spec.operation?.kind === 'template.copy' && spec.operation.arguments?.['zone'] === zone
+      ? status?.operation?.finishedAt
+      : undefined
+  const isToFetch = (zone: string): boolean => {
+    const nodes = observed.zones[zone] ?? []
+    const isBegun = nodes.some((node) => imageOn(observed, node) !== undefined)
+    return status?.state === 'online' && nodes.length > 0 && !isBegun && endOf(zone) === undefined
+  }
+  const isToBuild = (zone: string): boolean => {
+    const use = useIn(observed, zone)
+    return use?.newestAt !== undefined && !use.isMade && Date.parse(use.newestAt) > Date.parse(endOf(zone) ?? EVER)
+  }
+  return Object.keys(observed.zones)
+    .filter((zone) => status?.zones?.includes(zone) !== true)
+    .sort()
+    .find(isBuilt ? isToBuild : isToFetch)
+}
 
 /** The decision, looked at again when the template expires. */
 function untilExpiry({ template: { spec }, now }: ReconcileInput, decision: Decision): Decision {
@@ -161,15 +201,21 @@ const isHeldIn = (observed: Observed, zone: string): boolean => {
   return nodes.length > 0 && nodes.every((node) => isHeldOn(observed, node))
 }
 
+const useIn = ({ uses = [] }: Observed, zone: string): ZoneUse | undefined => uses.find((use) => use.zone === zone)
+const isThere = ({ template, observed }: ReconcileInput, zone: string): boolean =>
+  isBuiltHere(template.spec) ? useIn(observed, zone)?.isMade === true : isHeldIn(observed, zone)
+
 /** What has been found of the images. A zone that has had it keeps it: a node that joins gets it as soon as it can. */
-function held({ template, observed }: ReconcileInput): Pick<TemplateStatus, 'zones' | 'sizeGibibytes'> {
-  if (isBuiltHere(template.spec)) return {}
+function held(input: ReconcileInput): Pick<TemplateStatus, 'zones' | 'sizeGibibytes'> {
+  const { template, observed } = input
   const known = template.status?.zones ?? []
+  const zones = Object.keys(observed.zones)
+    .filter((zone) => known.includes(zone) || isThere(input, zone))
+    .sort()
+  if (isBuiltHere(template.spec)) return zones.length === 0 ? {} : { zones }
   const sizes = observed.images.filter(isReady).map(({ status }) => status?.sizeGibibytes ?? 0)
   return {
-    zones: Object.keys(observed.zones)
-      .filter((zone) => known.includes(zone) || isHeldIn(observed, zone))
-      .sort(),
+    zones,
     sizeGibibytes: Math.max(template.status?.sizeGibibytes ?? 0, ...sizes),
   }
 }
@@ -235,20 +281,33 @@ const fetching = (input: ReconcileInput): Pick<Decision, 'step' | 'actions' | 'w
 function copy(input: During<ReconcileInput>): Decision {
   const { template, observed, operation } = input
   const zone = operation.arguments?.['zone'] ?? ''
-  if (!template.spec.zones.includes(zone)) return withdrawn(input, 'The zone is none of the template any more.')
+  if (!isIn(template, zone)) return withdrawn(input, 'The zone is none of the template any more.')
   if (isCancelled(operation)) return withdrawn(input, 'It was cancelled.')
-  if (isBuiltHere(template.spec) || isHeldIn(observed, zone))
+  if (isThere(input, zone))
     return { ...unchanged(input), step: 'fetched', outcome: 'succeeded', actions: spread(input) }
+  if (isBuiltHere(template.spec)) return build(input, zone)
   const refusal = refusedOf(observed.images.filter((one) => observed.zones[zone]?.includes(nodeOf(one))))
   return refusal === undefined ? { ...unchanged(input), ...fetching(input) } : withdrawn(input, refusal)
 }
 
-/** Takes the zone out of the template, and then ends the operation. */
+const isIn = ({ spec: { zones } }: TemplateObject, zone: string): boolean => zones.length === 0 || zones.includes(zone)
+
+/** Nodes build it for the first disk that is made from it there. */
+function build(input: During<ReconcileInput>, zone: string): Decision {
+  const step = { ...unchanged(input), step: 'fetched' }
+  const { newestAt, detail } = useIn(input.observed, zone) ?? {}
+  // An operator has asked for it ahead of that: there is nothing to do yet.
+  if (input.operation.actor !== FIRST_USE_ACTOR) return { ...step, outcome: 'succeeded' }
+  if (newestAt !== undefined) return { ...step, waitFor: `the first disk to be made from it in zone ${zone}` }
+  return detail === undefined ? { ...step, outcome: 'cancelled' } : { ...step, outcome: 'failed', error: detail }
+}
+
+/** Takes the zone out of the template again that an operator has put there, and then ends the operation. */
 function withdrawn(input: During<ReconcileInput>, error: string): Decision {
   const { template, observed, operation } = input
   const zone = operation.arguments?.['zone'] ?? ''
   const { zones } = template.spec
-  if (zones.includes(zone)) {
+  if (zones.includes(zone) && operation.actor !== FIRST_USE_ACTOR) {
     const left = { zones: zones.filter((one) => one !== zone) }
     return { ...unchanged(input), step: 'fetched', actions: [{ do: 'change', patch: { spec: left } }] }
   }

@@ -351,7 +351,10 @@ export const Template = resource({
         .array(ZoneName)
         .max(256)
         .optional()
-        .describe('Of an image that is fetched: the zones whose nodes have held it, all of them.'),
+        .describe(
+          'Zones that have had it: of an image that is fetched those whose nodes have held it, all of them; of one ' +
+            'that nodes build those where it is built on every host, or a disk has been made from it.',
+        ),
       operation: OperationProgress.optional().describe('How far the newest operation is.'),
     })
     .describe(KNOWN),

@@ -11,6 +11,7 @@ import { newSimulatedStorage, simulatedVolumes } from '../../agents/node/drivers
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
+import type { TemplateStore } from '../../agents/node/images/template-store.ts'
 import { sweepClaims } from '../../controllers/claim/index.ts'
 import type { OpenStorageAccess } from '../../controllers/fencing/effects.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
@@ -37,6 +38,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Image, Instance, Volume } from '../../resources/instance/index.ts'
+import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
@@ -90,13 +92,21 @@ export interface Cloud {
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
    *  have died: the one after them lives. */
   startMortals(writesMaximum: number, deathsMaximum?: number): Mortals
-  /** Of a host that has mounted all shared storage, unless it is said which. */
-  startAgent(node?: string, bootId?: string, mounted?: readonly string[]): () => Promise<void>
+  startAgent(node?: string, options?: AgentStart): () => Promise<void>
   /** Its namespace, and leave to make what costs when it is in the database. */
   openAccount(accountId: string): Promise<void>
   /** Releases claims of what is lost as it will be done after the given time. */
   sweepClaims(laterMilliseconds: number): Promise<number>
   close(): Promise<void>
+}
+
+export interface AgentStart {
+  /** Of the host. */
+  readonly bootId?: string
+  /** Shared storage that the host has mounted; all when absent. */
+  readonly mounted?: readonly string[]
+  /** Templates of the host; all are built when absent. */
+  readonly templates?: TemplateStore
 }
 
 export interface Mortals {
@@ -131,6 +141,8 @@ export async function openCloud(
     })
   const kubectl = storeOf('kubectl-edit')
   await installCrds(kubectl, await readCrds('crds'), clock)
+  // As whoever leads makes it: operations on what is in no namespace are kept there.
+  await kubectl.create(Namespace, { metadata: { name: SYSTEM_NAMESPACE }, spec: undefined })
   await kubectl.create(Region, { metadata: { name: 'eu-1' }, spec: { displayName: 'Europe', country: 'DE' } })
   for (const name of new Set([ZONE, ...Object.values(zoneOf)]))
     await kubectl.create(Zone, {
@@ -284,14 +296,17 @@ export async function openCloud(
         ])
       })
     },
-    startAgent(node = nodes[0] ?? NODE, bootId = 'boot-1', mounted = pools) {
+    startAgent(
+      node = nodes[0] ?? NODE,
+      { bootId = 'boot-1', mounted = pools, templates = simulatedTemplates() }: AgentStart = {},
+    ) {
       const of = hostOf(node)
       const agent = openAgent({
         nodeName: node,
         store: storeOf('svccloud-agent', { name: nodeUser(node).user, groups: nodeUser(node).groups }),
         hypervisor: of.machine.attach(),
         volumes: simulatedVolumes(of.volumes, { storage, mounted, host: node }),
-        images: simulatedTemplates(),
+        images: templates,
         customImages: simulatedImages(),
         ledger: of.ledger,
         openBackups: () =>

@@ -96,7 +96,7 @@ async function cutOff(): Promise<'n1' | 'n2'> {
 
 async function comeBack(node: string, bootId: string): Promise<void> {
   await agents.get(node)?.()
-  agents.set(node, cloud.startAgent(node, bootId))
+  agents.set(node, cloud.startAgent(node, { bootId }))
 }
 
 async function remove(): Promise<void> {

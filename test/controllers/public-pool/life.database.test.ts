@@ -3,10 +3,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { findOperation } from '../../../db/operation/index.ts'
 import { listStaffAudit } from '../../../db/staff/index.ts'
-import { type KubeObject, Namespace } from '../../../kit/kube/object.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Instance, nodeNamespace } from '../../../resources/instance/index.ts'
-import { SYSTEM_NAMESPACE } from '../../../resources/labels.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../../resources/public-pool/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
 import { createAccount } from '../../accounts.ts'
@@ -21,7 +20,6 @@ let namespace: string
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
-  await cloud.kubectl.create(Namespace, { metadata: { name: SYSTEM_NAMESPACE }, spec: undefined })
   cloud.startAgent()
   accountId = await createAccount(database.db)
   namespace = accountNamespace(accountId)

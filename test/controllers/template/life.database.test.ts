@@ -2,12 +2,12 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { simulatedTemplates } from '../../../agents/node/images/simulated.ts'
+import type { ImageState } from '../../../agents/node/images/template-store.ts'
 import { listAudit, STAFF_CHAIN } from '../../../db/audit/index.ts'
-import { Namespace } from '../../../kit/kube/object.ts'
 import { Template, type TemplateSpec } from '../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Image, Instance, nodeNamespace, Volume } from '../../../resources/instance/index.ts'
-import { SYSTEM_NAMESPACE } from '../../../resources/labels.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { TINY_LINUX } from '../../catalog.ts'
@@ -20,11 +20,31 @@ const database = useDatabase()
 let cloud: Cloud
 let namespace: string
 
+/** Of a host that has built no template yet, or cannot. */
+const templates = (() => {
+  const listeners = new Set<() => void>()
+  const built = simulatedTemplates()
+  let state: ImageState | undefined = { is: 'absent' }
+  return {
+    ...built,
+    newest: async (name: string) => state ?? built.newest(name),
+    built: async () => (state === undefined ? built.built() : []),
+    onChange(listener: () => void) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    /** All are as said; built when undefined. */
+    become(next: ImageState | undefined): void {
+      state = next
+      for (const listener of listeners) listener()
+    },
+  }
+})()
+
 beforeAll(async () => {
   cloud = await openCloud(database.db, undefined, [NODE, OTHER_NODE], { [OTHER_NODE]: OTHER_ZONE })
-  // As whoever leads makes it: operations on what is in no namespace are kept there.
-  await cloud.kubectl.create(Namespace, { metadata: { name: SYSTEM_NAMESPACE }, spec: undefined })
-  for (const node of [NODE, OTHER_NODE]) cloud.startAgent(node)
+  cloud.startAgent(NODE)
+  cloud.startAgent(OTHER_NODE, { templates })
   cloud.startControllers()
   const accountId = await createAccount(database.db)
   namespace = accountNamespace(accountId)
@@ -41,6 +61,13 @@ const becomes = (name: string, state: string) =>
     const { spec, status } = (await read(name)) ?? {}
     const isNewest = status?.operation?.id === spec?.operation?.id
     return (status?.state === state && isNewest && status.operation?.finishedAt !== undefined) || undefined
+  })
+const copyEnds = () =>
+  eventually('the end of the copy', async () => {
+    const found = await read('tiny-linux')
+    const { operation } = found?.status ?? {}
+    const isOver = operation?.id === found?.spec.operation?.id && operation?.finishedAt !== undefined
+    return (isOver && operation.kind === 'template.copy' && found) || undefined
   })
 const gone = (name: string) => eventually('its end', async () => (await read(name)) === undefined || undefined)
 const heldOn = async (node: string) =>
@@ -96,6 +123,7 @@ test('servers are made of it in its zones, and keep working when it is deleted',
   const entries = await listAudit(database.db, STAFF_CHAIN, { limit: 10 })
   expect(entries.filter(({ resource_id: id }) => id === 'debian-12').map(({ action }) => action)).toEqual([
     'template.delete',
+    'template.copy',
     'template.create',
   ])
 })
@@ -108,7 +136,51 @@ test('of a zone that is not there it is in error, and can be deleted', { timeout
   await gone('nowhere')
 })
 
-test('one that nodes build is there at once, and stays when servers of it are', { timeout: 120_000 }, async () => {
+test('one that nodes build is there at once, and copied to a zone by its first use', { timeout: 180_000 }, async () => {
   await eventually('tiny-linux', async () => (await read('tiny-linux'))?.status?.state === 'online' || undefined)
+  // Where every host has built it before there is nothing to do.
+  await makeServer('first', ZONE, 'tiny-linux')
+  await untilServer('first', 'started')
+  const hadIn = (zone: string) =>
+    eventually(
+      `tiny-linux in ${zone}`,
+      async () => (await read('tiny-linux'))?.status?.zones?.includes(zone) || undefined,
+    )
+  await hadIn(ZONE)
   expect((await read('tiny-linux'))?.spec.operation).toBeUndefined()
+
+  templates.become({ is: 'unavailable', reason: 'no room for it' })
+  await makeServer('refused', OTHER_ZONE, 'tiny-linux')
+  expect(await copyEnds()).toMatchObject({
+    spec: { operation: { arguments: { zone: OTHER_ZONE } } },
+    status: { state: 'online', operation: { status: 'failed', actor: 'system:templates', error: 'no room for it' } },
+  })
+  await cloud.kubectl.delete(Server, { namespace, name: 'refused' })
+  await eventually(
+    'the end of its server',
+    async () => (await cloud.kubectl.get(Server, { namespace, name: 'refused' })) === undefined || undefined,
+  )
+
+  templates.become({ is: 'absent' })
+  await makeServer('other', OTHER_ZONE, 'tiny-linux')
+  const running = await eventually('the copy', async () => {
+    const found = await read('tiny-linux')
+    return (found?.status?.operation?.status === 'running' && found) || undefined
+  })
+  expect(running.status?.zones).toEqual([ZONE])
+  templates.become(undefined)
+  await untilServer('other', 'started')
+  expect(await copyEnds()).toMatchObject({
+    spec: { operation: { id: running.spec.operation?.id } },
+    status: { zones: [ZONE, OTHER_ZONE], operation: { status: 'succeeded', error: '' } },
+  })
+
+  await makeServer('second', OTHER_ZONE, 'tiny-linux')
+  await untilServer('second', 'started')
+  expect((await read('tiny-linux'))?.spec.operation?.id).toBe(running.spec.operation?.id)
+  const entries = await listAudit(database.db, STAFF_CHAIN, { limit: 50 })
+  expect(entries.filter(({ resource_id: id }) => id === 'tiny-linux').map(({ action }) => action)).toEqual([
+    'template.copy',
+    'template.copy',
+  ])
 })

@@ -1,6 +1,12 @@
 /** What a template becomes, and what is done for it, row by row. */
 import { expect, test } from 'vitest'
-import { type ImageObject, type Observed, plan, type TemplateObject } from '../../../controllers/template/plan.ts'
+import {
+  type ImageObject,
+  type Observed,
+  plan,
+  type TemplateObject,
+  type ZoneUse,
+} from '../../../controllers/template/plan.ts'
 import type { TemplateSpec, TemplateStatus } from '../../../resources/catalog/index.ts'
 import type { ImageStatus } from '../../../resources/instance/index.ts'
 
@@ -201,6 +207,126 @@ test.each<[string, TemplateObject, Observed, readonly string[]]>([
   ],
 ])('%s', (_why, root, seen, does) => {
   expect(summary(root, seen)).toEqual(does)
+})
+
+const BEGINS = ['change {"operation":{"id":"']
+const built = (more: Made = {}) => template({ image: { built: 'tiny-linux' }, zones: [], ...more })
+const copiedBefore: Made = {
+  kind: 'template.copy',
+  args: { zone: 'y' },
+  zones: [],
+  status: {
+    ...ONLINE,
+    // what the plan reads of it
+    operation: { id: 'op-1', status: 'failed', finishedAt: '2026-11-22T11:59:30Z' } as TemplateStatus['operation'] & {},
+  },
+}
+const use = (newestAt: string | undefined, some: Partial<ZoneUse> = {}): Partial<Observed> => ({
+  zones: two,
+  uses: [{ zone: 'y', isMade: false, newestAt, ...some }],
+})
+const [EARLIER, LATER] = ['2026-11-22T11:59:00Z', '2026-11-22T11:59:40Z']
+
+test.each<[string, TemplateObject, Partial<Observed>, readonly string[]]>([
+  ['one that nodes build begins with the first disk', built(), use(EARLIER), BEGINS],
+  ['not while no disk is made of it', built(), use(undefined), ['state online']],
+  ['not when a disk of it is there', built(), use(EARLIER, { isMade: true }), ['state online y']],
+  ['not in a zone that has had it', built({ status: { zones: ['y'] } }), use(EARLIER), ['state online y']],
+  [
+    'not in a zone that it is not for',
+    built({ zones: ['z'] }),
+    { ...use(EARLIER), zones: { z: [] } },
+    ['state online'],
+  ],
+  ['not while it is on its way out', built({ isDeleting: true }), use(EARLIER), BEGINS], // of its deletion
+  [
+    'not again for a disk of before',
+    template({ ...copiedBefore, image: { built: 'tiny-linux' } }),
+    use(EARLIER),
+    ['state online z'],
+  ],
+  ['again for a later disk', template({ ...copiedBefore, image: { built: 'tiny-linux' } }), use(LATER), BEGINS],
+  [
+    'one that is fetched begins when the zone is there',
+    template({ zones: [], status: ONLINE }),
+    { zones: two, images: [on('a', ready)] },
+    BEGINS,
+  ],
+  [
+    'not while the zone has no node',
+    template({ zones: [], status: ONLINE }),
+    { zones: { z: ['a'], y: [] }, images: [on('a', ready)] },
+    ['state online z'],
+  ],
+  [
+    'not where nodes have begun to fetch it',
+    template({ zones: [], status: ONLINE }),
+    { zones: two, images: [on('a', ready), on('b', { state: 'creating' })] },
+    ['state online z'],
+  ],
+  [
+    'not twice: nodes try again by themselves',
+    template(copiedBefore),
+    { zones: two, images: [on('a', ready)] },
+    ['image on node-b', 'state online z'],
+  ],
+  [
+    'not of a template that could not be made',
+    template({ zones: [], status: { state: 'error' } }),
+    { zones: two },
+    ['state error'],
+  ],
+])('the first use in a zone: %s', (_why, root, seen, does) => {
+  expect(summary(root, observed(seen))).toEqual(does)
+})
+
+test('the copy that begins with a first use is of the platform, and says where', () => {
+  const [begun] = plan(built(), observed(use(EARLIER)), NOW)
+  expect(begun).toMatchObject({
+    patch: { spec: { operation: { kind: 'template.copy', actor: 'system:templates', arguments: { zone: 'y' } } } },
+  })
+})
+
+const own = (more: Made = {}): TemplateObject => {
+  const root = copied({ zones: [], image: { built: 'tiny-linux' }, ...more })
+  const { operation } = root.spec
+  return operation === undefined
+    ? root
+    : { ...root, spec: { ...root.spec, operation: { ...operation, actor: 'system:templates' } } }
+}
+const FETCHED = { image: { url: 'https://x.example/', checksum: 'A'.repeat(64) }, zones: ['z', 'y'] }
+
+test.each<[string, TemplateObject, Partial<Observed>, readonly string[]]>([
+  ['goes on while a disk is being made', own(), use(EARLIER), ['operation fetched', 'state online z']],
+  [
+    'has succeeded with the first disk',
+    own(),
+    use(undefined, { isMade: true }),
+    ['operation succeeded', 'state online y z'],
+  ],
+  ['ends when nothing is made of it there any more', own(), use(undefined), ['operation cancelled', 'state online z']],
+  ['fails with the disk', own(), use(undefined, { detail: 'no room' }), ['operation failed', 'state online z']],
+  [
+    'can be cancelled',
+    own({ args: { zone: 'y', cancel: 'true' } }),
+    use(EARLIER),
+    ['operation cancelled', 'state online z'],
+  ],
+  ['fails when it is late', own({ isLate: true }), use(EARLIER), ['operation failed', 'state online z']],
+  [
+    'of an operator has nothing to do before that',
+    copied({ image: { built: 'tiny-linux' } }),
+    use(undefined),
+    ['operation succeeded', 'state online z'],
+  ],
+  [
+    'that a node refuses leaves the zone to the template',
+    own(FETCHED),
+    { zones: two, images: [on('a', ready), on('b', broken)] },
+    ['operation failed', 'state online z'],
+  ],
+])('a copy that a first use began %s', (_why, root, seen, does) => {
+  expect(summary(root, observed(seen))).toEqual(does)
 })
 
 test.each<[string, Made, Partial<Observed>, readonly string[]]>([

@@ -25,7 +25,7 @@ let agents: readonly (() => Promise<void>)[]
 
 beforeAll(async () => {
   cloud = await openCloud(database.db, undefined, NODES)
-  agents = NODES.map((node) => cloud.startAgent(node, undefined, []))
+  agents = NODES.map((node) => cloud.startAgent(node, { mounted: [] }))
   const accountId = await createAccount(database.db)
   namespace = accountNamespace(accountId)
   await cloud.openAccount(accountId)
