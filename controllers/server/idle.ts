@@ -4,6 +4,7 @@ import type { ServerAction } from './actions.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import type { ServerClaims } from '../../db/server/index.ts'
 import { startFor, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
+import { currentAddress } from './addresses.ts'
 import { unchanged, type Decision, type ReconcileInput } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf, removeInstances } from './drafts.ts'
 import { canResolve, isFenced } from './migration/input.ts'
@@ -16,6 +17,8 @@ import type { InstanceObject, StorageObject } from './observed.ts'
 const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
 const CRASH_RESTARTS_MAXIMUM = 3
 const CRASHES_KEPT_MAXIMUM = 10
+/** After a renumbering that found nothing free. */
+const RENUMBER_AGAIN_SECONDS = 600
 
 /** What a server has once its creation succeeded. */
 interface ProvisionedInput extends ReconcileInput {
@@ -47,8 +50,23 @@ export function idle(input: ReconcileInput): Decision {
   ]
   if (follow.length > 0) return { ...unchanged(input), actions: follow }
   if (!input.observed.isHostReachable) return hostUnreachable(input)
+  const renumberSeconds = secondsToRenumbering(input, claims)
+  if (renumberSeconds === 0) return { ...unchanged(input), actions: [startBySystem(input, 'server.renumber_ipv6')] }
   const decision = guestState({ ...input, claims, storage, instance })
-  return { ...decision, actions: [...interruptedCleanUp(input), ...(decision.actions ?? [])] }
+  return {
+    ...decision,
+    actions: [...interruptedCleanUp(input), ...(decision.actions ?? [])],
+    ...(renumberSeconds === undefined ? {} : { waitFor: 'another prefix', waitSeconds: renumberSeconds }),
+  }
+}
+
+/** Nobody but the platform asks for another prefix for what it runs itself; undefined while that one stays. */
+function secondsToRenumbering({ server, now }: ReconcileInput, claims: ServerClaims): number | undefined {
+  const isLeaving = currentAddress(claims, 'server_ipv6_prefix')?.isDraining === true
+  if (server.spec.managedBy === undefined || !isLeaving) return undefined
+  const { kind, status, finishedAt = '' } = server.status?.operation ?? {}
+  if (kind !== 'server.renumber_ipv6' || status !== 'failed') return 0
+  return Math.max(0, RENUMBER_AGAIN_SECONDS - (now.getTime() - Date.parse(finishedAt)) / 1_000)
 }
 
 /** An operation ended before it was known where the guest is. It is resolved as soon as both nodes report. */

@@ -104,7 +104,7 @@ export async function countAllocated(db: Queries, pools: readonly string[]): Pro
   return new Map(rows.map((row) => [row.pool_id, Number(row.count)]))
 }
 
-/** The verified owners of accounts that have addresses of the pool, each once. */
+/** The verified owners of accounts whose servers have addresses of the pool, each once. */
 export async function listHolderMails(db: Queries, pool: string): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('public_address')
@@ -114,6 +114,7 @@ export async function listHolderMails(db: Queries, pool: string): Promise<readon
     .distinct()
     .where('public_address.pool_id', '=', pool)
     .where('public_address.is_current', '=', true)
+    .where('public_address.holder', 'like', 'server/%')
     .where('membership.role', '=', 'owner')
     .where('app_user.email_verified_at', 'is not', null)
     .where('app_user.disabled_at', 'is', null)

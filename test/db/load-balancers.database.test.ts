@@ -2,9 +2,10 @@
 import { beforeEach, expect, test } from 'vitest'
 import { claimLoadBalancer, findLoadBalancer, releaseLoadBalancer } from '../../db/load-balancer/index.ts'
 import { claimNetwork } from '../../db/network/index.ts'
-import { mirrorPool } from '../../db/public-pool/index.ts'
+import { claimAddresses, listHolderMails, mirrorPool } from '../../db/public-pool/index.ts'
+import { serverHolder } from '../../db/server/holders.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
-import { createAccount } from '../accounts.ts'
+import { createAccount, giveStanding } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 import { refusalOf } from './zones.ts'
 
@@ -69,4 +70,13 @@ test('one whose zone has given all of them away gets nothing, and what one gives
   await transaction((tx) => releaseLoadBalancer(tx, idOf('one')))
   await claim('two')
   expect(await held('two')).toEqual(['198.51.104.3', '2001:db8:4::1'])
+})
+
+test('nobody is told to exchange the prefix of a load balancer, which keeps it', async () => {
+  await giveStanding(database.db, accountId)
+  await pool('ipv6', '2001:db8:5::/48')
+  await claim('one')
+  expect(await listHolderMails(database.db, `${zone}-ipv6`)).toEqual([])
+  await transaction((tx) => claimAddresses(tx, { accountId, holder: serverHolder('s') }, { zone }))
+  expect(await listHolderMails(database.db, `${zone}-ipv6`)).toHaveLength(1)
 })

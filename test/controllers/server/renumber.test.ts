@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { HeldAddress } from '../../../db/public-pool/index.ts'
-import { after, instance, NOW, started, actionLines, working, type World } from './worlds.ts'
+import { after, type Changes, ended, instance, NOW, started, actionLines, working, type World } from './worlds.ts'
 
 const OLD: HeldAddress = {
   use: 'server_ipv6_prefix',
@@ -122,6 +122,35 @@ describe('renumbering', () => {
         after(1_800),
       ).at(-2),
     ).toContain('op-1 announced failed: It was not done in time'))
+})
+
+describe('a machine that the platform runs', () => {
+  const standing = (addresses: readonly HeldAddress[], changes: Pick<Changes, 'spec' | 'status'>) =>
+    withAddresses(
+      started({ ...changes, observed: { instance: instance({ interfaces: [OLD_INTERFACE] }, {}) } }),
+      addresses,
+    )
+  const managedBy = 'edge:e'
+  const { stanza, progress } = ended('server.renumber_ipv6')
+  const refusedBefore = standing([DRAINING], {
+    spec: { managedBy, operation: stanza },
+    status: { operation: { ...progress, status: 'failed', finishedAt: NOW.toISOString() } },
+  })
+  const begins = ({ server, observed }: World, now = NOW) =>
+    plan(server, observed, now).flatMap((action) => (action.do === 'change' ? [action.patch['spec']] : []))
+
+  test('is given another prefix by the platform once its pool is drained', () => {
+    const operation = { kind: 'server.renumber_ipv6', actor: 'system:controllers' }
+    expect(begins(standing([DRAINING], { spec: { managedBy } }))).toMatchObject([{ operation }])
+    expect(begins(standing([OLD], { spec: { managedBy } }))).toEqual([])
+    expect(begins(standing([DRAINING], {}))).toEqual([])
+  })
+
+  test('is so again ten minutes after nothing was free', () => {
+    expect(begins(refusedBefore, after(599))).toEqual([])
+    expect(lines(refusedBefore).at(-1)).toBe('wait for another prefix')
+    expect(begins(refusedBefore, after(600))).toHaveLength(1)
+  })
 })
 
 describe('the addresses of a server', () => {

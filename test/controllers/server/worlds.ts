@@ -39,7 +39,7 @@ export const ended = (kind: OperationKind, id = 'op-0'): { stanza: OperationStan
   }
 }
 
-interface Changes {
+export interface Changes {
   readonly spec?: Partial<ServerSpec>
   readonly status?: Partial<ServerStatus>
   readonly metadata?: Partial<ServerObject['metadata']>
