@@ -4,6 +4,8 @@ import { conflict, operationInProgress } from './problem.ts'
 
 export const DATABASE_ENGINE = 'postgresql-17'
 export const DATABASE_PORT = 5_432
+/** As their machines know the store of the archive, and its certificate says. */
+export const ARCHIVE_HOST = 'archive.internal'
 export const DATABASE_PLANS = ['db-1c-2g', 'db-2c-4g', 'db-4c-8g'] as const
 export type DatabasePlan = (typeof DATABASE_PLANS)[number]
 export const isDatabasePlan = (name: string): boolean => DATABASE_PLANS.some((plan) => plan === name)

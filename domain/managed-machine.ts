@@ -19,6 +19,7 @@ export const DATABASE_TEMPLATE = 'managed-database'
 export const isManagedTemplate = (name: string): boolean => name === MANAGED_TEMPLATE || name === DATABASE_TEMPLATE
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
+export const DATABASE_IMAGE_COMMAND = 'sudo npm run image:database'
 
 const ID_START = 'machine-'
 

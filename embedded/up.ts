@@ -52,11 +52,20 @@ const aborted = (signal: AbortSignal): Promise<'stop'> =>
     signal.aborted ? resolve('stop') : signal.addEventListener('abort', () => resolve('stop'), { once: true }),
   )
 
-/** What edges and load balancers run on; no zone offers them without it. */
-const MANAGED_IMAGE = 'managed-machine'
+/** What no zone offers without an image that a person brings: its template, and the command. */
+const IMAGES = [
+  ['edges', 'managed-machine', 'off, as load balancers are, until: sudo npm run image:managed'],
+  ['databases', 'managed-database', 'off until: sudo npm run image:database'],
+] as const
 
-const hasManagedImage = async (images: string): Promise<boolean> =>
-  (await readdir(join(environment()['SVCCLOUD_IMAGE_CACHE'] ?? images, MANAGED_IMAGE)).catch(() => [])).length > 0
+async function missingImages(images: string): Promise<readonly (readonly [string, string])[]> {
+  const folder = environment()['SVCCLOUD_IMAGE_CACHE'] ?? images
+  const lines = IMAGES.map(async ([name, template, what]) => {
+    const versions = await readdir(join(folder, template)).catch(() => [])
+    return versions.length > 0 ? [] : [[name, `${what} -- --images ${folder}`] as const]
+  })
+  return (await Promise.all(lines)).flat()
+}
 
 interface Welcome {
   readonly endpoints: Endpoints
@@ -79,9 +88,7 @@ async function printWelcome({ endpoints, root, images, options, serversAt }: Wel
     ...(endpoints.test_clock === null ? [] : [['TEST CLOCK', endpoints.test_clock] as const]),
     [kubeconfig, endpoints.kubeconfig],
     ...(serversAt === undefined ? [] : [['servers', serversAt] as const]),
-    ...((await hasManagedImage(images))
-      ? []
-      : [['edges', `off, as load balancers are, until: sudo npm run image:managed -- --images ${images}`] as const]),
+    ...(await missingImages(images)),
     endpoints.object_storage_url === null
       ? ['object storage', `off until: ${BUILD_COMMAND}, and another start`]
       : ['object storage', `${endpoints.object_storage_url} (S3; its authority: ${root}/object-storage/ca.crt)`],

@@ -1,4 +1,5 @@
 /** What managed databases need of their surroundings, whichever door a request comes through. */
+import { DATABASE_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
 import { badField, notFound, notImplemented, unavailable } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import type { DatabaseSpec } from '../../resources/database/index.ts'
@@ -17,7 +18,7 @@ export function requireDatabases(parts: Pick<Parts, 'caches'>, zone: string, fie
   if (offersDatabases(parts.caches.of(Zone).get({ name: zone })?.status)) return
   throw unavailable(
     'not_configured',
-    `The zone ${zone} has no databases: its hosts have no image with PostgreSQL for their machines.`,
+    `The zone ${zone} has no databases: on each host its operator runs: ${DATABASE_IMAGE_COMMAND}`,
   )
 }
 

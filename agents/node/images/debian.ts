@@ -1,11 +1,11 @@
 /** Templates of Debian, built with debootstrap: by the agent of a host when the first server of one is made there, or
- *  before by `npm run image:debian` and `npm run image:managed`. Needs root. The system has no boot loader: its kernel
- *  lies beside its disk, and the hypervisor loads it. The disk is one file system without partitions, which grows to
- *  the size of the volume at first boot. */
+ *  before by `npm run image:debian`, `image:managed` and `image:database`. Needs root. The system has no boot loader:
+ *  its kernel lies beside its disk, and the hypervisor loads it. The disk is one file system without partitions, which
+ *  grows to the size of the volume at first boot. */
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import {
   environment,
@@ -19,7 +19,7 @@ import { makeFolder } from '../../../kit/sys/make-folder.ts'
 import { runProgram } from '../run-program.ts'
 import { unpackPackages } from './debian-packages.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY } from './debian-system.ts'
-import { managedSystem, managedVersion } from './managed/recipe.ts'
+import { MANAGED_TEMPLATES, managedSystem, managedVersion } from './managed/recipe.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
 import { SOURCE_ROUTES_FILE } from './source-routes.ts'
@@ -112,8 +112,8 @@ export interface DebianBuild {
 async function requirePrograms(): Promise<void> {
   if (!isRoot())
     throw new ImageUnavailable(
-      'it is built by root, who alone may enter the new system: run sudo npm run image:debian, or image:managed for ' +
-        'managed machines, once on this host',
+      'it is built by root, who alone may enter the new system: run sudo npm run image:debian, image:managed for the ' +
+        'machines of edges and load balancers, or image:database for those of databases, once on this host',
     )
   for (const [program, packageName] of PROGRAMS)
     await runProgram('which', [program]).catch(() => {
@@ -174,7 +174,7 @@ export async function buildDebian({ image, work, mirror, system, onStep }: Debia
   await rm(join(root, NO_SERVICES))
   // Every machine makes its own.
   await writeFile(join(root, 'etc/machine-id'), '')
-  for (const name of await readdir(join(root, 'etc/ssh')))
+  for (const name of await readdir(join(root, 'etc/ssh')).catch(() => []))
     if (name.startsWith('ssh_host_')) await rm(join(root, 'etc/ssh', name))
   await rm(join(root, 'etc/resolv.conf'), { force: true })
   for (const [path, target] of Object.entries(system.links)) await run('chroot', root, 'ln', '-s', target, path)
@@ -218,17 +218,19 @@ function fail(why: string): never {
 
 export const DEBIAN = TEMPLATE
 
-const HELP = `Builds a template of Debian ${SUITE} in a few minutes: ${TEMPLATE} (with cloud-init and SSH), or
-${MANAGED_TEMPLATE} (for edges and load balancers, which a zone does not offer without it). Needs root.
-Without it the first server of ${TEMPLATE} on a host builds that there.
+const HELP = `Builds a template of Debian ${SUITE} in a few minutes: ${TEMPLATE} (with cloud-init and SSH),
+${MANAGED_TEMPLATE} (for edges and load balancers), or ${DATABASE_TEMPLATE} (for databases). Needs root.
+Without the first, the first server of ${TEMPLATE} on a host builds that there; without the others a zone does not
+offer what runs on them.
 
 npm run image:debian -- [flags]
 npm run image:managed -- [flags]
+npm run image:database -- [flags]
 
-  --images DIR   Folder of images (default: SVCCLOUD_IMAGE_CACHE, else .svccloud/images)
-  --mirror URL   Where Debian packages come from (default: debootstrap's own choice)
-  --managed      Build ${MANAGED_TEMPLATE}, as image:managed does
-  --help         Show this text
+  --images DIR     Folder of images (default: SVCCLOUD_IMAGE_CACHE, else .svccloud/images)
+  --mirror URL     Where Debian packages come from (default: debootstrap's own choice)
+  --template NAME  Which one (default: ${TEMPLATE}; image:managed and image:database name theirs)
+  --help           Show this text
 
 Building again makes a newer version: new servers get it, those that are there keep theirs.`
 
@@ -238,21 +240,23 @@ async function main(): Promise<void> {
     options: {
       images: { type: 'string' },
       mirror: { type: 'string' },
-      managed: { type: 'boolean' },
+      template: { type: 'string', default: TEMPLATE },
       help: { type: 'boolean' },
     },
   })
   if (values.help === true) return printLine(HELP)
   const images = resolve(values.images ?? environment()['SVCCLOUD_IMAGE_CACHE'] ?? '.svccloud/images')
-  const template = values.managed === true ? MANAGED_TEMPLATE : TEMPLATE
+  const managed = MANAGED_TEMPLATES.find((name) => name === values.template)
+  const template = managed ?? TEMPLATE
+  if (template !== values.template) fail(`there is no recipe of ${values.template}`)
   await makeFolder(join(images, template))
   const work = await mkdtemp(join(images, 'debian-'))
   try {
     const image = join(work, 'image')
-    const system = await (values.managed === true ? managedSystem() : debianSystem())
+    const system = await (managed === undefined ? debianSystem() : managedSystem(managed))
     await buildDebian({ image, work, mirror: values.mirror, system, onStep: printLine })
     const now = systemClock.now()
-    const version = values.managed === true ? await managedVersion(now) : debianVersion(now)
+    const version = await (managed === undefined ? debianVersion(now) : managedVersion(managed, now))
     await publish(image, join(images, template, version))
     printLine(`template ${template}, version ${version}, is in ${images}`)
   } finally {

@@ -5,11 +5,10 @@ import { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { makeFolder } from '../../../kit/sys/make-folder.ts'
-import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { buildDebian, DEBIAN, debianSystem } from './debian.ts'
 import { debianVersion } from './debian-system.ts'
 import { lockFolder } from '../folder-lock.ts'
-import { isManagedVersion, managedSystem, managedVersion } from './managed/recipe.ts'
+import { isManagedVersion, MANAGED_TEMPLATES, managedSystem, managedVersion } from './managed/recipe.ts'
 import { MANIFEST_FILE, type TemplateImage, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
 import { buildTinyLinux, tinyLinuxRecipeDigest } from './tiny-linux/index.ts'
@@ -138,12 +137,17 @@ const RECIPES: Readonly<Partial<Record<string, Recipe>>> = {
       buildDebian({ image: join(work, 'image'), work, system: await debianSystem(), onStep }),
   },
   // One of another recipe speaks another language than its host.
-  [MANAGED_TEMPLATE]: {
-    find: (folder) => newestPublished(folder, MANAGED_TEMPLATE, isManagedVersion),
-    version: managedVersion,
-    build: async (work, onStep) =>
-      buildDebian({ image: join(work, 'image'), work, system: await managedSystem(), onStep }),
-  },
+  ...Object.fromEntries(
+    MANAGED_TEMPLATES.map((template): [string, Recipe] => [
+      template,
+      {
+        find: (folder) => newestPublished(folder, template, (version) => isManagedVersion(template, version)),
+        version: (now) => managedVersion(template, now),
+        build: async (work, onStep) =>
+          buildDebian({ image: join(work, 'image'), work, system: await managedSystem(template), onStep }),
+      },
+    ]),
+  ),
 }
 const RETRY_MILLISECONDS = 60_000
 /** Of one host, as its report takes them. */

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { managedVersion } from '../../../agents/node/images/managed/recipe.ts'
 import { MANIFEST_FILE } from '../../../agents/node/images/recipe.ts'
 import { openTemplateStore } from '../../../agents/node/images/template-store.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -24,7 +25,13 @@ test('what is built on a host is what has been published, and nothing that is un
   await publish('work-debian-13-a/image')
   await publish('tiny-linux/of-another-recipe')
   expect(await store.built()).toEqual([])
+  await publish('managed-database/20260102T000000Z-0123456789ab')
+  expect(await store.built()).toEqual([])
   await publish('debian-13/20260102T000000Z')
   await publish('their-own/1')
+  const now = new Date('2026-01-02T00:00:00Z')
+  await publish(`managed-database/${await managedVersion('managed-machine', now)}`)
   expect(await store.built()).toEqual(['debian-13', 'their-own'])
+  await publish(`managed-database/${await managedVersion('managed-database', now)}`)
+  expect(await store.built()).toEqual(['debian-13', 'managed-database', 'their-own'])
 })

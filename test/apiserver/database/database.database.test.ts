@@ -36,7 +36,7 @@ beforeAll(async () => {
   networkId = (await owner.send('POST', '/v1/networks', { body })).body['network'].id
   expect(await make(), 'without the image of databases').toMatchObject({
     status: 503,
-    body: { reason: 'not_configured' },
+    body: { reason: 'not_configured', detail: expect.stringContaining('npm run image:database') },
   })
   expect(await capabilities()).not.toContain('databases')
   await offer(['managed-machine', 'managed-database'])

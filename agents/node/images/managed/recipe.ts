@@ -1,8 +1,12 @@
-/** The template of managed machines: a small Debian with what edges and load balancers run, and the script that the
- *  agent of the host talks to. It has no cloud-init and nobody who can sign in. */
+/** The templates of managed machines: a small Debian with what edges and load balancers run, and one with what
+ *  databases run, each with the script that the agent of the host talks to. They have no cloud-init and nobody who can
+ *  sign in. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ARCHIVE_HOST } from '../../../../domain/database.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../../../domain/managed-machine.ts'
+import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
 
 /** Path of the script in the guest. */
@@ -10,6 +14,10 @@ export const MACHINE_SCRIPT = '/usr/libexec/svccloud/machine'
 /** The same script here. */
 export const MACHINE_SCRIPT_FILE = join(import.meta.dirname, 'machine')
 
+export type ManagedTemplate = typeof MANAGED_TEMPLATE | typeof DATABASE_TEMPLATE
+export const MANAGED_TEMPLATES: readonly ManagedTemplate[] = [MANAGED_TEMPLATE, DATABASE_TEMPLATE]
+
+/** Of every machine. */
 const PACKAGES = [
   'systemd',
   'systemd-sysv',
@@ -22,16 +30,9 @@ const PACKAGES = [
   'procps',
   'netbase',
   'python3',
-  'haproxy',
-  'keepalived',
-  'tayga',
-  'unbound',
   'nftables',
-  'openssh-server',
   'qemu-guest-agent',
 ]
-/** Started by the script, with what was delivered, and never by themselves. */
-const MASKED = ['haproxy', 'keepalived', 'tayga', 'unbound', 'ssh.service', 'ssh.socket', 'nftables']
 const AGENT_COMMANDS = [
   'guest-sync',
   'guest-sync-delimited',
@@ -63,31 +64,68 @@ const FILES: Readonly<Record<string, string>> = {
     '[Install]\nWantedBy=multi-user.target\n',
 }
 
+/** What is added for the one template or the other. */
+interface Variant {
+  /** What the packages are, for people. */
+  readonly installs: string
+  readonly packages: readonly string[]
+  readonly files: Readonly<Record<string, string>>
+  /** Started by the script, with what was delivered, and never by themselves. */
+  readonly masked: readonly string[]
+  readonly commands: DebianSystem['commands']
+  readonly diskGibibytes: number
+}
+
+const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
+  [MANAGED_TEMPLATE]: {
+    installs: 'the programs of edges and load balancers and the kernel',
+    packages: ['haproxy', 'keepalived', 'tayga', 'unbound', 'openssh-server'],
+    files: {},
+    masked: ['haproxy', 'keepalived', 'tayga', 'unbound', 'ssh.service', 'ssh.socket', 'nftables'],
+    commands: [
+      // A password that is none, and no lock: the server would refuse a locked user's keys.
+      ['useradd', '--system', '--no-create-home', '--shell', '/usr/sbin/nologin', '--password', '*', 'admin'],
+    ],
+    diskGibibytes: 2,
+  },
+  [DATABASE_TEMPLATE]: {
+    installs: 'PostgreSQL, pgBackRest and the kernel',
+    packages: ['postgresql-17', 'pgbackrest'],
+    files: {
+      // The host passes on what is sent there.
+      'etc/hosts': `127.0.0.1 localhost\n::1 localhost\n${METADATA_ADDRESS} ${ARCHIVE_HOST}\n`,
+      // The data is elsewhere.
+      'etc/postgresql-common/createcluster.d/svccloud.conf': 'create_main_cluster = false\n',
+    },
+    masked: ['postgresql', 'nftables'],
+    commands: [],
+    diskGibibytes: 3,
+  },
+}
+
 /** Of everything that the image is made from here: another one is another version. */
-async function managedRecipeDigest(): Promise<string> {
-  const parts = [await readFile(MACHINE_SCRIPT_FILE, 'utf8'), PACKAGES, MASKED, FILES, WITHOUT_CX16]
+async function digestOf(template: ManagedTemplate): Promise<string> {
+  const parts = [await readFile(MACHINE_SCRIPT_FILE, 'utf8'), PACKAGES, FILES, WITHOUT_CX16, VARIANTS[template]]
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12)
 }
 
 /** Versions sort by their time, and say which recipe they are of. */
-export const managedVersion = async (now: Date): Promise<string> =>
-  `${debianVersion(now)}-${await managedRecipeDigest()}`
+export const managedVersion = async (template: ManagedTemplate, now: Date): Promise<string> =>
+  `${debianVersion(now)}-${await digestOf(template)}`
 /** Whether the version is of the recipe as it is now. */
-export const isManagedVersion = async (version: string): Promise<boolean> =>
-  version.endsWith(`-${await managedRecipeDigest()}`)
+export const isManagedVersion = async (template: ManagedTemplate, version: string): Promise<boolean> =>
+  version.endsWith(`-${await digestOf(template)}`)
 
-export const managedSystem = async (): Promise<DebianSystem> => ({
-  packages: PACKAGES,
-  installs: 'the programs of edges and load balancers and the kernel',
-  files: FILES,
-  programs: { [MACHINE_SCRIPT.slice(1)]: await readFile(MACHINE_SCRIPT_FILE, 'utf8') },
-  enabled: ['systemd-networkd', 'svccloud-machine'],
-  masked: MASKED,
-  commands: [
-    // A password that is none, and no lock: the server would refuse a locked user's keys.
-    ['useradd', '--system', '--no-create-home', '--shell', '/usr/sbin/nologin', '--password', '*', 'admin'],
-  ],
-  links: {},
-  diskBytes: 2 * 1024 ** 3,
-  kernelArguments: [WITHOUT_CX16],
-})
+export async function managedSystem(template: ManagedTemplate): Promise<DebianSystem> {
+  const { packages, files, diskGibibytes, ...variant } = VARIANTS[template]
+  return {
+    ...variant,
+    packages: [...PACKAGES, ...packages],
+    files: { ...FILES, ...files },
+    programs: { [MACHINE_SCRIPT.slice(1)]: await readFile(MACHINE_SCRIPT_FILE, 'utf8') },
+    enabled: ['systemd-networkd', 'svccloud-machine'],
+    links: {},
+    diskBytes: diskGibibytes * 1024 ** 3,
+    kernelArguments: [WITHOUT_CX16],
+  }
+}
