@@ -29,7 +29,7 @@ export function openSimulatedObjectStorage(zones: readonly string[]): SimulatedO
   const there = (): void => {
     if (storage.isAway) throw new Unavailable('the object storage')
   }
-  const stateOf = ({ secretAccessKey, ...tenant }: SimulatedTenant): TenantState => ({
+  const stateOf = ({ secretAccessKey, buckets: _buckets, ...tenant }: SimulatedTenant): TenantState => ({
     ...tenant,
     secretFingerprint: fingerprintOf(secretAccessKey),
   })
@@ -43,9 +43,9 @@ export function openSimulatedObjectStorage(zones: readonly string[]): SimulatedO
       const tenant = tenants.get(id)
       return tenant && stateOf(tenant)
     },
-    async removeTenant(id) {
+    async removeTenant(id, isPurged = false) {
       there()
-      if ((tenants.get(id)?.bucketCount ?? 0) > 0) return false
+      if (!isPurged && (tenants.get(id)?.bucketCount ?? 0) > 0) return false
       tenants.delete(id)
       return true
     },

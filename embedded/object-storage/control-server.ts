@@ -67,7 +67,8 @@ async function answer({ tenants, metrics }: ControlServerOptions, request: Incom
       ? { status: 404 }
       : { status: 200, text: JSON.stringify(await stateOf(tenant, searchParams.get('fresh') === 'true')) }
   }
-  if (request.method === 'DELETE') return { status: (await tenants.remove(tenantId)) ? 204 : 409 }
+  if (request.method === 'DELETE')
+    return { status: (await tenants.remove(tenantId, searchParams.get('purge') === 'true')) ? 204 : 409 }
   if (request.method !== 'PUT') return { status: 405 }
   const settings = TenantSettings.safeParse(JSON.parse(await readBody(request)))
   if (!settings.success) return { status: 400, text: settings.error.message }

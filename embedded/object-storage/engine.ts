@@ -62,12 +62,12 @@ interface Reply {
 }
 
 export function openEngine(folders: EngineFolders, root: RootKey, clock: Clock): Engine {
-  const send = (method: 'PATCH' | 'HEAD', socketPath: string, target: string, body = ''): Promise<Reply> =>
-    new Promise((resolve, reject) => {
+  const send = (method: 'PATCH' | 'HEAD' | 'PUT', socketPath: string, target: string, body = '', key = root) =>
+    new Promise<Reply>((resolve, reject) => {
       const url = new URL(target, `http://${HOST}`)
       const bytes = Buffer.from(body)
       const headers = {
-        ...signRequest({ method, url, body: bytes }, { ...root, region: REGION }, byTheMachine(clock.now())),
+        ...signRequest({ method, url, body: bytes }, { ...key, region: REGION }, byTheMachine(clock.now())),
         host: HOST,
         'content-length': String(bytes.length),
       }
@@ -111,6 +111,11 @@ export function openEngine(folders: EngineFolders, root: RootKey, clock: Clock):
       await admin(`/update-user?access=${accessKeyId}`, `<MutableProps>${secret}${role}</MutableProps>`)
     },
     removeUser: (accessKeyId) => admin(`/delete-user?access=${accessKeyId}`, '', 'XAdminUserNotFound'),
+    async ensureBucket(key, name) {
+      const { status, text } = await send('PUT', s3Socket(folders), `/${name}`, '', key)
+      if (status >= 300 && !text.includes('<Code>BucketAlreadyOwnedByYou</Code>'))
+        throw new Error(`the engine makes no bucket ${name}: ${status}: ${text.slice(0, 300)}`)
+    },
     async sizeOf(path) {
       const { status, headers } = await send('HEAD', s3Socket(folders), path)
       if (status === 404) return undefined

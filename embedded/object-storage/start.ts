@@ -18,7 +18,7 @@ import { startDoor } from './door.ts'
 import { type EngineFolders, engineCommand, engineEnvironment, openEngine, s3Socket } from './engine.ts'
 import { openDoorMetrics } from './metrics.ts'
 import { openTenants, type Tenants } from './tenants.ts'
-import { openUsage, walkBuckets } from './usage.ts'
+import { openUsage, removeBuckets, walkBuckets } from './usage.ts'
 
 export interface ObjectStorageOptions {
   readonly folder: string
@@ -81,6 +81,7 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
     file: join(folder, 'tenants.json'),
     users: engine,
     openUsage: (prefix) => openUsage(() => walkBuckets(folders, prefix), clock.now),
+    purge: (prefix) => removeBuckets(folders, prefix),
   })
   const registry = openRegistry({ isProcessWide: true })
   const metrics = openDoorMetrics(registry, { tenants, isEngineUp: engine.isUp })

@@ -6,7 +6,10 @@ import { TenantSettings, fingerprintOf } from '../../kit/object-storage/control.
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Usage } from './usage.ts'
 
-const Known = TenantSettings.omit({ secretAccessKey: true }).extend({ id: z.string(), secretFingerprint: z.string() })
+const Known = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
+  id: z.string(),
+  secretFingerprint: z.string(),
+})
 const KnownTenants = z.array(Known)
 type Known = z.infer<typeof Known>
 
@@ -24,6 +27,8 @@ export interface Users {
   /** The user has this secret from now on. */
   ensureUser(accessKeyId: string, secretAccessKey: string): Promise<void>
   removeUser(accessKeyId: string): Promise<void>
+  /** The user whose key it is has a bucket of this name. */
+  ensureBucket(key: Pick<TenantSettings, 'accessKeyId' | 'secretAccessKey'>, name: string): Promise<void>
 }
 
 export interface Tenants {
@@ -33,17 +38,19 @@ export interface Tenants {
   byKey(accessKeyId: string): Tenant | undefined
   /** Throws TenantConflict. */
   put(id: string, settings: TenantSettings): Promise<void>
-  /** False while it has buckets. */
-  remove(id: string): Promise<boolean>
+  /** False while it has buckets; with `isPurged` they go. */
+  remove(id: string, isPurged: boolean): Promise<boolean>
 }
 
 export interface TenantsOptions {
   readonly file: string
   readonly users: Users
   readonly openUsage: (bucketPrefix: string) => Usage
+  /** All buckets whose names begin so go, with what is in them. */
+  readonly purge: (bucketPrefix: string) => Promise<void>
 }
 
-export async function openTenants({ file, users, openUsage }: TenantsOptions): Promise<Tenants> {
+export async function openTenants({ file, users, openUsage, purge }: TenantsOptions): Promise<Tenants> {
   const byId = new Map<string, Tenant>()
   const byKey = new Map<string, Tenant>()
   const keep = (known: Known, { usage, active }: Pick<Tenant, 'usage' | 'active'>): void => {
@@ -69,7 +76,7 @@ export async function openTenants({ file, users, openUsage }: TenantsOptions): P
     all: () => [...byId.values()],
     find: (id) => byId.get(id),
     byKey: (accessKeyId) => byKey.get(accessKeyId),
-    put: (id, { secretAccessKey, ...settings }) =>
+    put: (id, { secretAccessKey, buckets = [], ...settings }) =>
       inTurn(async () => {
         const before = byId.get(id)
         const others = [...byId.values()].filter((other) => other.id !== id)
@@ -78,15 +85,20 @@ export async function openTenants({ file, users, openUsage }: TenantsOptions): P
         const known = { id, ...settings, secretFingerprint: fingerprintOf(secretAccessKey) }
         if (before?.secretFingerprint !== known.secretFingerprint)
           await users.ensureUser(settings.accessKeyId, secretAccessKey)
+        for (const name of buckets) {
+          if (!name.startsWith(settings.bucketPrefix)) throw new TenantConflict()
+          await users.ensureBucket({ accessKeyId: settings.accessKeyId, secretAccessKey }, name)
+        }
         await write([...others, known])
         if (before === undefined) keep(known, { usage: openUsage(settings.bucketPrefix), active: 0 })
         // Requests under way count on the same object.
         else Object.assign(before, known)
       }),
-    remove: (id) =>
+    remove: (id, isPurged) =>
       inTurn(async () => {
         const tenant = byId.get(id)
         if (tenant === undefined) return true
+        if (isPurged) await purge(tenant.bucketPrefix)
         await tenant.usage.measure()
         if ((tenant.usage.measured?.buckets ?? 0) > 0) return false
         await users.removeUser(tenant.accessKeyId)

@@ -1,7 +1,7 @@
 /** How much a tenant stores: what a walk through its folders found, and what was added since. Never less than what is
  *  there, so that a quota holds; what was deleted counts until the next walk. */
 import type { Dirent } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface Measured {
@@ -82,6 +82,13 @@ export async function walkBuckets({ data, versions }: Folders, prefix: string): 
       bytes += (await walkFolder(other, () => true)).bytes
   }
   return { bytes, objects, buckets: buckets.length }
+}
+
+/** All buckets whose names begin so, with older versions of what was in them. */
+export async function removeBuckets({ data, versions }: Folders, prefix: string): Promise<void> {
+  for (const folder of [versions, data])
+    for (const { name } of await entriesOf(folder))
+      if (name.startsWith(prefix)) await rm(join(folder, name), { recursive: true, force: true })
 }
 
 async function walkFolder(

@@ -4,6 +4,8 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
 
+const BUCKETS_MAXIMUM = 4
+
 /** What a tenant of the store may do. */
 export const TenantSettings = z.strictObject({
   /** Of its one key, chosen by the platform; never another tenant's. */
@@ -16,11 +18,16 @@ export const TenantSettings = z.strictObject({
   isSuspended: z.boolean(),
   /** Nothing may be changed, for a while. */
   isFrozen: z.boolean(),
+  /** Buckets that are made for it when they are not there. */
+  buckets: z
+    .array(z.string().regex(/^[a-z0-9-]{3,63}$/))
+    .max(BUCKETS_MAXIMUM)
+    .optional(),
 })
 export type TenantSettings = z.infer<typeof TenantSettings>
 
 /** As the store has it; the secret only as `fingerprintOf` it. */
-export const TenantState = TenantSettings.omit({ secretAccessKey: true }).extend({
+export const TenantState = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
   secretFingerprint: z.string(),
   bucketCount: z.int().min(0),
   /** Of all its buckets, with older versions and unfinished uploads. */
@@ -39,8 +46,9 @@ export interface ObjectStorageControl {
   putTenant(id: string, settings: TenantSettings): Promise<void>
   /** `isFresh` has it measured anew. Undefined for an unknown one. Throws Unavailable. */
   getTenant(id: string, isFresh?: boolean): Promise<TenantState | undefined>
-  /** False, and nothing happens, while it has buckets. Free for an unknown one. Throws Unavailable. */
-  removeTenant(id: string): Promise<boolean>
+  /** False, and nothing happens, while it has buckets; with `isPurged` they go, and all that is in them. Free for an
+   *  unknown one. Throws Unavailable. */
+  removeTenant(id: string, isPurged?: boolean): Promise<boolean>
 }
 
 /** How the platform offers object storage in its zones. */
@@ -99,8 +107,8 @@ export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf
       const response = await send('GET', `${pathOf(id)}${isFresh ? '?fresh=true' : ''}`)
       return response.status === NOT_FOUND ? undefined : TenantState.parse(JSON.parse(response.text))
     },
-    async removeTenant(id) {
-      return (await send('DELETE', pathOf(id))).status !== CONFLICT
+    async removeTenant(id, isPurged = false) {
+      return (await send('DELETE', `${pathOf(id)}${isPurged ? '?purge=true' : ''}`)).status !== CONFLICT
     },
   }
 }

@@ -232,6 +232,24 @@ describe('a tenant', () => {
     expect((await readdir(join(folder, 'data'))).filter((name) => name === ada.bucket)).toEqual([])
   })
 
+  test('is given buckets, again and again, and goes with them when that is wanted', async () => {
+    const ada = await openTenant()
+    const name = `${ada.settings.bucketPrefix}archive`
+    await ada.change({ buckets: [name] })
+    await put({ ...ada, bucket: name }, 'kept', 'x')
+    await ada.change({ buckets: [name] })
+    expect(String(await get({ ...ada, bucket: name }, 'kept'))).toBe('x')
+    await expect(ada.change({ buckets: ['of-another'] })).rejects.toThrow()
+    const bob = await openTenant()
+    await put(bob, 'kept', 'of bob')
+    expect(await control.removeTenant(ada.id, true)).toBe(true)
+    expect(
+      (await readdir(join(folder, 'data'))).filter((entry) => entry.startsWith(ada.settings.bucketPrefix)),
+    ).toEqual([])
+    expect(await refusal(ada.client.send(new s3.ListBucketsCommand({})))).toBe('InvalidAccessKeyId')
+    expect(String(await get(bob, 'kept'))).toBe('of bob')
+  })
+
   test('finds everything again after the engine was killed', async () => {
     const ada = await openTenant()
     await put(ada, 'before', 'the crash')
