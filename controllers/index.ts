@@ -19,7 +19,7 @@ import {
 } from './billing/index.ts'
 import type { Registration, Sharding } from './controller.ts'
 import { customImageController } from './custom-image/index.ts'
-import { databaseController } from './database/index.ts'
+import { databaseController, runArchiveSweeper } from './database/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
 import { kubernetesClusterController } from './kubernetes-cluster/index.ts'
@@ -170,6 +170,7 @@ export async function runControllers(
         runMeter(options, signal),
         runInvoicing(options, signal),
         runPayments(options, signal),
+        runArchiveSweeper(options, signal),
       ]
     : []
   const { usageOf } = options

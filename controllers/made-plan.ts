@@ -28,7 +28,7 @@ interface MadeNoun<Root, Spec, Status, Observed, Action> {
   /** In errors, for people: `A database`. */
   readonly label: string
   readonly type: ResourceType<Spec, Status>
-  readonly creates: OperationKind
+  readonly creates: OperationKind | ((root: Root) => OperationKind)
   readonly deletes: OperationKind
   /** Besides its deletion. */
   readonly flows: Flows<MadeInput<Root, Observed>, SyncDecision<Status, Action>>
@@ -114,10 +114,16 @@ export const claiming = <Action>(action: Action) =>
   }) as const
 
 /** Its making or its deletion, when no operation stands for it. */
-export function detectLife(
-  { metadata, spec: { operation }, status }: KubeObject & Operable,
-  { creates, deletes }: { readonly creates: OperationKind; readonly deletes: OperationKind },
+export function detectLife<Root extends KubeObject & Operable>(
+  root: Root,
+  { creates, deletes }: Pick<MadeNoun<Root, unknown, unknown, unknown, unknown>, 'creates' | 'deletes'>,
 ): OperationKind | undefined {
+  const {
+    metadata,
+    spec: { operation },
+    status,
+  } = root
   if (metadata.deletionTimestamp !== undefined) return operation?.kind === deletes ? undefined : deletes
-  return operation === undefined && status?.operation === undefined ? creates : undefined
+  if (operation !== undefined || status?.operation !== undefined) return undefined
+  return typeof creates === 'function' ? creates(root) : creates
 }

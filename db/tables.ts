@@ -2,6 +2,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { AddressFamily } from '../domain/addresses.ts'
 import type { AuditChange } from '../domain/audit.ts'
+import type { DatabaseOrigin } from '../domain/database.ts'
 import type { PrivateCloudState } from '../domain/private-cloud.ts'
 import type { PoolState, PoolUse } from '../domain/public-pool.ts'
 import type { IdentityTables } from './identity-tables.ts'
@@ -289,6 +290,20 @@ export interface Tables extends IdentityTables {
     certificate_expires_at: ColumnType<Date | null, Date | null | undefined, Date | null>
     /** Rises with every change, from 1. */
     generation: Count
+  }
+  database_archive: {
+    account_id: string
+    /** Of the database, which it may outlive. */
+    id: string
+    zone: string
+    access_key_id: string
+    sealed_secret: string
+    sealed_cipher_key: string
+    bucket_prefix: string
+    /** Of one whose database is deleted: what that was. */
+    origin: ColumnType<DatabaseOrigin | null, null | undefined, string>
+    /** It stays at least until then. */
+    kept_until: OptionalInstant
   }
   /** At most one row. */
   kubernetes_issuer: {

@@ -1,14 +1,13 @@
 /** Managed databases: sizes, names, and when which change is allowed. */
 import { parseBackupSchedule } from './backup-schedule.ts'
-import { conflict, operationInProgress } from './problem.ts'
+import { badField, conflict, operationInProgress } from './problem.ts'
 
 export const DATABASE_ENGINE = 'postgresql-17'
 export const DATABASE_PORT = 5_432
-/** As their machines know the store of the archive, and its certificate says. */
-export const ARCHIVE_HOST = 'archive.internal'
 export const DATABASE_PLANS = ['db-1c-2g', 'db-2c-4g', 'db-4c-8g'] as const
 export type DatabasePlan = (typeof DATABASE_PLANS)[number]
 export const isDatabasePlan = (name: string): boolean => DATABASE_PLANS.some((plan) => plan === name)
+const MEBIBYTES: Readonly<Record<DatabasePlan, number>> = { 'db-1c-2g': 2_048, 'db-2c-4g': 4_096, 'db-4c-8g': 8_192 }
 export const DATABASE_STATES = ['creating', 'running', 'error', 'deleting'] as const
 export type DatabaseState = (typeof DATABASE_STATES)[number]
 /** Its write-ahead log alone may take 1 GiB. */
@@ -39,6 +38,81 @@ export function dailyScheduleFault(text: string): string | undefined {
   if ('fault' in schedule) return schedule.fault
   const isDaily = schedule.hours.length === 1 && /^\S+\s+\S+\s+\*\s+\*\s+\*$/.test(text.trim())
   return isDaily ? undefined : 'must name one minute of one hour of every day, such as "30 3 * * *"'
+}
+
+/** How PostgreSQL uses the machine of the plan. What sessions take in the worst case fits beside the buffers. */
+export function serverSettings(plan: DatabasePlan): Readonly<Record<string, string>> {
+  const mebibytes = MEBIBYTES[plan]
+  const part = (divisor: number): string => `${Math.floor(mebibytes / divisor)}MB`
+  return {
+    max_connections: String(mebibytes / 20 - ((mebibytes / 20) % 100)),
+    shared_buffers: part(4),
+    effective_cache_size: part(2),
+    maintenance_work_mem: part(16),
+    work_mem: '4MB',
+    max_wal_size: '1GB',
+    random_page_cost: '1.1',
+  }
+}
+
+/** When full backups are made each day, in UTC. The schedule has no fault. */
+export function fullBackupAt(schedule: string): { readonly hour: number; readonly minute: number } {
+  const parsed = parseBackupSchedule(schedule)
+  return 'fault' in parsed ? { hour: 0, minute: 0 } : { hour: parsed.hours[0] ?? 0, minute: parsed.minute }
+}
+
+/** What can be restored from an archive; moments are RFC 3339 in UTC. */
+export interface DatabaseBackups {
+  /** There is a repository. */
+  readonly isOpen: boolean
+  /** Why the last attempt to archive failed; empty when it did not. */
+  readonly failure: string
+  readonly observedAt: string
+  /** From when to when every moment can be restored to, but for the gaps; undefined while none can. */
+  readonly earliestAt?: string | undefined
+  readonly latestAt?: string | undefined
+  readonly gaps: readonly { readonly from: string; readonly to: string }[]
+  /** Oldest first. */
+  readonly backups: readonly {
+    readonly label: string
+    readonly startedAt: string
+    readonly completedAt: string
+    readonly bytes: number
+    readonly isRestorable: boolean
+  }[]
+}
+
+const HELD_HOURS = 24
+
+/** How long the archive of a database stays for one that is being restored from it. */
+export const heldUntil = (now: Date): Date => new Date(now.getTime() + HELD_HOURS * 3_600_000)
+
+/** What is left of a deleted database beside its archive. */
+export interface DatabaseOrigin {
+  readonly name: string
+  readonly networkId: string
+  readonly plan: DatabasePlan
+  readonly storageGibibytes: number
+  readonly databaseName: string
+  readonly ownerName: string
+  readonly backups: DatabaseBackups
+}
+
+/** Throws 409 while nothing can be restored, and 400 for a moment that the archive does not reach. Null is its end. */
+export function requireReachable(
+  { earliestAt, latestAt, gaps }: Pick<DatabaseBackups, 'earliestAt' | 'latestAt' | 'gaps'>,
+  target: string | null,
+  field = 'target_time',
+): void {
+  if (earliestAt === undefined || latestAt === undefined)
+    throw conflict('state_not_allowed', 'The database has no backup yet that it could be restored from.')
+  if (target === null) return
+  const at = Date.parse(target)
+  if (at < Date.parse(earliestAt) || at > Date.parse(latestAt))
+    throw badField(field, `can be from ${earliestAt} to ${latestAt}`)
+  const gap = gaps.find(({ from, to }) => at > Date.parse(from) && at < Date.parse(to))
+  if (gap !== undefined)
+    throw badField(field, `cannot be between ${gap.from} and ${gap.to}: what was written then is lost`)
 }
 
 /** The DNS name in its certificate. */

@@ -16,7 +16,9 @@ export const MANAGED_TEMPLATE = 'managed-machine'
 /** That of the machines of databases: the same with PostgreSQL. */
 export const DATABASE_TEMPLATE = 'managed-database'
 /** Customers cannot make servers of these. */
-export const isManagedTemplate = (name: string): boolean => name === MANAGED_TEMPLATE || name === DATABASE_TEMPLATE
+export const MANAGED_TEMPLATES = [MANAGED_TEMPLATE, DATABASE_TEMPLATE] as const
+export type ManagedTemplate = (typeof MANAGED_TEMPLATES)[number]
+export const isManagedTemplate = (name: string): boolean => MANAGED_TEMPLATES.some((template) => template === name)
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 export const DATABASE_IMAGE_COMMAND = 'sudo npm run image:database'

@@ -84,7 +84,8 @@ const COMMENT_BANS: readonly Ban[] = [
   },
 ]
 
-const TIER_NAMES = 'database|kubectl|qemu|objects|kubernetes|network|fencing|ceph|e2e|bench|endurance|seeds|cluster'
+const TIER_NAMES =
+  'database|kubectl|qemu|objects|postgresql|kubernetes|network|fencing|ceph|e2e|bench|endurance|seeds|cluster'
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.ts$`)
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 

@@ -67,6 +67,15 @@ async function objectsMissing(): Promise<string | undefined> {
   return (await answers('rclone', 'version')) ? undefined : 'rclone is not installed (Debian: rclone)'
 }
 
+/** The server of managed databases, its archive, and the store of that. */
+async function postgresqlMissing(): Promise<string | undefined> {
+  if (!isRoot()) return 'the server runs as a user that only root can become'
+  if (!(await answers('sh', '-c', 'ls /usr/lib/postgresql/*/bin/postgres')))
+    return 'PostgreSQL is not installed (Debian: postgresql)'
+  if (!(await answers('pgbackrest', 'version'))) return 'pgbackrest is not installed (Debian: pgbackrest)'
+  return (await findEngine()) === undefined ? `the engine of object storage is not built (${BUILD_COMMAND})` : undefined
+}
+
 const kubernetesMissing = async (): Promise<string | undefined> =>
   (await findKubernetes()) === undefined
     ? `the programs of control planes are not built (${BUILD_KUBERNETES_COMMAND})`
@@ -182,6 +191,14 @@ const special: readonly Tier[] = [
     deadlineMinutes: 4,
     secondTries: SECOND_TRIES,
     missing: objectsMissing,
+  }),
+  named({
+    name: 'postgresql',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 600_000,
+    deadlineMinutes: 8,
+    secondTries: SECOND_TRIES,
+    missing: postgresqlMissing,
   }),
   named({
     name: 'kubernetes',

@@ -1,9 +1,12 @@
 /** The database controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { heldUntil } from '../../domain/database.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import {
   claimDatabase,
   ensureAuthority,
+  findArchive,
   findDatabase,
+  holdArchive,
   keepServerCertificate,
   newSealedPassword,
   newServerCertificate,
@@ -11,10 +14,12 @@ import {
   openServerKey,
   releaseDatabase,
   renameDatabase,
+  retireArchive,
 } from '../../db/database/index.ts'
 import { isEdit } from '../../db/request/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
+import { DAY_MILLISECONDS } from '../../kit/sys/certificate.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
@@ -40,7 +45,8 @@ import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
-import { dataStorageName, documentOf } from './machine.ts'
+import { observeArchive, openArchive, repositoryOf } from './archive.ts'
+import { dataStorageName, documentOf, isToRestore } from './machine.ts'
 import { CLAIMED, type DatabaseEffects, type DatabaseObject, type Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
 
@@ -53,6 +59,8 @@ interface SecretAccess {
   readonly sealing?: Sealing
 }
 
+export { runArchiveSweeper, sweepArchives } from './archive.ts'
+
 export const databaseController = controller<DatabaseEffects>()({
   name: 'database',
   resource: Database,
@@ -63,7 +71,8 @@ export const databaseController = controller<DatabaseEffects>()({
     wasApplied: wasOperationApplied(Database),
     /** A new name its controller gives back, and a new password holds. */
     async release(tx, { accountId, resource, audit: { action } }) {
-      if (action === 'database.create') await releaseDatabase(tx, { accountId, databaseId: resource.id })
+      if (action === 'database.create' || action === 'database.restore')
+        await releaseDatabase(tx, { accountId, databaseId: resource.id })
     },
   },
   plan,
@@ -89,7 +98,7 @@ export const databaseController = controller<DatabaseEffects>()({
   },
 })
 
-async function observe(parts: Parts, machines: Machines, database: DatabaseObject): Promise<Observed> {
+async function observe(parts: Parts & SecretAccess, machines: Machines, database: DatabaseObject): Promise<Observed> {
   const { db, caches, store } = parts
   const { namespace = '', name: databaseId } = database.metadata
   const accountId = await findAccountOf(db, namespace)
@@ -102,10 +111,26 @@ async function observe(parts: Parts, machines: Machines, database: DatabaseObjec
     claim: accountId === undefined ? undefined : await orUnavailable(findDatabase(db, { accountId, databaseId })),
     networks: networksOf(parts, database),
     machines: machines.observe({ namespace, id: databaseId }),
+    ...(await archivesOf(parts, accountId, database)),
     storage: caches.of(Storage).get({ namespace, name: dataStorageName(database) }),
     edits: requests.filter((request) => isEdit(request) && request.action === 'database.update'),
     editor,
   }
+}
+
+/** Its own archive, and that of what it is restored from. */
+async function archivesOf(
+  parts: Parts & SecretAccess,
+  accountId: string | undefined,
+  database: DatabaseObject,
+): Promise<Pick<Observed, 'archive' | 'origin'>> {
+  const { metadata, spec } = database
+  if (accountId === undefined || parts.sealing?.isAvailable !== true) return { archive: undefined, origin: undefined }
+  const whole = { ...parts, sealing: parts.sealing }
+  const archive = await observeArchive(whole, { accountId, databaseId: metadata.name }, spec.zone)
+  const from = isToRestore(database) ? spec.restoredFrom : undefined
+  const origin = from && (await orUnavailable(findArchive(parts.db, { accountId, databaseId: from.databaseId })))
+  return { archive, origin }
 }
 
 function networksOf({ caches }: Parts, { metadata, spec }: DatabaseObject): readonly string[] | undefined {
@@ -125,10 +150,18 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
   claim: withRefusalCondition(CLAIMED, async (demand, database) => {
     await requireNewest(parts.store, Database, database)
     await requireStandingOfEdit(parts, database, demand.accountId)
-    const secrets = { sealing: sealingOf(parts), random: parts.random, now: parts.clock.now() }
+    const now = parts.clock.now()
+    const secrets = { sealing: sealingOf(parts), random: parts.random, now }
     await orUnavailable(ensureAuthority(parts.db, secrets))
-    const whole = { ...demand, sealedPassword: newSealedPassword(secrets, demand) }
-    await orUnavailable(parts.db.transaction().execute((tx) => claimDatabase(tx, whole, 'spec.networkId')))
+    const { originId, ...claim } = demand
+    const whole = { ...claim, sealedPassword: newSealedPassword(secrets, demand) }
+    await orUnavailable(
+      parts.db.transaction().execute(async (tx) => {
+        await claimDatabase(tx, whole, 'spec.networkId')
+        if (originId === undefined) return
+        await holdArchive(tx, { accountId: demand.accountId, databaseId: originId }, heldUntil(now))
+      }),
+    )
     return grantedCondition(CLAIMED)
   }),
   rename: withRefusalCondition(CLAIMED, async ({ name, ...id }) => {
@@ -150,20 +183,34 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
     // A newer configuration gets a number of its own with the next look.
     if (claim?.certificate === undefined || claim.generation !== delivery.generation) return undefined
     const secrets = { sealing: sealingOf(parts) }
+    const whole = { ...parts, ...secrets }
+    const { archive, origin } = await archivesOf(whole, accountId, database)
     const document = documentOf(
       database,
       { claim, networks: networksOf(parts, database) },
       {
         password: openPassword(secrets, id, claim.sealedPassword),
         key: openServerKey(secrets, id, claim.certificate.sealedKey),
+        archive: archive?.row && repositoryOf(whole, archive.row),
+        origin: origin && repositoryOf(whole, origin),
       },
     )
     if (document === undefined) throw new Unavailable('the network of the database')
     await deliverDocument(parts, delivery, document)
     return undefined
   },
-  async release(id) {
-    await orUnavailable(parts.db.transaction().execute((tx) => releaseDatabase(tx, id)))
+  async archive({ zone, ...id }) {
+    await openArchive({ ...parts, sealing: sealingOf(parts) }, id, zone)
+    return undefined
+  },
+  async release({ origin, keptDays, ...id }) {
+    const until = new Date(parts.clock.now().getTime() + keptDays * DAY_MILLISECONDS)
+    await orUnavailable(
+      parts.db.transaction().execute(async (tx) => {
+        await retireArchive(tx, id, { origin, until })
+        await releaseDatabase(tx, id)
+      }),
+    )
     return undefined
   },
   audit: auditEffect(parts),

@@ -1,5 +1,5 @@
 /** The machine of a database, its storage, and what it shall run. Pure. */
-import { DATABASE_ROLE, RENEW_DAYS } from '../../domain/database.ts'
+import { DATABASE_ROLE, fullBackupAt, RENEW_DAYS, serverSettings } from '../../domain/database.ts'
 import { DATABASE_TEMPLATE } from '../../domain/managed-machine.ts'
 import { scramVerifier } from '../../domain/scram.ts'
 import type { DatabaseClaim } from '../../db/database/index.ts'
@@ -8,7 +8,7 @@ import { DAY_MILLISECONDS } from '../../kit/sys/certificate.ts'
 import { Database } from '../../resources/database/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import type { MachineDocumentParts } from '../../resources/managed-machine/index.ts'
+import type { MachineDocumentParts, Repository } from '../../resources/managed-machine/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import {
   type ConfigurationId,
@@ -57,20 +57,31 @@ export function demandOf(database: DatabaseObject, observed: Observed): MachineD
     networkIds: [spec.networkId],
     sharedAddresses: [],
     configuration: configurationOf(database, observed),
+    // Another machine would begin anew.
+    isPatient: machineOf(observed.machines)?.report?.postgresql?.state === 'restoring',
   }
 }
 
-/** Undefined until it has its address, a certificate for that, and its storage. */
+/** It begins as another one was, and has not begun yet. */
+export const isToRestore = ({ spec, status }: DatabaseObject): boolean =>
+  spec.restoredFrom !== undefined && status?.isMade !== true
+
+/** Undefined until it has its address, a certificate for that, its storage, and its archive where there can be one. */
 function configurationOf(
   database: DatabaseObject,
-  { claim, machines, storage, networks }: Observed,
+  { claim, machines, storage, networks, archive, origin }: Observed,
 ): ConfigurationId | undefined {
   const machine = machineOf(machines)
   const host = hostOf(machine, database.spec)
   if (host === undefined || claim?.certificate?.host !== host || networks === undefined) return undefined
   if (!isAttached(storage, machine)) return undefined
-  const { databaseName, ownerName } = database.spec
-  const inputs = [databaseName, ownerName, claim.generation, claim.certificate.certificate, networks]
+  if (archive?.isOpen === false || (isToRestore(database) && origin === undefined)) return undefined
+  const { databaseName, ownerName, plan, backupSchedule, backupRetentionDays } = database.spec
+  const inputs = [
+    [databaseName, ownerName, claim.generation, claim.certificate.certificate, networks, serverSettings(plan)],
+    archive === undefined ? null : [archive.row?.accessKeyId, archive.authority, backupRetentionDays, backupSchedule],
+    isToRestore(database) ? [origin?.accessKeyId, database.spec.restoredFrom?.targetTime ?? null] : null,
+  ]
   return { generation: claim.generation, fingerprint: fingerprintOf(inputs) }
 }
 
@@ -119,16 +130,20 @@ export function storageActions(database: DatabaseObject, observed: Observed): re
 export interface OpenedSecrets {
   readonly password: string
   readonly key: string
+  readonly archive: Repository | undefined
+  /** Of what it is restored from. */
+  readonly origin: Repository | undefined
 }
 
 /** What the machine shall run; undefined while it cannot be said. */
 export function documentOf(
   database: DatabaseObject,
   { claim, networks }: Pick<Observed, 'claim' | 'networks'>,
-  { password, key }: OpenedSecrets,
+  { password, key, archive, origin }: OpenedSecrets,
 ): MachineDocumentParts | undefined {
   if (claim?.certificate === undefined || networks === undefined) return undefined
-  const { databaseName, ownerName } = database.spec
+  if (isToRestore(database) && origin === undefined) return undefined
+  const { databaseName, ownerName, plan, backupSchedule, backupRetentionDays, restoredFrom } = database.spec
   return {
     postgresql: {
       diskSerial: dataStorageName(database).replaceAll('-', '').slice(0, SERIAL_CHARACTERS),
@@ -139,6 +154,19 @@ export function documentOf(
       certificate: claim.certificate.certificate,
       key,
       networks: [...networks],
+      settings: { ...serverSettings(plan) },
+      ...(archive === undefined
+        ? {}
+        : {
+            archive: {
+              repository: archive,
+              retentionDays: backupRetentionDays,
+              fullBackupAt: fullBackupAt(backupSchedule),
+            },
+          }),
+      ...(origin === undefined || !isToRestore(database)
+        ? {}
+        : { restore: { repository: origin, targetTime: restoredFrom?.targetTime ?? null } }),
     },
   }
 }

@@ -1,5 +1,6 @@
 /** What the database controller knows of the world when it decides, and what it may decide. */
-import type { DatabaseClaim, DatabaseId } from '../../db/database/index.ts'
+import type { DatabaseOrigin } from '../../domain/database.ts'
+import type { ArchiveRow, DatabaseClaim, DatabaseId } from '../../db/database/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { DatabaseSpec, DatabaseStatus } from '../../resources/database/index.ts'
@@ -7,6 +8,7 @@ import type { StorageSpec, StorageStatus } from '../../resources/storage/index.t
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import type { Machine, MachineEffects } from '../managed-machine/index.ts'
+import type { ArchiveState } from './archive.ts'
 
 export type DatabaseObject = KubeObject<DatabaseSpec, DatabaseStatus>
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
@@ -21,6 +23,10 @@ export interface Observed {
   readonly machines: readonly Machine[]
   /** That of its data. */
   readonly storage: StorageObject | undefined
+  /** Undefined in a zone that has no store for it. */
+  readonly archive: ArchiveState | undefined
+  /** Of what it is restored from, until it is; undefined when that is gone, and for one that begins empty. */
+  readonly origin: ArchiveRow | undefined
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
   /** Who made the edit that no operation stands for, as an actor. */
@@ -30,12 +36,20 @@ export interface Observed {
 /** The effects of databases by name, each with its input. */
 export type DatabaseEffects = AuditEffects &
   MachineEffects & {
-    readonly claim: DatabaseId & { readonly zone: string; readonly name: string; readonly networkId: string }
+    readonly claim: DatabaseId & {
+      readonly zone: string
+      readonly name: string
+      readonly networkId: string
+      /** What it is restored from. */
+      readonly originId?: string
+    }
     readonly rename: DatabaseId & { readonly name: string }
     /** Gives it a new certificate for that address. */
     readonly certify: DatabaseId & { readonly host: string }
-    /** Gives back all that it has claimed. */
-    readonly release: DatabaseId
+    /** Makes its archive, or tells the store of it again. */
+    readonly archive: DatabaseId & { readonly zone: string }
+    /** Gives back all that it has claimed. Its archive stays for so many days. */
+    readonly release: DatabaseId & { readonly origin: DatabaseOrigin; readonly keptDays: number }
   }
 export type DatabaseEffect = ActionWith<DatabaseEffects>
 

@@ -1,14 +1,25 @@
 /** The database's plan: pure, synchronous, total. Its name and password are claimed in PostgreSQL; its machine and its
  *  storage follow from its spec. */
+import { type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
+import type { ArchiveReport } from '../../resources/managed-machine/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { planMachines } from '../managed-machine/index.ts'
 import { claiming, type MadeInput, networkAwaited, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
 import type { During } from '../operation/plan.ts'
 import { refusalOf } from '../refusal.ts'
-import { demandOf, hostOf, isAttached, machineOf, needsCertificate, ownerOf, storageActions } from './machine.ts'
+import {
+  demandOf,
+  hostOf,
+  isAttached,
+  isToRestore,
+  machineOf,
+  needsCertificate,
+  ownerOf,
+  storageActions,
+} from './machine.ts'
 import { CLAIMED, type DatabaseEffect, type DatabaseObject, type Observed } from './observed.ts'
 import { failed, type SyncDecision } from '../synced.ts'
 import { hasAccount } from '../synced-plan.ts'
@@ -22,16 +33,24 @@ type Rule = (input: OperationInput) => Decision | undefined
 const LOOK_SECONDS = 60
 
 /** What makes it and what takes it away. */
-export const LIFE = { creates: 'database.create', deletes: 'database.delete' } as const
+export const LIFE = {
+  creates: ({ spec }: DatabaseObject) =>
+    spec.restoredFrom === undefined ? ('database.create' as const) : ('database.restore' as const),
+  deletes: 'database.delete',
+} as const
 
 export const plan = planMade<DatabaseObject, DatabaseSpec, DatabaseStatus, Observed, DatabaseEffect>({
   label: 'A database',
   type: Database,
   ...LIFE,
-  flows: { 'database.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, machineRuns, done]) },
+  flows: { 'database.create': make, 'database.restore': make },
   idle,
   remove,
 })
+
+function make(input: OperationInput): Decision {
+  return firstDecision(input, [hasAccount, hasNetwork, claimed, machineRuns, isArchived, done])
+}
 
 const hasNetwork: Rule = ({ root, observed: { claim, networks } }) =>
   claim !== undefined || networks !== undefined ? undefined : networkAwaited(root.spec.networkId)
@@ -40,8 +59,9 @@ const claimed: Rule = ({ root: database, observed: { accountId = '', claim } }) 
   if (claim !== undefined) return undefined
   const refusal = refusalOf(database, CLAIMED)
   if (refusal !== undefined) return failed('claimed', refusal.message)
-  const { zone, name, networkId } = database.spec
-  const input = { accountId, databaseId: database.metadata.name, zone, name, networkId }
+  const { zone, name, networkId, restoredFrom } = database.spec
+  const from = restoredFrom === undefined ? {} : { originId: restoredFrom.databaseId }
+  const input = { accountId, databaseId: database.metadata.name, zone, name, networkId, ...from }
   return claiming({ do: 'effect', name: 'claim', input })
 }
 
@@ -50,8 +70,27 @@ const machineRuns: Rule = (input) => {
   if (isSettled) return undefined
   const { machines, storage } = input.observed
   const machine = machineOf(machines)
-  const step = machine?.state !== 'started' ? 'machine' : isAttached(storage, machine) ? 'applied' : 'storage'
+  const last = isToRestore(input.root) && machine?.report?.postgresql?.state !== 'running' ? 'restored' : 'applied'
+  const step = machine?.state !== 'started' ? 'machine' : isAttached(storage, machine) ? last : 'storage'
   return { health: 'reconciling', reason: 'Making', step, actions, status, waitFor, waitSeconds }
+}
+
+/** The first base backup, where there is an archive: without it nothing could be restored. */
+const isArchived: Rule = (input) => {
+  const { archive, machines } = input.observed
+  const report = machineOf(machines)?.report?.postgresql?.archive
+  if (archive === undefined || report?.backups.some(({ isRestorable }) => isRestorable) === true) return undefined
+  const { actions, status } = maintained(input)
+  const waitFor = `its first backup${report === undefined || report.failure === '' ? '' : `: ${report.failure}`}`
+  return {
+    health: 'reconciling',
+    reason: 'Archiving',
+    step: 'archived',
+    actions,
+    status,
+    waitFor,
+    waitSeconds: LOOK_SECONDS,
+  }
 }
 
 const done: Rule = (input) => ({
@@ -72,7 +111,7 @@ interface Maintained {
 
 /** What its machine and its storage shall be, and what they say. */
 function maintained({ root: database, observed, now }: ReconcileInput): Maintained {
-  const { accountId, claim, machines, storage } = observed
+  const { accountId, claim, machines, storage, archive } = observed
   if (accountId === undefined || claim === undefined)
     return { actions: [], isSettled: false, waitFor: 'the database', waitSeconds: LOOK_SECONDS, status: {} }
   const demand = demandOf(database, observed)
@@ -85,6 +124,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
     demand.configuration !== undefined &&
     machine?.running?.generation === demand.configuration.generation &&
     machine.running.fingerprint === demand.configuration.fingerprint
+  const report = machine?.report?.postgresql
   const waitFor =
     machine?.state === 'started' && !isAttached(storage, machine) ? 'its storage to be attached' : planned.waitFor
   return {
@@ -94,21 +134,32 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
       ...(host === undefined || !isUncertified
         ? []
         : [{ do: 'effect', name: 'certify', input: { ...id, host } } as const]),
+      ...(archive?.isOpen === false
+        ? [{ do: 'effect', name: 'archive', input: { ...id, zone: database.spec.zone } } as const]
+        : []),
     ],
     isSettled: planned.isSettled,
     waitFor,
-    // The certificate is a row, which wakes nobody.
-    waitSeconds: isUncertified ? 0 : LOOK_SECONDS,
+    // Rows wake nobody.
+    waitSeconds: isUncertified || archive?.isOpen === false ? 0 : LOOK_SECONDS,
     status: {
       isHealthy: planned.isSettled,
       healthDetail: truncated(planned.isSettled ? '' : `Waiting for ${waitFor}`),
       ...(host === undefined ? {} : { host }),
       isConfigurationApplied: isApplied,
-      ...(isApplied ? { passwordGeneration: claim.passwordGeneration } : {}),
+      ...(isApplied && report !== undefined ? { passwordGeneration: report.passwordGeneration } : {}),
+      ...(report?.archive === undefined ? {} : { backups: backupsOf(report.archive) }),
       certificateExpiresAt: claim.certificate?.expiresAt.toISOString(),
     },
   }
 }
+
+/** What its machine says, as a status has it. */
+const backupsOf = ({ earliestAt, latestAt, ...report }: ArchiveReport): NonNullable<DatabaseStatus['backups']> => ({
+  ...report,
+  earliestAt: earliestAt ?? undefined,
+  latestAt: latestAt ?? undefined,
+})
 
 /** Its machine follows its spec. One whose creation failed is left as it is, and so is one whose data is lost. */
 function idle(input: ReconcileInput): Decision {
@@ -156,12 +207,32 @@ function remove({ root: database, observed, now }: ReconcileInput): Decision {
     return { ...going, step: 'storage', actions, waitFor: 'its storage to go' }
   }
   const id = { accountId: accountId ?? '', databaseId: database.metadata.name }
+  const release = { do: 'effect', name: 'release', input: { ...id, ...leftOf(database) } } as const
   return {
     health: 'reconciling',
     reason: 'Deleting',
     step: 'released',
     outcome: 'succeeded',
-    actions: accountId === undefined ? [] : [{ do: 'effect', name: 'release', input: id }],
+    actions: accountId === undefined ? [] : [release],
     isGone: true,
+  }
+}
+
+const NOTHING: DatabaseBackups = {
+  isOpen: false,
+  failure: '',
+  observedAt: '',
+  gaps: [],
+  backups: [],
+}
+
+/** What somebody may restore from, and for how long: not at all where there is nothing. */
+function leftOf({ spec, status }: DatabaseObject): { readonly origin: DatabaseOrigin; readonly keptDays: number } {
+  const { name, networkId, plan, storageGibibytes, databaseName, ownerName, operation } = spec
+  const backups = status?.backups ?? NOTHING
+  const asked = operation?.kind === LIFE.deletes ? operation.arguments?.['keepBackupsDays'] : undefined
+  return {
+    origin: { name, networkId, plan, storageGibibytes, databaseName, ownerName, backups },
+    keptDays: backups.latestAt === undefined ? 0 : Number(asked ?? KEEP_BACKUPS_DAYS.default),
   }
 }

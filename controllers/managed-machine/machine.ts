@@ -39,6 +39,8 @@ export interface MachineDemand {
   readonly sharedAddresses: NonNullable<ServerSpec['sharedAddresses']>
   /** What it shall run; undefined while that cannot be said yet. */
   readonly configuration?: ConfigurationId | undefined
+  /** It is not exchanged for not being healthy. */
+  readonly isPatient?: boolean
 }
 
 /** A machine as it is, also one that is on its way out. */

@@ -87,17 +87,19 @@ const secondsSince = (instant: string | undefined, now: Date): number =>
 /** One that is broken, else one that is not what is wanted; none while another is missing or on its way. */
 function machineToReplace(pairs: readonly Pair[], now: Date): Machine | undefined {
   if (pairs.some(({ machine }) => machine === undefined || machine.isDeleting)) return undefined
-  const broken = pairs.find(({ machine }) => machine !== undefined && isBroken(machine, now))?.machine
+  const broken = pairs.find(({ demand, machine }) => machine !== undefined && isBroken(demand, machine, now))?.machine
   if (broken !== undefined) return broken
   const outdated = pairs.find(({ demand, machine }) => machine !== undefined && isOutdated(demand, machine))
   const areOthersFine = pairs.every(({ machine }) => machine === outdated?.machine || machine?.isHealthy === true)
   return areOthersFine ? outdated?.machine : undefined
 }
 
-function isBroken(machine: Machine, now: Date): boolean {
+function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: Date): boolean {
   if (machine.state === 'error') return secondsSince(machine.createdAt, now) >= RETRY_AFTER_SECONDS
   const since = machine.judgedSince ?? machine.createdAt
-  return machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= REPLACE_AFTER_SECONDS
+  return (
+    !isPatient && machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= REPLACE_AFTER_SECONDS
+  )
 }
 
 const isOutdated = ({ plan }: MachineDemand, machine: Machine): boolean =>

@@ -1,2 +1,3 @@
+export * from './archive.ts'
 export * from './claims.ts'
 export * from './secrets.ts'

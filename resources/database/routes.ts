@@ -9,6 +9,7 @@ import {
   DATABASE_RETENTION_DAYS,
   DATABASE_STATES,
   DATABASE_STORAGE_GIBIBYTES,
+  type DatabaseBackups,
   type DatabaseFacts,
   type DatabaseState,
   identifierFault,
@@ -106,16 +107,19 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
     is_configuration_applied: status?.isConfigurationApplied ?? false,
     backup_schedule: spec.backupSchedule,
     backups: {
-      is_enabled: false,
+      is_enabled: status?.backups?.isOpen ?? false,
       retention_days: spec.backupRetentionDays,
-      earliest_recoverable_at: null,
-      latest_recoverable_at: null,
-      observed_at: null,
-      archive_failure: '',
+      earliest_recoverable_at: status?.backups?.earliestAt ?? null,
+      latest_recoverable_at: status?.backups?.latestAt ?? null,
+      observed_at: status?.backups?.observedAt ?? null,
+      archive_failure: status?.backups?.failure ?? '',
     },
     tls_server_name: tlsServerName(id),
     certificate_expires_at: status?.certificateExpiresAt ?? null,
-    restored_from: null,
+    restored_from:
+      spec.restoredFrom === undefined
+        ? null
+        : { database_id: spec.restoredFrom.databaseId, target_time: spec.restoredFrom.targetTime ?? null },
     is_protected: spec.isProtected,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'database', id }),
     created_at: createdAt,
@@ -213,6 +217,26 @@ const Window = z
     gaps: z.array(z.strictObject({ from: DateTime, to: DateTime })).describe('Moments between that are lost.'),
   })
   .meta({ id: 'RecoveryWindow' })
+
+const BackupsView = completeListOf(BackupView).extend({ window: Window })
+
+/** Newest first. */
+export const toBackupsView = (backups: DatabaseBackups | undefined): z.infer<typeof BackupsView> => ({
+  items: (backups?.backups ?? []).toReversed().map(({ label, startedAt, completedAt, bytes, isRestorable }) => ({
+    id: label,
+    kind: 'full',
+    started_at: startedAt,
+    completed_at: completedAt,
+    size_bytes: bytes,
+    is_restorable: isRestorable,
+  })),
+  next_cursor: null,
+  window: {
+    earliest_recoverable_at: backups?.earliestAt ?? null,
+    latest_recoverable_at: backups?.latestAt ?? null,
+    gaps: [...(backups?.gaps ?? [])],
+  },
+})
 
 export const listDatabases = route({
   id: 'list_databases',
@@ -321,7 +345,7 @@ export const listDatabaseBackups = route({
   description: 'Newest first, with the moments that it can be restored to.',
   permission: 'read',
   params: ById,
-  answers: { 200: completeListOf(BackupView).extend({ window: Window }) },
+  answers: { 200: BackupsView },
   refuses: [404],
 })
 

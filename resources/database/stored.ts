@@ -12,7 +12,39 @@ import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
+const GAPS_MAXIMUM = 16
+const BACKUPS_MAXIMUM = 64
 const Identifier = z.string().min(1).max(63).regex(IDENTIFIER_PATTERN)
+
+const Moment = z.string().max(64).meta({ format: 'date-time' })
+const Backups = z.strictObject({
+  isOpen: z.boolean().describe('Whether there is an archive.'),
+  failure: z.string().max(1024).describe('Why the last attempt to archive failed; empty when it did not.'),
+  observedAt: Moment.describe('When the archive was looked at.'),
+  earliestAt: Moment.optional().describe('The first moment that it can be restored to; absent while there is none.'),
+  latestAt: Moment.optional().describe('The last moment that it can be restored to.'),
+  gaps: z
+    .array(
+      z.strictObject({
+        from: Moment.describe('The last moment before.'),
+        to: Moment.describe('The first moment after.'),
+      }),
+    )
+    .max(GAPS_MAXIMUM)
+    .describe('Between what moments it cannot.'),
+  backups: z
+    .array(
+      z.strictObject({
+        label: z.string().max(64).describe('As the archive calls it.'),
+        startedAt: Moment.describe('When it began.'),
+        completedAt: Moment.describe('When it was whole.'),
+        bytes: z.int().min(0).describe('What it takes.'),
+        isRestorable: z.boolean().describe('Whether the database can be restored from it.'),
+      }),
+    )
+    .max(BACKUPS_MAXIMUM)
+    .describe('Full backups, oldest first.'),
+})
 
 export const Database = resource({
   kind: 'Database',
@@ -49,6 +81,13 @@ export const Database = resource({
         .default(DATABASE_RETENTION_DAYS.default)
         .describe('For how many days backups are kept.'),
       isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
+      restoredFrom: z
+        .strictObject({
+          databaseId: z.string().min(1).max(253).describe('Name of the Database, which may be deleted.'),
+          targetTime: z.iso.datetime().optional().describe('The moment; the latest when absent.'),
+        })
+        .optional()
+        .describe('What it begins as: that database of the account at that moment. Cannot be changed.'),
       passwordGeneration: z
         .int()
         .min(1)
@@ -76,6 +115,7 @@ export const Database = resource({
         .meta({ format: 'date-time' })
         .optional()
         .describe('When its certificate expires; it is replaced 30 days earlier.'),
+      backups: Backups.optional().describe('What it can be restored to; absent without an archive.'),
       operation: OperationProgress.optional().describe('How far the newest operation is.'),
     })
     .describe('What the database is. Written by its controller.'),
@@ -88,7 +128,7 @@ export const Database = resource({
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'networkId', 'plan', 'storageGibibytes', 'databaseName', 'ownerName'].map(fixed),
+  rules: ['zone', 'networkId', 'plan', 'storageGibibytes', 'databaseName', 'ownerName', 'restoredFrom'].map(fixed),
 })
 export type DatabaseSpec = z.infer<typeof Database.spec>
 export type DatabaseStatus = z.infer<typeof Database.status>

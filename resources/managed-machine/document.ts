@@ -15,7 +15,32 @@ const ADDRESSES_MAXIMUM = 32
 const KEYS_MAXIMUM = 1_000
 const HOST_KEY_MAXIMUM = 1_024
 
+const NAME_MAXIMUM = 63
+
 const Text = z.string().max(TEXT_MAXIMUM)
+
+/** Where an archive is, and what opens it. Everything of it is secret but the place. */
+const Repository = z.strictObject({
+  /** Name in its certificate, which the machine knows an address of. */
+  endpoint: z.string().max(253),
+  port: z.int().min(1).max(65_535),
+  region: z.string().max(63),
+  bucket: z.string().max(NAME_MAXIMUM),
+  accessKeyId: z.string().max(128),
+  secretAccessKey: z.string().max(128),
+  /** That what is archived is encrypted with before it leaves the machine. */
+  cipherKey: z.string().max(128),
+  /** Who signs its certificate. */
+  authority: z.string().max(PEM_MAXIMUM),
+})
+export type Repository = z.infer<typeof Repository>
+
+const Restore = z.strictObject({
+  /** Of the origin. */
+  repository: Repository,
+  /** RFC 3339; the end of the archive when null. */
+  targetTime: z.string().max(64).nullable(),
+})
 
 export const MachineDocument = z.strictObject({
   /** uid of the Server: a machine refuses what is another's. */
@@ -57,8 +82,8 @@ export const MachineDocument = z.strictObject({
   postgresql: z
     .strictObject({
       diskSerial: z.string().regex(/^[a-z0-9-]{1,20}$/),
-      database: z.string().max(63),
-      owner: z.string().max(63),
+      database: z.string().max(NAME_MAXIMUM),
+      owner: z.string().max(NAME_MAXIMUM),
       /** As PostgreSQL keeps it: the password itself never comes to the machine. */
       passwordVerifier: z.string().max(256),
       /** Rises with each password: sessions of earlier ones are ended. */
@@ -67,6 +92,20 @@ export const MachineDocument = z.strictObject({
       key: z.string().max(PEM_MAXIMUM),
       /** Networks whose clients may connect. */
       networks: z.array(z.string().max(49)).max(ADDRESSES_MAXIMUM),
+      /** Settings of the server beside those that the machine gives it. */
+      settings: z
+        .record(z.string().regex(/^[a-z_]{1,63}$/), z.string().max(64))
+        .refine((settings) => Object.keys(settings).length <= SETTINGS_MAXIMUM, `at most ${SETTINGS_MAXIMUM} settings`),
+      /** Of its own, with a full backup each day at that time in UTC. */
+      archive: z
+        .strictObject({
+          repository: Repository,
+          retentionDays: z.int().min(1).max(366),
+          fullBackupAt: z.strictObject({ hour: z.int().min(0).max(23), minute: z.int().min(0).max(59) }),
+        })
+        .optional(),
+      /** What its data begins as, where there is none yet. */
+      restore: Restore.optional(),
     })
     .optional(),
   /** An SSH server that forwards connections for the user `admin` and does nothing else. */

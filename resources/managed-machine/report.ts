@@ -7,12 +7,49 @@ export const MACHINE_REPORT_BYTES_MAXIMUM = 16_384
 const DETAIL_CHARACTERS_MAXIMUM = 300
 const NAME_CHARACTERS_MAXIMUM = 160
 const LINES_MAXIMUM = 1_024
+export const ARCHIVE_GAPS_MAXIMUM = 16
+export const ARCHIVE_BACKUPS_MAXIMUM = 64
 
-export const MACHINE_SERVICES = ['haproxy', 'watch', 'keepalived', 'nat64', 'dns64', 'bastion', 'postgresql'] as const
+export const MACHINE_SERVICES = [
+  'haproxy',
+  'watch',
+  'keepalived',
+  'nat64',
+  'dns64',
+  'bastion',
+  'postgresql',
+  'keeper',
+] as const
 export type MachineService = (typeof MACHINE_SERVICES)[number]
 
 const Count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const Name = z.string().max(NAME_CHARACTERS_MAXIMUM)
+const Moment = z.iso.datetime({ precision: 3 })
+/** What can be restored from an archive. */
+export const ArchiveReport = z.strictObject({
+  /** There is a repository. */
+  isOpen: z.boolean(),
+  /** Why the last attempt to archive failed; empty when it did not. */
+  failure: z.string().max(DETAIL_CHARACTERS_MAXIMUM),
+  observedAt: Moment,
+  /** From when to when every moment can be restored to, but for the gaps. */
+  earliestAt: Moment.nullable(),
+  latestAt: Moment.nullable(),
+  gaps: z.array(z.strictObject({ from: Moment, to: Moment })).max(ARCHIVE_GAPS_MAXIMUM),
+  /** Oldest first. */
+  backups: z
+    .array(
+      z.strictObject({
+        label: z.string().regex(/^[0-9A-Za-z_-]{1,64}$/),
+        startedAt: Moment,
+        completedAt: Moment,
+        bytes: Count,
+        isRestorable: z.boolean(),
+      }),
+    )
+    .max(ARCHIVE_BACKUPS_MAXIMUM),
+})
+export type ArchiveReport = z.infer<typeof ArchiveReport>
 /** How HAProxy judges a server of a backend. */
 export const SERVER_STATUSES = ['up', 'down', 'maint', 'drain', 'unchecked'] as const
 
@@ -22,6 +59,16 @@ export const MachineReport = z.strictObject({
     z.enum(MACHINE_SERVICES),
     z.strictObject({ isRunning: z.boolean(), detail: z.string().max(DETAIL_CHARACTERS_MAXIMUM).optional() }),
   ),
+  postgresql: z
+    .strictObject({
+      state: z.enum(['preparing', 'restoring', 'failed', 'running']),
+      /** Of the owner's password that holds; 0 before the first. */
+      passwordGeneration: Count,
+      connections: Count.optional(),
+      sizeBytes: Count.optional(),
+      archive: ArchiveReport.optional(),
+    })
+    .optional(),
   keepalived: z.strictObject({ state: z.enum(['master', 'backup', 'fault', 'unknown']) }).optional(),
   haproxy: z
     .strictObject({

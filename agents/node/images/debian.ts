@@ -5,7 +5,7 @@
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, MANAGED_TEMPLATES } from '../../../domain/managed-machine.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import {
   environment,
@@ -19,7 +19,7 @@ import { makeFolder } from '../../../kit/sys/make-folder.ts'
 import { runProgram } from '../run-program.ts'
 import { unpackPackages } from './debian-packages.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY } from './debian-system.ts'
-import { MANAGED_TEMPLATES, managedSystem, managedVersion } from './managed/recipe.ts'
+import { managedSystem, managedVersion } from './managed/recipe.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from './recipe.ts'
 import { publish } from './publish.ts'
 import { SOURCE_ROUTES_FILE } from './source-routes.ts'

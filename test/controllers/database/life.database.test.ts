@@ -3,12 +3,22 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { sweepArchives } from '../../../controllers/database/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
+import { findArchive } from '../../../db/database/index.ts'
 import { DATABASE_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { Secret } from '../../../kit/kube/object.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
 import { Plan, Template, Zone } from '../../../resources/catalog/index.ts'
 import { Database, type DatabaseSpec } from '../../../resources/database/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
+import {
+  type ArchiveReport,
+  MACHINE_DOCUMENT_KEY,
+  MachineDocument,
+  ManagedMachine,
+} from '../../../resources/managed-machine/index.ts'
 import { Network, type NetworkSpec } from '../../../resources/network/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
@@ -47,18 +57,47 @@ afterAll(async () => {
 
 const key = () => ({ namespace, name: 'shop' })
 const read = () => cloud.kubectl.get(Database, key())
-const machines = async () =>
-  (await cloud.kubectl.list(ManagedMachine, {})).items.filter(({ spec }) => spec.managedBy === 'database:shop')
+const machines = async (owner: string) =>
+  (await cloud.kubectl.list(ManagedMachine, {})).items.filter(({ spec }) => spec.managedBy === `database:${owner}`)
 
-/** The guest says that it runs what was delivered. */
-async function answer(): Promise<void> {
-  for (const { metadata, spec } of await machines()) {
-    if (spec.configuration === undefined) continue
-    const { generation, fingerprint } = spec.configuration
-    const status = { running: { generation, fingerprint }, isHealthy: true, detail: '' }
-    const at = { namespace: metadata.namespace ?? '', name: metadata.name }
-    await cloud.kubectl.patch(ManagedMachine, at, { status }, 'status')
-  }
+const LATEST = '2026-01-03T00:00:00.000Z'
+const ARCHIVE: ArchiveReport = {
+  ...{ isOpen: true, failure: '', observedAt: LATEST, earliestAt: '2026-01-01T03:05:01.000Z', latestAt: LATEST },
+  gaps: [],
+  backups: [
+    {
+      ...{ label: '20260101-030000F', startedAt: '2026-01-01T03:00:00.000Z', completedAt: '2026-01-01T03:05:00.000Z' },
+      ...{ bytes: 1_000, isRestorable: true },
+    },
+  ],
+}
+
+/** What its host is to hand to it. */
+async function documentFor(owner: string): Promise<MachineDocument | undefined> {
+  const [machine] = await machines(owner)
+  const { configuration } = machine?.spec ?? {}
+  if (configuration === undefined) return undefined
+  const secret = await cloud.kubectl.get(Secret, {
+    namespace: machine?.metadata.namespace ?? '',
+    name: configuration.secretName,
+  })
+  const text = Buffer.from(secret?.data?.[MACHINE_DOCUMENT_KEY] ?? '', 'base64').toString()
+  return MachineDocument.parse(JSON.parse(text))
+}
+
+/** The guest says that it runs what was delivered, and archives. */
+async function answer(owner = 'shop'): Promise<void> {
+  const document = await documentFor(owner)
+  const [machine] = await machines(owner)
+  if (document === undefined || machine === undefined) return
+  const { generation, fingerprint, postgresql } = document
+  const passwordGeneration = postgresql?.passwordGeneration ?? 0
+  const archive = postgresql?.archive === undefined ? {} : { archive: ARCHIVE }
+  const report = { services: {}, postgresql: { state: 'running', passwordGeneration, ...archive } }
+  const running = { generation, fingerprint }
+  const said = { report: JSON.stringify(report), reportedAt: LATEST }
+  const at = { namespace: machine.metadata.namespace ?? '', name: machine.metadata.name }
+  await cloud.kubectl.patch(ManagedMachine, at, { status: { running, isHealthy: true, detail: '', ...said } }, 'status')
 }
 
 test('it is made of a machine with a storage, and leaves nothing', { timeout: 180_000 }, async () => {
@@ -79,7 +118,17 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
     host: expect.stringMatching(/^10\.1\.0\./),
     isConfigurationApplied: true,
     passwordGeneration: 1,
+    backups: { isOpen: true, latestAt: LATEST },
   })
+  // The store has a tenant for it alone, with the bucket that its machine is told of.
+  const told = (await documentFor('shop'))?.postgresql?.archive
+  const [tenant] = cloud.objectStorage.tenants.values()
+  expect(told).toMatchObject({ retentionDays: 7, fullBackupAt: { hour: 3, minute: 0 } })
+  expect(told?.repository).toMatchObject({
+    ...{ bucket: tenant?.buckets?.[0], accessKeyId: tenant?.accessKeyId, secretAccessKey: tenant?.secretAccessKey },
+    authority: cloud.objectStorage.certificateAuthority,
+  })
+  expect(JSON.stringify(made)).not.toContain(told?.repository.secretAccessKey)
   const [storage] = (await cloud.kubectl.list(Storage, { namespace })).items.filter(({ spec: { isBoot } }) => !isBoot)
   const [server] = (await cloud.kubectl.list(Server, { namespace })).items
   expect(storage).toMatchObject({ spec: { sizeGibibytes: 10, serverId: server?.metadata.name } })
@@ -103,6 +152,7 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   )
   const kept = await cloud.kubectl.get(Storage, { namespace, name: storage?.metadata.name ?? '' })
   expect(kept?.metadata.uid).toBe(storage?.metadata.uid)
+  const origin = told?.repository
   await cloud.kubectl.delete(Database, key())
   await until('its end', read, (found) => found === undefined)
   const left = await Promise.all([
@@ -113,4 +163,49 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   expect(left).toEqual([[], [], []])
   const quotas = (await listQuotas(database.db, accountId)).filter(({ used }) => used > 0).map(({ name }) => name)
   expect(quotas).toEqual(['networks'])
+  // What is left of it is restored while its backups are kept.
+  const restoredFrom = { databaseId: 'shop', targetTime: LATEST }
+  await cloud.kubectl.create(Database, {
+    metadata: { namespace, name: 'again' },
+    spec: { ...spec, name: 'again', restoredFrom },
+  })
+  const beginning = await until(
+    'what to restore',
+    () => documentFor('again'),
+    (document) => document !== undefined,
+  )
+  expect(beginning?.postgresql?.restore).toEqual({ repository: origin, targetTime: LATEST })
+  expect(beginning?.postgresql?.archive?.repository.bucket).not.toBe(origin?.bucket)
+  const again = await until(
+    'the restored database',
+    async () => {
+      await answer('again')
+      return cloud.kubectl.get(Database, { namespace, name: 'again' })
+    },
+    (found) => found?.status?.operation?.status === 'succeeded',
+  )
+  expect(again?.status?.operation?.kind).toBe('database.restore')
+  await until(
+    'the key of the origin to be taken away',
+    () => documentFor('again'),
+    (document) => document !== undefined && document.postgresql?.restore === undefined,
+  )
+  // The archive of the origin stays as long as was said, and for what is being restored from it.
+  const archive = await findArchive(database.db, { accountId, databaseId: 'shop' })
+  expect(archive?.origin).toMatchObject({ databaseName: spec.databaseName, backups: { latestAt: LATEST } })
+  const sweepIn = (days: number) =>
+    sweepArchives({
+      ...{ db: database.db, objectStorage: cloud.objectStorage, log: silentLog },
+      clock: { ...systemClock, now: () => new Date(Date.now() + days * 86_400_000) },
+    })
+  const buckets = () => [...cloud.objectStorage.tenants.values()].flatMap(({ buckets: names = [] }) => names)
+  await sweepIn(6)
+  expect(buckets()).toContain(origin?.bucket)
+  cloud.objectStorage.isAway = true
+  await expect(sweepIn(8), 'without the store').rejects.toThrow()
+  cloud.objectStorage.isAway = false
+  expect(await findArchive(database.db, { accountId, databaseId: 'shop' })).toBeDefined()
+  await sweepIn(8)
+  expect(buckets()).toEqual([beginning?.postgresql?.archive?.repository.bucket])
+  expect(await findArchive(database.db, { accountId, databaseId: 'shop' })).toBeUndefined()
 })

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { demandOf, documentOf, hostOf, machineOf } from '../../../controllers/database/machine.ts'
 import type { DatabaseObject, Observed, StorageObject } from '../../../controllers/database/observed.ts'
 import { plan } from '../../../controllers/database/plan.ts'
-import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
+import { type Machine, machineName, REPLACE_AFTER_SECONDS } from '../../../controllers/managed-machine/index.ts'
+import type { ArchiveRow } from '../../../db/database/index.ts'
 import { Database, databaseStateOf } from '../../../resources/database/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 
@@ -25,7 +26,39 @@ const CLAIM: NonNullable<Observed['claim']> = {
   certificate: certificateFor(HOST, 300),
   generation: 2,
 }
-const stanza = (kind: 'database.create' | 'database.delete', deadlineAt = '2026-01-01T00:30:00Z') => ({
+const REPORT = {
+  isOpen: true,
+  failure: '',
+  observedAt: '2026-01-01T00:00:00.000Z',
+  earliestAt: '2025-12-31T03:00:01.000Z',
+  latestAt: '2026-01-01T00:00:00.000Z',
+  gaps: [],
+  backups: [
+    {
+      label: '20251231-030000F',
+      startedAt: '2025-12-31T03:00:00.000Z',
+      completedAt: '2025-12-31T03:00:00.000Z',
+      bytes: 1,
+      isRestorable: true,
+    },
+  ],
+}
+const ROW: ArchiveRow = {
+  accountId: 'a',
+  databaseId: 'db',
+  zone: 'z',
+  accessKeyId: 'KEY',
+  sealedSecret: 'k.secret',
+  sealedCipherKey: 'k.cipher',
+  bucketPrefix: 'prefix-',
+  origin: null,
+  keptUntil: null,
+}
+const ARCHIVE = { row: ROW, isOpen: true, authority: 'pem' }
+const stanza = (
+  kind: 'database.create' | 'database.restore' | 'database.delete',
+  deadlineAt = '2026-01-01T00:30:00Z',
+) => ({
   id: 'op',
   kind,
   requestedAt: NOW.toISOString(),
@@ -114,13 +147,17 @@ const SEEN: Observed = {
   machines: [],
   storage: undefined,
   edits: [],
+  archive: undefined,
+  origin: undefined,
   editor: 'user:x',
 }
-/** It runs what it shall. */
-function settled(of: DatabaseObject, claim = CLAIM): Partial<Observed> {
-  const seen = { ...SEEN, claim, machines: [machine()], storage: ATTACHED }
+type Said = NonNullable<NonNullable<Machine['report']>['postgresql']>
+/** It runs what it shall, and says so. */
+function settled(of: DatabaseObject, more: Partial<Observed> = {}, said: Partial<Said> = {}): Partial<Observed> {
+  const seen = { ...SEEN, machines: [machine()], storage: ATTACHED, ...more }
   const { configuration } = demandOf(of, seen)
-  return { ...seen, machines: [machine({ delivered: configuration, running: configuration, isHealthy: true })] }
+  const report = { services: {}, postgresql: { state: 'running', passwordGeneration: 1, ...said } as const }
+  return { ...seen, machines: [machine({ delivered: configuration, running: configuration, isHealthy: true, report })] }
 }
 
 /** Effects, changes and the end of the operation, in words. */
@@ -156,6 +193,21 @@ const REFUSED: DatabaseObject['status'] = {
       observedGeneration: 1,
     },
   ],
+}
+
+const RESTORING = database({
+  spec: { operation: stanza('database.restore'), restoredFrom: { databaseId: 'before' } },
+})
+/** Its store knows nothing of it any more. */
+const forgotten = (): Partial<Observed> => ({
+  ...settled(RUNNING, { archive: ARCHIVE }),
+  archive: { ...ARCHIVE, isOpen: false },
+})
+/** Unhealthy all the while. */
+function restoringFor(seconds: number): Partial<Observed> {
+  const seen = settled(RESTORING, { origin: ROW }, { state: 'restoring', passwordGeneration: 0 })
+  const judgedSince = new Date(NOW.getTime() - seconds * 1_000).toISOString()
+  return { ...seen, machines: (seen.machines ?? []).map((each) => ({ ...each, isHealthy: false, judgedSince })) }
 }
 
 test.each([
@@ -199,18 +251,55 @@ test.each([
     { machines: [machine()] },
     '',
   ],
+  [
+    'whose zone has a store: gets an archive before it is told what to run',
+    CREATING,
+    { machines: [machine()], storage: ATTACHED, archive: { ...ARCHIVE, row: undefined, isOpen: false } },
+    'archive, applied',
+  ],
+  [
+    'with an archive and no backup: waits for the first',
+    CREATING,
+    settled(CREATING, { archive: ARCHIVE }, { archive: { ...REPORT, backups: [] } }),
+    'archived',
+  ],
+  [
+    'with its first backup: is made',
+    CREATING,
+    settled(CREATING, { archive: ARCHIVE }, { archive: REPORT }),
+    'applied succeeded',
+  ],
+  ['running, forgotten by the store: is told to it again', RUNNING, forgotten(), 'archive'],
+  [
+    'restored: is told nothing while its origin cannot be read',
+    RESTORING,
+    { machines: [machine()], storage: ATTACHED },
+    'restored',
+  ],
+  [
+    'restored: is told what to begin as',
+    RESTORING,
+    { machines: [machine()], storage: ATTACHED, origin: ROW },
+    'deliver, restored',
+  ],
+  [
+    'that is being restored for a long time: keeps its machine',
+    RESTORING,
+    restoringFor(REPLACE_AFTER_SECONDS * 10),
+    'restored',
+  ],
   ['running: is left alone', RUNNING, settled(RUNNING), ''],
-  ['with another name: is renamed', RUNNING, settled(RUNNING, { ...CLAIM, name: 'before' }), 'rename'],
+  ['with another name: is renamed', RUNNING, settled(RUNNING, { claim: { ...CLAIM, name: 'before' } }), 'rename'],
   [
     'whose certificate holds 31 days: keeps it',
     RUNNING,
-    settled(RUNNING, { ...CLAIM, certificate: certificateFor(HOST, 31) }),
+    settled(RUNNING, { claim: { ...CLAIM, certificate: certificateFor(HOST, 31) } }),
     '',
   ],
   [
     'whose certificate holds 29 days: gets another',
     RUNNING,
-    settled(RUNNING, { ...CLAIM, certificate: certificateFor(HOST, 29) }),
+    settled(RUNNING, { claim: { ...CLAIM, certificate: certificateFor(HOST, 29) } }),
     'certify',
   ],
   [
@@ -271,18 +360,65 @@ describe('its state', () => {
     expect(status).toMatchObject({ isHealthy: false, isConfigurationApplied: false })
     // The machine takes the old password still.
     expect(status).not.toHaveProperty('passwordGeneration')
-    expect(statusOf(RUNNING, settled(RUNNING))).toMatchObject({ passwordGeneration: 1 })
+    expect(statusOf(RUNNING, settled(RUNNING, {}, { passwordGeneration: 7 }))).toMatchObject({ passwordGeneration: 7 })
   })
 })
 
 test('its machine knows a verifier of the password and the disk with its data', () => {
   const found = machineOf([machine()])
   expect(hostOf(found, RUNNING.spec)).toBe(HOST)
-  const document = documentOf(RUNNING, SEEN, { password: 'the password', key: 'key' })
+  const document = documentOf(RUNNING, SEEN, {
+    password: 'the password',
+    key: 'key',
+    archive: undefined,
+    origin: undefined,
+  })
   expect(JSON.stringify(document)).not.toContain('the password')
   expect(document?.postgresql).toMatchObject({
     diskSerial: machineName({ uid: 'u' }, 'data').replaceAll('-', '').slice(0, 20),
     passwordVerifier: expect.stringMatching(/^SCRAM-SHA-256\$4096:/),
     networks: ['10.0.0.0/24'],
   })
+})
+
+test('its machine is told of its archive, and of its origin until it has begun', () => {
+  const repository = {
+    ...{ endpoint: 'archive.internal', port: 443, region: 'us-east-1', bucket: 'b', authority: 'pem' },
+    ...{ accessKeyId: 'KEY', secretAccessKey: 'secret', cipherKey: 'cipher' },
+  }
+  const secrets = { password: 'p', key: 'k', archive: repository, origin: { ...repository, bucket: 'origin' } }
+  expect(documentOf(RUNNING, SEEN, secrets)?.postgresql).toMatchObject({
+    archive: { repository: { bucket: 'b' }, retentionDays: 7, fullBackupAt: { hour: 3, minute: 0 } },
+  })
+  expect(documentOf(RUNNING, SEEN, secrets)?.postgresql).not.toHaveProperty('restore')
+  const at = '2026-01-01T00:00:00Z'
+  const restored = { databaseId: 'before', targetTime: at }
+  const beginning = database({ spec: { operation: stanza('database.restore'), restoredFrom: restored } })
+  expect(documentOf(beginning, SEEN, secrets)?.postgresql).toMatchObject({
+    restore: { repository: { bucket: 'origin' }, targetTime: at },
+  })
+  const made = database({ spec: beginning.spec, status: { isMade: true } })
+  expect(documentOf(made, SEEN, secrets)?.postgresql).not.toHaveProperty('restore')
+  expect(documentOf(beginning, SEEN, { ...secrets, origin: undefined }), 'empty instead').toBeUndefined()
+  const seen = { ...SEEN, machines: [machine()], storage: ATTACHED, archive: ARCHIVE }
+  const before = demandOf(RUNNING, seen).configuration?.fingerprint
+  const longer = database({ ...RUNNING, spec: { ...RUNNING.spec, backupRetentionDays: 14 } })
+  expect(demandOf(longer, seen).configuration?.fingerprint, 'with another retention').not.toBe(before)
+})
+
+test('what can be restored is what its machine says, and stays for so long when it goes', () => {
+  expect(statusOf(RUNNING, settled(RUNNING, {}, { archive: REPORT }))).toMatchObject({ backups: REPORT })
+  const release = (object: DatabaseObject) =>
+    plan(object, SEEN, NOW).flatMap((action) =>
+      action.do === 'effect' && action.name === 'release' ? [action.input] : [],
+    )[0]
+  const gone = (more: object, status: object = { backups: REPORT }) =>
+    database({ metadata: DELETING.metadata, spec: { operation: { ...stanza('database.delete'), ...more } }, status })
+  expect(release(gone({ arguments: { keepBackupsDays: '30' } }))).toMatchObject({
+    keptDays: 30,
+    origin: { databaseName: 'shop', ownerName: 'owner', networkId: 'n', backups: REPORT },
+  })
+  expect(release(gone({}))).toMatchObject({ keptDays: 7 })
+  expect(release(gone({ arguments: { keepBackupsDays: '0' } }))).toMatchObject({ keptDays: 0 })
+  expect(release(gone({}, {})), 'without anything to restore').toMatchObject({ keptDays: 0 })
 })

@@ -3,19 +3,15 @@
  *  sign in. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { ARCHIVE_HOST } from '../../../../domain/database.ts'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../../../domain/managed-machine.ts'
+import { dirname, join } from 'node:path'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, type ManagedTemplate } from '../../../../domain/managed-machine.ts'
 import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
+import { ARCHIVE_HOST } from '../../../../kit/object-storage/archive.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
 
 /** Path of the script in the guest. */
 export const MACHINE_SCRIPT = '/usr/libexec/svccloud/machine'
-/** The same script here. */
-export const MACHINE_SCRIPT_FILE = join(import.meta.dirname, 'machine')
-
-export type ManagedTemplate = typeof MANAGED_TEMPLATE | typeof DATABASE_TEMPLATE
-export const MANAGED_TEMPLATES: readonly ManagedTemplate[] = [MANAGED_TEMPLATE, DATABASE_TEMPLATE]
+const SCRIPT_FILE = join(import.meta.dirname, 'machine')
 
 /** Of every machine. */
 const PACKAGES = [
@@ -70,6 +66,8 @@ interface Variant {
   readonly installs: string
   readonly packages: readonly string[]
   readonly files: Readonly<Record<string, string>>
+  /** Names of what lies beside the script, here and in the guest. */
+  readonly scripts: readonly string[]
   /** Started by the script, with what was delivered, and never by themselves. */
   readonly masked: readonly string[]
   readonly commands: DebianSystem['commands']
@@ -81,6 +79,7 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
     installs: 'the programs of edges and load balancers and the kernel',
     packages: ['haproxy', 'keepalived', 'tayga', 'unbound', 'openssh-server'],
     files: {},
+    scripts: [],
     masked: ['haproxy', 'keepalived', 'tayga', 'unbound', 'ssh.service', 'ssh.socket', 'nftables'],
     commands: [
       // A password that is none, and no lock: the server would refuse a locked user's keys.
@@ -97,15 +96,28 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
       // The data is elsewhere.
       'etc/postgresql-common/createcluster.d/svccloud.conf': 'create_main_cluster = false\n',
     },
+    scripts: ['database.py'],
     masked: ['postgresql', 'nftables'],
     commands: [],
     diskGibibytes: 3,
   },
 }
 
+/** The script and what lies beside it, by their paths in the guest without the leading slash. */
+async function programsOf(template: ManagedTemplate): Promise<Readonly<Record<string, string>>> {
+  const folder = dirname(MACHINE_SCRIPT).slice(1)
+  const beside = VARIANTS[template].scripts.map(
+    async (name) => [join(folder, name), await readFile(join(import.meta.dirname, name), 'utf8')] as const,
+  )
+  return {
+    [MACHINE_SCRIPT.slice(1)]: await readFile(SCRIPT_FILE, 'utf8'),
+    ...Object.fromEntries(await Promise.all(beside)),
+  }
+}
+
 /** Of everything that the image is made from here: another one is another version. */
 async function digestOf(template: ManagedTemplate): Promise<string> {
-  const parts = [await readFile(MACHINE_SCRIPT_FILE, 'utf8'), PACKAGES, FILES, WITHOUT_CX16, VARIANTS[template]]
+  const parts = [await programsOf(template), PACKAGES, FILES, WITHOUT_CX16, VARIANTS[template]]
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12)
 }
 
@@ -117,12 +129,12 @@ export const isManagedVersion = async (template: ManagedTemplate, version: strin
   version.endsWith(`-${await digestOf(template)}`)
 
 export async function managedSystem(template: ManagedTemplate): Promise<DebianSystem> {
-  const { packages, files, diskGibibytes, ...variant } = VARIANTS[template]
+  const { installs, packages, files, masked, commands, diskGibibytes } = VARIANTS[template]
   return {
-    ...variant,
+    ...{ installs, masked, commands },
     packages: [...PACKAGES, ...packages],
     files: { ...FILES, ...files },
-    programs: { [MACHINE_SCRIPT.slice(1)]: await readFile(MACHINE_SCRIPT_FILE, 'utf8') },
+    programs: await programsOf(template),
     enabled: ['systemd-networkd', 'svccloud-machine'],
     links: {},
     diskBytes: diskGibibytes * 1024 ** 3,

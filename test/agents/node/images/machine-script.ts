@@ -1,35 +1,55 @@
-/** The script of managed machines in a network namespace of this host, with a folder of its own instead of a guest:
- *  what it starts are the real programs. */
+/** The script of managed machines on this host, in a folder of its own instead of a guest, with what lies beside it in
+ *  the image: what it starts are the real programs. */
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { MACHINE_SCRIPT_FILE } from '../../../../agents/node/images/managed/recipe.ts'
+import { dirname, join } from 'node:path'
+import { MACHINE_SCRIPT, managedSystem } from '../../../../agents/node/images/managed/recipe.ts'
 import { runProgram } from '../../../../agents/node/run-program.ts'
+import type { ManagedTemplate } from '../../../../domain/managed-machine.ts'
 import { environment } from '../../../../kit/sys/process.ts'
 import { MachineAnswer, type MachineDocument } from '../../../../resources/managed-machine/index.ts'
 
-export interface MachineInNamespace {
+export interface MachineHere {
   readonly folder: string
-  /** Runs a program in the namespace; what it writes. Rejects when it fails. */
-  run(program: string, ...input: string[]): Promise<string>
   apply(document: MachineDocument): Promise<MachineAnswer>
   ask(what: 'status' | 'start' | 'stop'): Promise<MachineAnswer>
   close(): Promise<void>
 }
 
-/** Begins nothing; the namespace is there already. */
-export async function openMachineIn(namespace: string): Promise<MachineInNamespace> {
+export interface MachineInNamespace extends MachineHere {
+  /** Runs a program in the namespace; what it writes. Rejects when it fails. */
+  run(program: string, ...input: string[]): Promise<string>
+}
+
+interface MachineOptions {
+  readonly template: ManagedTemplate
+  /** What comes before the script. */
+  readonly prefix?: readonly string[]
+  /** Of its environment, besides. */
+  readonly settings?: (folder: string) => Readonly<Record<string, string>>
+}
+
+/** Begins nothing. */
+export async function openMachine({ template, prefix = [], settings }: MachineOptions): Promise<MachineHere> {
   const folder = await mkdtemp(join(tmpdir(), 'machine-'))
+  await chmod(folder, 0o755)
+  const { programs } = await managedSystem(template)
+  for (const [path, text] of Object.entries(programs)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), text, { mode: 0o755 })
+  }
   const env = {
     ...environment(),
     MACHINE_ROOT: folder,
     MACHINE_SERVICES: 'direct',
     MACHINE_START_SECONDS: '10',
     MACHINE_BASTION_USER: 'root',
+    ...settings?.(folder),
   }
+  const [program, ...words] = [...prefix, 'python3', join(folder, MACHINE_SCRIPT)]
   const call = async (request: object): Promise<MachineAnswer> => {
-    const child = spawn('ip', ['netns', 'exec', namespace, 'python3', MACHINE_SCRIPT_FILE], { env })
+    const child = spawn(program, words, { env })
     const [output, errors]: [Buffer[], Buffer[]] = [[], []]
     child.stdout.on('data', (bytes: Buffer) => output.push(bytes))
     child.stderr.on('data', (bytes: Buffer) => errors.push(bytes))
@@ -44,7 +64,6 @@ export async function openMachineIn(namespace: string): Promise<MachineInNamespa
   }
   return {
     folder,
-    run: (program, ...input) => runProgram('ip', ['netns', 'exec', namespace, program, ...input]),
     apply: (document) => call({ do: 'apply', document }),
     ask: (what) => call({ do: what }),
     async close() {
@@ -52,4 +71,11 @@ export async function openMachineIn(namespace: string): Promise<MachineInNamespa
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Begins nothing; the namespace is there already. */
+export async function openMachineIn(namespace: string): Promise<MachineInNamespace> {
+  const inside = ['netns', 'exec', namespace]
+  const machine = await openMachine({ template: 'managed-machine', prefix: ['ip', ...inside] })
+  return { ...machine, run: (program, ...input) => runProgram('ip', [...inside, program, ...input]) }
 }

@@ -1,0 +1,723 @@
+"""PostgreSQL of a managed machine: a cluster that is made once, whoever owns its database, and its archive. In the
+image of databases beside `machine`, which does everything else.
+
+Two services: `postgresql` makes the cluster on the disk with the data, or restores it there, and becomes the server;
+`keeper` looks after the server and archives. Environment, for machines that are no guest: MACHINE_DATA (folder instead
+of a disk), MACHINE_POSTGRESQL_USER (postgres), MACHINE_POSTGRESQL_PORT (5432), MACHINE_ARCHIVE (HOST:PORT instead of
+what the document says), MACHINE_POINT_SECONDS (60: how long what is written may be without a copy in the archive),
+MACHINE_KEEP_SECONDS (5: how often the server is asked).
+"""
+import glob
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import datetime, timezone
+
+import __main__ as machine
+
+HAS_DISK = "MACHINE_DATA" not in os.environ
+DATA = os.environ.get("MACHINE_DATA", "/var/lib/svccloud-data")
+MAIN = os.path.join(DATA, "main")
+OWNER = os.path.join(DATA, "owner.json")
+POINTS = os.path.join(DATA, "points")
+SOCKETS = os.path.join(machine.RUN, "postgresql")
+STATE = os.path.join(machine.RUN, "postgresql.state")
+KEPT = os.path.join(machine.RUN, "keeper.json")
+PUSHED = os.path.join(SOCKETS, "archive-push.log")
+USER = os.environ.get("MACHINE_POSTGRESQL_USER", "postgres")
+PORT = os.environ.get("MACHINE_POSTGRESQL_PORT", "5432")
+ARCHIVE = os.environ.get("MACHINE_ARCHIVE")
+POINT_SECONDS = float(os.environ.get("MACHINE_POINT_SECONDS", "60"))
+KEEP_SECONDS = float(os.environ.get("MACHINE_KEEP_SECONDS", "5"))
+SILENT_SECONDS = 60 + 2 * KEEP_SECONDS
+LATE_SECONDS = 3 * POINT_SECONDS
+INFO_SECONDS = 600
+RETRY_SECONDS = 60
+SQL_SECONDS = 30
+INITIALISE_SECONDS = 600
+DISK_SECONDS = 60
+STOP_SECONDS = 60
+BACKUPS_MAXIMUM = 64
+GAPS_MAXIMUM = 16
+DETAIL_CHARACTERS = 250
+SEGMENTS_PER_LOG = 256
+SEGMENT = re.compile(r"([0-9A-F]{24})-[0-9a-f]{40}")
+STANZA = "main"
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+def programs():
+    """Folder of PostgreSQL's programs."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[-2]))
+    if not found:
+        raise machine.Refused("PostgreSQL is not installed")
+    return found[-1]
+
+
+def as_user():
+    """How a program is run as the user of the server, who alone reads its files."""
+    if os.getuid() != 0:
+        return {}
+    account = pwd.getpwnam(USER)
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+
+
+def give(path):
+    if os.getuid() == 0:
+        account = pwd.getpwnam(USER)
+        os.chown(path, account.pw_uid, account.pw_gid)
+
+
+def call(*command, seconds, input_text=None):
+    """What it writes. Throws Refused when it fails, or does not end in time."""
+    try:
+        done = subprocess.run(
+            command, input=input_text, capture_output=True, text=True, timeout=seconds, cwd="/", **as_user()
+        )
+    except FileNotFoundError:
+        raise machine.Refused(f"{command[0]} is not installed")
+    except subprocess.TimeoutExpired:
+        raise machine.Refused(f"{os.path.basename(command[0])} did not end in {seconds} seconds")
+    if done.returncode != 0:
+        said = " ".join((done.stderr.strip() or done.stdout.strip()).split())
+        raise machine.Refused(f"{os.path.basename(command[0])}: {said[-DETAIL_CHARACTERS:]}")
+    return done.stdout
+
+
+def sql(text, sockets=SOCKETS, seconds=SQL_SECONDS):
+    """Lines of the answers; each statement is a transaction of its own."""
+    options = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", sockets, "-p", PORT, "-U", "postgres"]
+    output = call(f"{programs()}/psql", *options, "-d", "postgres", "-f", "-", seconds=seconds, input_text=text)
+    return [line for line in output.split("\n") if line != ""]
+
+
+def accepts(sockets=SOCKETS):
+    try:
+        return sql("select 1", sockets) == ["1"]
+    except machine.Refused:
+        return False
+
+
+def quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def name(text):
+    return '"' + text.replace('"', '""') + '"'
+
+
+def write_json(path, value):
+    machine.write(f"{path}.new", json.dumps(value))
+    os.rename(f"{path}.new", path)
+
+
+# --- what a document comes to -----------------------------------------------------------------------------------------
+
+def lay_out(section, folder):
+    def put(file, text, mode=0o600):
+        machine.write(os.path.join(folder, file), text, mode)
+        give(os.path.join(folder, file))
+
+    put("server.crt", section["certificate"])
+    put("server.key", section["key"])
+    put("postgresql.conf", postgresql_conf(section))
+    put("pg_hba.conf", pg_hba_conf(section))
+    put("pg_ident.conf", "")
+    for purpose in ("archive", "restore"):
+        if purpose in section:
+            put(f"{purpose}.crt", section[purpose]["repository"]["authority"])
+            put(f"{purpose}.conf", pgbackrest_conf(section, purpose))
+
+
+def validate(section, folder):
+    """What the server would only find out when it runs."""
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.path.join(folder, "server.crt"), os.path.join(folder, "server.key"))
+    except (ssl.SSLError, ValueError) as error:
+        raise machine.Refused(f"the certificate cannot be used: {error}")
+    call(f"{programs()}/postgres", "-C", "port", "-c", f"config_file={folder}/postgresql.conf", seconds=SQL_SECONDS)
+
+
+def postgresql_conf(section):
+    current = machine.CURRENT
+    push = f'pgbackrest --config={current}/archive.conf --stanza={STANZA} archive-push "%p" > {PUSHED} 2>&1'
+    settings = {
+        "data_directory": MAIN,
+        "hba_file": f"{current}/pg_hba.conf",
+        "ident_file": f"{current}/pg_ident.conf",
+        "listen_addresses": "*",
+        "port": PORT,
+        "unix_socket_directories": SOCKETS,
+        "ssl": "on",
+        "ssl_cert_file": f"{current}/server.crt",
+        "ssl_key_file": f"{current}/server.key",
+        "ssl_min_protocol_version": "TLSv1.2",
+        "password_encryption": "scram-sha-256",
+        "wal_level": "replica",
+        # Always: it could not be switched on without a restart.
+        "archive_mode": "on",
+        "archive_command": push if "archive" in section else "/bin/true",
+        "jit": "off",
+        "log_timezone": "UTC",
+        **section.get("settings", {}),
+    }
+    return "".join(f"{key} = {quoted(value)}\n" for key, value in settings.items())
+
+
+def pg_hba_conf(section):
+    """Over TLS, as the owner, from the networks; everything else is refused. The folder of the socket is the server's
+    own."""
+    whom = f"{name(section['database'])} {name(section['owner'])}"
+    lines = [f"hostssl {whom} {network} scram-sha-256" for network in section["networks"]]
+    return "\n".join(["local all postgres trust", *lines, ""])
+
+
+def pgbackrest_conf(section, purpose):
+    repository = section[purpose]["repository"]
+    host, port = ARCHIVE.rsplit(":", 1) if ARCHIVE else (None, repository["port"])
+    settings = {
+        "repo1-type": "s3",
+        "repo1-path": "/archive",
+        "repo1-s3-bucket": repository["bucket"],
+        "repo1-s3-endpoint": repository["endpoint"],
+        "repo1-s3-key": repository["accessKeyId"],
+        "repo1-s3-key-secret": repository["secretAccessKey"],
+        "repo1-s3-region": repository["region"],
+        "repo1-s3-uri-style": "path",
+        "repo1-storage-port": port,
+        "repo1-storage-ca-file": f"{machine.CURRENT}/{purpose}.crt",
+        "repo1-cipher-type": "aes-256-cbc",
+        "repo1-cipher-pass": repository["cipherKey"],
+        "compress-type": "zst",
+        "log-level-console": "off",
+        "log-level-stderr": "error",
+        "log-level-file": "off",
+        "log-timestamp": "n",
+        "lock-path": SOCKETS,
+        # A store that is down is noticed in time; a checkpoint may take a while.
+        "io-timeout": 15,
+        "db-timeout": 300,
+        "protocol-timeout": 330,
+    }
+    if host is not None:
+        settings["repo1-storage-host"] = host
+    if purpose == "restore":
+        place = {"pg1-path": os.path.join(DATA, "restoring")}
+    else:
+        settings |= {
+            "repo1-bundle": "y",
+            "repo1-retention-full-type": "time",
+            "repo1-retention-full": section["archive"]["retentionDays"],
+            "start-fast": "y",
+            "archive-timeout": 120,
+        }
+        place = {"pg1-path": MAIN, "pg1-port": PORT, "pg1-socket-path": SOCKETS, "pg1-user": "postgres"}
+    lines = ["[global]", *settings_of(settings), "", f"[{STANZA}]", *settings_of(place), ""]
+    return "\n".join(lines)
+
+
+def settings_of(settings):
+    return [f"{key}={value}" for key, value in settings.items()]
+
+
+# --- the disk and what is made on it ----------------------------------------------------------------------------------
+
+def say(state, detail=""):
+    write_json(STATE, {"state": state, "detail": detail})
+
+
+def serve():
+    """Becomes the server, once there is a cluster."""
+    # What changes meanwhile the server reads when it starts.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # What it has started ends with it.
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+    section = machine.current_document()["postgresql"]
+    try:
+        prepare(section)
+    except (machine.Refused, OSError) as error:
+        say("failed", str(error)[:DETAIL_CHARACTERS])
+        time.sleep(5)
+        raise SystemExit(f"PostgreSQL cannot be started: {error}")
+    say("running")
+    become_user()
+    server = f"{programs()}/postgres"
+    os.execv(server, [server, "-D", MAIN, "-c", f"config_file={machine.CURRENT}/postgresql.conf"])
+
+
+def become_user():
+    if os.getuid() == 0:
+        account = pwd.getpwnam(USER)
+        os.setgroups([])
+        os.setgid(account.pw_gid)
+        os.setuid(account.pw_uid)
+
+
+def prepare(section):
+    os.makedirs(SOCKETS, 0o700, exist_ok=True)
+    give(SOCKETS)
+    say("preparing")
+    find_disk(section["diskSerial"])
+    give(DATA)
+    # Whatever was begun and not finished is begun anew. What is finished has its name, and is never made again.
+    for begun in ("initial", "restoring"):
+        shutil.rmtree(os.path.join(DATA, begun), ignore_errors=True)
+    if os.path.exists(MAIN):
+        return
+    if "restore" in section:
+        restore(section)
+    else:
+        initialise()
+
+
+def find_disk(serial):
+    if not HAS_DISK:
+        os.makedirs(DATA, 0o755, exist_ok=True)
+        return
+    if os.path.ismount(DATA):
+        return
+    device = f"/dev/disk/by-id/virtio-{serial}"
+    if not machine.wait_until(lambda: os.path.exists(device), DISK_SECONDS):
+        raise machine.Refused("the disk with the data is not there")
+    known = subprocess.run(["blkid", "-p", "-o", "value", "-s", "TYPE", device], capture_output=True, text=True)
+    kind = known.stdout.strip()
+    if kind == "" and known.returncode == 2 and is_blank(device):
+        machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "database", device)
+    elif kind != "ext4":
+        raise machine.Refused(f"the disk holds something else: {kind or 'no file system'}")
+    os.makedirs(DATA, 0o755, exist_ok=True)
+    machine.run("mount", "-o", "noatime,discard", device, DATA)
+
+
+def is_blank(device):
+    with open(device, "rb") as disk:
+        return not any(disk.read(1 << 20))
+
+
+def initialise():
+    say("preparing", "the cluster is being made")
+    initial = os.path.join(DATA, "initial")
+    options = ["--encoding=UTF8", "--locale=C.UTF-8", "--auth=trust", "--data-checksums", "--username=postgres"]
+    call(f"{programs()}/initdb", "-D", initial, *options, seconds=INITIALISE_SECONDS)
+    keep(initial)
+
+
+def keep(made):
+    os.rename(made, MAIN)
+    machine.sync_folder(DATA)
+
+
+# --- restoring --------------------------------------------------------------------------------------------------------
+
+def restore(section):
+    """A cluster as another one was at a moment. It archives nothing of its own before it is there as a whole: its
+    archive begins with a base backup of it."""
+    say("restoring", "the base backup is being copied")
+    restoring = os.path.join(DATA, "restoring")
+    os.makedirs(restoring, 0o700)
+    give(restoring)
+    target = section["restore"].get("targetTime")
+    until = ["--type=default"]
+    if target is not None:
+        until = ["--type=time", f"--target={moment_of(target)}", "--target-action=promote"]
+    pgbackrest("restore", *until, "--archive-mode=off", "restore", seconds=None)
+    say("restoring", "what was written since the base backup is being repeated")
+    sockets = os.path.join(machine.RUN, "restoring")
+    os.makedirs(sockets, 0o700, exist_ok=True)
+    give(sockets)
+    settings = {
+        "listen_addresses": "",
+        "unix_socket_directories": sockets,
+        "port": PORT,
+        "hba_file": f"{machine.CURRENT}/pg_hba.conf",
+        "ssl": "off",
+        "archive_mode": "off",
+        # Nobody is let in before all is repeated, so that it needs no room for as many as the origin had.
+        "hot_standby": "off",
+        "log_timezone": "UTC",
+    }
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    server = subprocess.Popen([f"{programs()}/postgres", "-D", restoring, *options], cwd="/", **as_user())
+    try:
+        while not accepts(sockets):
+            if server.poll() is not None:
+                raise machine.Refused("the archive does not reach to that moment: PostgreSQL ended on the way there")
+            time.sleep(0.5)
+        # Nobody signs in by what the origin's password was.
+        ensure_owner(section, sockets)
+        sql("checkpoint", sockets, seconds=INITIALISE_SECONDS)
+    finally:
+        if server.poll() is None:
+            server.send_signal(signal.SIGINT)
+            server.wait()
+    # How to restore stands in it, and is over.
+    machine.write(os.path.join(restoring, "postgresql.auto.conf"), "")
+    give(os.path.join(restoring, "postgresql.auto.conf"))
+    keep(restoring)
+
+
+def moment_of(text):
+    """As PostgreSQL and pgBackRest both read it."""
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f+00")
+
+
+def pgbackrest_command(purpose, *options):
+    return ["pgbackrest", f"--config={machine.CURRENT}/{purpose}.conf", f"--stanza={STANZA}", *options]
+
+
+def pgbackrest(purpose, *options, seconds):
+    return call(*pgbackrest_command(purpose, *options), seconds=seconds)
+
+
+# --- the owner --------------------------------------------------------------------------------------------------------
+
+def take_over(before, document):
+    """The document holds once the server has its password. Before its first start there is nothing to wait for: the
+    keeper sees to it."""
+    if accepts():
+        return ensure_owner(document["postgresql"])
+    if "postgresql" in before and not machine.wait_until(accepts, machine.START_SECONDS):
+        raise machine.Refused("PostgreSQL does not answer")
+    if "postgresql" in before:
+        ensure_owner(document["postgresql"])
+
+
+def wanted_owner(section):
+    return {key: section[key] for key in ("database", "owner", "passwordVerifier", "passwordGeneration")}
+
+
+def ensure_owner(section, sockets=SOCKETS):
+    """Role and database are there, and the role has this password; sessions of another one are ended."""
+    wanted = wanted_owner(section)
+    if machine.read_json(OWNER) == wanted:
+        return
+    database, owner = section["database"], section["owner"]
+    sql(
+        f"""
+        select not exists (select from pg_roles where rolname = {quoted(owner)}) as missing \\gset
+        \\if :missing
+        create role {name(owner)};
+        \\endif
+        alter role {name(owner)} login password {quoted(section['passwordVerifier'])};
+        select not exists (select from pg_database where datname = {quoted(database)}) as missing \\gset
+        \\if :missing
+        create database {name(database)} owner {name(owner)};
+        \\endif
+        revoke connect, temporary on database {name(database)}, postgres, template1 from public;
+        select pg_terminate_backend(pid) from pg_stat_activity where usename = {quoted(owner)};
+        """,
+        sockets,
+    )
+    write_json(OWNER, wanted)
+
+
+# --- the archive ------------------------------------------------------------------------------------------------------
+
+def index_of(segment):
+    return int(segment[8:16], 16) * SEGMENTS_PER_LOG + int(segment[16:], 16)
+
+
+def window(backups, segments, points):
+    """From when to when the cluster can be restored to any moment, and from when to when not although to earlier ones:
+    {"earliest", "latest", "gaps"} in seconds, and labels of the backups that can be restored. `backups` are {label,
+    stop, first, last} with the segments that each needs, `segments` what is archived, and `points` (moment, segment):
+    what was committed until the moment is in segments until this one. All of one timeline, oldest first."""
+    ends, end = {}, None
+    for segment in sorted(segments, reverse=True):
+        # The last one that follows without a break.
+        end = end if end is not None and ends and index_of(segment) + 1 == before else segment
+        ends[segment], before = end, index_of(segment)
+    spans, restorable = [], []
+    for backup in backups:
+        end = ends.get(backup["first"])
+        if end is None or end < backup["last"]:
+            continue
+        restorable.append(backup["label"])
+        moments = [moment for moment, segment in points if backup["last"] <= segment <= end]
+        # The backup can be gone back to once its last moment is over.
+        begin = backup["stop"] + 1
+        if moments and moments[-1] >= begin:
+            spans.append((begin, moments[-1]))
+    whole = []
+    for begin, last in sorted(spans):
+        if whole and begin <= whole[-1][1]:
+            whole[-1] = (whole[-1][0], max(whole[-1][1], last))
+        else:
+            whole.append((begin, last))
+    gaps = [{"from": one[1], "to": other[0]} for one, other in zip(whole, whole[1:])]
+    return {
+        "earliest": whole[0][0] if whole else None,
+        "latest": whole[-1][1] if whole else None,
+        "gaps": gaps[-GAPS_MAXIMUM:],
+        "restorable": restorable,
+    }
+
+
+def slot_before(now, at):
+    """The newest moment of a full backup by the schedule, in seconds."""
+    midnight = now - now % 86_400
+    slot = midnight + at["hour"] * 3_600 + at["minute"] * 60
+    return slot if slot <= now else slot - 86_400
+
+
+def iso(seconds):
+    """In milliseconds, never later than it was."""
+    if seconds is None:
+        return None
+    whole = datetime.fromtimestamp(int(seconds * 1000) / 1000, timezone.utc)
+    return whole.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Archivist:
+    """Makes base backups when they are due, and points: a commit whose segment is archived at once, so that every
+    moment before it can be restored to. A thread of its own, because the store may be slow."""
+
+    def __init__(self):
+        self.is_open = False
+        self.trouble = ""
+        self.failure = ""
+        self.backup = None
+        self.said = None
+        self.tried_at = 0
+        self.looked_at = 0
+        self.pointed_at = 0
+        self.pending = []
+        self.points = read_points()
+        self.backups, self.segments = [], set()
+        self.report = None
+
+    def run(self):
+        while True:
+            section = (machine.current_document() or {}).get("postgresql", {})
+            try:
+                if "archive" in section and accepts():
+                    self.look(section["archive"])
+                    self.trouble = ""
+            except (machine.Refused, OSError, ValueError, KeyError, IndexError) as error:
+                self.trouble = str(error)[:DETAIL_CHARACTERS]
+                self.conclude(time.time())
+            time.sleep(min(KEEP_SECONDS, POINT_SECONDS))
+
+    def look(self, archive):
+        now = time.time()
+        if not self.is_open:
+            pgbackrest("archive", "stanza-create", seconds=120)
+            self.is_open = True
+        if self.backup is not None and self.backup.poll() is not None:
+            self.end_backup()
+        elif self.looked_at == 0 or now - self.looked_at > INFO_SECONDS:
+            self.read_archive()
+        if self.backup is None and self.is_due(archive, now):
+            self.begin_backup(now)
+        if now - self.pointed_at >= POINT_SECONDS:
+            self.make_point(now)
+        self.confirm_points()
+        self.conclude(now)
+
+    def is_due(self, archive, now):
+        if now - self.tried_at < RETRY_SECONDS:
+            return False
+        return not self.backups or self.backups[-1]["start"] < slot_before(now, archive["fullBackupAt"])
+
+    def begin_backup(self, now):
+        self.tried_at = now
+        self.said = tempfile.TemporaryFile("w+")
+        command = pgbackrest_command("archive", "--type=full", "backup")
+        self.backup = subprocess.Popen(command, stdout=self.said, stderr=self.said, cwd="/", **as_user())
+
+    def end_backup(self):
+        code, self.backup = self.backup.returncode, None
+        self.said.seek(0)
+        said = " ".join(self.said.read().split())[-DETAIL_CHARACTERS:]
+        self.said.close()
+        self.failure = "" if code == 0 else f"The last backup failed: {said}"
+        self.read_archive()
+        # What can be restored to begins with a moment after the backup.
+        self.pointed_at = 0
+
+    def read_archive(self):
+        known = json.loads(pgbackrest("archive", "info", "--output=json", seconds=120))[0]
+        backups = [
+            {
+                "label": backup["label"],
+                "start": backup["timestamp"]["start"],
+                "stop": backup["timestamp"]["stop"],
+                "first": backup["archive"]["start"],
+                "last": backup["archive"]["stop"],
+                "bytes": backup["info"]["repository"]["delta"],
+                "isBroken": backup.get("error") is True,
+            }
+            for backup in known["backup"]
+        ]
+        segments = set()
+        for archive in known["archive"]:
+            path = f"archive/{STANZA}/{archive['id']}"
+            segments |= set(SEGMENT.findall(pgbackrest("archive", "repo-ls", "--recurse", path, seconds=300)))
+        self.backups, self.segments = backups, segments
+        self.looked_at = time.time()
+        oldest = backups[0]["stop"] if backups else 0
+        self.keep_points([point for point in self.points if point[0] >= oldest])
+
+    def make_point(self, now):
+        answers = sql(
+            """
+            select extract(epoch from clock_timestamp());
+            select pg_current_xact_id();
+            select pg_walfile_name(pg_current_wal_insert_lsn());
+            select pg_switch_wal();
+            """
+        )
+        # A moment is reached by a commit after it.
+        self.pending.append((int(float(answers[0]) * 1000) / 1000 - 0.001, answers[2]))
+        self.pointed_at = now
+
+    def confirm_points(self):
+        [last] = sql("select coalesce(left(last_archived_wal, 24), '') from pg_stat_archiver")
+        confirmed = [point for point in self.pending if point[1] <= last]
+        if not confirmed:
+            return
+        self.pending = [point for point in self.pending if point[1] > last]
+        known = max(self.segments, default=None)
+        if known is not None:
+            # Everything between is archived: segments are archived in their order.
+            for index in range(index_of(known) + 1, index_of(last) + 1):
+                log, part = divmod(index, SEGMENTS_PER_LOG)
+                self.segments.add(f"{last[:8]}{log:08X}{part:08X}")
+        self.points += confirmed
+        with open(POINTS, "a") as file:
+            file.writelines(f"{moment:.3f} {segment}\n" for moment, segment in confirmed)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def keep_points(self, points):
+        if len(points) != len(self.points):
+            machine.write(f"{POINTS}.new", "".join(f"{moment:.3f} {segment}\n" for moment, segment in points))
+            os.rename(f"{POINTS}.new", POINTS)
+        self.points = points
+
+    def conclude(self, now):
+        whole = [backup for backup in self.backups if not backup["isBroken"]]
+        span = window(whole, self.segments, self.points)
+        self.report = {
+            "isOpen": self.is_open,
+            "failure": self.push_failure(now) or self.trouble or self.failure,
+            "observedAt": iso(now),
+            "earliestAt": iso(span["earliest"]),
+            "latestAt": iso(span["latest"]),
+            "gaps": [{"from": iso(gap["from"]), "to": iso(gap["to"])} for gap in span["gaps"]],
+            "backups": [
+                {
+                    "label": backup["label"],
+                    "startedAt": iso(backup["start"]),
+                    "completedAt": iso(backup["stop"]),
+                    "bytes": backup["bytes"],
+                    "isRestorable": backup["label"] in span["restorable"],
+                }
+                for backup in self.backups[-BACKUPS_MAXIMUM:]
+            ],
+        }
+
+    def push_failure(self, now):
+        """Why the last attempt to archive a segment failed; empty when it did not."""
+        try:
+            [line] = sql(
+                """select coalesce(to_char(last_failed_time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), '')
+                   from pg_stat_archiver
+                   where last_failed_time > coalesce(last_archived_time, '-infinity')
+                   union all select '' limit 1"""
+            ) or [""]
+        except (machine.Refused, ValueError):
+            return ""
+        if line != "":
+            return f"What was written cannot be archived, last tried at {line}: {last_line(PUSHED)}"[:DETAIL_CHARACTERS]
+        if self.pending and now - self.pending[0][0] > LATE_SECONDS:
+            return f"What was written has not been archived since {iso(self.pending[0][0])}."
+        return ""
+
+    def stop(self):
+        if self.backup is not None and self.backup.poll() is None:
+            self.backup.terminate()
+
+
+def last_line(path):
+    try:
+        with open(path, errors="replace") as file:
+            lines = [line.strip() for line in file.read()[-4096:].split("\n") if line.strip() != ""]
+        return lines[-1] if lines else ""
+    except OSError:
+        return ""
+
+
+def read_points():
+    try:
+        with open(POINTS) as file:
+            lines = [line.split() for line in file.read().split("\n")]
+    except OSError:
+        return []
+    # The last line may be half written.
+    return [(float(words[0]), words[1]) for words in lines if len(words) == 2 and len(words[1]) == 24]
+
+
+# --- the keeper -------------------------------------------------------------------------------------------------------
+
+def keeper():
+    """Looks after the server for as long as it runs, and writes down what it sees."""
+    archivist = Archivist()
+
+    def end(*_):
+        archivist.stop()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    machine.wait_until(lambda: os.path.isdir(SOCKETS), DISK_SECONDS)
+    threading.Thread(target=archivist.run, daemon=True).start()
+    while True:
+        section = (machine.current_document() or {}).get("postgresql")
+        if section is not None:
+            write_json(KEPT, {**look(section), "at": time.time(), "archive": archivist.report})
+        time.sleep(KEEP_SECONDS)
+
+
+def look(section):
+    try:
+        ensure_owner(section)
+        [line] = sql(
+            "select count(*) filter (where backend_type = 'client backend') - 1, "
+            f"pg_database_size({quoted(section['database'])}) from pg_stat_activity"
+        )
+        connections, size = line.split("|")
+        return {"detail": "", "connections": int(connections), "sizeBytes": int(size)}
+    except (machine.Refused, OSError, ValueError) as error:
+        return {"detail": str(error)[:DETAIL_CHARACTERS]}
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+def report(section):
+    """What is said of it, and what is wrong, for people; empty when nothing is."""
+    state = machine.read_json(STATE) or {"state": "preparing", "detail": ""}
+    kept = machine.read_json(KEPT) or {"at": 0, "detail": "", "archive": None}
+    owner = machine.read_json(OWNER) or {"passwordGeneration": 0}
+    said = {"state": state["state"], "passwordGeneration": owner["passwordGeneration"]}
+    if kept.get("archive") is not None and "archive" in section:
+        said["archive"] = kept["archive"]
+    if state["state"] != "running":
+        return said, state["detail"] or "the disk with the data is being prepared"
+    if time.time() - kept["at"] > SILENT_SECONDS:
+        return said, "nothing is known of PostgreSQL"
+    if kept["detail"] != "":
+        return said, f"PostgreSQL does not answer: {kept['detail']}"
+    said |= {"connections": kept["connections"], "sizeBytes": kept["sizeBytes"]}
+    return said, "" if owner == wanted_owner(section) else "the owner has no password yet"

@@ -1,0 +1,140 @@
+/** Where the archive of a database is: a tenant of the platform's own in the object storage of the zone, one for each
+ *  database, which outlives the database for as long as somebody may restore from it. */
+import { Unavailable } from '../../domain/problem.ts'
+import {
+  addArchive,
+  archiveBucketOf,
+  archiveCipherOwner,
+  type ArchiveRow,
+  archiveSecretOwner,
+  archiveTenantOf,
+  type DatabaseId,
+  findArchive,
+  listExpiredArchives,
+  removeExpiredArchive,
+} from '../../db/database/index.ts'
+import { ARCHIVE_HOST } from '../../kit/object-storage/archive.ts'
+import { offerIn } from '../../kit/object-storage/configuration.ts'
+import { fingerprintOf, type ObjectStorage } from '../../kit/object-storage/control.ts'
+import { newSecret, newTenantKeys } from '../../kit/object-storage/keys.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import type { Repository } from '../../resources/managed-machine/index.ts'
+import { orUnavailable } from '../database.ts'
+import type { Parts } from '../parts.ts'
+
+/** Of the host, which passes it on to the store. */
+const RELAY_PORT = 443
+const REGION = 'us-east-1'
+/** Nobody pays for it by the byte, and a database whose archive were full would lose what it is there for. */
+const QUOTA_BYTES = 2 ** 50
+const SWEEP_MILLISECONDS = 600_000
+
+export interface ArchiveState {
+  readonly row: ArchiveRow | undefined
+  /** The store has it as the row says, as far as anybody can tell. */
+  readonly isOpen: boolean
+  /** Who signed the certificate of the store, in PEM. */
+  readonly authority: string
+}
+
+const servedIn = ({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): ObjectStorage | undefined => {
+  const offer = offerIn(objectStorage ?? { obstacle: '' }, zone)
+  return 'obstacle' in offer ? undefined : offer
+}
+
+/** Undefined in a zone that has no store. */
+export async function observeArchive(
+  parts: Parts & { readonly sealing: Sealing },
+  id: DatabaseId,
+  zone: string,
+): Promise<ArchiveState | undefined> {
+  const served = servedIn(parts, zone)
+  if (served === undefined) return undefined
+  const row = await orUnavailable(findArchive(parts.db, id))
+  const authority = served.certificateAuthority
+  if (row === undefined) return { row, isOpen: false, authority }
+  const wanted = fingerprintOf(parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)))
+  try {
+    const tenant = await served.control.getTenant(archiveTenantOf(row))
+    const isOpen = tenant?.secretFingerprint === wanted && tenant.quotaBytes === QUOTA_BYTES
+    return { row, isOpen, authority }
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    // A store that is away for a while has not forgotten it.
+    return { row, isOpen: true, authority }
+  }
+}
+
+/** From now on the store has it. Throws Unavailable. */
+export async function openArchive(
+  parts: Parts & { readonly sealing: Sealing },
+  id: DatabaseId,
+  zone: string,
+): Promise<void> {
+  const served = servedIn(parts, zone)
+  if (served === undefined) return
+  const { secretAccessKey, ...keys } = newTenantKeys(parts.random)
+  await orUnavailable(
+    addArchive(parts.db, {
+      ...id,
+      ...keys,
+      zone,
+      sealedSecret: parts.sealing.seal(secretAccessKey, archiveSecretOwner(id)),
+      sealedCipherKey: parts.sealing.seal(newSecret(parts.random), archiveCipherOwner(id)),
+    }),
+  )
+  const row = await orUnavailable(findArchive(parts.db, id))
+  if (row === undefined) return
+  await served.control.putTenant(archiveTenantOf(row), {
+    accessKeyId: row.accessKeyId,
+    secretAccessKey: parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)),
+    bucketPrefix: row.bucketPrefix,
+    quotaBytes: QUOTA_BYTES,
+    isSuspended: false,
+    isFrozen: false,
+    buckets: [archiveBucketOf(row)],
+  })
+}
+
+/** As its machine needs it; undefined in a zone that has no store. */
+export function repositoryOf(
+  parts: Pick<Parts, 'objectStorage'> & { readonly sealing: Sealing },
+  row: ArchiveRow,
+): Repository | undefined {
+  const served = servedIn(parts, row.zone)
+  return (
+    served && {
+      endpoint: ARCHIVE_HOST,
+      port: RELAY_PORT,
+      region: REGION,
+      bucket: archiveBucketOf(row),
+      accessKeyId: row.accessKeyId,
+      secretAccessKey: parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)),
+      cipherKey: parts.sealing.open(row.sealedCipherKey, archiveCipherOwner(row)),
+      authority: served.certificateAuthority,
+    }
+  )
+}
+
+/** Takes away the archives of deleted databases whose time is over, until the signal aborts. */
+export async function runArchiveSweeper(parts: Parts, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await sweepArchives(parts).catch((error: unknown) => parts.log.warn('archives not swept', { error }))
+    await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
+  }
+}
+
+export async function sweepArchives(parts: Pick<Parts, 'db' | 'clock' | 'objectStorage' | 'log'>): Promise<void> {
+  const now = parts.clock.now()
+  for (const id of await listExpiredArchives(parts.db, now))
+    await parts.db.transaction().execute((tx) =>
+      removeExpiredArchive(tx, id, {
+        now,
+        async remove(row) {
+          const served = servedIn(parts, row.zone)
+          if (served === undefined) throw new Unavailable(`the object storage of zone ${row.zone}`)
+          await served.control.removeTenant(archiveTenantOf(row), true)
+        },
+      }),
+    )
+}

@@ -1,0 +1,130 @@
+/** Archives of managed databases: where each is and what opens it. One stays for a while when its database goes. */
+import { type Selectable, sql, type Transaction } from 'kysely'
+import type { DatabaseOrigin } from '../../domain/database.ts'
+import { notFound } from '../../domain/problem.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+import type { DatabaseId } from './claims.ts'
+
+export interface ArchiveRow extends DatabaseId {
+  readonly zone: string
+  readonly accessKeyId: string
+  /** For `archiveSecretOwner` and `archiveCipherOwner`. */
+  readonly sealedSecret: string
+  readonly sealedCipherKey: string
+  readonly bucketPrefix: string
+  /** Of one whose database is deleted. */
+  readonly origin: DatabaseOrigin | null
+  readonly keptUntil: Date | null
+}
+
+export type NewArchive = Omit<ArchiveRow, 'origin' | 'keptUntil'>
+
+/** What the secrets are sealed for. */
+export const archiveSecretOwner = ({ accountId, databaseId }: DatabaseId): string =>
+  `database_archive/${accountId}/${databaseId}`
+export const archiveCipherOwner = ({ accountId, databaseId }: DatabaseId): string =>
+  `database_cipher/${accountId}/${databaseId}`
+/** As the store knows it, and its bucket. */
+export const archiveTenantOf = ({ bucketPrefix }: Pick<ArchiveRow, 'bucketPrefix'>): string =>
+  `database-archive.${bucketPrefix}`
+export const archiveBucketOf = ({ bucketPrefix }: Pick<ArchiveRow, 'bucketPrefix'>): string => `${bucketPrefix}archive`
+
+const toArchive = (row: Selectable<Tables['database_archive']>): ArchiveRow => ({
+  accountId: row.account_id,
+  databaseId: row.id,
+  zone: row.zone,
+  accessKeyId: row.access_key_id,
+  sealedSecret: row.sealed_secret,
+  sealedCipherKey: row.sealed_cipher_key,
+  bucketPrefix: row.bucket_prefix,
+  origin: row.origin,
+  keptUntil: row.kept_until,
+})
+
+/** One that is there stays as it is. */
+export async function addArchive(db: Queries, made: NewArchive): Promise<void> {
+  await db
+    .insertInto('database_archive')
+    .values({
+      account_id: made.accountId,
+      id: made.databaseId,
+      zone: made.zone,
+      access_key_id: made.accessKeyId,
+      sealed_secret: made.sealedSecret,
+      sealed_cipher_key: made.sealedCipherKey,
+      bucket_prefix: made.bucketPrefix,
+    })
+    .onConflict((clash) => clash.columns(['account_id', 'id']).doNothing())
+    .execute()
+}
+
+/** Undefined when there is none, or no longer. */
+export async function findArchive(db: Queries, { accountId, databaseId }: DatabaseId): Promise<ArchiveRow | undefined> {
+  const row = await db
+    .selectFrom('database_archive')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .executeTakeFirst()
+  return row && toArchive(row)
+}
+
+const later = (until: Date) => sql<Date>`greatest(kept_until, ${until})`
+
+/** It stays until then, whatever becomes of its database. Throws 404 when it has gone. */
+export async function holdArchive(tx: Transaction<Tables>, { accountId, databaseId }: DatabaseId, until: Date) {
+  const held = await tx
+    .updateTable('database_archive')
+    .set({ kept_until: later(until) })
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .returning('id')
+    .executeTakeFirst()
+  if (held === undefined) throw notFound('database')
+}
+
+/** Its database is deleted; it stays until then at least. Free without one. */
+export async function retireArchive(
+  tx: Transaction<Tables>,
+  { accountId, databaseId }: DatabaseId,
+  { origin, until }: { readonly origin: DatabaseOrigin; readonly until: Date },
+): Promise<void> {
+  await tx
+    .updateTable('database_archive')
+    .set({ origin: JSON.stringify(origin), kept_until: later(until) })
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .execute()
+}
+
+/** Those that nobody may restore from any more. */
+export async function listExpiredArchives(db: Queries, now: Date): Promise<readonly DatabaseId[]> {
+  const rows = await db
+    .selectFrom('database_archive')
+    .select(['account_id', 'id'])
+    .where('origin', 'is not', null)
+    .where('kept_until', '<=', now)
+    .execute()
+  return rows.map(({ account_id: accountId, id: databaseId }) => ({ accountId, databaseId }))
+}
+
+/** Takes the row away once `remove` has emptied the store, unless somebody holds the archive meanwhile. */
+export async function removeExpiredArchive(
+  tx: Transaction<Tables>,
+  { accountId, databaseId }: DatabaseId,
+  { now, remove }: { readonly now: Date; readonly remove: (row: ArchiveRow) => Promise<void> },
+): Promise<void> {
+  const row = await tx
+    .selectFrom('database_archive')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .where('origin', 'is not', null)
+    .where('kept_until', '<=', now)
+    .forUpdate()
+    .executeTakeFirst()
+  if (row === undefined) return
+  await remove(toArchive(row))
+  await tx.deleteFrom('database_archive').where('account_id', '=', accountId).where('id', '=', databaseId).execute()
+}

@@ -1,0 +1,125 @@
+/** What the machine of a database runs: the real PostgreSQL, made once, with one owner, over TLS. */
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { eventually, until } from '../../../eventually.ts'
+import {
+  type DatabaseMachine,
+  newDataFolder,
+  openDatabaseMachine,
+  passwordChange,
+  passwordOf,
+} from './database-machine.ts'
+
+let data: string
+let machine: DatabaseMachine
+
+beforeEach(async () => {
+  data = await newDataFolder()
+  machine = await openDatabaseMachine({ data })
+})
+afterEach(async () => {
+  await machine.close()
+  await rm(data, { recursive: true, force: true })
+}, 60_000)
+
+const healthy = (of = machine) =>
+  until(
+    'PostgreSQL to be healthy',
+    () => of.look(),
+    ({ isHealthy }) => isHealthy,
+  )
+
+it('has a database that its owner alone reaches, over TLS alone', async () => {
+  expect(await machine.tell()).toMatchObject({ generation: 1, isHealthy: false })
+  const answer = await healthy()
+  expect(answer.report.postgresql).toMatchObject({ state: 'running', passwordGeneration: 1 })
+  expect(Object.keys(answer.report.services).toSorted()).toEqual(['keeper', 'postgresql'])
+  await machine.query('create table product (name text)')
+  expect(await machine.query('select current_user, current_database()')).toEqual([
+    { current_user: 'ada', current_database: 'shop' },
+  ])
+  const [settings] = await machine.query(
+    `select current_setting('max_connections') as connections, current_setting('ssl') as ssl,
+            (select rolsuper from pg_roles where rolname = current_user) as super`,
+  )
+  expect(settings).toEqual({ connections: '100', ssl: 'on', super: false })
+  await expect(machine.connect({ ssl: false }), 'without TLS').rejects.toThrow('no pg_hba.conf entry')
+  await expect(machine.connect({ password: 'guessed' })).rejects.toThrow('password authentication failed')
+  await expect(machine.connect({ user: 'postgres' })).rejects.toThrow('no pg_hba.conf entry')
+  await expect(machine.connect({ database: 'postgres' })).rejects.toThrow('no pg_hba.conf entry')
+  await expect(machine.connect({ ssl: { ca: [] } }), 'another authority').rejects.toThrow('certificate')
+})
+
+it('refuses the old password once it says that the new one holds, and ends its sessions', async () => {
+  await machine.tell()
+  await healthy()
+  const session = await machine.connect()
+  const ended = new Promise((resolve) => session.once('end', resolve))
+  expect(await machine.tell(passwordChange(2))).toMatchObject({
+    generation: 2,
+    report: { postgresql: { passwordGeneration: 2 } },
+  })
+  await ended
+  await expect(machine.connect({ password: passwordOf(1) })).rejects.toThrow('password authentication failed')
+  expect(await machine.query('select 1 as one')).toEqual([{ one: 1 }])
+})
+
+it('comes back from a kill with what was committed, and takes nothing that it cannot run', async () => {
+  await machine.tell()
+  await healthy()
+  await machine.query('create table sale as select 7 as amount')
+  await machine.kill()
+  expect(await machine.ask('status')).toMatchObject({ isHealthy: false, detail: expect.stringContaining('postgresql') })
+  await machine.ask('start')
+  await healthy()
+  expect(await machine.query('select amount from sale')).toEqual([{ amount: 7 }])
+  const unusable = { ...passwordChange(2), certificate: 'nonsense' }
+  expect(await machine.tell(unusable)).toMatchObject({
+    generation: 1,
+    detail: expect.stringContaining('generation 2 is refused: the certificate cannot be used'),
+  })
+  expect(await machine.tell({ ...passwordChange(2), settings: { work_mem: 'much' } })).toMatchObject({
+    generation: 1,
+    report: { postgresql: { passwordGeneration: 1 } },
+    detail: expect.stringContaining('work_mem'),
+  })
+  await expect(machine.connect({ password: passwordOf(2) })).rejects.toThrow('password authentication failed')
+})
+
+it('does not say that a password holds that nothing has taken', async () => {
+  await machine.tell()
+  await healthy()
+  await machine.kill()
+  // Another one has the port: the server cannot come back.
+  const other = createServer()
+  await eventually('the port', async () => {
+    other.listen(machine.port, '127.0.0.1')
+    await once(other, 'listening')
+    return true
+  })
+  expect(await machine.tell(passwordChange(2))).toMatchObject({
+    generation: 1,
+    report: { postgresql: { passwordGeneration: 1 } },
+    isHealthy: false,
+  })
+  other.close()
+  await until(
+    'the password to hold',
+    () => machine.tell(passwordChange(2)),
+    ({ generation, report }) => generation > 2 && report.postgresql?.passwordGeneration === 2,
+  )
+})
+
+it('finds the data of an exchanged machine and makes none anew', async () => {
+  await machine.tell()
+  await healthy()
+  await machine.query('create table sale as select 7 as amount')
+  await machine.close()
+  machine = await openDatabaseMachine({ data })
+  await machine.tell(passwordChange(2))
+  await healthy()
+  expect(await machine.query('select amount from sale')).toEqual([{ amount: 7 }])
+  await expect(machine.connect({ password: passwordOf(1) })).rejects.toThrow('password authentication failed')
+})
