@@ -19,6 +19,7 @@ import { denyPlatformFields, type PlatformFields } from '../admission/platform-f
 import { requirePrintableName } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { storedOf } from '../list/stored.ts'
+import { OBJECT_FIELDS, requireRestorable, restoreOf } from './archive.ts'
 import type { DatabaseObject } from './databases.ts'
 import { rehearseDatabase, requireDatabases } from './rules.ts'
 
@@ -51,6 +52,13 @@ async function validateCreation(parts: AdmissionParts, database: DatabaseObject)
   } = database
   const accountId = await requireAccount(parts, database, 'databases')
   requireReadable(database)
+  const restored = restoreOf(accountId, database)
+  if (restored !== undefined) {
+    const { databaseName, ownerName } = await requireRestorable(parts, restored, OBJECT_FIELDS)
+    if (spec.databaseName !== databaseName)
+      throw badField('spec.databaseName', `must be ${databaseName}, as the origin has`)
+    if (spec.ownerName !== ownerName) throw badField('spec.ownerName', `must be ${ownerName}, as the origin has`)
+  }
   requireDatabases(parts, spec.zone, 'spec.zone')
   await requireStanding(parts, accountId)
   // The network of the same manifest may come later: the database waits for it.
@@ -59,7 +67,7 @@ async function validateCreation(parts: AdmissionParts, database: DatabaseObject)
     await rehearse(parts, (tx) => claimDatabase(tx, demand, 'spec.networkId'))
   }
   await rehearseDatabase(parts, accountId, spec)
-  return [{ action: 'database.create', changes: [] }]
+  return [{ action: restored === undefined ? 'database.create' : 'database.restore', changes: [] }]
 }
 
 /** Throws the Problem that the API would answer. */
@@ -83,5 +91,5 @@ export const databaseAdmission: AdmissionRules<DatabaseSpec, DatabaseStatus> = {
   create: validateCreation,
   update: validateChange,
   delete: admitDeletion('database.delete', (before) => requireDeletableDatabase(databaseFactsOf(storedOf(before)))),
-  reads: [Zone, Network, Plan, Template],
+  reads: [Zone, Network, Plan, Template, Database],
 }

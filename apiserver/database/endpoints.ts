@@ -1,7 +1,7 @@
 /** Making, reading, changing and deleting managed databases, and the passwords of their owners. */
 import type { AuditChange } from '../../domain/audit.ts'
 import {
-  type DatabasePlan,
+  heldUntil,
   requireChangeableDatabase,
   requireDeletableDatabase,
   requireMadeDatabase,
@@ -12,6 +12,7 @@ import {
   ensureAuthority,
   findAuthority,
   findDatabase,
+  holdArchive,
   newSealedPassword,
   releaseDatabase,
   renameDatabase,
@@ -20,6 +21,7 @@ import {
 import { appendAudit } from '../../db/audit/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import type { Route } from '../../kit/http/route.ts'
 import {
   createDatabase,
   Database,
@@ -31,6 +33,7 @@ import {
   listDatabases,
   restoreDatabase,
   rotateDatabaseCredentials,
+  toBackupsView,
   type UpdateDatabase,
   updateDatabase,
 } from '../../resources/database/index.ts'
@@ -40,6 +43,7 @@ import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject } from '../plain/objects.ts'
+import { findRestorable, requireRestorable } from './archive.ts'
 import { credentialsOf, type DatabaseParts, requireSealing } from './credentials.ts'
 import type { DatabaseObject } from './databases.ts'
 import { refuseZoneRedundancy, rehearseDatabase, requireDatabases, requireNetwork } from './rules.ts'
@@ -61,14 +65,10 @@ export const databaseEndpoints = (parts: DatabaseParts): readonly Endpoint[] => 
   customerEndpoint(createDatabase, (call) => createEndpoint(parts, call)),
   customerEndpoint(updateDatabase, (call) => update(parts, call)),
   customerEndpoint(deleteDatabase, (call) => remove(parts, call)),
-  customerEndpoint(restoreDatabase, async ({ caller: { accountId }, params: { id } }) => {
-    await parts.databases.read(accountId, id)
-    throw unavailable('not_configured', 'The database has no archive that it could be restored from.')
-  }),
+  customerEndpoint(restoreDatabase, (call) => restore(parts, call)),
   customerEndpoint(listDatabaseBackups, async ({ caller: { accountId }, params: { id } }) => {
-    await parts.databases.read(accountId, id)
-    const window = { earliest_recoverable_at: null, latest_recoverable_at: null, gaps: [] }
-    return { status: 200, body: { items: [], next_cursor: null, window } }
+    await parts.databases.catchUp(accountId)
+    return { status: 200, body: toBackupsView((await findRestorable(parts, accountId, id)).backups) }
   }),
   customerEndpoint(getDatabaseCredentials, (call) => readCredentials(parts, call)),
   customerEndpoint(rotateDatabaseCredentials, (call) => rotate(parts, call)),
@@ -82,34 +82,69 @@ async function read(parts: DatabaseParts, call: Call<typeof getDatabase, Custome
 }
 
 async function createEndpoint(parts: DatabaseParts, call: Call<typeof createDatabase, Customer>): Promise<Answer> {
-  const {
-    caller: { accountId },
-    body: { zone, name, network_id: networkId, database_name: databaseName, plan, storage_gibibytes, ...body },
-    now,
-  } = call
+  const { zone, name, network_id: networkId, database_name: databaseName, plan, storage_gibibytes, ...body } = call.body
   requireDatabases(parts, zone)
   if (body.zone_redundant) refuseZoneRedundancy(parts, zone)
+  const ownerName = body.owner_name ?? databaseName
+  const storageGibibytes = storage_gibibytes
+  return make(parts, call, { zone, name, networkId, plan, databaseName, ownerName, storageGibibytes })
+}
+
+async function restore(parts: DatabaseParts, call: Call<typeof restoreDatabase, Customer>): Promise<Answer> {
+  const {
+    caller: { accountId },
+    params: { id: databaseId },
+    body: { name, target_time: targetTime, ...body },
+  } = call
+  await parts.databases.catchUp(accountId)
+  const demand = { accountId, databaseId, targetTime }
+  const storage = body.storage_gibibytes === undefined ? {} : { storageGibibytes: body.storage_gibibytes }
+  const origin = await requireRestorable(parts, { ...demand, ...storage })
+  const { zone, databaseName, ownerName } = origin
+  requireDatabases(parts, zone)
+  return make(parts, call, {
+    ...{ zone, name, databaseName, ownerName },
+    networkId: body.network_id ?? origin.networkId,
+    plan: body.plan ?? origin.plan,
+    storageGibibytes: body.storage_gibibytes ?? origin.storageGibibytes,
+    restoredFrom: { databaseId, ...(targetTime === null ? {} : { targetTime }) },
+  })
+}
+
+type Wanted = Pick<
+  DatabaseSpec,
+  'zone' | 'name' | 'networkId' | 'plan' | 'storageGibibytes' | 'databaseName' | 'ownerName' | 'restoredFrom'
+>
+
+/** Answers 202 with the new database, its operation and what its owner signs in with. */
+async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Customer>, wanted: Wanted): Promise<Answer> {
+  const {
+    caller: { accountId },
+    now,
+  } = call
+  const { zone, name, networkId, plan, restoredFrom } = wanted
   requireSealing(parts)
   requireNetwork(parts, accountId, networkId)
-  await rehearseDatabase(parts, accountId, { zone, networkId, plan })
+  await rehearseDatabase(parts, accountId, wanted)
   await ensureAuthority(parts.db, { ...parts, now })
-  const ownerName = body.owner_name ?? databaseName
   const made: { id?: string } = {}
   const answer = await create(parts, parts.databases, call, {
-    kind: 'database.create',
+    kind: restoredFrom === undefined ? 'database.create' : 'database.restore',
     finalizer: finalizerOf(Database),
-    detail: { zone, name, network_id: networkId, plan },
-    claim: (tx, databaseId) => {
+    detail: {
+      ...{ zone, name, network_id: networkId, plan },
+      ...(restoredFrom === undefined ? {} : { database_id: restoredFrom.databaseId }),
+      ...(restoredFrom?.targetTime === undefined ? {} : { target_time: restoredFrom.targetTime }),
+    },
+    claim: async (tx, databaseId) => {
       made.id = databaseId
       const id = { accountId, databaseId }
-      return claimDatabase(tx, { ...id, zone, name, networkId, sealedPassword: newSealedPassword(parts, id) })
+      await claimDatabase(tx, { ...id, zone, name, networkId, sealedPassword: newSealedPassword(parts, id) })
+      if (restoredFrom !== undefined)
+        await holdArchive(tx, { accountId, databaseId: restoredFrom.databaseId }, heldUntil(now))
     },
     release: (tx, databaseId) => releaseDatabase(tx, { accountId, databaseId }),
-    specOf: (operation): DatabaseSpec => ({
-      ...Database.spec.parse({ zone, name, networkId, plan: plan satisfies DatabasePlan, databaseName, ownerName }),
-      storageGibibytes: storage_gibibytes,
-      operation,
-    }),
+    specOf: (operation): DatabaseSpec => ({ ...Database.spec.parse(wanted), operation }),
   })
   const database = await parts.databases.read(accountId, made.id ?? '')
   const credentials = await credentialsOf(parts, accountId, database)

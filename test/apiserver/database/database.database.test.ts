@@ -2,10 +2,21 @@
 import { X509Certificate } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findDatabase, newServerCertificate, openServerKey, releaseDatabase } from '../../../db/database/index.ts'
+import {
+  addArchive,
+  findArchive,
+  findDatabase,
+  newServerCertificate,
+  openServerKey,
+  releaseDatabase,
+  retireArchive,
+} from '../../../db/database/index.ts'
+import type { DatabaseBackups } from '../../../domain/database.ts'
 import { scramVerifier } from '../../../domain/scram.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { createSealing } from '../../../kit/sys/sealing.ts'
+import { databaseAdmission } from '../../../apiserver/database/admission.ts'
 import { Plan, Zone } from '../../../resources/catalog/index.ts'
 import { Database } from '../../../resources/database/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
@@ -170,12 +181,157 @@ test('has a name of its own, changes what may change, and protects itself', asyn
   await remove(id)
 })
 
-test('has no archive yet, and says so', async () => {
+test('without an archive says so', async () => {
   const id = await made()
   const backups = await owner.send('GET', `/v1/databases/${id}/backups`)
   expect(backups.body).toMatchObject({ items: [], window: { earliest_recoverable_at: null, gaps: [] } })
   const restored = await owner.send('POST', `/v1/databases/${id}/restore`, { body: { name: 'again' } })
   expect(restored).toMatchObject({ status: 503, body: { reason: 'not_configured' } })
+  await remove(id)
+})
+
+const label = (day: number) => `2026010${day}-030000F`
+const backupOf = (day: number) => ({
+  label: label(day),
+  startedAt: `2026-01-0${day}T03:00:00.000Z`,
+  completedAt: `2026-01-0${day}T03:05:00.000Z`,
+  bytes: 1_000,
+  isRestorable: true,
+})
+const BACKUPS: DatabaseBackups = {
+  isOpen: true,
+  failure: 'the store is away',
+  observedAt: '2026-01-03T00:00:30.000Z',
+  earliestAt: '2026-01-01T03:05:01.000Z',
+  latestAt: '2026-01-03T00:00:00.000Z',
+  gaps: [{ from: '2026-01-01T12:00:00.000Z', to: '2026-01-02T03:05:01.000Z' }],
+  backups: [backupOf(1), backupOf(2)],
+}
+const restore = (id: string, body: object = {}) =>
+  owner.send('POST', `/v1/databases/${id}/restore`, { body: { name: `again-${++count}`, ...body } })
+
+/** One that runs and archives. */
+async function archived(): Promise<string> {
+  const id = await made()
+  const keys = { accessKeyId: `KEY${id}`, bucketPrefix: `${id}-`, sealedSecret: '', sealedCipherKey: '' }
+  await addArchive(database.db, { accountId: owner.accountId, databaseId: id, zone: cloud.zone, ...keys })
+  await finish(id, { backups: BACKUPS })
+  return id
+}
+
+test('says what it can be restored to, and why what is written now is not archived', async () => {
+  const id = await archived()
+  const { database: view } = (await owner.send('GET', `/v1/databases/${id}`)).body
+  expect(view.backups).toEqual({
+    is_enabled: true,
+    retention_days: 7,
+    earliest_recoverable_at: BACKUPS.earliestAt,
+    latest_recoverable_at: BACKUPS.latestAt,
+    observed_at: BACKUPS.observedAt,
+    archive_failure: 'the store is away',
+  })
+  const { body } = await owner.send('GET', `/v1/databases/${id}/backups`)
+  expect(body).toMatchObject({
+    items: [{ id: label(2), kind: 'full', size_bytes: 1_000, is_restorable: true }, { id: label(1) }],
+    next_cursor: null,
+    window: { earliest_recoverable_at: BACKUPS.earliestAt, gaps: BACKUPS.gaps },
+  })
+  await remove(id)
+})
+
+test.each([
+  ['a moment before all backups', '2026-01-01T03:05:00Z', 400],
+  ['a moment that was not archived', '2026-01-03T00:00:01Z', 400],
+  ['a moment in a gap', '2026-01-02T00:00:00Z', 400],
+  ['the moment before the gap', '2026-01-01T12:00:00Z', 202],
+  ['the first moment', BACKUPS.earliestAt, 202],
+  ['the last moment', BACKUPS.latestAt, 202],
+  ['the latest, whatever it is', null, 202],
+])('restores to %s', async (_name, target_time, status) => {
+  const id = await archived()
+  const reply = await restore(id, { target_time })
+  expect(reply.status, JSON.stringify(reply.body)).toBe(status)
+  if (status === 202) {
+    const { database: view, operation, credentials } = reply.body
+    expect(operation).toMatchObject({ kind: 'database.restore', database_id: view.id })
+    expect(view).toMatchObject({
+      ...{ state: 'creating', plan: 'db-1c-2g', storage_gibibytes: 10, database_name: 'shop', owner_name: 'ada' },
+      restored_from: { database_id: id, target_time },
+    })
+    expect(credentials.password).toMatch(/^\w{32}$/)
+    const held = await findArchive(database.db, { accountId: owner.accountId, databaseId: id })
+    expect(held?.keptUntil?.getTime(), 'the archive stays meanwhile').toBeGreaterThan(Date.now())
+    await remove(view.id)
+  }
+  await remove(id)
+})
+
+test('is not restored onto less than it had, nor from what nobody else may see', async () => {
+  const id = await archived()
+  expect((await restore(id, { storage_gibibytes: 9 })).body).toMatchObject({
+    errors: [{ field: 'storage_gibibytes' }],
+  })
+  expect((await restore(id, { network_id: 'nowhere' })).status).toBe(404)
+  const stranger = await cloud.signUp('stranger@example.com')
+  const body = { name: 'stolen' }
+  expect((await stranger.send('POST', `/v1/databases/${id}/restore`, { body })).status).toBe(404)
+  expect((await stranger.send('GET', `/v1/databases/${id}/backups`)).status).toBe(404)
+  await finish(id, { backups: { ...BACKUPS, earliestAt: null, latestAt: null } }) // null takes away
+  expect((await restore(id)).body, 'without a backup').toMatchObject({ status: 409, reason: 'state_not_allowed' })
+  await remove(id)
+})
+
+test('that is deleted is restored while its backups are kept', async () => {
+  const own = { accountId: owner.accountId, databaseId: 'gone' }
+  const keys = { accessKeyId: 'KEYGONE', bucketPrefix: 'gone-', sealedSecret: '', sealedCipherKey: '' }
+  await addArchive(database.db, { ...own, zone: cloud.zone, ...keys })
+  const retire = (until: Date) =>
+    database.db.transaction().execute((tx) =>
+      retireArchive(tx, own, {
+        until,
+        origin: {
+          ...{
+            name: 'shop',
+            networkId,
+            plan: 'db-1c-2g',
+            storageGibibytes: 20,
+            databaseName: 'shop',
+            ownerName: 'eve',
+          },
+          backups: BACKUPS,
+        },
+      }),
+    )
+  expect((await restore('gone')).status, 'never known').toBe(404)
+  await retire(new Date(Date.now() + 60_000))
+  expect((await owner.send('GET', '/v1/databases/gone')).status).toBe(404)
+  expect((await owner.send('GET', '/v1/databases/gone/backups')).body['items']).toHaveLength(2)
+  const reply = await restore('gone', { target_time: BACKUPS.latestAt })
+  expect(reply.body['database'], JSON.stringify(reply.body)).toMatchObject({ storage_gibibytes: 20, owner_name: 'eve' })
+  await remove(reply.body['database'].id)
+  await database.db.updateTable('database_archive').set({ kept_until: new Date() }).where('id', '=', 'gone').execute()
+  expect((await restore('gone')).status, 'no longer').toBe(404)
+  expect((await owner.send('GET', '/v1/databases/gone/backups')).status).toBe(404)
+})
+
+test('is restored with kubectl by the same rules', async () => {
+  const id = await archived()
+  const parts = { ...cloud, clock: systemClock, random: systemRandom }
+  const apply = async (more: object) =>
+    databaseAdmission.create?.(parts, {
+      ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Database' },
+      metadata: { namespace: accountNamespace(owner.accountId), name: `restored-${++count}` },
+      spec: Database.spec.parse({
+        ...{ zone: cloud.zone, name: `k-${count}`, networkId, databaseName: 'shop', ownerName: 'ada' },
+        ...more,
+      }),
+    })
+  await expect(apply({ restoredFrom: { databaseId: id, targetTime: '2026-01-02T00:00:00Z' } })).rejects.toThrow(
+    'spec.restoredFrom.targetTime',
+  )
+  await expect(apply({ restoredFrom: { databaseId: id }, ownerName: 'eve' })).rejects.toThrow('spec.ownerName')
+  await expect(apply({ restoredFrom: { databaseId: 'nowhere' } })).rejects.toThrow('No such database')
+  expect(await apply({ restoredFrom: { databaseId: id } })).toEqual([{ action: 'database.restore', changes: [] }])
   await remove(id)
 })
 
