@@ -182,6 +182,7 @@ export class Cloud {
   #fakePayments: FakePayments | undefined
   /** Of who offers it, or why there is none. */
   #objectStorage: Settings = { SVCCLOUD_OBJECT_STORAGE_OBSTACLE: NO_ENGINE }
+  #archive: Settings = {}
   /** Of who offers them, or why there are none. */
   #controlPlanes: Settings = { SVCCLOUD_CONTROL_PLANES_OBSTACLE: NO_KUBERNETES }
   #starting: Promise<unknown> = Promise.resolve()
@@ -313,7 +314,7 @@ export class Cloud {
     const { folder, options, random } = this.#options
     const program = await findEngine()
     if (program === undefined) return
-    const { process, platform } = await prepareObjectStorage({
+    const { process, platform, agent } = await prepareObjectStorage({
       folder: folder.objectStorage,
       program,
       host: options.host,
@@ -324,6 +325,7 @@ export class Cloud {
     })
     await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
     this.#objectStorage = platform
+    this.#archive = agent
   }
 
   /** Where their programs are found; the regions say why they have none where they are not. */
@@ -421,6 +423,7 @@ export class Cloud {
             ? otherZones.map((other) => `${other}=${join(folder.backups, other)}`).join(',')
             : ''),
         SVCCLOUD_SHARED_VOLUMES: SVCCLOUD_SHARED_VOLUMES ?? shared,
+        ...this.#archive,
         ...(this.#network?.agent(name) ?? this.#networkObstacle()),
       }),
       (component) => machine.run(component),

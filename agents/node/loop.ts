@@ -1,5 +1,5 @@
 /** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
-import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openController } from '../../kit/reconcile/loop.ts'
@@ -9,6 +9,7 @@ import type { Logger } from '../../kit/sys/log.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { Instance, nodeNamespace, type NodeReportSpec } from '../../resources/instance/index.ts'
+import { ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { DiskReads } from './disk-reads.ts'
 import type { Guest, GuestConsole, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from './drivers/storage/volume-store.ts'
@@ -71,6 +72,8 @@ export interface Agent {
   consoleOf(instance: string): GuestConsole | undefined
   /** Name of the Instance that has the hardware address. */
   instanceOf(macAddress: string): string | undefined
+  /** The Instance is the machine of a database. */
+  isDatabase(instance: string): boolean
   /** Zone of the node, as its Instances say it; undefined as long as there are none. */
   zone(): string | undefined
   /** What the guests of this node have moved. */
@@ -160,6 +163,8 @@ export function openAgent(options: AgentOptions): Agent {
         .of(Instance)
         .list()
         .find(({ spec }) => spec.interfaces.some((own) => own.macAddress === macAddress))?.metadata.name,
+    isDatabase: (instance) =>
+      ownerOf(caches.of(ManagedMachine).get({ namespace, name: instance })?.spec.managedBy)?.type === 'database',
     zone: () => caches.of(Instance).list()[0]?.spec.metadata.zone,
     consoleOf: (instance) =>
       caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance),

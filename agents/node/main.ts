@@ -13,7 +13,7 @@
  *  SVCCLOUD_BACKUP_STORE (a folder, or a bucket as https://HOST/BUCKET with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
  *  and AWS_REGION; no backups when absent or `none`), SVCCLOUD_BACKUP_SOURCES (those of other zones, from which backups
  *  are copied here, as ZONE=PLACE with commas between; none), SVCCLOUD_BACKUP_BANDWIDTH (MiB per second of all backups,
- *  100),
+ *  100), SVCCLOUD_ARCHIVE_ADDRESS (HOST:PORT of the object storage that databases archive to, by way of this host; none),
  *  SVCCLOUD_GUEST_NETWORK ovn | outbound | isolated (outbound), SVCCLOUD_GUEST_NETWORK_OBSTACLE (why it is not ovn, for
  *  people), SVCCLOUD_GUEST_NAMESPACE (folder of the namespaces, as /proc/1/ns, that Open vSwitch and the guests are in,
  *  with SVCCLOUD_GUEST_NAMESPACE_HOST, where other hosts reach it; the agent's own when absent),
@@ -51,6 +51,7 @@ import { LedgerInUse, openLedger } from './ledger.ts'
 import { type BackupParts, openAgent } from './loop.ts'
 import { openAccess } from './serve/access.ts'
 import { openMetadataKeys } from './serve/metadata-keys.ts'
+import { archiveRelay, parseAddress } from './serve/archive-relay.ts'
 import { startMetadataListener } from './serve/metadata-listener.ts'
 import { runMetadataPort } from './serve/metadata-port.ts'
 import { VERSION } from '../../resources/version.ts'
@@ -122,6 +123,10 @@ const Settings = z.object({
   SVCCLOUD_BACKUP_STORE: z.string().min(1).default('none'),
   SVCCLOUD_BACKUP_SOURCES: BackupSources.prefault(''),
   SVCCLOUD_BACKUP_BANDWIDTH: z.coerce.number().int().min(1).max(BANDWIDTH_MEBIBYTES_PER_SECOND_MAXIMUM).default(100),
+  SVCCLOUD_ARCHIVE_ADDRESS: z
+    .string()
+    .refine((text) => parseAddress(text) !== undefined, 'must be HOST:PORT')
+    .optional(),
   SVCCLOUD_GUEST_NETWORK: z.enum(['ovn', 'outbound', 'isolated']).default('outbound'),
   SVCCLOUD_GUEST_NETWORK_OBSTACLE: z.string().max(NETWORK_OBSTACLE_CHARACTERS).optional(),
   SVCCLOUD_GUEST_NAMESPACE: z.string().min(1).optional(),
@@ -306,6 +311,9 @@ const probes = await startProbes({
 
 // Made before anybody asks for a server, so that the first one does not wait for it.
 host.images.prepare('tiny-linux')
+const archive =
+  settings.SVCCLOUD_ARCHIVE_ADDRESS === undefined ? undefined : parseAddress(settings.SVCCLOUD_ARCHIVE_ADDRESS)
+const isDatabase = (macAddress: string): boolean => agent.isDatabase(agent.instanceOf(macAddress) ?? '')
 const metadataPort = host.features.includes(NETWORK_FEATURES.public)
   ? runMetadataPort(
       {
@@ -314,6 +322,7 @@ const metadataPort = host.features.includes(NETWORK_FEATURES.public)
         namespace,
         zone: () => agent.zone(),
         guestOf: async (macAddress) => askingGuest(agent.instanceOf(macAddress)),
+        relay: archive && archiveRelay({ ...archive, isDatabase, clock }),
       },
       stop,
     )

@@ -1,6 +1,7 @@
 /** What the processes of an embedded cloud have to know to have object storage: made at every start from its folder. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ARCHIVE_HOST } from '../../kit/object-storage/archive.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
@@ -27,13 +28,15 @@ export interface ObjectStorageSettings {
   readonly process: Settings
   /** Of who offers it. */
   readonly platform: Settings
+  /** Of the hosts, which pass archives of databases on to it. */
+  readonly agent: Settings
   readonly port: number
 }
 
 const LOOPBACK = '127.0.0.1'
 const ANY = ['0.0.0.0', '::']
 const TOKEN_CHARACTERS = 43
-const CERTIFICATE_HOSTS = ['localhost', LOOPBACK, '::1']
+const CERTIFICATE_HOSTS = ['localhost', LOOPBACK, '::1', ARCHIVE_HOST]
 
 /** Throws StartRefused for a port that was asked for and is taken. */
 export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise<ObjectStorageSettings> {
@@ -62,12 +65,15 @@ export async function prepareObjectStorage(choice: ObjectStorageChoice): Promise
     platform: {
       SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: `http://${LOOPBACK}:${controlPort}`,
       SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: tokenFile,
-      SVCCLOUD_OBJECT_STORAGE_ENDPOINT: `https://${name.includes(':') ? `[${name}]` : name}:${port}`,
+      SVCCLOUD_OBJECT_STORAGE_ENDPOINT: `https://${addressOf(name, port)}`,
       SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: join(folder, 'ca.crt'),
       SVCCLOUD_OBJECT_STORAGE_ZONES: zones.join(','),
     },
+    agent: { SVCCLOUD_ARCHIVE_ADDRESS: addressOf(ANY.includes(host) ? LOOPBACK : host, port) },
   }
 }
+
+const addressOf = (name: string, port: number): string => `${name.includes(':') ? `[${name}]` : name}:${port}`
 
 /** Clients have it in their settings: it stays the same as long as it can. */
 async function choosePort({ folder, host, port }: ObjectStorageChoice): Promise<number> {

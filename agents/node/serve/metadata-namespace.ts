@@ -1,7 +1,7 @@
 /** The process that is the network namespace of the metadata service, on hosts with a network of OVN: the service has
  *  the address 169.254.169.254 in it and nowhere else, so that it never conflicts with what the host itself reaches at
  *  that address. It prints `here` once the namespace exists, waits until its parent has moved the interface into it,
- *  hands the listening server to the parent, and ends with the parent. Its packets have a hop limit of one: no answer
+ *  hands the listening servers to the parent, and ends with the parent. Its packets have a hop limit of one: no answer
  *  to a guest is routed further. */
 import { createServer } from 'node:net'
 import { METADATA_ADDRESS, METADATA_MAC } from '../../../domain/metadata-service.ts'
@@ -19,6 +19,8 @@ import { runProgram } from '../run-program.ts'
 import { INNER_INTERFACE } from './metadata-port.ts'
 
 const METADATA_PORT = 80
+/** Of the store of archives, as the machines of databases know it. */
+const ARCHIVE_PORT = 443
 
 onFatal((error) => printErrorLine(String(error)))
 stopSignal().addEventListener('abort', () => exitProcess(0))
@@ -31,10 +33,15 @@ async function listen(): Promise<void> {
   await ip('link', 'set', INNER_INTERFACE, 'address', METADATA_MAC, 'mtu', String(OVN_MTU), 'up')
   await ip('address', 'add', `${METADATA_ADDRESS}/32`, 'dev', INNER_INTERFACE)
   await ip('route', 'add', 'default', 'dev', INNER_INTERFACE, 'hoplimit', '1')
+  await give('archive', ARCHIVE_PORT)
+  await give('listening', METADATA_PORT)
+}
+
+async function give(what: string, port: number): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(METADATA_PORT, METADATA_ADDRESS, resolve)
+    server.listen(port, METADATA_ADDRESS, resolve)
   })
-  giveToParent({ is: 'listening' }, server)
+  giveToParent({ is: what }, server)
 }

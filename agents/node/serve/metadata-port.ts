@@ -20,6 +20,8 @@ export interface MetadataPortOptions extends MetadataHttpOptions {
   readonly zone: () => string | undefined
   /** Where Open vSwitch and the guests are, when not in the agent's own network namespace. */
   readonly namespace?: string | undefined
+  /** Takes connections to the port of the archive; they are refused when it is absent. */
+  readonly relay?: ((socket: Socket, mark: string) => void) | undefined
 }
 
 const OUTER_INTERFACE = 'svcmetadata'
@@ -35,7 +37,7 @@ const READY_MILLISECONDS = 15_000
 /** Serves until the signal aborts. Guests are known by their hardware addresses. What ends or breaks meanwhile is made
  *  anew. */
 export async function runMetadataPort(
-  { zone, namespace, ...options }: MetadataPortOptions,
+  { zone, namespace, relay = refuse, ...options }: MetadataPortOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = options
@@ -44,7 +46,7 @@ export async function runMetadataPort(
     const name = zone()
     const isRefused =
       name !== undefined &&
-      (await serve({ zone: name, namespace }, http.take, clock, signal).then(
+      (await serve({ zone: name, namespace }, { archive: relay, listening: http.take }, clock, signal).then(
         () => false,
         (error: unknown) => {
           if (!signal.aborted) log.warn('the metadata service does not reach guests', { error })
@@ -56,6 +58,10 @@ export async function runMetadataPort(
   http.close()
 }
 
+const refuse = (socket: Socket): void => void socket.destroy()
+
+type Take = (socket: Socket, mark: string) => void
+
 interface Place {
   readonly zone: string
   readonly namespace: string | undefined
@@ -64,7 +70,7 @@ interface Place {
 /** Until the namespace is gone. */
 async function serve(
   place: Place,
-  take: (socket: Socket, mark: string) => void,
+  takes: Readonly<Record<'archive' | 'listening', Take>>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
@@ -81,20 +87,24 @@ async function serve(
   const end = () => namespace.kill('SIGKILL')
   signal.addEventListener('abort', end, { once: true })
   const tooLate = clock.after(READY_MILLISECONDS, end)
-  let server: Server | undefined
+  const servers: (Server | undefined)[] = []
   try {
     await messageOf(namespace, ended, 'here')
     await plugIn(namespace.pid ?? 0, place)
+    const listening = (['archive', 'listening'] as const).map(async (what) => {
+      const server = await messageOf(namespace, ended, what)
+      servers.push(server)
+      accept(server, namespace.pid ?? 0, takes[what])
+    })
     namespace.send({})
-    server = await messageOf(namespace, ended, 'listening')
+    await Promise.all(listening)
     tooLate()
-    accept(server, namespace.pid ?? 0, take)
     await ended
   } finally {
     tooLate()
     signal.removeEventListener('abort', end)
     end()
-    server?.close()
+    for (const server of servers) server?.close()
     await unplug().catch(() => '') // the next one does it
   }
 }
@@ -105,7 +115,7 @@ const unplug = (): Promise<string> =>
 const messageOf = (namespace: ChildProcess, ended: Promise<void>, expected: string): Promise<Server | undefined> =>
   Promise.race([
     new Promise<Server | undefined>((resolve) =>
-      namespace.once('message', (message, handle) => {
+      namespace.on('message', (message, handle) => {
         // the program beside this file says nothing else
         if ((message as { readonly is?: unknown }).is === expected) resolve(handle as Server | undefined)
       }),
@@ -149,7 +159,7 @@ async function plugIn(pid: number, { zone, namespace }: Place): Promise<void> {
   ])
 }
 
-function accept(server: Server | undefined, pid: number, take: (socket: Socket, mark: string) => void): void {
+function accept(server: Server | undefined, pid: number, take: Take): void {
   const connections = new Map<string, number>()
   if (server === undefined) return
   server.maxConnections = CONNECTIONS_MAXIMUM
