@@ -213,6 +213,8 @@ def pgbackrest_conf(section, purpose):
     if host is not None:
         settings["repo1-storage-host"] = host
     if purpose == "restore":
+        # A segment for each minute of the day: the next ones are fetched while one is repeated.
+        settings |= {"archive-async": "y", "spool-path": os.path.join(DATA, "spool"), "process-max": 2}
         place = {"pg1-path": os.path.join(DATA, "restoring")}
     else:
         settings |= {
@@ -271,7 +273,7 @@ def prepare(section):
     find_disk(section["diskSerial"])
     give(DATA)
     # Whatever was begun and not finished is begun anew. What is finished has its name, and is never made again.
-    for begun in ("initial", "restoring"):
+    for begun in ("initial", "restoring", "spool"):
         shutil.rmtree(os.path.join(DATA, begun), ignore_errors=True)
     if os.path.exists(MAIN):
         return
@@ -324,9 +326,10 @@ def restore(section):
     """A cluster as another one was at a moment. It archives nothing of its own before it is there as a whole: its
     archive begins with a base backup of it."""
     say("restoring", "the base backup is being copied")
-    restoring = os.path.join(DATA, "restoring")
-    os.makedirs(restoring, 0o700)
-    give(restoring)
+    restoring, spool = [os.path.join(DATA, part) for part in ("restoring", "spool")]
+    for folder in (restoring, spool):
+        os.makedirs(folder, 0o700)
+        give(folder)
     target = section["restore"].get("targetTime")
     until = ["--type=default"]
     if target is not None:
@@ -364,6 +367,7 @@ def restore(section):
     # How to restore stands in it, and is over.
     machine.write(os.path.join(restoring, "postgresql.auto.conf"), "")
     give(os.path.join(restoring, "postgresql.auto.conf"))
+    shutil.rmtree(spool, ignore_errors=True)
     keep(restoring)
 
 
@@ -493,6 +497,8 @@ class Archivist:
         self.tried_at = 0
         self.looked_at = 0
         self.pointed_at = 0
+        # The first segment that is archived while this runs: of earlier ones only the archive itself knows.
+        self.since = None
         self.pending = []
         self.points = read_points()
         self.backups, self.segments = [], set()
@@ -502,7 +508,9 @@ class Archivist:
         while True:
             section = (machine.current_document() or {}).get("postgresql", {})
             try:
-                if "archive" in section and accepts():
+                if "archive" not in section:
+                    self.since = None
+                elif accepts():
                     self.look(section["archive"])
                     self.trouble = ""
             except (machine.Refused, OSError, ValueError, KeyError, IndexError) as error:
@@ -515,6 +523,9 @@ class Archivist:
         if not self.is_open:
             pgbackrest("archive", "stanza-create", seconds=120)
             self.is_open = True
+        if self.since is None:
+            [self.since] = sql("select pg_walfile_name(pg_current_wal_insert_lsn())")
+            self.pending, self.looked_at = [], 0
         if self.backup is not None and self.backup.poll() is not None:
             self.end_backup()
         elif self.looked_at == 0 or now - self.looked_at > INFO_SECONDS:
@@ -589,8 +600,10 @@ class Archivist:
         if not confirmed:
             return
         self.pending = [point for point in self.pending if point[1] > last]
-        known = max(self.segments, default=None)
-        if known is not None:
+        known = max(self.segments, default="")
+        if known < self.since:
+            self.looked_at = 0
+        else:
             # Everything between is archived: segments are archived in their order.
             for index in range(index_of(known) + 1, index_of(last) + 1):
                 log, part = divmod(index, SEGMENTS_PER_LOG)

@@ -95,7 +95,7 @@ it('does not say that a password holds that nothing has taken', async () => {
   // Another one has the port: the server cannot come back.
   const other = createServer()
   await eventually('the port', async () => {
-    other.listen(machine.port, '127.0.0.1')
+    other.listen(machine.port, '::') // and all of IPv4
     await once(other, 'listening')
     return true
   })

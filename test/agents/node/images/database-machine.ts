@@ -67,7 +67,7 @@ export async function openDatabaseMachine({ data, archive }: DatabaseMachineOpti
     settings: (folder) => ({
       MACHINE_DATA: data ?? join(folder, 'data'),
       MACHINE_POSTGRESQL_PORT: String(port),
-      MACHINE_POINT_SECONDS: '1',
+      MACHINE_POINT_SECONDS: '2',
       MACHINE_KEEP_SECONDS: '0.3',
       ...(archive === undefined ? {} : { MACHINE_ARCHIVE: archive }),
     }),
