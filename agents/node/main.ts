@@ -13,7 +13,8 @@
  *  SVCCLOUD_BACKUP_STORE (a folder, or a bucket as https://HOST/BUCKET with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
  *  and AWS_REGION; no backups when absent or `none`), SVCCLOUD_BACKUP_SOURCES (those of other zones, from which backups
  *  are copied here, as ZONE=PLACE with commas between; none), SVCCLOUD_BACKUP_BANDWIDTH (MiB per second of all backups,
- *  100), SVCCLOUD_ARCHIVE_ADDRESS (HOST:PORT of the object storage that databases archive to, by way of this host; none),
+ *  100), SVCCLOUD_ARCHIVE_ADDRESS (HOST:PORT of the object storage that databases archive to, by way of this host;
+ *  none),
  *  SVCCLOUD_GUEST_NETWORK ovn | outbound | isolated (outbound), SVCCLOUD_GUEST_NETWORK_OBSTACLE (why it is not ovn, for
  *  people), SVCCLOUD_GUEST_NAMESPACE (folder of the namespaces, as /proc/1/ns, that Open vSwitch and the guests are in,
  *  with SVCCLOUD_GUEST_NAMESPACE_HOST, where other hosts reach it; the agent's own when absent),

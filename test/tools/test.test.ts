@@ -117,6 +117,7 @@ it('tries again only where programs of others run in real time', () =>
     'kubectl',
     'qemu',
     'objects',
+    'postgresql',
     'kubernetes',
     'network',
     'fencing',

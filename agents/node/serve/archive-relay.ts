@@ -1,5 +1,5 @@
-/** Passes what the machines of databases say to the store of their archives, and back: they have no other way there. What
- *  is said is encrypted between the two, and the store knows its tenants by their keys; the host reads nothing. */
+/** Passes what the machines of databases say to the store of their archives, and back: they have no other way there.
+ *  What is said is encrypted between the two, and the store knows its tenants by their keys; the host reads nothing. */
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 
