@@ -167,6 +167,11 @@ const withoutCounts = (report: MachineAnswer['report'] | undefined): string =>
   JSON.stringify([
     report?.services,
     report?.keepalived,
+    report?.postgresql?.state,
+    report?.postgresql?.passwordGeneration,
+    report?.postgresql?.archive?.isOpen,
+    report?.postgresql?.archive?.failure,
+    report?.postgresql?.archive?.backups.map(({ label, isRestorable }) => [label, isRestorable]),
     report?.haproxy?.frontends.map(([name]) => name),
     report?.haproxy?.servers.map(([backend, name, status]) => [backend, name, status]),
   ])

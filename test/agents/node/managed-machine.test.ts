@@ -6,6 +6,7 @@ import {
   MACHINE_DOCUMENT_KEY,
   ManagedMachine,
   type ManagedMachineStatus,
+  reportOf,
 } from '../../../resources/managed-machine/index.ts'
 import { type AgentWorld, INSTANCE, NAMESPACE, openAgentWorld } from './agent-world.ts'
 
@@ -23,8 +24,9 @@ beforeEach(async () => {
 
 const id = (generation: number) => ({ generation, fingerprint: `f${generation}` })
 
-async function writeDocument(generation: number, machine = INSTANCE): Promise<void> {
-  const text = JSON.stringify({ machine, ...id(generation), bastion: { authorizedKeys: [`key ${generation}`] } })
+async function writeDocument(generation: number, machine = INSTANCE, sections: object = {}): Promise<void> {
+  const bastion = { authorizedKeys: [`key ${generation}`] }
+  const text = JSON.stringify({ machine, ...id(generation), bastion, ...sections })
   const data = { [MACHINE_DOCUMENT_KEY]: Buffer.from(text).toString('base64') }
   await world.settled(world.store.apply(Secret, { metadata: { ...KEY, name: SECRET }, spec: undefined, data }))
 }
@@ -56,6 +58,19 @@ it('brings a configuration to the guest and says which one it runs, also after a
   await deliver(2)
   world.startAgent()
   expect(await running(2)).toMatchObject({ running: id(2) })
+})
+
+it('says at once which password a database has taken, for which somebody waits', async () => {
+  const postgresql = {
+    ...{ diskSerial: 'disk', database: 'shop', owner: 'ada', passwordVerifier: 'v', certificate: 'c', key: 'k' },
+    ...{ networks: [], settings: {} },
+  }
+  for (const passwordGeneration of [1, 2]) {
+    await writeDocument(passwordGeneration, INSTANCE, { postgresql: { ...postgresql, passwordGeneration } })
+    await deliver(passwordGeneration)
+    const { report } = await running(passwordGeneration)
+    expect(reportOf(report)?.postgresql).toMatchObject({ passwordGeneration })
+  }
 })
 
 it('delivers nothing that is of another machine or of another generation than was asked for', async () => {

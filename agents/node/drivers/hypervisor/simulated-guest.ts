@@ -21,6 +21,8 @@ export interface MachineConfiguration {
   readonly machine: string
   readonly generation: number
   readonly fingerprint: string
+  /** Of a database. */
+  readonly passwordGeneration?: number
 }
 
 export interface SimulatedGuest extends SimulatedMemory {

@@ -16,24 +16,31 @@ export function answerAsMachine(
 ): Buffer {
   const asked = Request.parse(JSON.parse(request.toString()))
   if (asked.do === 'status') return answer(configuration, '')
-  const { machine, generation, fingerprint } = asked.document
+  const { machine, generation, fingerprint, postgresql } = asked.document
   if (configuration !== undefined && configuration.machine !== machine)
     return answer(configuration, `the document is of machine ${machine}`)
   if (configuration !== undefined && generation < configuration.generation)
     return answer(configuration, `generation ${generation} is older than what runs`)
-  const taken = { machine, generation, fingerprint }
+  const taken = {
+    ...{ machine, generation, fingerprint },
+    ...(postgresql === undefined ? {} : { passwordGeneration: postgresql.passwordGeneration }),
+  }
   take(taken)
   return answer(taken, '')
 }
 
 function answer(configuration: MachineConfiguration | undefined, detail: string): Buffer {
+  const passwordGeneration = configuration?.passwordGeneration
   const own: MachineAnswer = {
     machine: configuration?.machine ?? '',
     generation: configuration?.generation ?? 0,
     fingerprint: configuration?.fingerprint ?? '',
     isHealthy: configuration !== undefined && detail === '',
     detail: configuration === undefined ? 'nothing was delivered yet' : detail,
-    report: { services: {} },
+    report: {
+      services: {},
+      ...(passwordGeneration === undefined ? {} : { postgresql: { state: 'running', passwordGeneration } }),
+    },
   }
   return Buffer.from(JSON.stringify(own))
 }
