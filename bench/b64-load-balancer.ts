@@ -1,9 +1,10 @@
 /** Requests through a load balancer's machine, as the platform sets it up, against the same HAProxy with a file by hand
  *  in the same place, which tells servers the same of clients: the real programs in network namespaces, the same
  *  servers behind both. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { runProgram } from '../agents/node/run-program.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
 import { BACKENDS, openBalancerPair, PAGES_PORT, type Role, SHARED } from '../test/controllers/load-balancer/pair.ts'
@@ -16,6 +17,10 @@ const CHANGES = { full: 20, short: 1 }
 const [OURS, BY_HAND] = [80, 8091]
 const TRAFFIC = join(import.meta.dirname, 'traffic.ts')
 const P99 = 'ms of a request, p99'
+/** Two programs, the proxy and its servers share the processors with whatever else runs: a pair by itself says little. */
+const PAIRS = 21
+/** Of the processor, as Linux counts in /proc. */
+const TICK_MICROSECONDS = 10_000
 
 const byHand = `global
   maxconn 8000
@@ -47,6 +52,20 @@ const configuration = (generation: number, addresses: readonly string[]) => ({
   ],
 })
 
+/** Proxies in the namespace but for one. */
+async function proxiesIn(namespace: string, other: number | undefined): Promise<readonly number[]> {
+  const pids = (await runProgram('ip', ['netns', 'pids', namespace])).match(/\d+/g)?.map(Number) ?? []
+  const names = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')))
+  return pids.filter((pid, at) => pid !== other && names[at]?.trim() === 'haproxy')
+}
+
+/** What processes have had of the processor. */
+async function ticksOf(pids: readonly number[]): Promise<number> {
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
+  const fields = lines.map((line) => line.slice(line.lastIndexOf(')')).split(' '))
+  return fields.reduce((sum, { 12: user = 0, 13: system = 0 }) => sum + Number(user) + Number(system), 0)
+}
+
 export const bench: Bench = {
   name: 'B64 load balancer',
   question: `requests on ${CONNECTIONS.full} connections through a machine of a load balancer`,
@@ -55,10 +74,12 @@ export const bench: Bench = {
   unit: 'requests',
   goal: 0.95,
   tier: 'network',
+  pairs: PAIRS,
   async open(round) {
     const pair = await openBalancerPair()
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-b64-'))
     const taken = { subject: [] as number[], peer: [] as number[] }
+    const ticks = { subject: 0, peer: 0 }
     const effects: number[] = []
     let generation = 0
     const deliver = async (addresses: readonly string[]): Promise<void> => {
@@ -80,16 +101,20 @@ export const bench: Bench = {
     const [active = 'a'] = await until('an owner of the address', pair.owners, ({ length }) => length === 1)
     const peer = await haproxy(active, byHand, 'by-hand.cfg')
     for (const port of [OURS, BY_HAND]) await until('a page', () => page(port), isPage)
+    const proxies = { subject: await proxiesIn(pair.spaceOf(active), peer.pid), peer: [peer.pid ?? 0] }
     const client = asLineProcess(pair.start('out', nodeBinary(), TRAFFIC), 'the client')
     const sideOf = (side: keyof typeof taken, port: number): Side => ({
       async run(seconds) {
         const order = { do: 'requests', address: SHARED, port, connections: CONNECTIONS[round], seconds }
+        const before = await ticksOf(proxies[side])
         // as traffic.ts says
         const answer = (await client.order(order)) as { readonly milliseconds: number[]; readonly seconds: number }
         taken[side].push(...answer.milliseconds)
+        ticks[side] += (await ticksOf(proxies[side])) - before
         return { units: answer.milliseconds.length, seconds: answer.seconds }
       },
     })
+    const perRequest = (side: keyof typeof taken) => ((ticks[side] * TICK_MICROSECONDS) / taken[side].length).toFixed(1)
     return {
       subject: sideOf('subject', OURS),
       peer: sideOf('peer', BY_HAND),
@@ -111,6 +136,8 @@ export const bench: Bench = {
       facts: () => ({
         [P99]: percentile(taken.subject, 0.99).toFixed(1),
         'by hand': percentile(taken.peer, 0.99).toFixed(1),
+        'µs of processor of a request': perRequest('subject'),
+        'µs by hand': perRequest('peer'),
         'ms from the delivery of a configuration to its effect, median': median(effects).toFixed(0),
       }),
       async close() {
