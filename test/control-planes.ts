@@ -2,9 +2,11 @@
 import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
 import type {
   ControlPlaneDesired,
+  ControlPlaneNode,
   ControlPlanes,
   ControlPlaneSnapshot,
   ControlPlaneState,
+  ServingRequest,
 } from '../kit/control-planes/control.ts'
 import { conflict, notFound, Unavailable, unavailable } from '../domain/problem.ts'
 
@@ -14,6 +16,12 @@ interface Plane {
   restoreId: string | null
   hasQuorum: boolean
   readonly snapshots: Map<string, ControlPlaneSnapshot>
+  /** What kubelets would be to it: tests say. */
+  readonly nodes: Map<string, ControlPlaneNode>
+  readonly requests: Map<string, ServingRequest>
+  readonly tokens: Set<string>
+  /** Nodes whose pods may not go. */
+  readonly busy: Set<string>
 }
 
 export interface SimulatedControlPlanes {
@@ -22,10 +30,13 @@ export interface SimulatedControlPlanes {
   /** While it is set nothing answers. */
   isAway: boolean
   releases: string[]
+  nodesObstacle: string
+  now: () => string
   /** What was asked of it that changes something, in order. */
   readonly calls: string[]
 }
 
+const FOR_NODES = { endpoint: 'https://[2001:2::1]:6443', tunnel: { host: '2001:2::1', port: 6_444 } }
 const AT = '2026-01-01T12:00:00.000Z'
 
 export function openSimulatedControlPlanes(regions: readonly string[]): SimulatedControlPlanes {
@@ -46,7 +57,9 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
         phase: release === null ? 'starting' : release === desired.release ? 'running' : 'upgrading',
       },
       endpoint: null,
-      certificateAuthority: null,
+      forNodes: FOR_NODES,
+      addons: [],
+      certificateAuthority: 'the certificate of an authority',
       ...{ apiServer: hasQuorum ? 'healthy' : 'unhealthy', apiServersReady: ready, etcdMembersReady: ready },
       ...{ etcdMembersTotal: total, hasEtcdQuorum: hasQuorum, detail: 'simulated', observedAt: AT },
     }
@@ -56,11 +69,15 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     offer: async () => ({
       ...{ driver: 'simulated', releases: [...simulated.releases], memoryBytes: 1_000_000, reservedBytes: 0 },
       ...{ bytesOfOne: 1, bytesOfThree: 3, nodeCount: 1, etcdBytes: 1_000_000_000 },
+      nodesObstacle: simulated.nodesObstacle,
     }),
     async ensure(desired) {
       const before = planes.get(desired.id)
       if (before === undefined)
-        planes.set(desired.id, { desired, release: null, restoreId: null, hasQuorum: true, snapshots: new Map() })
+        planes.set(desired.id, {
+          ...{ desired, release: null, restoreId: null, hasQuorum: true, snapshots: new Map() },
+          ...{ nodes: new Map(), requests: new Map(), tokens: new Set(), busy: new Set() },
+        })
       else before.desired = desired
       return stateOf(desired.id, known(desired.id))
     },
@@ -92,16 +109,24 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       Object.assign(plane, { restoreId, hasQuorum: true })
       return stateOf(id, plane)
     },
-    nodes: async () => [],
+    nodes: async (id) => [...known(id).nodes.values()],
+    servingRequests: async (id) => [...known(id).requests.values()],
+    approveServing: async (id, request) => void known(id).requests.delete(request),
+    async markNode(id, name, { digest }) {
+      const node = known(id).nodes.get(name)
+      if (node !== undefined) known(id).nodes.set(name, { ...node, marked: digest })
+    },
     async adminToken() {
       throw unavailable('not_configured', 'The cluster is simulated: nothing answers.')
     },
-    async joinToken() {
-      throw unavailable('not_configured', 'The cluster is simulated: nothing answers.')
+    async joinToken(id, tokenId, _pool, seconds) {
+      const token = `${tokenId}.0123456789abcdef`
+      known(id).tokens.add(token)
+      return { token, expiresAt: new Date(Date.parse(simulated.now()) + seconds * 1_000).toISOString() }
     },
-    removeJoinToken: async () => {},
-    drain: async () => true,
-    removeNode: async () => {},
+    removeJoinToken: async (id, tokenId) => void known(id).tokens.delete(`${tokenId}.0123456789abcdef`),
+    drain: async (id, node) => !known(id).busy.has(node),
+    removeNode: async (id, node) => void known(id).nodes.delete(node),
   }
   const simulated: SimulatedControlPlanes = {
     offer: {
@@ -111,7 +136,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
           (target, name: keyof ControlPlanes) =>
           async (...values: never[]) => {
             if (simulated.isAway) throw new Unavailable('the host of control planes')
-            if (!['offer', 'get', 'snapshots', 'nodes'].includes(name)) calls.push(name)
+            if (!['offer', 'get', 'snapshots', 'nodes', 'servingRequests'].includes(name)) calls.push(name)
             // Each method takes what its caller hands it.
             return (target[name] as (...given: never[]) => unknown)(...values)
           },
@@ -120,6 +145,8 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     planes,
     isAway: false,
     releases: ['1.35.4', '1.36.3'],
+    nodesObstacle: '',
+    now: () => new Date().toISOString(),
     calls,
   }
   return simulated

@@ -9,36 +9,47 @@ export interface BalancerOptions {
   readonly ready: () => readonly number[]
 }
 
+export interface Balancer {
+  /** A connection that came by another way. */
+  take(client: Socket): void
+  stop(): Promise<void>
+}
+
 const CONNECTIONS_MAXIMUM = 2_048
 
-/** Listens once this resolves; answers what ends it. */
-export async function startBalancer({ host, port, ready }: BalancerOptions): Promise<() => Promise<void>> {
+/** Listens once this resolves. */
+export async function startBalancer({ host, port, ready }: BalancerOptions): Promise<Balancer> {
   const sockets = new Set<Socket>()
   let turn = 0
-  const server = createServer({ noDelay: true }, (client) => {
+  const take = (client: Socket): void => {
     sockets.add(client)
     client.once('close', () => sockets.delete(client))
-    client.on('error', () => client.destroy())
     const ports = ready()
     const start = turn++
-    hand(
-      client,
-      ports.map((_, index) => ports[(start + index) % ports.length] ?? 0),
-    )
-  })
+    pipeTo(client, ...ports.map((_, index) => ports[(start + index) % ports.length] ?? 0))
+  }
+  const server = createServer({ noDelay: true }, take)
   server.maxConnections = CONNECTIONS_MAXIMUM
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port, exclusive: true }, resolve)
   })
-  return () =>
-    new Promise((resolve) => {
-      server.close(() => resolve())
-      for (const socket of sockets) socket.destroy()
-    })
+  return {
+    take,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
 }
 
-/** The first of them that takes it. */
+/** To the first of these ports of the loopback address that takes it. */
+export function pipeTo(client: Socket, ...ports: readonly number[]): void {
+  client.on('error', () => client.destroy())
+  hand(client, ports)
+}
+
 function hand(client: Socket, [port, ...others]: readonly number[]): void {
   if (port === undefined || client.destroyed) return void client.destroy()
   const upstream = connect({ host: LOOPBACK, port, noDelay: true })

@@ -1,13 +1,8 @@
 /** What the platform keeps in a cluster: who may do what by role, how nodes join, and where pods find the API. */
-import type { ControlPlaneNode, ControlPlaneToken } from '../../kit/control-planes/control.ts'
+import { NODE_API, type ControlPlaneToken } from '../../kit/control-planes/control.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { z } from 'zod'
-import type { Client } from './https-client.ts'
-
-export interface KubeApi {
-  readonly url: string
-  readonly client: Client
-}
+import { apply, type KubeApi, send } from './kube-api.ts'
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const ADMIN = 'svccloud-admin'
@@ -24,24 +19,6 @@ const ROLES: Readonly<Record<string, string>> = {
   viewer: 'view',
 }
 
-/** Throws unless the API says yes; `accepted` are further statuses that are good. */
-async function send(
-  { url, client }: KubeApi,
-  method: string,
-  path: string,
-  { body, type, accepted = [] }: { body?: unknown; type?: string; accepted?: readonly number[] } = {},
-): Promise<{ readonly status: number; readonly text: string }> {
-  const answer = await client.send(`${url}${path}`, { method, body, ...(type === undefined ? {} : { type }) })
-  if (answer.status < 300 || accepted.includes(answer.status)) return answer
-  throw new Error(`${method} ${path}: status ${answer.status}: ${answer.text.slice(0, 300)}`)
-}
-
-const apply = (api: KubeApi, path: string, body: { readonly metadata: { readonly name: string } }) =>
-  send(api, 'PATCH', `${path}/${body.metadata.name}?fieldManager=svccloud&force=true`, {
-    body,
-    type: 'application/apply-patch+yaml',
-  })
-
 const binding = (name: string, role: string, subject: object) => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'ClusterRoleBinding',
@@ -54,10 +31,7 @@ const bind = (api: KubeApi, name: string, role: string, subject: object) =>
   apply(api, `${RBAC}/clusterrolebindings`, binding(name, role, subject))
 
 /** May be said at every start. */
-export async function applyClusterObjects(
-  api: KubeApi,
-  endpoint: { readonly address: string; readonly port: number },
-): Promise<void> {
+export async function applyClusterObjects(api: KubeApi): Promise<void> {
   for (const [role, clusterRole] of Object.entries(ROLES))
     await bind(api, `role-${role}`, clusterRole, group(`svccloud:role:${role}`))
   await bind(api, 'node-renewal', 'system:certificates.k8s.io:certificatesigningrequests:selfnodeclient', NODES)
@@ -68,19 +42,19 @@ export async function applyClusterObjects(
     metadata: { name: ADMIN },
   })
   await bind(api, 'admin', 'cluster-admin', { kind: 'ServiceAccount', name: ADMIN, namespace: 'kube-system' })
-  await apply(api, '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', endpointSlice(endpoint))
+  await apply(api, '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', ENDPOINT_SLICE)
 }
 const NODES = group('system:nodes')
 
 /** Behind the service `kubernetes`, which pods reach the API by. */
-const endpointSlice = ({ address, port }: { readonly address: string; readonly port: number }) => ({
+const ENDPOINT_SLICE = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
   metadata: { name: 'kubernetes', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
   addressType: 'IPv4',
-  endpoints: [{ addresses: [address], conditions: { ready: true } }],
-  ports: [{ name: 'https', protocol: 'TCP', port }],
-})
+  endpoints: [{ addresses: [NODE_API.address], conditions: { ready: true } }],
+  ports: [{ name: 'https', protocol: 'TCP', port: NODE_API.port }],
+}
 
 const TokenAnswer = z.object({ status: z.object({ token: z.string(), expirationTimestamp: z.iso.datetime() }) })
 
@@ -133,74 +107,4 @@ export async function putJoinToken(
 
 export async function removeJoinToken(api: KubeApi, tokenId: string): Promise<void> {
   await send(api, 'DELETE', secretPath(tokenId), { accepted: [404] })
-}
-
-const Nodes = z.object({
-  items: z.array(
-    z.object({
-      metadata: z.object({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
-      status: z.object({
-        conditions: z.array(z.object({ type: z.string(), status: z.string() })).default([]),
-        nodeInfo: z.object({ kubeletVersion: z.string() }).optional(),
-      }),
-    }),
-  ),
-})
-
-export async function listNodes(api: KubeApi): Promise<readonly ControlPlaneNode[]> {
-  const { text } = await send(api, 'GET', '/api/v1/nodes')
-  return Nodes.parse(JSON.parse(text)).items.map(({ metadata, status }) => ({
-    name: metadata.name,
-    isReady: status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
-    kubeletVersion: status.nodeInfo?.kubeletVersion ?? '',
-    labels: metadata.labels,
-  }))
-}
-
-export async function removeNode(api: KubeApi, name: string): Promise<void> {
-  await send(api, 'DELETE', `/api/v1/nodes/${name}`, { accepted: [404] })
-}
-
-const Pods = z.object({
-  items: z.array(
-    z.object({
-      metadata: z.object({
-        name: z.string(),
-        namespace: z.string(),
-        annotations: z.record(z.string(), z.string()).default({}),
-        ownerReferences: z.array(z.object({ kind: z.string() })).default([]),
-      }),
-      status: z.object({ phase: z.string().optional() }),
-    }),
-  ),
-})
-const MIRROR = 'kubernetes.io/config.mirror'
-const [NOT_FOUND, TOO_MANY_REQUESTS] = [404, 429]
-
-/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now. True when
- *  there are none. Free for a node that is not there. */
-export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
-  const { status } = await send(api, 'PATCH', `/api/v1/nodes/${name}`, {
-    body: { spec: { unschedulable: true } },
-    type: 'application/merge-patch+json',
-    accepted: [NOT_FOUND],
-  })
-  if (status === NOT_FOUND) return true
-  const { text } = await send(api, 'GET', `/api/v1/pods?fieldSelector=${encodeURIComponent(`spec.nodeName=${name}`)}`)
-  const leaving = Pods.parse(JSON.parse(text)).items.filter(
-    ({ metadata, status: { phase } }) =>
-      !['Succeeded', 'Failed'].includes(phase ?? '') &&
-      metadata.annotations[MIRROR] === undefined &&
-      !metadata.ownerReferences.some(({ kind }) => kind === 'DaemonSet'),
-  )
-  for (const { metadata } of leaving)
-    await send(api, 'POST', `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}/eviction`, {
-      body: {
-        apiVersion: 'policy/v1',
-        kind: 'Eviction',
-        metadata: { name: metadata.name, namespace: metadata.namespace },
-      },
-      accepted: [NOT_FOUND, TOO_MANY_REQUESTS],
-    })
-  return leaving.length === 0
 }

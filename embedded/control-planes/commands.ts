@@ -58,6 +58,34 @@ export function etcdCommand(
   ]
 }
 
+/** What API servers write requests for nodes, and whatever runs there, into. */
+export const tunnelSocket = (folder: string): string => join(folder, 'tunnel.sock')
+
+/** Agents of nodes come in with the certificates of their kubelets, and each says which address it is for. */
+export function tunnelCommand(
+  tunnel: string,
+  folder: string,
+  { agents, admin, health }: NonNullable<ControlPlaneRecord['tunnel']>,
+): readonly string[] {
+  const file = (name: string) => join(folder, name)
+  return [
+    tunnel,
+    '--mode=http-connect',
+    '--server-port=0',
+    `--uds-name=${tunnelSocket(folder)}`,
+    '--proxy-strategies=destHost,default',
+    `--cluster-ca-cert=${file('ca.crt')}`,
+    `--cluster-cert=${file('apiserver.crt')}`,
+    `--cluster-key=${file('apiserver.key')}`,
+    `--agent-bind-address=${LOOPBACK}`,
+    `--agent-port=${agents}`,
+    `--admin-bind-address=${LOOPBACK}`,
+    `--admin-port=${admin}`,
+    `--health-bind-address=${LOOPBACK}`,
+    `--health-port=${health}`,
+  ]
+}
+
 /** Makes the member's folder of the record's generation from a snapshot. Watchers hold newer revisions than the
  *  snapshot has: they are told that theirs are gone. */
 export function restoreCommand(
@@ -122,7 +150,8 @@ export function apiserverCommand(
     `--kubelet-client-key=${file('kubelet-client.key')}`,
     `--kubelet-certificate-authority=${file('ca.crt')}`,
     '--kubelet-preferred-address-types=InternalIP',
-    // All share the address of this machine: the balancer in front is what pods are told.
+    ...(record.tunnel === null ? [] : [`--egress-selector-config-file=${file('egress.json')}`]),
+    // All share the address of this machine: pods are told of the door that their node has.
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',
     '--profiling=false',

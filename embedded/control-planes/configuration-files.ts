@@ -5,6 +5,7 @@ import type { ControlPlaneDesired } from '../../kit/control-planes/control.ts'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { tunnelSocket } from './commands.ts'
 import type { Credentials } from './credentials.ts'
 import type { Discovery, IssuerDoor } from './issuer-door.ts'
 
@@ -31,6 +32,7 @@ export async function writeConfiguration(options: ConfigurationOptions): Promise
   if (known === undefined) await write('encryption.json', encryption(random.bytes(KEY_BYTES).toString('base64')))
   await write('audit-policy.json', AUDIT_POLICY)
   await write('authentication.json', authentication(desired, issuerDoor))
+  await write('egress.json', egress(tunnelSocket(folder)))
   for (const name of ['controllerManager', 'scheduler'] as const)
     await write(`${name}.kubeconfig`, kubeconfig(endpoint, credentials.authority, credentials[name]))
 }
@@ -57,6 +59,15 @@ const AUDIT_POLICY = {
     { level: 'Metadata' },
   ],
 }
+
+/** What goes to nodes, pods and services goes by the tunnel. */
+const egress = (udsName: string) => ({
+  apiVersion: 'apiserver.k8s.io/v1beta1',
+  kind: 'EgressSelectorConfiguration',
+  egressSelections: [
+    { name: 'cluster', connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName } } } },
+  ],
+})
 
 /** Nobody without a token but for whether it is ready; the platform's tokens are short and say a role. */
 const authentication = ({ id, issuer }: ControlPlaneDesired, door: IssuerDoor) => ({

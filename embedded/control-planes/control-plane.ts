@@ -3,13 +3,20 @@
 import { execFile } from 'node:child_process'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
-import type { ControlPlaneDesired, ControlPlaneSnapshot, ControlPlaneState } from '../../kit/control-planes/control.ts'
+import {
+  type ControlPlaneDesired,
+  type ControlPlaneSnapshot,
+  type ControlPlaneState,
+  serviceAddress,
+} from '../../kit/control-planes/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { startBalancer } from './balancer.ts'
-import { applyClusterObjects, type KubeApi } from './cluster-objects.ts'
+import { ADDONS, applyAddons } from './addons.ts'
+import { type Balancer, pipeTo, startBalancer } from './balancer.ts'
+import { applyClusterObjects } from './cluster-objects.ts'
 import {
   apiserverCommand,
   controllerManagerCommand,
@@ -17,11 +24,13 @@ import {
   etcdCommand,
   restoreCommand,
   schedulerCommand,
+  tunnelCommand,
 } from './commands.ts'
 import { writeConfiguration } from './configuration-files.ts'
 import { type Credentials, LOOPBACK, openCredentials } from './credentials.ts'
 import { type Client, openClient } from './https-client.ts'
 import type { IssuerDoor } from './issuer-door.ts'
+import type { KubeApi } from './kube-api.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { RunningPrograms } from './programs-running.ts'
 import { type ControlPlaneRecord, writeRecord } from './record.ts'
@@ -36,10 +45,10 @@ export interface ControlPlaneOptions {
   readonly issuerDoor: IssuerDoor
   /** What the endpoint listens on. */
   readonly host: string
-  /** By which guests and clients reach this machine; in the certificate too. */
+  /** By which clients reach this machine; in the certificate too. */
   readonly addresses: readonly string[]
-  /** What pods are told. */
-  readonly advertised: string
+  /** By which nodes reach it, in the certificate too; undefined when they do not. */
+  readonly nodeAddress: string | undefined
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -59,7 +68,7 @@ const SNAPSHOT_TRIES = 60
 
 const etcdName = (member: number): string => `etcd-${member}`
 const apiName = (replica: number): string => `kube-apiserver-${replica}`
-const [MANAGER, SCHEDULER] = ['kube-controller-manager', 'kube-scheduler']
+const [MANAGER, SCHEDULER, TUNNEL] = ['kube-controller-manager', 'kube-scheduler', 'konnectivity-server']
 
 export class ControlPlane {
   readonly folder: string
@@ -71,7 +80,7 @@ export class ControlPlane {
   readonly #leaving = new Set<number>()
   #record: ControlPlaneRecord
   #opened: Opened | undefined
-  #stopBalancer: (() => Promise<void>) | undefined
+  #balancer: Balancer | undefined
   #areObjectsApplied = false
   #readyApis: readonly number[] = []
   #readyMembers: readonly number[] = []
@@ -131,17 +140,36 @@ export class ControlPlane {
       id: desired.id,
       phase: this.#phase(),
       release,
-      endpoint: this.#stopBalancer === undefined ? null : `https://${this.#endpointHost()}:${endpointPort}`,
+      endpoint: this.#balancer === undefined ? null : `https://${this.#endpointHost()}:${endpointPort}`,
       certificateAuthority: this.#opened?.credentials.authority ?? null,
       apiServer: this.#observedAt === undefined ? 'unknown' : ready > 0 ? 'healthy' : 'unhealthy',
       apiServersReady: ready,
       etcdMembersReady: this.#readyMembers.length,
       etcdMembersTotal: total,
       hasEtcdQuorum: this.#readyMembers.length > total / 2,
+      forNodes: this.#forNodes(),
+      addons: this.#record.tunnel === null ? [] : [...ADDONS],
       restoreId,
       detail: this.#detail,
       observedAt: (this.#observedAt ?? this.#options.clock.now()).toISOString(),
     }
+  }
+
+  #forNodes(): ControlPlaneState['forNodes'] {
+    const { tunnel, nodePorts, endpointPort } = this.#record
+    const { nodeAddress: host } = this.#options
+    if (tunnel === null || host === undefined) return null
+    const ports = nodePorts ?? { endpoint: endpointPort, tunnel: tunnel.agents }
+    return { endpoint: `https://${bracketed(host)}:${ports.endpoint}`, tunnel: { host, port: ports.tunnel } }
+  }
+
+  /** Of a node that came to that port of those that nodes know; false when it is none of this one's. */
+  takeNode(client: Socket, port: number): boolean {
+    const { nodePorts, tunnel } = this.#record
+    if (port === nodePorts?.endpoint) this.#balancer?.take(client)
+    else if (port === nodePorts?.tunnel && tunnel !== null) pipeTo(client, tunnel.agents)
+    else return false
+    return true
   }
 
   #phase(): ControlPlaneState['phase'] {
@@ -238,8 +266,8 @@ export class ControlPlane {
   /** API servers before what they store in: none waits for a store that is gone. */
   async #end(): Promise<void> {
     this.#readyApis = []
-    await this.#stopBalancer?.()
-    this.#stopBalancer = undefined
+    await this.#balancer?.stop()
+    this.#balancer = undefined
     await this.#stopPrograms()
     this.#killing.abort()
     await Promise.all(this.#taking.values())
@@ -257,17 +285,17 @@ export class ControlPlane {
 
   #endpointHost(): string {
     const { host } = this.#options
-    const named = host === '0.0.0.0' || host === '::' ? LOOPBACK : host
-    return named.includes(':') ? `[${named}]` : named
+    return bracketed(host === '0.0.0.0' || host === '::' ? LOOPBACK : host)
   }
 
   /** Keys and files for what is desired now, and the listener in front. */
   async #open(): Promise<Opened> {
-    const { folder, clock, random, host, addresses, issuerDoor } = this.#options
+    const { folder, clock, random, host, addresses, nodeAddress, issuerDoor } = this.#options
     const { desired, endpointPort } = this.#record
     if (this.#opened?.desired !== desired) {
       const before = this.#opened
-      const hosts = [...addresses, ...serviceAddresses(desired.serviceCidrs), ...desired.serverNames]
+      const forNodes = nodeAddress === undefined ? [] : [nodeAddress]
+      const hosts = [...addresses, ...forNodes, ...serviceAddresses(desired.serviceCidrs), ...desired.serverNames]
       const credentials = await openCredentials({ folder, hosts, clock, random })
       const endpoint = `https://${LOOPBACK}:${endpointPort}`
       await writeConfiguration({ folder, desired, credentials, endpoint, issuerDoor, random })
@@ -280,7 +308,7 @@ export class ControlPlane {
       before?.kube.close()
       before?.etcd.close()
     }
-    this.#stopBalancer ??= await startBalancer({
+    this.#balancer ??= await startBalancer({
       host,
       port: endpointPort,
       ready: () =>
@@ -297,6 +325,8 @@ export class ControlPlane {
     const kubernetes = programs.releases.find(({ release }) => release === record.desired.release)
     if (kubernetes === undefined) throw new Error(`the programs of ${record.desired.release} are not here`)
     const members = record.replicas.map((_, index) => index)
+    if (record.tunnel !== null && programs.tunnel !== undefined)
+      await this.#programs.start(TUNNEL ?? '', tunnelCommand(programs.tunnel, this.folder, record.tunnel))
     for (const member of members)
       await this.#programs.start(etcdName(member), etcdCommand(programs, this.folder, record, member))
     for (const replica of members) await this.#startApi(opened, kubernetes, replica)
@@ -360,8 +390,9 @@ export class ControlPlane {
     const api = record.replicas[this.#readyApis[0] ?? -1]?.api
     if (api === undefined) return
     if (!this.#areObjectsApplied) {
-      const endpoint = { address: this.#options.advertised, port: record.endpointPort }
-      await applyClusterObjects({ url: `https://${LOOPBACK}:${api}`, client: kube }, endpoint)
+      const server = { url: `https://${LOOPBACK}:${api}`, client: kube }
+      await applyClusterObjects(server)
+      if (record.tunnel !== null) await applyAddons(server, record.desired)
       this.#areObjectsApplied = true
     }
     if (this.#readyApis.length < record.replicas.length) return
@@ -417,13 +448,9 @@ export class ControlPlane {
   }
 }
 
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** The first of each range, which the service `kubernetes` has. */
 const serviceAddresses = (cidrs: readonly string[]): readonly string[] =>
-  cidrs.flatMap((cidr) => {
-    const [first = '', length = ''] = cidr.split('/')
-    const parts = first.split('.').map(Number)
-    if (parts.length !== 4 || Number(length) > 30) return []
-    return [[...parts.slice(0, 3), (parts[3] ?? 0) + 1].join('.')]
-  })
+  cidrs.flatMap((cidr) => serviceAddress(cidr, 1) ?? [])

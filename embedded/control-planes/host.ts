@@ -10,19 +10,14 @@ import type { Logger } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { probePort } from '../ports.ts'
-import {
-  drainNode,
-  type KubeApi,
-  listNodes,
-  putJoinToken,
-  removeJoinToken,
-  removeNode,
-  requestAdminToken,
-} from './cluster-objects.ts'
+import { putJoinToken, removeJoinToken, requestAdminToken } from './cluster-objects.ts'
 import { ControlPlane, type ControlPlaneOptions } from './control-plane.ts'
 import { LOOPBACK } from './credentials.ts'
 import { openIssuerDoor } from './issuer-door.ts'
-import type { ControlPlanePrograms } from './programs.ts'
+import type { KubeApi } from './kube-api.ts'
+import { openNodeDoor } from './node-door.ts'
+import { approveServing, drainNode, listNodes, listServingRequests, markNode, removeNode } from './nodes.ts'
+import { BUILD_KUBERNETES_COMMAND, type ControlPlanePrograms } from './programs.ts'
 import { type ControlPlaneRecord, readRecord, writeRecord } from './record.ts'
 import { listSnapshots, removeSnapshot, writeSnapshot } from './snapshots.ts'
 
@@ -32,12 +27,20 @@ export interface HostOptions {
   /** Endpoints listen on it. */
   readonly host: string
   readonly addresses: readonly string[]
-  readonly advertised: string
+  /** How nodes reach this machine; undefined when they do not. */
+  readonly nodes?: NodesWay | undefined
   /** For all of them together. */
   readonly memoryBytes: number
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+}
+
+export interface NodesWay {
+  readonly address: string
+  /** Where connections of theirs come in that somebody else listens for, and on which ports that does; without it they
+   *  reach the loopback address of this machine. */
+  readonly door?: { readonly socket: string; readonly firstPort: number; readonly ports: number }
 }
 
 export interface ControlPlaneHost extends ControlPlanes {
@@ -49,8 +52,8 @@ export interface ControlPlaneHost extends ControlPlanes {
 
 const MEBIBYTE = 1024 ** 2
 /** Of resident memory without load, with its text. */
-const BYTES_OF_ONE = 450 * MEBIBYTE
-const BYTES_OF_THREE = 1_100 * MEBIBYTE
+const BYTES_OF_ONE = 490 * MEBIBYTE
+const BYTES_OF_THREE = 1_140 * MEBIBYTE
 const bytesOf = (replicas: number): number => (replicas === 1 ? BYTES_OF_ONE : BYTES_OF_THREE)
 
 /** What the platform asked for is not possible. */
@@ -85,7 +88,8 @@ class Planes {
   }
 
   begin(folder: string, record: ControlPlaneRecord): ControlPlane {
-    const plane = new ControlPlane({ ...this.#options, folder, record })
+    const nodeAddress = this.#options.nodes?.address
+    const plane = new ControlPlane({ ...this.#options, folder, record, nodeAddress })
     this.#byId.set(record.desired.id, plane)
     plane.start()
     return plane
@@ -117,6 +121,20 @@ class Planes {
     return api
   }
 
+  /** With ports for what nodes reach, where it has none yet and they can have some. */
+  async withWay(record: ControlPlaneRecord): Promise<ControlPlaneRecord> {
+    const { nodes, programs } = this.#options
+    if (nodes === undefined || programs.tunnel === undefined) return { ...record, tunnel: null }
+    const port = () => probePort(LOOPBACK, 0)
+    const tunnel = record.tunnel ?? { agents: await port(), admin: await port(), health: await port() }
+    if (nodes.door === undefined) return { ...record, tunnel, nodePorts: null }
+    const { firstPort, ports } = nodes.door
+    const used = new Set(this.all().flatMap((plane) => plane.record.nodePorts?.endpoint ?? []))
+    const free = Array.from({ length: ports / 2 }, (_, pair) => firstPort + 2 * pair).find((each) => !used.has(each))
+    if (free === undefined) throw new Refused('no_capacity', 'The host of control planes has no ports left for nodes.')
+    return { ...record, tunnel, nodePorts: record.nodePorts ?? { endpoint: free, tunnel: free + 1 } }
+  }
+
   /** One after the other: each counts what the others take. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#changing.then(work)
@@ -131,7 +149,7 @@ class Planes {
     const at = join(folder, desired.id)
     await rm(at, { recursive: true, force: true }) // of one that was promised to nobody
     await mkdir(at, { mode: 0o700 })
-    const record = await newRecord(desired, host)
+    const record = await this.withWay(await newRecord(desired, host))
     await writeRecord(at, record)
     await syncToDisk(folder)
     return this.begin(at, record)
@@ -149,8 +167,17 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
     const record = await readRecord(at)
     // Removed, or not yet promised, when the last run ended.
     if (record === undefined) await rm(at, { recursive: true, force: true })
-    else planes.begin(at, record)
+    else {
+      const whole = await planes.withWay(record)
+      await writeRecord(at, whole)
+      planes.begin(at, whole)
+    }
   }
+  const nodeDoor =
+    options.nodes?.door &&
+    (await openNodeDoor(options.nodes.door.socket, (client, port) =>
+      planes.all().some((plane) => plane.takeNode(client, port)),
+    ))
   return {
     offer: async () => ({
       driver: 'process',
@@ -161,6 +188,7 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
       bytesOfThree: BYTES_OF_THREE,
       nodeCount: 1,
       etcdBytes: await freeBytes(folder),
+      nodesObstacle: obstacleOf(options),
     }),
     ensure: (desired) =>
       planes.inTurn(async () => {
@@ -185,16 +213,34 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
     pid: (id, program) => planes.find(id)?.pid(program),
     async stop() {
       await planes.inTurn(async () => {})
+      nodeDoor?.close()
       await Promise.all(planes.all().map((plane) => plane.stop()))
       await issuerDoor.stop()
     },
   }
 }
 
+const obstacleOf = ({ nodes, programs }: HostOptions): string => {
+  if (programs.tunnel === undefined)
+    return `the tunnel to them is not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
+  return nodes === undefined ? 'servers do not reach the host of control planes' : ''
+}
+
 function clusterCalls(
   apiOf: (id: string) => KubeApi,
   { clock, random }: HostOptions,
-): Pick<ControlPlanes, 'nodes' | 'adminToken' | 'joinToken' | 'removeJoinToken' | 'drain' | 'removeNode'> {
+): Pick<
+  ControlPlanes,
+  | 'nodes'
+  | 'adminToken'
+  | 'joinToken'
+  | 'removeJoinToken'
+  | 'servingRequests'
+  | 'approveServing'
+  | 'markNode'
+  | 'drain'
+  | 'removeNode'
+> {
   return {
     nodes: async (id) => listNodes(apiOf(id)),
     adminToken: async (id, seconds) => requestAdminToken(apiOf(id), seconds),
@@ -203,6 +249,9 @@ function clusterCalls(
       return putJoinToken(apiOf(id), { tokenId, pool, expiresAt, random })
     },
     removeJoinToken: async (id, tokenId) => removeJoinToken(apiOf(id), tokenId),
+    servingRequests: async (id) => listServingRequests(apiOf(id)),
+    approveServing: async (id, request) => approveServing(apiOf(id), request),
+    markNode: async (id, node, marks) => markNode(apiOf(id), node, marks),
     drain: async (id, node) => drainNode(apiOf(id), node),
     removeNode: async (id, node) => removeNode(apiOf(id), node),
   }
@@ -227,6 +276,8 @@ async function newRecord(desired: ControlPlaneDesired, host: string): Promise<Co
     endpointPort: await probePort(host, 0),
     replicas,
     release: null,
+    tunnel: null,
+    nodePorts: null,
     generation: 0,
     restore: null,
     restoreId: null,

@@ -1,6 +1,8 @@
 /** The process that hosts control planes of Kubernetes: keeps the programs of each running, and listens for the
  *  platform. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_HOST (endpoints listen on it), SVCCLOUD_CONTROL_PORT,
- *  SVCCLOUD_MEMORY_MEBIBYTES (for all of them together). */
+ *  SVCCLOUD_MEMORY_MEBIBYTES (for all of them together), SVCCLOUD_NODES_ADDRESS (by which nodes reach this machine;
+ *  without it none joins), SVCCLOUD_NODES_SOCKET (where their connections come in) and SVCCLOUD_NODES_PORTS (which
+ *  ports they come to there, FIRST+COUNT). */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'
@@ -17,12 +19,9 @@ import {
 } from '../../kit/sys/process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { startControl } from './control-server.ts'
-import { openHost } from './host.ts'
+import { type NodesWay, openHost } from './host.ts'
 import { openHostMetrics } from './metrics.ts'
 import { findKubernetes, NO_KUBERNETES } from './programs.ts'
-
-/** This machine as guests with user-mode networks see it, directly and through a door of their own. */
-const GUEST_ADDRESSES = ['10.0.2.2', '10.0.2.100']
 
 const log = openLog('control-planes', environment()['SVCCLOUD_LOG_LEVEL'] ?? 'info')
 onFatal((error) => log.error('unexpected error', { error }))
@@ -36,8 +35,8 @@ const planes = await openHost({
   folder: join(folder, 'clusters'),
   programs,
   host,
-  addresses: [...GUEST_ADDRESSES, ...(['0.0.0.0', '::'].includes(host) ? [] : [host])],
-  advertised: '10.0.2.2',
+  addresses: ['0.0.0.0', '::'].includes(host) ? [] : [host],
+  nodes: nodesWay(),
   memoryBytes: Number(requiredVariable('SVCCLOUD_MEMORY_MEBIBYTES')) * 1024 ** 2,
   clock: systemClock,
   random: systemRandom,
@@ -59,3 +58,12 @@ await new Promise<void>((resolve) =>
 await control.stop()
 await planes.stop()
 exitProcess(0)
+
+function nodesWay(): NodesWay | undefined {
+  const { SVCCLOUD_NODES_ADDRESS: address, SVCCLOUD_NODES_SOCKET: socket, SVCCLOUD_NODES_PORTS: range } = environment()
+  if (address === undefined) return undefined
+  if (socket === undefined) return { address }
+  const [firstPort, ports] = (range ?? '').split('+').map(Number)
+  if (firstPort === undefined || ports === undefined) throw new Error('SVCCLOUD_NODES_PORTS is FIRST+COUNT')
+  return { address, door: { socket, firstPort, ports } }
+}

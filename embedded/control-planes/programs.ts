@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { toolsFolder } from '../object-storage/program.ts'
 
 export const ETCD_VERSION = 'v3.6.9'
+export const TUNNEL_VERSION = 'v0.34.0'
 /** Newest last; one patch release of each minor. */
 export const KUBERNETES_RELEASES = ['1.35.4', '1.36.3'] as const
 export const BUILD_KUBERNETES_COMMAND = 'npm run build:kubernetes'
@@ -20,6 +21,8 @@ export interface KubernetesPrograms {
 export interface ControlPlanePrograms {
   readonly etcd: string
   readonly etcdutl: string
+  /** The end of the tunnel to nodes that API servers use; without it no node joins. */
+  readonly tunnel: string | undefined
   /** At least one, newest last. */
   readonly releases: readonly KubernetesPrograms[]
 }
@@ -27,6 +30,8 @@ export interface ControlPlanePrograms {
 /** Undefined unless etcd and all programs of one release are there. */
 export async function findKubernetes(folder = toolsFolder()): Promise<ControlPlanePrograms | undefined> {
   const [etcd, etcdutl] = [join(folder, ETCD_VERSION, 'etcd'), join(folder, ETCD_VERSION, 'etcdutl')]
+  const server = join(folder, TUNNEL_VERSION, 'konnectivity-server')
+  const tunnel = (await areThere([server])) ? server : undefined
   const releases: KubernetesPrograms[] = []
   for (const release of KUBERNETES_RELEASES) {
     const of = (name: string) => join(folder, `v${release}`, name)
@@ -37,7 +42,7 @@ export async function findKubernetes(folder = toolsFolder()): Promise<ControlPla
     }
     if (await areThere(Object.values(programs))) releases.push({ release, ...programs })
   }
-  return releases.length > 0 && (await areThere([etcd, etcdutl])) ? { etcd, etcdutl, releases } : undefined
+  return releases.length > 0 && (await areThere([etcd, etcdutl])) ? { etcd, etcdutl, tunnel, releases } : undefined
 }
 
 const areThere = (files: readonly string[]): Promise<boolean> =>

@@ -16,6 +16,10 @@ export const ControlPlaneRecord = z.object({
   /** Of the balancer in front. */
   endpointPort: Port,
   replicas: z.array(ReplicaPorts).min(1),
+  /** Of the tunnel to nodes: where their agents come in, and two doors that nobody needs; null without one. */
+  tunnel: z.object({ agents: Port, admin: Port, health: Port }).nullable().default(null),
+  /** Ports by which nodes reach the balancer and the tunnel, where they are others than those of this machine. */
+  nodePorts: z.object({ endpoint: Port, tunnel: Port }).nullable().default(null),
   /** Every API server has been on it; null before the first start. */
   release: z.string().nullable(),
   /** Counts restores: each has folders of its own. */

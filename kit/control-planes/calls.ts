@@ -10,6 +10,8 @@ import {
   ControlPlaneState,
   ControlPlaneToken,
   type ControlPlanes,
+  NodeMarks,
+  ServingRequest,
 } from './control.ts'
 
 const Id = z.uuid()
@@ -30,6 +32,9 @@ export const CALLS = {
   adminToken: { takes: z.tuple([Id, Seconds]), answers: ControlPlaneToken },
   joinToken: { takes: z.tuple([Id, BootstrapTokenId, Name, Seconds]), answers: ControlPlaneToken },
   removeJoinToken: { takes: z.tuple([Id, BootstrapTokenId]), answers: z.undefined() },
+  servingRequests: { takes: z.tuple([Id]), answers: z.array(ServingRequest) },
+  approveServing: { takes: z.tuple([Id, Name]), answers: z.undefined() },
+  markNode: { takes: z.tuple([Id, Name, NodeMarks]), answers: z.undefined() },
   drain: { takes: z.tuple([Id, Name]), answers: z.boolean() },
   removeNode: { takes: z.tuple([Id, Name]), answers: z.undefined() },
 } as const satisfies Record<keyof ControlPlanes, { readonly takes: z.ZodType; readonly answers: z.ZodType }>

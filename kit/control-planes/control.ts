@@ -8,6 +8,20 @@ const Id = z.uuid()
 /** Of the bootstrap tokens of Kubernetes. */
 export const BootstrapTokenId = z.string().regex(/^[a-z0-9]{6}$/)
 
+/** Where the API of a cluster is for its pods: an address that every node has for itself (RFC 7600), with a door to the
+ *  control plane behind it. */
+export const NODE_API = { address: '192.0.0.8', port: 6_443 } as const
+
+/** The address of that number in a range of services of IPv4; undefined for another range. */
+export function serviceAddress(cidr: string, number: number): string | undefined {
+  const [first = '', length = ''] = cidr.split('/')
+  const parts = first.split('.').map(Number)
+  if (parts.length !== 4 || Number(length) > 24) return undefined
+  return [...parts.slice(0, 3), (parts[3] ?? 0) + number].join('.')
+}
+/** Of the name server of a cluster, by that function. */
+export const DNS_SERVICE_NUMBER = 10
+
 /** What a control plane is to be. */
 export const ControlPlaneDesired = z.strictObject({
   id: Id,
@@ -46,6 +60,11 @@ export const ControlPlaneState = z.object({
   etcdMembersReady: z.int().min(0),
   etcdMembersTotal: z.int().min(0),
   hasEtcdQuorum: z.boolean(),
+  /** Where nodes reach its API, `https://host:port`, and the tunnel by which it reaches them; null where servers reach
+   *  nothing of the host. */
+  forNodes: z.object({ endpoint: z.url(), tunnel: z.object({ host: z.string(), port: z.int() }) }).nullable(),
+  /** What was installed in it for its nodes. */
+  addons: z.array(z.object({ name: z.string(), version: z.string() })),
   /** The last restore that ended, by the id it was given. */
   restoreId: Id.nullable(),
   /** Empty when nothing is wrong. */
@@ -80,6 +99,8 @@ export const ControlPlaneOffer = z.object({
   nodeCount: z.int().min(0),
   /** What is free on the disks that data of etcd lie on. */
   etcdBytes: z.int().min(0),
+  /** Why nodes cannot join, for people; empty when they can. */
+  nodesObstacle: z.string(),
 })
 export type ControlPlaneOffer = z.infer<typeof ControlPlaneOffer>
 
@@ -88,9 +109,38 @@ export const ControlPlaneNode = z.object({
   name: z.string(),
   isReady: z.boolean(),
   kubeletVersion: z.string(),
-  labels: z.record(z.string(), z.string()),
+  /** Its address in the network of the cluster; empty until it says so. */
+  address: z.string(),
+  /** Its part of the range of pods; empty until it has one. */
+  podCidr: z.string(),
+  /** Digest of what it was told to be last; empty before. */
+  marked: z.string(),
 })
 export type ControlPlaneNode = z.infer<typeof ControlPlaneNode>
+
+/** What a node is to be. */
+export const NodeMarks = z.strictObject({
+  labels: z.record(z.string(), z.string()),
+  taints: z.array(z.strictObject({ key: z.string(), value: z.string(), effect: z.string() })),
+  /** Of all that, and shown as `marked` once it is so. */
+  digest: z.string(),
+})
+export type NodeMarks = z.infer<typeof NodeMarks>
+
+/** A request for a certificate that a kubelet serves with, which nobody has judged. */
+export const ServingRequest = z.object({
+  name: z.string(),
+  username: z.string(),
+  groups: z.array(z.string()),
+  usages: z.array(z.string()),
+  commonName: z.string(),
+  organizations: z.array(z.string()),
+  dnsNames: z.array(z.string()),
+  ipAddresses: z.array(z.string()),
+  /** It asks for something else besides. */
+  hasMore: z.boolean(),
+})
+export type ServingRequest = z.infer<typeof ServingRequest>
 
 /** A bearer token of an API server, until then. */
 export const ControlPlaneToken = z.object({ token: z.string(), expiresAt: z.iso.datetime() })
@@ -119,6 +169,13 @@ export interface ControlPlanes {
   /** One token, with which the nodes of one pool join, and no other. */
   joinToken(id: string, tokenId: string, pool: string, seconds: number): Promise<ControlPlaneToken>
   removeJoinToken(id: string, tokenId: string): Promise<void>
+  /** Those of kubelets that wait to be judged. */
+  servingRequests(id: string): Promise<readonly ServingRequest[]>
+  /** Free for one that is judged or gone. */
+  approveServing(id: string, request: string): Promise<void>
+  /** The node has these labels and taints, and none that it was told to have before; others stay. Free for one that is
+   *  not there. */
+  markNode(id: string, node: string, marks: NodeMarks): Promise<void>
   /** Evicts the pods of a node, within their budgets; true when none is left that must go. */
   drain(id: string, node: string): Promise<boolean>
   removeNode(id: string, node: string): Promise<void>

@@ -12,7 +12,8 @@ import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ETCD_VERSION, KUBERNETES_RELEASES } from '../../embedded/control-planes/programs.ts'
+import { COREDNS_VERSION } from '../../embedded/control-planes/addons.ts'
+import { ETCD_VERSION, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../embedded/control-planes/programs.ts'
 import { ENGINE, ENGINE_VERSION, toolsFolder } from '../../embedded/object-storage/program.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 
@@ -49,6 +50,13 @@ function kubernetes(command: string, release: Release = '1.36.3'): Recipe {
   }
 }
 
+const tunnel = (end: 'server' | 'agent'): Recipe => ({
+  version: TUNNEL_VERSION,
+  package: `sigs.k8s.io/apiserver-network-proxy/cmd/${end}`,
+  module: 'konnectivity',
+  linkerFlags: '',
+})
+
 const recipes = {
   kubectl: kubernetes('kubectl'),
   'kube-apiserver': kubernetes('kube-apiserver'),
@@ -58,6 +66,20 @@ const recipes = {
   'kube-apiserver-1.35': kubernetes('kube-apiserver', '1.35.4'),
   'kube-controller-manager-1.35': kubernetes('kube-controller-manager', '1.35.4'),
   'kube-scheduler-1.35': kubernetes('kube-scheduler', '1.35.4'),
+  /** What nodes of clusters run, for their image. */
+  kubelet: kubernetes('kubelet'),
+  'kube-proxy': kubernetes('kube-proxy'),
+  'kubelet-1.35': kubernetes('kubelet', '1.35.4'),
+  'kube-proxy-1.35': kubernetes('kube-proxy', '1.35.4'),
+  coredns: {
+    version: `v${COREDNS_VERSION}`,
+    package: 'github.com/coredns/coredns',
+    module: 'coredns',
+    linkerFlags: '',
+  },
+  /** The two ends of the tunnel from API servers to nodes. */
+  'konnectivity-server': tunnel('server'),
+  'konnectivity-agent': tunnel('agent'),
   /** Plays the kubelets of nodes that are only objects. */
   kwok: { version: 'v0.8.0', package: 'sigs.k8s.io/kwok/cmd/kwok', linkerFlags: '' },
   etcd: { version: ETCD_VERSION, package: 'go.etcd.io/etcd/server/v3', module: 'etcd', linkerFlags: '' },

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type ControlPlaneHost, type HostOptions, openHost } from '../../../embedded/control-planes/host.ts'
 import { findKubernetes } from '../../../embedded/control-planes/programs.ts'
 import type { ControlPlaneDesired, ControlPlaneState } from '../../../kit/control-planes/control.ts'
+import type { Certificate } from '../../../kit/sys/certificate.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
@@ -30,8 +31,8 @@ export async function openHosted(more: Partial<HostOptions> = {}): Promise<Hoste
       folder,
       programs,
       host: '127.0.0.1',
-      addresses: ['10.0.2.2'],
-      advertised: '10.0.2.2',
+      addresses: [],
+      nodes: { address: '127.0.0.1' },
       memoryBytes: 4 * 1024 ** 3,
       clock: systemClock,
       random: systemRandom,
@@ -91,8 +92,8 @@ export interface KubeClient {
   send(method: string, path: string, body?: unknown, type?: string): Promise<KubeAnswer>
 }
 
-/** Over the endpoint, a connection for each request. */
-export function kubeClient(state: ControlPlaneState, token?: string): KubeClient {
+/** Over the endpoint, a connection for each request, with a token or a certificate. */
+export function kubeClient(state: ControlPlaneState, as?: string | Certificate): KubeClient {
   const { endpoint, certificateAuthority } = state
   if (endpoint === null || certificateAuthority === null) throw new Error('there is no endpoint')
   return {
@@ -107,8 +108,9 @@ export function kubeClient(state: ControlPlaneState, token?: string): KubeClient
             timeout: 15_000,
             headers: {
               'content-type': type,
-              ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+              ...(typeof as === 'string' ? { authorization: `Bearer ${as}` } : {}),
             },
+            ...(typeof as === 'object' ? { cert: as.certificate, key: as.key } : {}),
           },
           async (response) => {
             let text = ''

@@ -1,0 +1,53 @@
+/** Where connections of nodes come in that the network of the cloud has taken for them: each says in its first line
+ *  which port the node came to. What is no port of a control plane ends at once. */
+import { rm } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+
+const LINE_BYTES_MAXIMUM = 8
+const CONNECTIONS_MAXIMUM = 4_096
+
+/** Listens once this resolves. `take` answers whether anybody wanted it. */
+export async function openNodeDoor(
+  socket: string,
+  take: (client: Socket, port: number) => boolean,
+): Promise<{ close(): void }> {
+  await rm(socket, { force: true }) // of a process before this one
+  const clients = new Set<Socket>()
+  const server = createServer((client) => {
+    clients.add(client)
+    client.once('close', () => clients.delete(client))
+    client.on('error', () => client.destroy())
+    readPort(client, (port) => {
+      if (port === undefined || !take(client, port)) client.destroy()
+    })
+  })
+  server.maxConnections = CONNECTIONS_MAXIMUM
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ path: socket, readableAll: false, writableAll: false }, resolve)
+  })
+  return {
+    close() {
+      server.close()
+      for (const client of clients) client.destroy()
+    },
+  }
+}
+
+/** The number in the first line; what follows stays in the socket. */
+function readPort(client: Socket, then: (port: number | undefined) => void): void {
+  let head = Buffer.alloc(0)
+  const look = () => {
+    const chunk: Buffer | null = client.read() // a socket without an encoding yields bytes
+    if (chunk === null) return
+    head = Buffer.concat([head, chunk])
+    const end = head.indexOf('\n')
+    if (end < 0 && head.length < LINE_BYTES_MAXIMUM) return
+    client.off('readable', look)
+    const rest = head.subarray(end + 1)
+    if (end >= 0 && rest.length > 0) client.unshift(rest)
+    const text = head.subarray(0, Math.max(end, 0)).toString('latin1')
+    then(/^\d{1,5}$/.test(text) ? Number(text) : undefined)
+  }
+  client.on('readable', look)
+}
