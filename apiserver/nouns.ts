@@ -26,6 +26,7 @@ import { kubernetesHost } from './kubernetes-host/index.ts'
 import { loadBalancer } from './load-balancer/index.ts'
 import { member } from './member/index.ts'
 import { node } from './node/index.ts'
+import { nodePool } from './node-pool/index.ts'
 import type { Noun } from './noun.ts'
 import { network } from './network/index.ts'
 import { objectStorage } from './object-storage/index.ts'
@@ -103,6 +104,7 @@ const OTHER_NOUNS = [
   edge,
   database,
   kubernetesCluster,
+  nodePool,
   kubernetesHost,
   objectStorage,
   template,

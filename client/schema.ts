@@ -3068,6 +3068,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/kubernetes-clusters/{id}/node-pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a Kubernetes cluster more nodes of a plan
+         * @description Its nodes are servers of the account, billed as such. They join by themselves.
+         */
+        post: operations["create_kubernetes_node_pool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kubernetes-clusters/{id}/node-pools/{node_pool_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a pool of a Kubernetes cluster with its nodes
+         * @description Its nodes are drained first: the budgets of pods are heeded for ten minutes.
+         */
+        delete: operations["delete_kubernetes_node_pool"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the nodes of a pool of a Kubernetes cluster
+         * @description More nodes come at once; those that are too many are drained, the youngest first, and so are those that another version replaces. In error it tries again what was not done in time.
+         */
+        patch: operations["update_kubernetes_node_pool"];
+        trace?: never;
+    };
     "/v1/object-storage": {
         parameters: {
             query?: never;
@@ -3993,10 +4037,10 @@ export interface components {
             plan: string;
             /** @description How many nodes it has. */
             count: number;
-            /** @description Zones of its nodes; that of the cluster when left out. */
+            /** @description Zones of its nodes; that of the cluster when left out, and the only one that its network is in. */
             zones?: string[];
             /**
-             * @description Keys with values, to find it by; at most 64.
+             * @description Labels of its nodes in the cluster.
              * @default {}
              */
             labels?: {
@@ -4008,7 +4052,7 @@ export interface components {
              */
             taints?: components["schemas"]["KubernetesTaint"][];
             /**
-             * @description Between which bounds count follows the pods.
+             * @description Between which bounds count follows the pods. Not offered yet: only null is taken.
              * @default null
              */
             autoscaling?: components["schemas"]["KubernetesAutoscaling"] | null;
@@ -4074,6 +4118,22 @@ export interface components {
              * @description Snapshot that the operation is about; null otherwise.
              */
             snapshot_id: string;
+        };
+        UpdateKubernetesNodePool: {
+            /** @description How many nodes it has. */
+            count?: number;
+            /** @description Between which bounds count follows the pods. Not offered yet: only null is taken. */
+            autoscaling?: components["schemas"]["KubernetesAutoscaling"] | null;
+            /** @description Labels of its nodes in the cluster. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Taints of its nodes. */
+            taints?: components["schemas"]["KubernetesTaint"][];
+            /** @description Minor version that its nodes shall run, at most that of the control plane: they are replaced. */
+            version?: string;
+            /** @description How many nodes may be away at a time. */
+            max_unavailable?: number;
         };
         EnableObjectStorageRequest: {
             /** @description Name of the zone. */
@@ -6694,6 +6754,8 @@ export interface components {
             autoscaling: components["schemas"]["KubernetesAutoscalingOutput"] | null;
             /** @description Public IPv4 address; null without one. */
             public_ipv4: boolean;
+            /** @description How many nodes may be away at a time. */
+            max_unavailable: number;
             /** @description Minor version that its nodes run or roll to. */
             version: string;
             /**
@@ -7220,6 +7282,7 @@ export type UpdateKubernetesCluster = components['schemas']['UpdateKubernetesClu
 export type UpgradeKubernetesCluster = components['schemas']['UpgradeKubernetesCluster'];
 export type CreateKubernetesClusterSnapshot = components['schemas']['CreateKubernetesClusterSnapshot'];
 export type RestoreKubernetesCluster = components['schemas']['RestoreKubernetesCluster'];
+export type UpdateKubernetesNodePool = components['schemas']['UpdateKubernetesNodePool'];
 export type EnableObjectStorageRequest = components['schemas']['EnableObjectStorageRequest'];
 export type MCPMessage = components['schemas']['MCPMessage'];
 export type Problem = components['schemas']['Problem'];
@@ -15458,6 +15521,152 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_kubernetes_node_pool: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "web",
+                 *       "plan": "starter-1c-1g",
+                 *       "count": 2
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewKubernetesNodePool"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The node pool, which is being made. */
+                        node_pool: components["schemas"]["KubernetesNodePool"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_kubernetes_node_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description Node pool that the operation is about; null otherwise. */
+                node_pool_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    update_kubernetes_node_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+                /** @description Node pool that the operation is about; null otherwise. */
+                node_pool_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "count": 3
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateKubernetesNodePool"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The node pool. */
+                        node_pool: components["schemas"]["KubernetesNodePool"];
+                        /** @description The operation that was started. */
+                        operation: components["schemas"]["Operation"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -23,6 +23,7 @@ import { databaseController, runArchiveSweeper } from './database/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
 import { kubernetesClusterController } from './kubernetes-cluster/index.ts'
+import { nodePoolController } from './node-pool/index.ts'
 import { loadBalancerController } from './load-balancer/index.ts'
 import { networkController } from './network/index.ts'
 import { type FencingAccess, nodeController } from './node/index.ts'
@@ -82,6 +83,7 @@ const NOUNS: readonly Registration<ControllersOptions>[] = [
   edgeController,
   databaseController,
   kubernetesClusterController,
+  nodePoolController,
   objectStorageController,
   serverGroupController,
   backupController,

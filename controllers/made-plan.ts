@@ -3,10 +3,12 @@ import type { OperationKind } from '../domain/operations.ts'
 import type { KubernetesRequest } from '../db/request/index.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../kit/kube/object.ts'
 import type { Operable } from '../resources/operation/index.ts'
+import type { OperationStanza } from '../resources/shapes.ts'
 import type { AuditAction } from './audit.ts'
 import type { PlainAction } from './effects.ts'
 import { auditRequests, type OperationStart } from './operation/direct-edit.ts'
 import { type During, type Flows, type OperationPlan, planOperations } from './operation/plan.ts'
+import { hasNoRequest } from './operation/stanza.ts'
 import { failed, syncActions, type SyncDecision } from './synced.ts'
 
 export interface MadeInput<Root, Observed> {
@@ -34,6 +36,8 @@ interface MadeNoun<Root, Spec, Status, Observed, Action> {
   readonly flows: Flows<MadeInput<Root, Observed>, SyncDecision<Status, Action>>
   /** Other edits that an operation must stand for, and what is due by a rule of the platform, as `actor` then. */
   detectMore?(input: MadeInput<Root, Observed>): (OperationStart & { readonly actor?: string }) | undefined
+  /** As `planOperations` has it, of operations that no request asked for. */
+  readonly auditedAs?: (operation: OperationStanza) => string
   /** Once it is made, as long as nothing is done with it. */
   idle(input: MadeInput<Root, Observed>): SyncDecision<Status, Action>
   remove(input: MadeInput<Root, Observed>): SyncDecision<Status, Action>
@@ -86,6 +90,9 @@ export const planMade = <
       isLeaving(input.root, noun.deletes)
         ? { ...decision, outcome: 'failed', error }
         : { ...failed(decision.step ?? 'done', error), status: noun.overdue?.(input, error) ?? {} },
+    ...(noun.auditedAs === undefined
+      ? {}
+      : { auditedAs: (operation) => (hasNoRequest(operation) ? noun.auditedAs?.(operation) : undefined) }),
     toActions: ({ root }, decision) => syncActions(root, decision),
   })
 

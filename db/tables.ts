@@ -336,6 +336,7 @@ export interface Tables extends IdentityTables {
     size_bytes: number
     created_at: Instant
   }
+  node_pool: { account_id: string; id: string; cluster_id: string; name: string }
   load_balancer: { account_id: string; id: string; zone: string; name: string; network_id: string }
   load_balancer_certificate: {
     account_id: string

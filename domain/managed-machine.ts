@@ -3,7 +3,7 @@
 import { conflict, type Problem } from './problem.ts'
 
 /** What can have managed machines. */
-export const MACHINE_OWNERS = ['edge', 'load_balancer', 'database'] as const
+export const MACHINE_OWNERS = ['edge', 'load_balancer', 'database', 'node_pool'] as const
 export type MachineOwnerType = (typeof MACHINE_OWNERS)[number]
 
 export interface MachineOwner {
@@ -15,10 +15,13 @@ export interface MachineOwner {
 export const MANAGED_TEMPLATE = 'managed-machine'
 /** That of the machines of databases: the same with PostgreSQL. */
 export const DATABASE_TEMPLATE = 'managed-database'
+/** That of the nodes of Kubernetes clusters. Nothing builds it yet: zones do not offer node pools without it. */
+export const KUBERNETES_NODE_TEMPLATE = 'kubernetes-node'
 /** Customers cannot make servers of these. */
 export const MANAGED_TEMPLATES = [MANAGED_TEMPLATE, DATABASE_TEMPLATE] as const
 export type ManagedTemplate = (typeof MANAGED_TEMPLATES)[number]
-export const isManagedTemplate = (name: string): boolean => MANAGED_TEMPLATES.some((template) => template === name)
+export const isManagedTemplate = (name: string): boolean =>
+  [...MANAGED_TEMPLATES, KUBERNETES_NODE_TEMPLATE].some((template) => template === name)
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 export const DATABASE_IMAGE_COMMAND = 'sudo npm run image:database'

@@ -20,6 +20,7 @@ export const DEFAULT_QUOTAS = {
   edges: 10,
   databases: 5,
   kubernetes_clusters: 5,
+  node_pools: 25,
   custom_images: 20,
   /** In each zone. */
   object_storage_gibibytes: 1_024,

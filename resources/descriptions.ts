@@ -267,6 +267,8 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   node: 'The host.',
   node_count: 'How many hosts there are.',
   node_id: 'Host that the operation is about.',
+  'create_kubernetes_node_pool.node_pool': 'The node pool, which is being made.',
+  'update_kubernetes_node_pool.node_pool': 'The node pool.',
   node_pool_id: 'Node pool that the operation is about; null otherwise.',
   note: 'Note for other operators.',
   object_storage_backend: 'What serves object storage in the zone; null when nothing does.',

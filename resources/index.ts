@@ -28,6 +28,7 @@ import { KUBERNETES_HOST_ROUTES } from './kubernetes-host/index.ts'
 import { LOAD_BALANCER_ROUTES, LoadBalancer } from './load-balancer/index.ts'
 import { Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
+import { NODE_POOL_ROUTES, NodePool } from './node-pool/index.ts'
 import { Operation, OPERATION_ROUTES } from './operation/index.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
 import { ORGANISATION_ROUTES } from './organisation/index.ts'
@@ -72,6 +73,7 @@ export const RESOURCES: readonly Resource[] = [
   Edge,
   Database,
   KubernetesCluster,
+  NodePool,
   ObjectStorage,
   Operation,
   Instance,
@@ -120,6 +122,7 @@ export const ROUTES: readonly Route[] = [
   ...EDGE_ROUTES,
   ...DATABASE_ROUTES,
   ...KUBERNETES_CLUSTER_ROUTES,
+  ...NODE_POOL_ROUTES,
   ...KUBERNETES_HOST_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
   ...OPERATION_ROUTES,

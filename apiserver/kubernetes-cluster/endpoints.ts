@@ -10,6 +10,7 @@ import {
   requireRunningCluster,
   requireServingCluster,
 } from '../../domain/kubernetes-cluster.ts'
+import { poolVersionFault } from '../../domain/node-pool.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { claimCluster, listClusterSnapshots, releaseCluster } from '../../db/kubernetes-cluster/index.ts'
@@ -40,6 +41,7 @@ import {
 import { auditEntryOf } from '../change/audit.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
+import type { NodePools } from '../node-pool/index.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, listObjects } from '../plain/objects.ts'
 import { type AccessParts, kubeconfigOf, requireClaim, requireHost, requireIssuer, tokenFor } from './access.ts'
@@ -47,10 +49,12 @@ import type { KubernetesClusterObject, KubernetesClusters } from './clusters.ts'
 import { requireKubernetes, requireNetwork, requireRelease } from './rules.ts'
 import { versionsEndpoint } from './versions.ts'
 
-export type KubernetesClusterParts = AccessParts & { readonly kubernetesClusters: KubernetesClusters }
+export type KubernetesClusterParts = AccessParts & {
+  readonly kubernetesClusters: KubernetesClusters
+  readonly nodePools: NodePools
+}
 
 const NO_PLATFORM = 'This cloud is not connected to an organisation platform.'
-const NO_NODES = 'Node pools are not offered yet: the zone has no image for nodes of Kubernetes.'
 
 export const kubernetesClusterEndpoints = (parts: KubernetesClusterParts): readonly Endpoint[] => [
   listObjects(parts, parts.kubernetesClusters, listKubernetesClusters, () => ({})),
@@ -89,11 +93,14 @@ export const kubernetesClusterEndpoints = (parts: KubernetesClusterParts): reado
 ]
 
 async function read(
-  { kubernetesClusters }: KubernetesClusterParts,
+  { kubernetesClusters, nodePools }: KubernetesClusterParts,
   { caller, params }: Call<typeof getKubernetesCluster, Customer>,
 ): Promise<Answer> {
   const cluster = await kubernetesClusters.read(caller.accountId, params.id)
-  const body = { kubernetes_cluster: { ...kubernetesClusters.viewOf(cluster), node_pools: [] } }
+  const pools = await nodePools.ofCluster(caller.accountId, params.id)
+  const body = {
+    kubernetes_cluster: { ...kubernetesClusters.viewOf(cluster), node_pools: pools.map(nodePools.viewOf) },
+  }
   return { status: 200, body, headers: { etag: etagOfObject(cluster) } }
 }
 
@@ -110,7 +117,8 @@ async function createEndpoint(
   const release = requireRelease(releases, version)
   await requireIssuer(parts)
   requireNetwork(parts, accountId, networkId)
-  if (body.node_pools.length > 0) throw unavailable('not_configured', NO_NODES)
+  const pooled = { zone, networkId, version: minorOf(release) }
+  await parts.nodePools.rehearse(accountId, pooled, body.node_pools, 'node_pools')
   const replicas = replicasFor(await requireHost(parts, region).offer())
   if (replicas === undefined)
     throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
@@ -118,7 +126,10 @@ async function createEndpoint(
   const answer = await create(parts, parts.kubernetesClusters, call, {
     kind: 'kubernetes_cluster.create',
     finalizer: finalizerOf(KubernetesCluster),
-    detail: { zone, name, network_id: networkId, version: minorOf(release) },
+    detail: {
+      ...{ zone, name, network_id: networkId, version: minorOf(release) },
+      ...(body.node_pools.length === 0 ? {} : { node_pools: body.node_pools.map((pool) => pool.name).join(',') }),
+    },
     claim: (tx, clusterId) => claimCluster(tx, { ...{ accountId, clusterId, zone, region, name, networkId }, ...made }),
     release: (tx, clusterId) => releaseCluster(tx, { accountId, clusterId }),
     specOf: (operation): KubernetesClusterSpec => ({
@@ -126,9 +137,17 @@ async function createEndpoint(
       operation,
     }),
   })
-  const begun = 'body' in answer ? (answer.body as object) : {} // the cluster and the operation
-  return { status: 202, body: { ...begun, node_pools: [] } }
+  // The cluster and the operation; then each pool and its own.
+  const begun = bodyOf<{ readonly kubernetes_cluster: { readonly id: string } }>(answer)
+  const of = { ...pooled, id: begun.kubernetes_cluster.id }
+  const pools: unknown[] = []
+  for (const pool of body.node_pools)
+    pools.push(bodyOf<{ readonly node_pool: unknown }>(await parts.nodePools.make(call, of, pool)).node_pool)
+  return { status: 202, body: { ...begun, node_pools: pools } }
 }
+
+/** Of an answer whose shape its maker knows. */
+const bodyOf = <Body>(answer: Answer): Body => ('body' in answer ? answer.body : {}) as Body
 
 async function update(
   parts: KubernetesClusterParts,
@@ -177,6 +196,11 @@ async function upgrade(
   const { releases } = requireKubernetes(parts, cluster.spec.zone)
   const judged = judgeUpgrade(cluster.status?.kubernetesVersion ?? '', version, releases)
   if ('fault' in judged) throw badField('version', judged.fault)
+  for (const { metadata, spec } of await parts.nodePools.ofCluster(call.caller.accountId, call.params.id)) {
+    if (poolVersionFault(spec.version, judged.release) === undefined) continue
+    const resource = { type: 'node_pool', id: metadata.name }
+    throw conflict('state_not_allowed', `Its node pool ${spec.name} is too old: upgrade that first.`, { resource })
+  }
   return operate(parts, kubernetesClusters, call, {
     kind: 'kubernetes_cluster.upgrade',
     arguments: { release: judged.release, nodePools: String(call.body.node_pools) },

@@ -8,8 +8,12 @@ import type { Parts } from '../parts.ts'
 type Catalog = Pick<Parts, 'caches'>
 
 /** Why no machine fits; undefined when one does. */
-function planFault({ caches }: Catalog, { memoryMebibytes, storageGibibytes }: PlanSpec): string | undefined {
-  const template = caches.of(Template).get({ name: MANAGED_TEMPLATE })
+function planFault(
+  { caches }: Catalog,
+  { memoryMebibytes, storageGibibytes }: PlanSpec,
+  name: string = MANAGED_TEMPLATE,
+): string | undefined {
+  const template = caches.of(Template).get({ name })
   if (template === undefined) return undefined
   const { minMemoryMebibytes } = template.spec
   if (memoryMebibytes < minMemoryMebibytes) return `its machines need ${minMemoryMebibytes} MiB of memory`
@@ -18,18 +22,18 @@ function planFault({ caches }: Catalog, { memoryMebibytes, storageGibibytes }: P
 }
 
 /** What a machine of the plan has, also of one for databases. Throws 400 for a plan that is unknown or too small. */
-export function requireAnyPlan(parts: Catalog, name: string, field = 'plan'): PlanSpec {
+export function requireAnyPlan(parts: Catalog, name: string, field = 'plan', template?: string): PlanSpec {
   const plan = parts.caches.of(Plan).get({ name })?.spec
   if (plan === undefined) throw unknownPlan(parts, name, field)
-  const fault = planFault(parts, plan)
+  const fault = planFault(parts, plan, template)
   if (fault !== undefined) throw badField(field, fault)
   return plan
 }
 
 /** As `requireAnyPlan`, of plans for servers only. */
-export function requireMachinePlan(parts: Catalog, name: string, field = 'plan'): PlanSpec {
+export function requireMachinePlan(parts: Catalog, name: string, field = 'plan', template?: string): PlanSpec {
   if (findServerPlan(parts, name) === undefined) throw unknownPlan(parts, name, field)
-  return requireAnyPlan(parts, name, field)
+  return requireAnyPlan(parts, name, field, template)
 }
 
 /** The plan that costs least of those that machines fit. Throws 400 when there is none. */

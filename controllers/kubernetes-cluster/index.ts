@@ -17,7 +17,7 @@ import { isEdit } from '../../db/request/index.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import type { ControlPlaneDesired, ControlPlanes } from '../../kit/control-planes/control.ts'
 import { replicasFor } from '../../kit/control-planes/replicas.ts'
-import { keyOf } from '../../kit/kube/object.ts'
+import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -29,6 +29,7 @@ import {
   type KubernetesClusterStatus,
 } from '../../resources/kubernetes-cluster/index.ts'
 import { Network } from '../../resources/network/index.ts'
+import { NodePool, type NodePoolSpec } from '../../resources/node-pool/index.ts'
 import { findAccountOf } from '../account.ts'
 import { auditEffect } from '../audit.ts'
 import { controller } from '../controller.ts'
@@ -45,6 +46,8 @@ import { CLAIMED, type ClusterEffects, type ClusterObject, HOSTED, type HostView
 import { plan } from './plan.ts'
 
 const CLUSTERS_OF = 'Kubernetes clusters of a network'
+const POOLS_OF = 'pools of a Kubernetes cluster'
+const poolsOf = ({ metadata: { namespace }, spec }: KubeObject<NodePoolSpec>) => [`${namespace}/${spec.clusterId}`]
 
 /** What it is built from besides. */
 interface SecretAccess {
@@ -67,13 +70,15 @@ export const kubernetesClusterController = controller<ClusterEffects>()({
   },
   plan,
   reads: [Network, Zone],
-  // One whose operation is its deletion is deleted here.
-  writes: [KubernetesCluster],
+  // One whose operation is its deletion is deleted here, and so are its pools.
+  writes: [KubernetesCluster, NodePool],
   open(parts: AllParts) {
     const clusters = parts.caches.of(KubernetesCluster)
+    parts.caches.of(NodePool).addIndex(POOLS_OF, poolsOf)
     clusters.addIndex(CLUSTERS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
     return {
       watches: [
+        watch(NodePool, ({ metadata: { namespace = '' }, spec }) => [{ namespace, name: spec.clusterId }]),
         watch(Network, ({ metadata: { namespace, name } }) =>
           clusters.by(CLUSTERS_OF, `${namespace}/${name}`).map(keyOf),
         ),
@@ -100,6 +105,7 @@ async function observe(parts: AllParts, cluster: ClusterObject): Promise<Observe
     hasNetwork: caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined,
     snapshots: claim === undefined ? [] : await orUnavailable(listClusterSnapshots(db, id)),
     host: await hostViewOf(parts, cluster, claim),
+    pools: caches.of(NodePool).by(POOLS_OF, `${namespace}/${clusterId}`),
     edits: requests.filter((request) => isEdit(request) && request.action === 'kubernetes_cluster.update'),
     editor: isEdited ? await findEditor(store, KubernetesCluster, cluster, '') : '',
   }
@@ -165,6 +171,13 @@ async function desiredOf(parts: AllParts, claim: ClusterClaim): Promise<ControlP
   }
 }
 
+const raisePools =
+  ({ store }: Parts): EffectsOn<ClusterEffects, KubernetesClusterSpec, KubernetesClusterStatus>['raisePools'] =>
+  async ({ version, names }, { metadata: { namespace = '' } }) => {
+    for (const name of names) await store.patch(NodePool, { namespace, name }, { spec: { version } })
+    return undefined
+  }
+
 function effectsOf(parts: AllParts): EffectsOn<ClusterEffects, KubernetesClusterSpec, KubernetesClusterStatus> {
   const { db, random } = parts
   /** Throws Unavailable when it has gone, or its host is not known: the next look decides. */
@@ -223,6 +236,7 @@ function effectsOf(parts: AllParts): EffectsOn<ClusterEffects, KubernetesCluster
       await control.restore(claim.controlPlaneId, restoreId, snapshotId)
       return grantedCondition(HOSTED)
     }),
+    raisePools: raisePools(parts),
     async dismantle(id) {
       const { claim, control } = await at(id)
       await control.remove(claim.controlPlaneId)

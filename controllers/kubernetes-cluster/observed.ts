@@ -9,6 +9,7 @@ import type {
 } from '../../kit/control-planes/control.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
+import type { NodePoolSpec, NodePoolStatus } from '../../resources/node-pool/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import { type MadeInput } from '../made-plan.ts'
@@ -37,6 +38,8 @@ export interface Observed {
   readonly snapshots: readonly ClusterSnapshot[]
   /** Why nothing is known of its control plane, for people, when nothing is. */
   readonly host: HostView | { readonly obstacle: string }
+  /** Its node pools, also those that are on their way out. */
+  readonly pools: readonly KubeObject<NodePoolSpec, NodePoolStatus>[]
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
   /** Who made the edit that no operation stands for, as an actor. */
@@ -54,6 +57,8 @@ export type ClusterEffects = AuditEffects & {
   /** Removes it from the host, then what is known of it. */
   readonly forget: ClusterId & { readonly snapshotId: string }
   readonly restore: ClusterId & { readonly restoreId: string; readonly snapshotId: string }
+  /** Has pools run a newer version, each by an operation of its own. */
+  readonly raisePools: { readonly version: string; readonly names: readonly string[] }
   /** Has the host end its control plane. */
   readonly dismantle: ClusterId
   /** Gives back all that it has claimed. */

@@ -5,11 +5,13 @@ import { isQuorumGivenUp, minorOf, nextMinor, newestRelease } from '../../domain
 import { derivedId } from '../../domain/uuid.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
+import { keyOf } from '../../kit/kube/object.ts'
 import {
   KubernetesCluster,
   type KubernetesClusterSpec,
   type KubernetesClusterStatus,
 } from '../../resources/kubernetes-cluster/index.ts'
+import { NodePool } from '../../resources/node-pool/index.ts'
 import { claiming, networkAwaited, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
 import { activeOperation } from '../operation/stanza.ts'
@@ -173,8 +175,17 @@ const rolled: Rule = (input) => {
   })
 }
 
+/** Pools follow by operations of their own, unless they shall not. */
+function followingPools({ operation, observed }: OperationInput): readonly ClusterEffect[] {
+  const version = versionOf(observed.claim)
+  const names = observed.pools.flatMap(({ metadata, spec }) => (spec.version === version ? [] : [metadata.name]))
+  if (version === undefined || names.length === 0 || operation.arguments?.['nodePools'] === 'false') return []
+  return [{ do: 'effect', name: 'raisePools', input: { version, names } }]
+}
+
 const upgraded: Rule = (input) => ({
   health: 'ready',
+  actions: followingPools(input),
   reason: 'Running',
   step: 'upgraded',
   outcome: 'succeeded',
@@ -245,6 +256,7 @@ function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']>
     ...(plane.endpoint === null ? {} : { endpoint: plane.endpoint }),
     ...(plane.certificateAuthority === null ? {} : { certificateAuthority: plane.certificateAuthority }),
     availableUpgrade: available,
+    addons: plane.addons.length === 0 ? undefined : [...plane.addons],
     quorumLostAt: plane.hasEtcdQuorum ? undefined : (root.status?.quorumLostAt ?? now.toISOString()),
     health: {
       apiServer: plane.apiServer,
@@ -297,10 +309,19 @@ function idle(input: Input): Decision {
   }
 }
 
-/** Its control plane goes first, then what it has claimed. */
+/** Its pools go first, with their servers, then its control plane, then what it has claimed. */
 function remove(input: Input): Decision {
-  const { host, claim, accountId } = input.observed
+  const { host, claim, accountId, pools } = input.observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: BUSY_LOOK_SECONDS } as const
+  if (pools.length > 0)
+    return {
+      ...going,
+      step: 'node_pools',
+      actions: pools
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map((pool) => ({ do: 'remove', type: NodePool, key: keyOf(pool) })),
+      waitFor: 'its node pools to go',
+    }
   if (claim !== undefined) {
     if ('obstacle' in host) return { ...going, step: 'control_plane', message: host.obstacle, waitFor: host.obstacle }
     if (host.plane !== undefined)

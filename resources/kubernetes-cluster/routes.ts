@@ -28,7 +28,7 @@ import {
   Uuid,
   ZoneName,
 } from '../shapes.ts'
-import { NewNodePool, NodePoolView } from './node-pools.ts'
+import { NewNodePool, NodePoolView } from '../node-pool/index.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from './stored.ts'
 
 const AREA = 'Managed Kubernetes'
@@ -161,7 +161,7 @@ export function toKubernetesClusterView(
       observed_at: health.observedAt ?? null,
       detail: health.detail,
     },
-    addons: [],
+    addons: status?.addons ?? [],
     etcd_snapshot_schedule: spec.etcdSnapshotSchedule,
     etcd_snapshot_retention: spec.etcdSnapshotRetention,
     platform: UNLINKED,

@@ -102,6 +102,16 @@ export const KubernetesCluster = resource({
         .optional()
         .describe('How its control plane was when it was looked at last.'),
       quorumLostAt: Instant.optional().describe('Since when its etcd has no quorum; absent while it has.'),
+      addons: z
+        .array(
+          z.strictObject({
+            name: z.string().max(63).describe('What it is.'),
+            version: z.string().max(63).describe('The release that is installed.'),
+          }),
+        )
+        .max(16)
+        .optional()
+        .describe('What the platform has installed in it.'),
       snapshots: z
         .strictObject({
           schedule: z.string().max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM).describe('The schedule that is followed.'),

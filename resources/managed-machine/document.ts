@@ -13,6 +13,9 @@ const ROUTES_MAXIMUM = 64
 const SETTINGS_MAXIMUM = 32
 const ADDRESSES_MAXIMUM = 32
 const KEYS_MAXIMUM = 1_000
+const TAINTS_MAXIMUM = 16
+/** Of a cluster, whatever its pools. */
+const NODES_MAXIMUM = 1_000
 const HOST_KEY_MAXIMUM = 1_024
 
 const NAME_MAXIMUM = 63
@@ -78,6 +81,37 @@ export const MachineDocument = z.strictObject({
   nat64: z.strictObject({ config: Text }).optional(),
   /** unbound.conf. */
   dns64: z.strictObject({ config: Text }).optional(),
+  /** A node of a Kubernetes cluster. */
+  kubernetes: z
+    .strictObject({
+      /** Of the programs: one that the image has. */
+      release: z.string().regex(/^1\.\d{1,3}\.\d{1,3}$/),
+      nodeName: z.string().max(63),
+      /** In the network of the cluster. */
+      nodeAddress: z.string().max(49),
+      /** Where it reaches the API and the tunnel of its control plane. */
+      endpoint: z.url().max(300),
+      tunnel: z.strictObject({ host: z.string().max(253), port: z.int() }),
+      /** Where its pods reach the API: on the node itself, which leads them to the endpoint. */
+      localApi: z.strictObject({ address: z.string().max(49), port: z.int() }),
+      certificateAuthority: z.string().max(PEM_MAXIMUM),
+      /** Secret: what it asks for its first certificate with; absent once it has joined. */
+      bootstrapToken: z
+        .string()
+        .regex(/^[a-z0-9]{6}\.[a-z0-9]{16}$/)
+        .optional(),
+      /** Of the whole cluster. */
+      podCidr: z.string().max(49),
+      serviceCidr: z.string().max(49),
+      dnsAddress: z.string().max(49),
+      /** That it has from its first moment on. */
+      taints: z
+        .array(z.strictObject({ key: z.string().max(253), value: z.string().max(63), effect: z.string().max(32) }))
+        .max(TAINTS_MAXIMUM),
+      /** To the pods of the other nodes. */
+      routes: z.array(z.strictObject({ to: z.string().max(49), via: z.string().max(49) })).max(NODES_MAXIMUM),
+    })
+    .optional(),
   /** PostgreSQL, with its data on the disk of that serial. */
   postgresql: z
     .strictObject({

@@ -1,6 +1,6 @@
 /** Managed machines as their hosts know them: what is delivered to one, and what it answers. */
 import { z } from 'zod'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration } from '../shapes.ts'
 
@@ -91,3 +91,8 @@ export const offersManagedMachines = (
 export const offersDatabases = (
   status: { readonly builtTemplates?: readonly string[] | undefined } | undefined,
 ): boolean => status?.builtTemplates?.includes(DATABASE_TEMPLATE) === true
+
+/** Whether all hosts of the zone have the image of nodes of Kubernetes. */
+export const offersKubernetesNodes = (
+  status: { readonly builtTemplates?: readonly string[] | undefined } | undefined,
+): boolean => status?.builtTemplates?.includes(KUBERNETES_NODE_TEMPLATE) === true

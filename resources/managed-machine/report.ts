@@ -19,6 +19,10 @@ export const MACHINE_SERVICES = [
   'bastion',
   'postgresql',
   'keeper',
+  'containerd',
+  'kubelet',
+  'kube-proxy',
+  'tunnel',
 ] as const
 export type MachineService = (typeof MACHINE_SERVICES)[number]
 

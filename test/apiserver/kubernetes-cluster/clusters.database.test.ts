@@ -87,6 +87,7 @@ test('what cannot be made is refused, and nothing is claimed', async () => {
     [{ version: '1.20' }, 400, undefined],
     [{ network_id: 'none' }, 404, undefined],
     [{ zone: 'nowhere' }, 400, undefined],
+    // Without an image for nodes.
     [{ node_pools: [{ name: 'a', plan: 'tiny', count: 1 }] }, 503, 'not_configured'],
   ] as const
   for (const [more, status, reason] of refusals) {

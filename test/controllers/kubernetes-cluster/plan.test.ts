@@ -10,17 +10,19 @@ const NOW = new Date('2026-03-01T12:00:00Z')
 const PLANE: NonNullable<HostView['plane']> = {
   ...{ id: '00000000-0000-4000-8000-000000000001', phase: 'running', release: '1.35.4', detail: '' },
   ...{ endpoint: 'https://127.0.0.1:1', certificateAuthority: 'pem', apiServer: 'healthy', apiServersReady: 3 },
+  ...{ forNodes: null, addons: [] },
   ...{ etcdMembersReady: 3, etcdMembersTotal: 3, hasEtcdQuorum: true, restoreId: null, observedAt: NOW.toISOString() },
 }
 const OFFER: HostView['offer'] = {
   ...{ driver: 'process', releases: ['1.35.4', '1.36.3'], memoryBytes: 9, reservedBytes: 0 },
+  nodesObstacle: '',
   ...{ bytesOfOne: 1, bytesOfThree: 3, nodeCount: 1, etcdBytes: 1 },
 }
 const hostWith = (plane: HostView['plane'], more: Partial<HostView> = {}): HostView => ({
   ...{ offer: OFFER, plane, snapshots: [], nodes: [], ...more },
 })
 const observedWith = (more: Partial<Observed> = {}): Observed => ({
-  ...{ accountId: 'a', hasNetwork: true, snapshots: [], edits: [], editor: 'user:ada' },
+  ...{ accountId: 'a', hasNetwork: true, snapshots: [], pools: [], edits: [], editor: 'user:ada' },
   claim: {
     ...{ zone: 'eu-1a', region: 'eu-1', name: 'shop', networkId: 'back', controlPlaneId: PLANE.id },
     ...{ release: '1.35.4', replicas: 3, podCidr: '172.20.0.0/16', serviceCidr: '172.21.0.0/16' },

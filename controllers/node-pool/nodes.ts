@@ -1,0 +1,154 @@
+/** The nodes of a pool: which there are and shall be, what their servers are and run, and what they are in the cluster.
+ *  Each has a number, from 0 on, and by it the same name for as long as the pool is there. Pure. */
+import { newestRelease, minorOf } from '../../domain/kubernetes-cluster.ts'
+import { KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
+import { nodeNameOf, nodeNumberOf } from '../../domain/node-pool.ts'
+import {
+  type ControlPlaneNode,
+  DNS_SERVICE_NUMBER,
+  NODE_API,
+  type NodeMarks,
+  serviceAddress,
+} from '../../kit/control-planes/control.ts'
+import type { MachineDocumentParts } from '../../resources/managed-machine/index.ts'
+import { NodePool } from '../../resources/node-pool/index.ts'
+import { fingerprintOf, type Machine, type MachineDemand, machineName, type Owner } from '../managed-machine/index.ts'
+import { apiOf, type NodePoolObject, type Observed } from './observed.ts'
+
+/** Which labels say what a node is, as Kubernetes and the platform name them. */
+const POOL_LABEL = 'svccloud.dev/node-pool'
+const ZONE_LABEL = 'topology.kubernetes.io/zone'
+const REGION_LABEL = 'topology.kubernetes.io/region'
+const PLAN_LABEL = 'node.kubernetes.io/instance-type'
+/** What a node runs follows from the fingerprint alone. */
+const GENERATION = 1
+
+export function ownerOf({ metadata, spec }: NodePoolObject, accountId: string): Owner {
+  const { name: id, namespace = '', uid = '' } = metadata
+  return { type: 'node_pool', id, uid, namespace, accountId, zone: spec.zone, resource: NodePool }
+}
+
+export interface Slot {
+  readonly role: string
+  /** Of the node, and of its server. */
+  readonly name: string
+  /** It shall be there, this one or another one in its place. */
+  readonly isWanted: boolean
+  readonly machine: Machine | undefined
+  readonly node: ControlPlaneNode | undefined
+}
+
+const roleOf = (number: number): string => `n${number}`
+const numberOf = (role: string): number | undefined => {
+  const text = /^n(\d{1,3})$/.exec(role)?.[1]
+  return text === undefined ? undefined : Number(text)
+}
+
+/** Those that shall be there, and those that are, by number. */
+export function slotsOf(pool: NodePoolObject, observed: Observed, count: number): readonly Slot[] {
+  const { metadata, spec } = pool
+  const named = { name: spec.name, uid: metadata.uid ?? '' }
+  const nodes = apiOf(observed)?.nodes ?? []
+  const numbers = new Set([
+    ...Array.from({ length: count }, (_, number) => number),
+    ...observed.machines.flatMap(({ role }) => numberOf(role) ?? []),
+    ...nodes.flatMap((node) => nodeNumberOf(named, node.name) ?? []),
+  ])
+  return [...numbers]
+    .toSorted((one, other) => one - other)
+    .map((number) => {
+      const [role, name] = [roleOf(number), nodeNameOf(named, number)]
+      const machine = observed.machines.find(({ serverId }) => serverId === machineName(named, role))
+      return { role, name, isWanted: number < count, machine, node: nodes.find((node) => node.name === name) }
+    })
+}
+
+/** `1.36.3` of `v1.36.3`. */
+export const releaseOf = ({ kubeletVersion }: Pick<ControlPlaneNode, 'kubeletVersion'>): string =>
+  kubeletVersion.replace(/^v/, '').replace(/[-+].*$/, '')
+
+/** It runs another minor version than the pool shall. */
+export const isOutdated = ({ spec }: NodePoolObject, { node }: Slot): boolean =>
+  node !== undefined && node.kubeletVersion !== '' && minorOf(releaseOf(node)) !== spec.version
+
+/** What every node of the pool is told to be in the cluster. */
+export function marksOf({ spec }: NodePoolObject, region: string): NodeMarks {
+  const labels = {
+    ...spec.labels,
+    [POOL_LABEL]: spec.name,
+    [ZONE_LABEL]: spec.zone,
+    [PLAN_LABEL]: spec.plan,
+    ...(region === '' ? {} : { [REGION_LABEL]: region }),
+  }
+  const taints = spec.taints.map(({ key, value, effect }) => ({ key, value, effect }))
+  return { labels, taints, digest: fingerprintOf([labels, taints]) }
+}
+
+const addressIn = (machine: Machine | undefined, networkId: string) =>
+  machine?.interfaces.find((each) => each.networkId === networkId)
+
+/** All that the server of the node has, as certificates may have them. */
+export const addressesOf = ({ publicIpv4, publicIpv6, interfaces }: Machine): readonly string[] =>
+  [publicIpv4, publicIpv6, ...interfaces.flatMap((each) => [each.ipv4Address, each.ipv6Address])].filter(
+    (address): address is string => address !== undefined && address !== '',
+  )
+
+type Kubernetes = NonNullable<MachineDocumentParts['kubernetes']>
+
+/** What the server of the node shall run, without what it joins with; undefined while that cannot be said. */
+export function kubernetesOf(pool: NodePoolObject, observed: Observed, slot: Slot): Kubernetes | undefined {
+  const { cluster, clusterClaim } = observed
+  const api = apiOf(observed)
+  const at = addressIn(slot.machine, cluster?.spec.networkId ?? '')
+  if (api === undefined || clusterClaim === undefined || at === undefined) return undefined
+  const { forNodes, certificateAuthority } = api.plane
+  const release = runningRelease(slot, api.releases) ?? newestRelease(pool.spec.version, api.releases)
+  const dns = serviceAddress(clusterClaim.serviceCidr, DNS_SERVICE_NUMBER)
+  if (forNodes === null || certificateAuthority === null || release === undefined || dns === undefined) return undefined
+  return {
+    release,
+    nodeName: slot.name,
+    nodeAddress: at.ipv4Address,
+    endpoint: forNodes.endpoint,
+    tunnel: forNodes.tunnel,
+    localApi: NODE_API,
+    certificateAuthority,
+    podCidr: clusterClaim.podCidr,
+    serviceCidr: clusterClaim.serviceCidr,
+    dnsAddress: dns,
+    taints: pool.spec.taints.map(({ key, value, effect }) => ({ key, value, effect })),
+    routes: api.nodes
+      .filter(({ name, address, podCidr }) => name !== slot.name && address !== '' && podCidr !== '')
+      .map(({ podCidr: to, address: via }) => ({ to, via }))
+      .toSorted((one, other) => (one.to < other.to ? -1 : 1)),
+  }
+}
+
+/** A node that has joined keeps what it runs until it is replaced. */
+const runningRelease = ({ node }: Slot, releases: readonly string[]): string | undefined => {
+  const release = node && releaseOf(node)
+  return release !== undefined && releases.includes(release) ? release : undefined
+}
+
+/** What is asked of the server of the node. Until the node has joined the token that it joins with is part of it. */
+export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): MachineDemand {
+  const { spec, status } = pool
+  const networkId = observed.cluster?.spec.networkId ?? ''
+  const kubernetes = kubernetesOf(pool, observed, slot)
+  const tokenId = slot.node === undefined ? status?.join?.tokenId : ''
+  const podCidr = slot.node?.podCidr ?? ''
+  return {
+    role: slot.role,
+    hostname: slot.name,
+    plan: spec.plan,
+    template: KUBERNETES_NODE_TEMPLATE,
+    publicIpv4: spec.publicIpv4,
+    networkIds: [networkId],
+    // Its pods come out of its port with addresses of their own.
+    sharedAddresses: podCidr === '' ? [] : [{ address: podCidr, networkId }],
+    configuration:
+      kubernetes === undefined || tokenId === undefined
+        ? undefined
+        : { generation: GENERATION, fingerprint: fingerprintOf([kubernetes, tokenId]) },
+  }
+}

@@ -1,0 +1,76 @@
+/** Node pools of managed Kubernetes clusters: their names. Locks come in one order: the quota of the account, then the
+ *  cluster. */
+import type { Transaction } from 'kysely'
+import { conflict, notFound } from '../../domain/problem.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface NodePoolId {
+  readonly accountId: string
+  readonly nodePoolId: string
+}
+
+export interface NodePoolDemand extends NodePoolId {
+  readonly clusterId: string
+  readonly name: string
+}
+
+const holdingOf = ({ accountId, nodePoolId }: NodePoolId) => ({ accountId, holder: `node_pool/${nodePoolId}` })
+
+/** Free when it is claimed already. Throws 404 when nothing is claimed for the cluster, and the Problems
+ *  `quota_exceeded` (422) and `name_taken` (409). */
+export async function claimNodePool(tx: Transaction<Tables>, demand: NodePoolDemand): Promise<void> {
+  const { accountId, nodePoolId: id, clusterId, name } = demand
+  if (await isNodePoolClaimed(tx, demand)) return
+  await takeQuotas(tx, { ...holdingOf(demand), amounts: { node_pools: 1 } })
+  const cluster = await tx
+    .selectFrom('kubernetes_cluster')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', '=', clusterId)
+    .forShare()
+    .executeTakeFirst()
+  if (cluster === undefined) throw notFound('Kubernetes cluster')
+  const taken = await tx
+    .selectFrom('node_pool')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('cluster_id', '=', clusterId)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  if (taken !== undefined)
+    throw conflict('name_taken', 'The cluster has a node pool of this name.', {
+      resource: { type: 'node_pool', id: taken.id },
+    })
+  await tx.insertInto('node_pool').values({ account_id: accountId, id, cluster_id: clusterId, name }).execute()
+}
+
+export const isNodePoolClaimed = async (db: Queries, { accountId, nodePoolId }: NodePoolId): Promise<boolean> =>
+  (await db
+    .selectFrom('node_pool')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', '=', nodePoolId)
+    .executeTakeFirst()) !== undefined
+
+/** Idempotent. */
+export async function releaseNodePool(tx: Transaction<Tables>, id: NodePoolId): Promise<void> {
+  await releaseQuotas(tx, holdingOf(id))
+  await tx.deleteFrom('node_pool').where('account_id', '=', id.accountId).where('id', '=', id.nodePoolId).execute()
+}
+
+/** Those of a cluster that are claimed. */
+export const listNodePoolIds = async (
+  db: Queries,
+  { accountId, clusterId }: { readonly accountId: string; readonly clusterId: string },
+): Promise<readonly string[]> =>
+  (
+    await db
+      .selectFrom('node_pool')
+      .select('id')
+      .where('account_id', '=', accountId)
+      .where('cluster_id', '=', clusterId)
+      .orderBy('id')
+      .execute()
+  ).map(({ id }) => id)

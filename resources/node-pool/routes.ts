@@ -1,0 +1,235 @@
+/** Node pools of managed Kubernetes clusters as the API shows them: public shape, bridge from the stored one,
+ *  routes. */
+import { z } from 'zod'
+import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
+import {
+  nodeLabelsFault,
+  NODES_MAXIMUM,
+  POOL_NAME,
+  POOL_STATES,
+  type PoolState,
+  TAINT_EFFECTS,
+  TAINTS_MAXIMUM,
+  taintsFault,
+} from '../../domain/node-pool.ts'
+import { route } from '../define.ts'
+import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { Id, Labels, type Stored, ZoneName } from '../shapes.ts'
+import type { NodePoolSpec, NodePoolStatus } from './stored.ts'
+
+const AREA = 'Managed Kubernetes'
+
+const Taint = z
+  .strictObject({
+    key: z.string().min(1).max(253).describe('Name of the taint.'),
+    value: z.string().max(63).describe('Its value; may be empty.'),
+    effect: z.enum(TAINT_EFFECTS).describe('What it does to pods.'),
+  })
+  .meta({ id: 'KubernetesTaint' })
+const Autoscaling = z
+  .strictObject({
+    min: z.int().min(0).max(NODES_MAXIMUM).describe('Never fewer nodes than that.'),
+    max: z.int().min(1).max(NODES_MAXIMUM).describe('Never more nodes than that.'),
+  })
+  .refine(({ min, max }) => min <= max, 'max must not be below min')
+  .meta({ id: 'KubernetesAutoscaling' })
+
+const Count = z.int().min(0).max(NODES_MAXIMUM).describe('How many nodes it has.')
+const MaxUnavailable = z.int().min(1).max(NODES_MAXIMUM).describe('How many nodes may be away at a time.')
+const NodeLabels = Labels.superRefine((labels, context) => {
+  const message = nodeLabelsFault(labels)
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+}).describe('Labels of its nodes in the cluster.')
+const Taints = z
+  .array(Taint)
+  .max(TAINTS_MAXIMUM)
+  .superRefine((taints, context) => {
+    const message = taintsFault(taints)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+  .describe('Taints of its nodes.')
+const NoAutoscaling = Autoscaling.nullable().describe(
+  'Between which bounds count follows the pods. Not offered yet: only null is taken.',
+)
+
+export const NewNodePool = z
+  .strictObject({
+    name: z
+      .string()
+      .min(POOL_NAME.least)
+      .max(POOL_NAME.most)
+      .regex(POOL_NAME.pattern, 'must be lower-case letters, digits and dashes'),
+    plan: z.string().min(1).max(63).describe('Plan of its servers.'),
+    count: Count,
+    zones: z
+      .array(ZoneName)
+      .min(1)
+      .max(8)
+      .optional()
+      .describe('Zones of its nodes; that of the cluster when left out, and the only one that its network is in.'),
+    labels: NodeLabels.default({}),
+    taints: Taints.default([]),
+    autoscaling: NoAutoscaling.default(null),
+    public_ipv4: z.boolean().default(false),
+    max_unavailable: MaxUnavailable.default(1),
+  })
+  .meta({ id: 'NewKubernetesNodePool' })
+export type NewNodePool = z.infer<typeof NewNodePool>
+
+export const UpdateNodePool = z
+  .strictObject({
+    count: Count.optional(),
+    autoscaling: NoAutoscaling.optional(),
+    labels: NodeLabels.optional(),
+    taints: Taints.optional(),
+    version: z
+      .string()
+      .regex(MINOR_PATTERN, 'must be a minor version such as 1.36')
+      .optional()
+      .describe('Minor version that its nodes shall run, at most that of the control plane: they are replaced.'),
+    max_unavailable: MaxUnavailable.optional(),
+  })
+  .meta({ id: 'UpdateKubernetesNodePool' })
+export type UpdateNodePool = z.infer<typeof UpdateNodePool>
+
+const NodeView = z
+  .strictObject({
+    server_id: z.string(),
+    hostname: z.string(),
+    zone: z.string(),
+    state: z.string().describe('State of the server.'),
+    is_ready: z.boolean().describe('Whether it reports Ready.'),
+    kubelet_version: z.string().describe('Empty until it has joined.'),
+    public_ipv6: z.string().nullable(),
+    public_ipv4: z.string().nullable(),
+  })
+  .meta({ id: 'KubernetesNode' })
+
+export const NodePoolView = z
+  .strictObject({
+    id: z.string(),
+    cluster_id: z.string().describe('The cluster that it belongs to.'),
+    name: z.string(),
+    plan: z.string(),
+    count: z.int().describe('How many nodes it shall have.'),
+    zones: z.array(z.string()),
+    labels: z.record(z.string(), z.string()),
+    taints: z.array(Taint).describe('Taints of its nodes.'),
+    autoscaling: Autoscaling.nullable().describe('Between which bounds count follows the pods; null: it does not.'),
+    public_ipv4: z.boolean(),
+    max_unavailable: z.int().describe('How many nodes may be away at a time.'),
+    version: z.string().describe('Minor version that its nodes run or roll to.'),
+    state: z.enum(POOL_STATES),
+    nodes: z.array(NodeView).describe('Its nodes.'),
+    active_operation: OperationView.nullable(),
+  })
+  .meta({ id: 'KubernetesNodePool' })
+export type NodePoolView = z.infer<typeof NodePoolView>
+export type StoredNodePool = Stored<NodePoolSpec, NodePoolStatus>
+
+/** `error` when its creation failed, and when a later change was not done in time, until it is. */
+export function poolStateOf(pool: StoredNodePool): PoolState {
+  const { spec, status, isDeleting } = pool
+  const active = activeOperationOf(pool)
+  if (isDeleting || spec.operation?.kind === 'node_pool.delete') return 'deleting'
+  if (status?.isMade !== true) {
+    const isFailed = status?.operation?.status === 'failed' && status.operation.id === spec.operation?.id
+    return isFailed ? 'error' : 'creating'
+  }
+  if (active !== undefined) return spec.operation?.arguments?.['action'] === 'upgrade' ? 'upgrading' : 'scaling'
+  return (status.fault ?? '') === '' ? 'running' : 'error'
+}
+
+export function toNodePoolView(pool: StoredNodePool): NodePoolView {
+  const { name: id, spec, status } = pool
+  const operation = activeOperationOf(pool)
+  return {
+    id,
+    cluster_id: spec.clusterId,
+    name: spec.name,
+    plan: spec.plan,
+    count: spec.count,
+    zones: [spec.zone],
+    labels: spec.labels,
+    taints: spec.taints,
+    autoscaling: null,
+    public_ipv4: spec.publicIpv4,
+    max_unavailable: spec.maxUnavailable,
+    version: spec.version,
+    state: poolStateOf(pool),
+    nodes: (status?.nodes ?? []).map((node) => ({
+      server_id: node.serverId,
+      hostname: node.hostname,
+      zone: spec.zone,
+      state: node.state,
+      is_ready: node.isReady,
+      kubelet_version: node.kubeletVersion,
+      public_ipv6: node.publicIpv6 ?? null,
+      public_ipv4: node.publicIpv4 ?? null,
+    })),
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'node_pool', id }),
+  }
+}
+
+const OfCluster = z.strictObject({ id: Id })
+const OfPool = OfCluster.extend({ node_pool_id: Id })
+const Begun = z.strictObject({ node_pool: NodePoolView, operation: OperationView })
+const PATH = '/v1/kubernetes-clusters/{id}/node-pools'
+
+export const createKubernetesNodePool = route({
+  id: 'create_kubernetes_node_pool',
+  method: 'POST',
+  path: PATH,
+  area: AREA,
+  summary: 'Give a Kubernetes cluster more nodes of a plan',
+  description: 'Its nodes are servers of the account, billed as such. They join by themselves.',
+  permission: 'operate',
+  audit: 'node_pool.create',
+  starts: ['node_pool.sync'],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+  params: OfCluster,
+  body: NewNodePool,
+  example: { name: 'web', plan: 'starter-1c-1g', count: 2 },
+  answers: { 202: Begun },
+  refuses: [400, 402, 404, 409, 422, 503],
+})
+
+export const updateKubernetesNodePool = route({
+  id: 'update_kubernetes_node_pool',
+  method: 'PATCH',
+  path: `${PATH}/{node_pool_id}`,
+  area: AREA,
+  summary: 'Change the nodes of a pool of a Kubernetes cluster',
+  description:
+    'More nodes come at once; those that are too many are drained, the youngest first, and so are those that ' +
+    'another version replaces. In error it tries again what was not done in time.',
+  permission: 'operate',
+  audit: 'node_pool.update',
+  starts: ['node_pool.sync'],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+  params: OfPool,
+  body: UpdateNodePool,
+  example: { count: 3 },
+  answers: { 202: Begun },
+  refuses: [400, 402, 404, 409, 422, 503],
+})
+
+export const deleteKubernetesNodePool = route({
+  id: 'delete_kubernetes_node_pool',
+  method: 'DELETE',
+  path: `${PATH}/{node_pool_id}`,
+  area: AREA,
+  summary: 'Delete a pool of a Kubernetes cluster with its nodes',
+  description: 'Its nodes are drained first: the budgets of pods are heeded for ten minutes.',
+  permission: 'operate',
+  audit: 'node_pool.delete',
+  starts: ['node_pool.delete'],
+  params: OfPool,
+  isDestructive: true,
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409],
+})
+
+export const NODE_POOL_ROUTES = [createKubernetesNodePool, updateKubernetesNodePool, deleteKubernetesNodePool] as const

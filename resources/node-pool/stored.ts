@@ -1,0 +1,129 @@
+/** NodePool: servers of an account that are the nodes of a managed Kubernetes cluster, as it is stored. */
+import { z } from 'zod'
+import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
+import { NODE_LABELS_MAXIMUM, NODES_MAXIMUM, POOL_NAME, TAINT_EFFECTS, TAINTS_MAXIMUM } from '../../domain/node-pool.ts'
+import { fixed, resource } from '../define.ts'
+import { SERVER_STATES } from '../server/index.ts'
+import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+
+const Name = z.string().min(1).max(253)
+const Minor = z.string().max(8).regex(MINOR_PATTERN)
+const Instant = z.string().max(64).meta({ format: 'date-time' })
+const Address = z.string().max(49)
+
+const StoredTaint = z.strictObject({
+  key: Name.describe('Name of the taint.'),
+  value: z.string().max(63).default('').describe('Its value; may be empty.'),
+  effect: z.enum(TAINT_EFFECTS).describe('What it does to pods.'),
+})
+
+export const NodePool = resource({
+  kind: 'NodePool',
+  plural: 'nodepools',
+  shortNames: ['np'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description: 'Nodes of a KubernetesCluster: servers of the account that join it, are drained and replaced.',
+  spec: z
+    .strictObject({
+      clusterId: Name.describe('Name of the KubernetesCluster. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of its nodes: that of the network of the cluster. Cannot be changed.'),
+      name: z
+        .string()
+        .min(POOL_NAME.least)
+        .max(POOL_NAME.most)
+        .regex(POOL_NAME.pattern)
+        .describe(
+          'DNS label, unique among the pools of the cluster; begins the names of its nodes. Cannot be changed.',
+        ),
+      plan: z.string().min(1).max(63).describe('Plan of its servers. Cannot be changed.'),
+      count: z.int().min(0).max(NODES_MAXIMUM).describe('How many nodes it has.'),
+      version: Minor.describe(
+        'Minor version of Kubernetes that its nodes run. Another one replaces them, one after another.',
+      ),
+      labels: z
+        .record(z.string(), z.string().max(63))
+        .meta({ maxProperties: NODE_LABELS_MAXIMUM })
+        .default({})
+        .describe('Labels of its nodes in the cluster.'),
+      taints: z.array(StoredTaint).max(TAINTS_MAXIMUM).default([]).describe('Taints of its nodes in the cluster.'),
+      publicIpv4: z
+        .boolean()
+        .default(false)
+        .describe('Whether its servers have public IPv4 addresses. Cannot be changed.'),
+      maxUnavailable: z
+        .int()
+        .min(1)
+        .max(NODES_MAXIMUM)
+        .default(1)
+        .describe('How many nodes may be away at a time while they are replaced.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
+      ),
+    })
+    .describe('What the pool shall be.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      isMade: z.boolean().optional().describe('Whether all of its nodes were ready once.'),
+      fault: z
+        .string()
+        .max(1024)
+        .optional()
+        .describe('Why it is in error once it was made; absent when it is not. It is tried on all the same.'),
+      followed: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('Digest of the spec that an operation was begun for last: another one begins the next.'),
+      nodes: z
+        .array(
+          z.strictObject({
+            serverId: Name.describe('Name of its Server.'),
+            hostname: Name.describe('Its name in the cluster.'),
+            state: z.enum(SERVER_STATES).describe('State of its server.'),
+            isReady: z.boolean().describe('Whether it reports Ready.'),
+            kubeletVersion: z.string().max(64).describe('What it runs; empty until it has joined.'),
+            publicIpv6: Address.optional().describe('Public IPv6 address of its server.'),
+            publicIpv4: Address.optional().describe('Public IPv4 address of its server.'),
+          }),
+        )
+        .max(2 * NODES_MAXIMUM)
+        .optional()
+        .describe('Its nodes, also those that are on their way.'),
+      drains: z
+        .array(
+          z.strictObject({
+            hostname: Name.describe('Name of the node.'),
+            since: Instant.describe('When its pods were asked to go.'),
+            isDone: z.boolean().describe('Whether none is left that must go.'),
+          }),
+        )
+        .max(2 * NODES_MAXIMUM)
+        .optional()
+        .describe('Nodes that are to go, and how far their pods are.'),
+      join: z
+        .strictObject({
+          tokenId: z.string().max(6).describe('Public part of the bootstrap token.'),
+          expiresAt: Instant.describe('Until when it is taken.'),
+        })
+        .optional()
+        .describe('What nodes join with; absent while none waits.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What the pool is. Written by its controller.'),
+  columns: [
+    { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterId' },
+    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    { name: 'Count', type: 'integer', jsonPath: '.spec.count' },
+    { name: 'Version', type: 'string', jsonPath: '.spec.version' },
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.zone', '.spec.clusterId'],
+  rules: ['clusterId', 'zone', 'name', 'plan', 'publicIpv4'].map(fixed),
+})
+export type NodePoolSpec = z.infer<typeof NodePool.spec>
+export type NodePoolStatus = z.infer<typeof NodePool.status>

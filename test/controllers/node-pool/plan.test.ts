@@ -1,0 +1,350 @@
+/** What the controller of node pools decides, situation by situation. */
+import { expect, test } from 'vitest'
+import { storedOf } from '../../../apiserver/list/stored.ts'
+import { DRAIN_MINUTES, nodeNameOf } from '../../../domain/node-pool.ts'
+import { machineName, type Machine } from '../../../controllers/managed-machine/index.ts'
+import { demandOf, marksOf, slotsOf } from '../../../controllers/node-pool/nodes.ts'
+import type { ApiView, NodePoolObject, Observed } from '../../../controllers/node-pool/observed.ts'
+import { plan } from '../../../controllers/node-pool/plan.ts'
+import type { ControlPlaneNode, ServingRequest } from '../../../kit/control-planes/control.ts'
+import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
+import { NodePool, poolStateOf } from '../../../resources/node-pool/index.ts'
+import { Server, type ServerSpec } from '../../../resources/server/index.ts'
+import type { OperationStanza } from '../../../resources/shapes.ts'
+
+const NOW = new Date('2026-03-01T12:00:00Z')
+const at = (minutes: number): string => new Date(NOW.getTime() + minutes * 60_000).toISOString()
+const UID = 'uid-of-the-pool'
+const nameOf = (number: number) => nodeNameOf({ name: 'web', uid: UID }, number)
+const JOIN = { tokenId: 'abcdef', expiresAt: at(50) }
+
+const operationOf = (action: string, more: Partial<OperationStanza> = {}): OperationStanza => ({
+  ...{ id: '00000000-0000-4000-8000-000000000002', kind: 'node_pool.sync', actor: 'user:ada', requestId: 'r' },
+  ...{ requestedAt: at(-1), deadlineAt: at(59), arguments: { action }, ...more },
+})
+
+interface PoolOptions {
+  readonly count?: number
+  readonly spec?: Partial<NodePoolObject['spec']>
+  readonly status?: Partial<NonNullable<NodePoolObject['status']>>
+  readonly operation?: OperationStanza
+}
+function poolWith({ count = 1, spec = {}, status = {}, operation }: PoolOptions = {}): NodePoolObject {
+  const base = NodePool.spec.parse({
+    ...{ clusterId: 'shop', zone: 'eu-1a', name: 'web', plan: 'small', version: '1.36', count },
+    labels: { tier: 'front' },
+  })
+  const ended = { ...operationOf('create'), id: 'earlier' }
+  return {
+    ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'NodePool' },
+    metadata: { name: 'p', namespace: 'acct-a', uid: UID, generation: 3, creationTimestamp: at(-60) },
+    spec: { ...base, ...spec, operation: operation ?? ended },
+    status: {
+      isMade: true,
+      operation: {
+        ...{ id: ended.id, kind: ended.kind, step: 'drained', stepIndex: 4, stepCount: 4, error: '' },
+        ...{ status: 'succeeded', actor: ended.actor, createdAt: at(-60), deadlineAt: at(0) },
+      },
+      ...status,
+    },
+  }
+}
+
+const MARKED = marksOf(poolWith(), 'eu-1').digest
+const nodeOf = (number: number, more: Partial<ControlPlaneNode> = {}): ControlPlaneNode => ({
+  ...{ name: nameOf(number), isReady: true, kubeletVersion: 'v1.36.3', marked: MARKED },
+  ...{ address: `10.1.0.${10 + number}`, podCidr: `172.20.${number}.0/24`, ...more },
+})
+/** It runs what it shall unless that says otherwise. */
+const machineOf = (number: number, more: Partial<Machine> = {}): Machine => ({
+  ...{ role: `n${number}`, serverId: machineName({ uid: UID }, `n${number}`), serverUid: `s${number}`, plan: 'small' },
+  ...{ state: 'started', stateDetail: '', isDeleting: false, createdAt: at(-5), desiredPower: 'running', node: 'h1' },
+  ...{ sharedAddresses: [], publicIpv4: undefined, publicIpv6: '2001:2::5', publicIpv6Prefix: undefined },
+  publicMacAddress: undefined,
+  interfaces: [
+    {
+      ...{ id: `i${number}`, networkId: 'back', macAddress: '02:00:00:00:00:01' },
+      ...{ ipv4Address: `10.1.0.${10 + number}`, ipv6Address: 'fd00::5' },
+    },
+  ] as unknown as Machine['interfaces'], // what the rules look at
+  ...{ delivered: undefined, running: undefined, isHealthy: true, detail: '', judgedSince: at(-1), report: undefined },
+  ...{ reportedAt: undefined, imageVersion: undefined, newestImageVersion: undefined, objects: [], ...more },
+})
+const PLANE: ApiView['plane'] = {
+  ...{ id: '00000000-0000-4000-8000-000000000001', phase: 'running', release: '1.36.3', detail: '', addons: [] },
+  ...{ endpoint: 'https://127.0.0.1:1', certificateAuthority: 'pem', apiServer: 'healthy', apiServersReady: 1 },
+  ...{ etcdMembersReady: 1, etcdMembersTotal: 1, hasEtcdQuorum: true, restoreId: null, observedAt: at(0) },
+  forNodes: { endpoint: 'https://[2001:2::1]:6443', tunnel: { host: '2001:2::1', port: 6_444 } },
+}
+const CLUSTER: Observed['cluster'] = {
+  ...{
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'KubernetesCluster',
+    metadata: { name: 'shop', namespace: 'acct-a' },
+  },
+  spec: KubernetesCluster.spec.parse({ zone: 'eu-1a', name: 'shop', networkId: 'back', version: '1.36' }),
+  status: { isMade: true },
+}
+
+interface World extends Partial<Omit<Observed, 'api'>> {
+  readonly nodes?: readonly ControlPlaneNode[]
+  readonly requests?: readonly ServingRequest[]
+  readonly api?: Observed['api']
+}
+const observedWith = ({ nodes = [], requests = [], ...more }: World = {}): Observed => ({
+  ...{ accountId: 'a', isClaimed: true, cluster: CLUSTER, region: 'eu-1', machines: [], edits: [], editor: 'user:ada' },
+  clusterClaim: {
+    ...{ zone: 'eu-1a', region: 'eu-1', name: 'shop', networkId: 'back', controlPlaneId: PLANE.id },
+    ...{ release: '1.36.3', replicas: 1, podCidr: '172.20.0.0/16', serviceCidr: '172.21.0.0/16' },
+  },
+  api: { plane: PLANE, releases: ['1.35.4', '1.36.3'], nodes, requests },
+  ...more,
+})
+
+/** Machines that run what is asked of them. */
+function running(pool: NodePoolObject, world: World): Observed {
+  const observed = observedWith(world)
+  const slots = slotsOf(pool, observed, Math.max(pool.spec.count, 9))
+  const machines = observed.machines.map((machine) => {
+    const slot = slots.find(({ role }) => role === machine.role)
+    const demand = slot && demandOf(pool, observed, slot)
+    const told = machine.delivered ?? demand?.configuration
+    return { ...machine, delivered: told, running: told, sharedAddresses: demand?.sharedAddresses ?? [] }
+  })
+  return { ...observed, machines }
+}
+
+interface Decided {
+  readonly effects: Readonly<Record<string, unknown>>
+  readonly made: readonly string[]
+  readonly removed: readonly string[]
+  readonly status: Record<string, unknown>
+  readonly outcome: string | undefined
+  readonly step: string | undefined
+  readonly change: unknown
+}
+function decide(pool: NodePoolObject, observed: Observed, now = NOW): Decided {
+  const actions = plan(pool, observed, now)
+  const operation = actions.find((each) => each.do === 'operation')
+  const change = actions.find((each) => each.do === 'change')
+  return {
+    effects: Object.fromEntries(
+      actions.flatMap((each) => (each.do === 'effect' && each.name !== 'audit' ? [[each.name, each.input]] : [])),
+    ),
+    made: actions.flatMap((each) =>
+      each.do === 'ensure' && each.type.kind === Server.kind ? [(each.draft.spec as ServerSpec).hostname] : [],
+    ),
+    removed: actions.flatMap((each) => (each.do === 'remove' ? [each.key.name] : [])),
+    status: Object.assign({}, ...actions.flatMap((each) => (each.do === 'status' ? [each.status] : []))),
+    outcome: operation?.outcome,
+    step: operation?.step,
+    change: change?.patch,
+  }
+}
+
+test('a new pool claims its name, makes its servers, has a token, and hands it to those that wait', () => {
+  const creating = poolWith({ operation: operationOf('create'), status: { isMade: undefined as never } })
+  expect(decide(creating, observedWith({ cluster: undefined, clusterClaim: undefined })).step).toBe('claimed')
+  expect(decide(creating, observedWith({ isClaimed: false })).effects).toEqual({
+    claim: { accountId: 'a', nodePoolId: 'p', clusterId: 'shop', name: 'web' },
+  })
+  expect(decide(creating, observedWith({ api: { obstacle: 'its cluster to run' } }))).toMatchObject({
+    ...{ made: [], step: 'servers', outcome: undefined },
+  })
+  const made = decide(creating, observedWith())
+  expect([made.made, made.effects, made.step]).toEqual([[nameOf(0)], {}, 'servers'])
+  // Nothing is delivered before there is what it joins with.
+  const booting = decide(creating, observedWith({ machines: [machineOf(0, { state: 'starting' })] }))
+  expect(Object.keys(booting.effects)).toEqual(['issue'])
+  const withToken = poolWith({ operation: operationOf('create'), status: { isMade: undefined as never, join: JOIN } })
+  const delivering = decide(withToken, observedWith({ machines: [machineOf(0)] }))
+  expect(delivering.effects).toMatchObject({ deliver: { role: 'n0', node: 'h1', managedBy: 'node_pool:p' } })
+  expect(delivering.step).toBe('ready')
+  // An old token is replaced, and so is what was delivered with it.
+  const old = poolWith({ operation: operationOf('create'), status: { join: { ...JOIN, expiresAt: at(14) } } })
+  const { issue } = decide(old, observedWith({ machines: [machineOf(0)] })).effects
+  expect(issue).toMatchObject({ tokenId: expect.stringMatching(/^[0-9a-f]{6}$/) })
+  expect(issue).not.toEqual({ tokenId: JOIN.tokenId })
+})
+
+test('a pool is made once its nodes are ready with their labels, and its token goes', () => {
+  const creating = (status = {}) =>
+    poolWith({ operation: operationOf('create'), status: { isMade: undefined as never, ...status } })
+  const world = (node: Partial<ControlPlaneNode> = {}) => ({ machines: [machineOf(0)], nodes: [nodeOf(0, node)] })
+  const unready = decide(creating({ join: JOIN }), running(creating(), world({ isReady: false })))
+  expect([unready.step, unready.outcome, unready.effects]).toEqual([
+    'ready',
+    undefined,
+    { revoke: { tokenId: 'abcdef' } },
+  ])
+  const unmarked = decide(creating(), running(creating(), world({ marked: '' })))
+  expect([unmarked.outcome, unmarked.effects]).toEqual([
+    undefined,
+    { mark: { names: [nameOf(0)], marks: expect.objectContaining({ digest: MARKED }) } },
+  ])
+  const whole = decide(creating(), running(creating(), world()))
+  expect(whole).toMatchObject({ outcome: 'succeeded', status: { isMade: true }, effects: {} })
+  expect(whole.status['nodes']).toMatchObject([{ hostname: nameOf(0), isReady: true, kubeletVersion: 'v1.36.3' }])
+  const late = decide(creating(), running(creating(), world({ isReady: false })), new Date(at(60)))
+  expect([late.outcome, late.status['fault']]).toEqual(['failed', undefined])
+})
+
+test('requests of kubelets are approved for servers that it made, and no others', () => {
+  const asks = (more: Partial<ServingRequest> = {}): ServingRequest => ({
+    ...{ name: 'csr-1', username: `system:node:${nameOf(0)}`, groups: ['system:nodes', 'system:authenticated'] },
+    ...{ usages: ['digital signature', 'server auth'], commonName: `system:node:${nameOf(0)}` },
+    ...{ organizations: ['system:nodes'], dnsNames: [nameOf(0)], ipAddresses: ['10.1.0.10'], hasMore: false, ...more },
+  })
+  const approved = (request: ServingRequest, machine: Partial<Machine> = {}) => {
+    const world = { machines: [machineOf(0, machine)], nodes: [nodeOf(0)], requests: [request] }
+    return decide(poolWith(), running(poolWith(), world)).effects['approve']
+  }
+  expect(approved(asks())).toEqual({ requests: ['csr-1'] })
+  expect(approved(asks({ ipAddresses: ['10.1.0.10', '2001:2::5', 'fd00::5'] }))).toEqual({ requests: ['csr-1'] })
+  const refused: readonly Partial<ServingRequest>[] = [
+    { username: 'system:node:other' },
+    { commonName: 'system:node:other' },
+    { groups: ['system:authenticated'] },
+    { organizations: ['system:masters'] },
+    { organizations: ['system:nodes', 'system:masters'] },
+    { usages: ['client auth'] },
+    { usages: ['server auth', 'client auth'] },
+    { dnsNames: [nameOf(0), 'kubernetes'] },
+    { ipAddresses: [] },
+    { ipAddresses: ['10.1.0.10', '10.1.0.11'] },
+    { hasMore: true },
+  ]
+  expect(refused.map((more) => approved(asks(more)))).toEqual(refused.map(() => undefined))
+  expect(approved(asks(), { state: 'stopped' })).toBeUndefined()
+})
+
+test('a pool grows at once and shrinks from its end, after a drain that heeds budgets for ten minutes', () => {
+  const two = { machines: [machineOf(0), machineOf(1)], nodes: [nodeOf(0), nodeOf(1)] }
+  const grown = poolWith({ count: 2, operation: operationOf('scale') })
+  const one = { machines: [machineOf(0)], nodes: [nodeOf(0)] }
+  expect(decide(grown, running(grown, one))).toMatchObject({ made: [nameOf(1)], removed: [], outcome: undefined })
+
+  const shrunk = (drains?: NonNullable<NodePoolObject['status']>['drains']) =>
+    poolWith({ operation: operationOf('scale'), status: drains === undefined ? {} : { drains } })
+  const first = decide(shrunk(), running(shrunk(), two))
+  expect([first.effects, first.removed]).toEqual([{ drain: { names: [nameOf(1)], known: [] } }, []])
+  const begun = (since: string, isDone: boolean) => [{ hostname: nameOf(1), since, isDone }]
+  const waits = decide(shrunk(begun(at(1 - DRAIN_MINUTES), false)), running(shrunk(), two))
+  expect([waits.removed, Object.keys(waits.effects), waits.step]).toEqual([[], ['drain'], 'drained'])
+  for (const drains of [begun(at(-1), true), begun(at(-DRAIN_MINUTES), false)])
+    expect(decide(shrunk(drains), running(shrunk(), two))).toMatchObject({
+      ...{ effects: {}, removed: [machineName({ uid: UID }, 'n1')], outcome: undefined },
+    })
+  // Its place in the cluster goes with its server, then what is noted of it.
+  const leaving = { ...two, machines: [machineOf(0), machineOf(1, { isDeleting: true })] }
+  const forgotten = decide(shrunk(begun(at(-1), true)), running(shrunk(), leaving))
+  expect([forgotten.effects, forgotten.outcome]).toEqual([{ forget: { names: [nameOf(1)] } }, undefined])
+  const gone = decide(shrunk(begun(at(-1), true)), running(shrunk(), one))
+  expect(gone).toMatchObject({ outcome: 'succeeded', status: { drains: undefined, followed: expect.any(String) } })
+  // One that never joined has nothing to drain.
+  const unjoined = decide(shrunk(), running(shrunk(), { ...two, nodes: [nodeOf(0)] }))
+  expect(unjoined.removed).toEqual([machineName({ uid: UID }, 'n1')])
+})
+
+test('another version replaces as many nodes at a time as may be away', () => {
+  const older = { kubeletVersion: 'v1.35.4' }
+  const world = {
+    machines: [0, 1, 2].map((number) => machineOf(number)),
+    nodes: [0, 1, 2].map((number) => nodeOf(number, older)),
+  }
+  const upgrading = (maxUnavailable: number, status = {}) =>
+    poolWith({ count: 3, spec: { maxUnavailable }, operation: operationOf('upgrade'), status })
+  const drained = (pool: NodePoolObject, observed: Observed) =>
+    (decide(pool, observed).effects['drain'] as { names: readonly string[] } | undefined)?.names
+  expect(drained(upgrading(1), running(upgrading(1), world))).toEqual([nameOf(0)])
+  expect(drained(upgrading(2), running(upgrading(2), world))).toEqual([nameOf(0), nameOf(1)])
+  // One is away already: nobody else goes.
+  const away = { ...world, nodes: [nodeOf(0, older), nodeOf(1, older), nodeOf(2, { ...older, isReady: false })] }
+  expect(drained(upgrading(1), running(upgrading(1), away))).toBeUndefined()
+  // The first has gone: it comes back under its name once the cluster has forgotten it, and is not drained again.
+  const done = { drains: [{ hostname: nameOf(0), since: at(-1), isDone: true }] }
+  const without = { ...world, machines: world.machines.slice(1) }
+  expect(decide(upgrading(1, done), running(upgrading(1), without))).toMatchObject({
+    ...{ made: [], effects: { forget: { names: [nameOf(0)] } } },
+  })
+  const forgotten = decide(upgrading(1, done), running(upgrading(1), { ...without, nodes: world.nodes.slice(1) }))
+  expect([forgotten.made, forgotten.effects, forgotten.status['drains']]).toEqual([[nameOf(0)], {}, undefined])
+})
+
+test('while the API of the cluster is silent nothing is made and nothing goes, but for a pool that is deleted', () => {
+  const silent = { api: { obstacle: 'the API of its cluster to answer' }, machines: [machineOf(0), machineOf(1)] }
+  expect(decide(poolWith({ count: 3 }), observedWith(silent))).toMatchObject({ made: [], removed: [], effects: {} })
+  const deleting = (more = {}) => {
+    const pool = poolWith({ operation: operationOf('delete', { kind: 'node_pool.delete' }) })
+    return { ...pool, metadata: { ...pool.metadata, deletionTimestamp: at(0) }, ...more }
+  }
+  expect(decide(deleting(), observedWith(silent)).removed).toHaveLength(2)
+  const answering = { machines: [machineOf(0)], nodes: [nodeOf(0)] }
+  expect(decide(deleting(), running(deleting(), answering))).toMatchObject({
+    ...{ removed: [], effects: { drain: { names: [nameOf(0)] } } },
+  })
+  // Of a cluster that goes nothing is drained.
+  const going = { ...CLUSTER, metadata: { name: 'shop', namespace: 'acct-a', deletionTimestamp: at(0) } }
+  const last = decide(deleting(), running(deleting(), { ...answering, cluster: going }))
+  expect([last.removed, last.effects]).toEqual([[machineName({ uid: UID }, 'n0')], {}])
+  expect(decide(deleting(), observedWith())).toMatchObject({
+    ...{ outcome: 'succeeded', effects: { release: { accountId: 'a', nodePoolId: 'p' } } },
+  })
+})
+
+test('an edit begins an operation of its kind, once', () => {
+  const followed = { followed: 'another' }
+  const idle = decide(
+    poolWith({ status: followed }),
+    running(poolWith(), { machines: [machineOf(0)], nodes: [nodeOf(0)] }),
+  )
+  expect(idle.change).toMatchObject({ spec: { operation: { kind: 'node_pool.sync', arguments: { action: 'scale' } } } })
+  const older = { machines: [machineOf(0)], nodes: [nodeOf(0, { kubeletVersion: 'v1.35.4' })] }
+  expect(decide(poolWith({ status: followed }), running(poolWith(), older)).change).toMatchObject({
+    spec: { operation: { arguments: { action: 'upgrade' }, actor: 'user:ada' } },
+  })
+  const done = decide(
+    poolWith({ operation: operationOf('scale') }),
+    running(poolWith(), { machines: [machineOf(0)], nodes: [nodeOf(0)] }),
+  )
+  const same = poolWith({ status: { followed: String(done.status['followed']) } })
+  expect(decide(same, running(same, { machines: [machineOf(0)], nodes: [nodeOf(0)] })).change).toBeUndefined()
+})
+
+test('what was not done in time is an error until it is done, and then none', () => {
+  const scaling = poolWith({ count: 2, operation: operationOf('scale') })
+  const one = { machines: [machineOf(0)], nodes: [nodeOf(0)] }
+  const late = decide(scaling, running(scaling, one), new Date(at(60)))
+  expect([late.outcome, late.status['fault']]).toEqual(['failed', expect.stringContaining('not done in time')])
+  const inError = poolWith({ count: 2, status: { fault: 'late' } })
+  expect(poolStateOf(storedOf(inError))).toBe('error')
+  expect(decide(inError, running(inError, one))).toMatchObject({ made: [nameOf(1)], status: { fault: 'late' } })
+  const two = { machines: [machineOf(0), machineOf(1)], nodes: [nodeOf(0), nodeOf(1)] }
+  expect(decide(inError, running(inError, two)).status).toMatchObject({ fault: undefined })
+  const states = [
+    poolStateOf(storedOf(poolWith({ operation: operationOf('create'), status: { isMade: undefined as never } }))),
+    poolStateOf(storedOf(poolWith())),
+    poolStateOf(storedOf(poolWith({ operation: operationOf('scale') }))),
+    poolStateOf(storedOf(poolWith({ operation: operationOf('upgrade') }))),
+    poolStateOf(storedOf(poolWith({ operation: operationOf('delete', { kind: 'node_pool.delete' }) }))),
+  ]
+  expect(states).toEqual(['creating', 'running', 'scaling', 'upgrading', 'deleting'])
+})
+
+test('what a server runs names its peers, and a node keeps its release until it is replaced', () => {
+  const pool = poolWith({ count: 2, spec: { version: '1.36' } })
+  const nodes = [nodeOf(0, { kubeletVersion: 'v1.35.4' }), nodeOf(1), nodeOf(7, { name: 'of-another-pool' })]
+  const observed = observedWith({ machines: [machineOf(0), machineOf(1)], nodes })
+  const [first] = slotsOf(pool, observed, 2)
+  if (first === undefined) throw new Error('there is no slot')
+  const demand = demandOf(pool, observed, first)
+  expect(demand).toMatchObject({
+    ...{ hostname: nameOf(0), template: 'kubernetes-node', networkIds: ['back'], publicIpv4: false },
+    sharedAddresses: [{ address: '172.20.0.0/24', networkId: 'back' }],
+  })
+  // What another node gets is told to this one; what it joined with is not.
+  const without = observedWith({ machines: observed.machines, nodes: nodes.slice(0, 2) })
+  expect(demandOf(pool, without, first).configuration?.fingerprint).not.toBe(demand.configuration?.fingerprint)
+  const joined = poolWith({ count: 2, spec: { version: '1.36' }, status: { join: JOIN } })
+  expect(demandOf(joined, observed, first).configuration).toEqual(demand.configuration)
+})
