@@ -17,7 +17,7 @@ const CHANGES = { full: 20, short: 1 }
 const [OURS, BY_HAND] = [80, 8091]
 const TRAFFIC = join(import.meta.dirname, 'traffic.ts')
 const P99 = 'ms of a request, p99'
-/** Two programs, the proxy and its servers share the processors with whatever else runs: a pair by itself says little. */
+/** The proxy and its servers share the processors with whatever else runs: a pair by itself says little. */
 const PAIRS = 21
 /** Of the processor, as Linux counts in /proc. */
 const TICK_MICROSECONDS = 10_000

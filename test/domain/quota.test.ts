@@ -20,6 +20,7 @@ test('a new account has the limits that are published', () =>
     edges: 10,
     databases: 5,
     kubernetes_clusters: 5,
+    node_pools: 25,
     custom_images: 20,
     object_storage_gibibytes: 1_024,
   }))
