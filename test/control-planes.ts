@@ -31,7 +31,6 @@ export interface SimulatedControlPlanes {
   isAway: boolean
   releases: string[]
   nodesObstacle: string
-  now: () => string
   /** What was asked of it that changes something, in order. */
   readonly calls: string[]
 }
@@ -122,7 +121,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     async joinToken(id, tokenId, _pool, seconds) {
       const token = `${tokenId}.0123456789abcdef`
       known(id).tokens.add(token)
-      return { token, expiresAt: new Date(Date.parse(simulated.now()) + seconds * 1_000).toISOString() }
+      return { token, expiresAt: new Date(Date.parse(AT) + seconds * 1_000).toISOString() }
     },
     removeJoinToken: async (id, tokenId) => void known(id).tokens.delete(`${tokenId}.0123456789abcdef`),
     drain: async (id, node) => !known(id).busy.has(node),
@@ -146,7 +145,6 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     isAway: false,
     releases: ['1.35.4', '1.36.3'],
     nodesObstacle: '',
-    now: () => new Date().toISOString(),
     calls,
   }
   return simulated
