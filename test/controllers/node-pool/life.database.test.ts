@@ -1,5 +1,5 @@
-/** The life of a node pool with real controllers and a real PostgreSQL, through the door of kubectl. The host of control
- *  planes only counts, and the test says what kubelets would. */
+/** The life of a node pool with real controllers and a real PostgreSQL, through the door of kubectl. The host of
+ *  control planes only counts, and the test says what kubelets would. */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
