@@ -1,6 +1,6 @@
 /** What customers see of managed machines: nothing. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { accountNamespace, ROUTES } from '../../../resources/index.ts'
 import { Template } from '../../../resources/catalog/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
@@ -116,18 +116,21 @@ test.each([
   expect(reply.status, JSON.stringify(reply.body)).toBe(404)
 })
 
-test.each([MANAGED_TEMPLATE, DATABASE_TEMPLATE])('nobody makes a server of their template %s', async (template) => {
-  const { spec } = (await cloud.admin.get(Template, { name: MANAGED_TEMPLATE })) ?? {}
-  if (spec === undefined) throw new Error('there is no template')
-  await cloud.admin.apply(Template, { metadata: { name: template }, spec })
-  await until(
-    'the template',
-    () => cloud.caches.of(Template).get({ name: template }),
-    (found) => found !== undefined,
-  )
-  const body = { zone: cloud.zone, hostname: 'sly', plan: 'tiny', template }
-  expect(await ada.send('POST', '/v1/servers', { body })).toMatchObject({
-    status: 400,
-    body: { errors: [{ field: 'template' }] },
-  })
-})
+test.each([MANAGED_TEMPLATE, DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE] as const)(
+  'nobody makes a server of their template %s',
+  async (template) => {
+    const { spec } = (await cloud.admin.get(Template, { name: MANAGED_TEMPLATE })) ?? {}
+    if (spec === undefined) throw new Error('there is no template')
+    await cloud.admin.apply(Template, { metadata: { name: template }, spec: { ...spec, image: { built: template } } })
+    await until(
+      'the template',
+      () => cloud.caches.of(Template).get({ name: template }),
+      (found) => found !== undefined,
+    )
+    const body = { zone: cloud.zone, hostname: 'sly', plan: 'tiny', template }
+    expect(await ada.send('POST', '/v1/servers', { body })).toMatchObject({
+      status: 400,
+      body: { errors: [{ field: 'template' }] },
+    })
+  },
+)
