@@ -194,7 +194,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'postgresql',
-    workersMaximum: 1,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 600_000,
     deadlineMinutes: 8,
     secondTries: SECOND_TRIES,

@@ -1,5 +1,5 @@
 /** Machines of databases on this host, with the real PostgreSQL, and what their owners see of them. */
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { access, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -11,6 +11,7 @@ import { systemClock } from '../../../../kit/sys/clock.ts'
 import { signalProcess } from '../../../../kit/sys/process.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
 import type { MachineAnswer, MachineDocument } from '../../../../resources/managed-machine/index.ts'
+import { until } from '../../../eventually.ts'
 import { type MachineHere, openMachine } from './machine-script.ts'
 
 type Section = NonNullable<MachineDocument['postgresql']>
@@ -56,6 +57,12 @@ export interface DatabaseMachineOptions {
   /** Of the store of the archive, HOST:PORT. */
   readonly archive?: string
 }
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
 
 export const newDataFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'database-'))
 
@@ -118,7 +125,15 @@ export async function openDatabaseMachine({ data, archive }: DatabaseMachineOpti
     },
     async kill() {
       const file = join(machine.folder, 'run/svccloud/postgresql.service.pid')
-      signalProcess(Number((await readFile(file, 'utf8')).split(' ')[0]), 'SIGKILL')
+      const pid = Number((await readFile(file, 'utf8')).split(' ')[0])
+      signalProcess(pid, 'SIGKILL')
+      // Until whoever has adopted it takes note of its end, the next server takes it for one that runs. In a guest
+      // systemd starts that again each second.
+      await until(
+        'the end of the server',
+        () => isThere(`/proc/${pid}`),
+        (is) => !is,
+      )
     },
     async query(text, values = []) {
       const client = await connect()
