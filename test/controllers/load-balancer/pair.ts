@@ -108,7 +108,7 @@ export async function openBalancerPair(): Promise<BalancerPair> {
     const machine = await openMachineIn(spaceOf(role))
     machines.set(role, machine)
     // Nobody is outside.
-    await ip(role, 'link', 'add', 'out0', 'type', 'dummy')
+    await ip(role, 'link', 'add', 'out0', 'type', 'veth', 'peer', 'name', 'outside0')
     const [macAddress = '', publicMacAddress = ''] = await Promise.all(
       ['own0', 'out0'].map(async (device) => (await machine.run('cat', `/sys/class/net/${device}/address`)).trim()),
     )
@@ -183,6 +183,6 @@ export function documentFor(
 ): MachineDocument {
   const { role } = surroundings
   const parts = documentOf(balancerOf(configured), 'a', surroundings, certificates)
-  const { generation, fingerprint } = demandFor(surroundings, configured)?.configuration ?? {}
-  return MachineDocument.parse({ ...parts, machine: role, generation, fingerprint })
+  const { fingerprint } = demandFor(surroundings, configured)?.configuration ?? {}
+  return MachineDocument.parse({ ...parts, machine: role, generation: configured.generation, fingerprint })
 }

@@ -156,7 +156,7 @@ it('goes on with what it ran when a document is refused or does not run', async 
   expect(await machine.apply(document(2, { postgresql: POSTGRESQL }))).toMatchObject({
     generation: 1,
     isHealthy: false,
-    detail: expect.stringContaining('nothing here runs postgresql'),
+    detail: expect.stringContaining('nothing here runs keeper, postgresql'),
   })
   expect(await machine.ask('status')).toMatchObject({ generation: 1, isHealthy: true })
   // It reads well, and cannot be bound to.
