@@ -13,10 +13,10 @@ const LOSSES_EVERY = 10
 const NETWORK_EVERY = 5
 const REPEAT_EVERY = 50
 /** No seed is begun after it, once the least are run. */
-const BUDGET_MILLISECONDS = 4 * MINUTE_MILLISECONDS
+const BUDGET_MILLISECONDS = 3 * MINUTE_MILLISECONDS
 const TIMEOUT_MILLISECONDS = 12 * MINUTE_MILLISECONDS
 /** So many are run however slow the machine is: the result of less would say little. */
-const SEEDS_MINIMUM = 12
+const SEEDS_MINIMUM = 6
 
 let server: TestServer | undefined
 let pool: Pool | undefined
