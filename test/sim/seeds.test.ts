@@ -28,8 +28,8 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   customimages:
     'simulated hosts remember images by name, and fetch, copy and serve no bytes: making, copying and deleting them ' +
     'is tested by its controller, and with real disks by the agents',
-  edges: 'worlds of their own have machines: `machines.seeds.test.ts`',
-  loadbalancers: 'worlds of their own have machines: `machines.seeds.test.ts`',
+  edges: 'worlds of their own have machines: `machines.test.ts`',
+  loadbalancers: 'worlds of their own have machines: `machines.test.ts`',
   managedmachines: 'the platform and its hosts write them; people only see what they have moved',
   databases:
     'simulated guests run no PostgreSQL, and say of themselves only what edges and load balancers do: its life is ' +
@@ -40,7 +40,7 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   objectstorages:
     'what keeps objects is a process of one machine, which the simulation does not have: the life of one is tested ' +
     'by its controller, and with the real engine and other people’s clients',
-  backups: 'worlds of their own have a place for them: `backups.seeds.test.ts`',
+  backups: 'worlds of their own have a place for them: `backups.test.ts`',
 }
 
 describe('the control plane under faults', () => {
