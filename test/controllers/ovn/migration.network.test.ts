@@ -102,6 +102,12 @@ test('a guest begins connections, and others to it', async () => {
   disks.add(disk)
   const shell = (command: string) => on('h1').shell(NAME, command)
   await expect.poll(() => shell('ip -4 -o addr show dev eth0'), PATIENCE).toContain(OWN)
+  // A connection begun before the hosts know the whole way would never be answered, and is not begun again.
+  for (const [address, answer] of [
+    [NEIGHBOUR.address, `${NEIGHBOUR.name} sees ${OWN}`],
+    [OUTSIDE, `world sees ${NAT.a}`],
+  ] as const)
+    await expect.poll(() => shell(`nc -w 2 ${address} 1000 </dev/null`), PATIENCE).toContain(answer)
   const talk = (address: string) => `(while usleep 20000; do echo x; done) | nc ${address} 1000 >/dev/null & true`
   await shell(talk(NEIGHBOUR.address))
   await shell(talk(OUTSIDE))
