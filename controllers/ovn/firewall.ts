@@ -11,7 +11,7 @@ import {
   type FirewallRule,
 } from '../../domain/firewall.ts'
 import { METADATA_ADDRESS } from '../../domain/metadata-service.ts'
-import { guestPort } from './names.ts'
+import { ACL_DIRECTIONS, guestPort } from './names.ts'
 import { refer, type Row, type RowRef } from './row.ts'
 
 export interface FirewallFacts extends Firewall {
@@ -53,7 +53,7 @@ export function firewallRows(serverUid: string, facts: FirewallFacts): readonly 
     key: `${name}-${direction}-${key}`,
     parent: { ...group, column: 'acls' },
     columns: {
-      direction: direction === 'in' ? 'to-lport' : 'from-lport',
+      direction: ACL_DIRECTIONS[direction],
       priority,
       // Whatever the rule, addresses are asked for by what is not IP.
       match: `${direction === 'in' ? 'outport' : 'inport'} == @${name} && ip && (${anyOf(matches)})`,

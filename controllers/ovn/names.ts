@@ -6,6 +6,8 @@ import type { RowRef } from './row.ts'
 export const GUEST_MTU = 1_400
 export const LEASE_SECONDS = 3_600
 export const ACL_PRIORITY_MOST = 32_767
+/** Seen from a server. */
+export const ACL_DIRECTIONS = { in: 'to-lport', out: 'from-lport' } as const
 
 /** Routers learn of neighbours when they need them: each would have flows for all others, or follow whatever it
  *  hears. */

@@ -4,6 +4,7 @@ import { type Gateway, gatewayOf, type StaticRoute } from '../../domain/private-
 import { ACL_PRIORITY_MOST, GUEST_MTU, networkSwitch, ROUTER_OPTIONS, routerMac } from './names.ts'
 import { networkPorts } from './router-port.ts'
 import type { Row, RowRef } from './row.ts'
+import { trackingRows } from './tracking.ts'
 
 export interface NetworkFacts {
   readonly zone: string
@@ -51,6 +52,7 @@ export function networkRows(facts: NetworkFacts): readonly Row[] {
     guard('dhcp', ACL_PRIORITY_MOST, `eth.src != ${mac} && udp.src == {67, 547}`),
     // OVN lets its own answers to names pass all firewalls, and knows them by this port only.
     guard('names', ACL_PRIORITY_MOST - 1, 'udp.src == 53 && ct.new'),
+    ...trackingRows(own),
     { ...dhcpOf(id, 'ipv4'), columns: { cidr: ipv4Cidr, options: facts.dhcpEnabled ? ipv4Options(facts, mac) : {} } },
     { ...dhcpOf(id, 'ipv6'), columns: { cidr: ipv6Prefix, options: facts.dhcpEnabled ? ipv6Options(facts, mac) : {} } },
     ...(router === undefined ? namesRouter(facts) : []),

@@ -25,6 +25,7 @@ import {
 } from '../ovn/names.ts'
 import { prefixRoute } from '../ovn/prefix-route.ts'
 import { refer, type Row, type RowRef } from '../ovn/row.ts'
+import { trackingRows } from '../ovn/tracking.ts'
 
 export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0.0/16' } as const
 
@@ -92,6 +93,7 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
         action: 'drop',
       },
     },
+    ...trackingRows(own),
     { ...router, columns: { name: router.key, options: ROUTER_OPTIONS } },
     {
       table: 'Logical_Router_Port',

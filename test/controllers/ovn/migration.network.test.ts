@@ -10,7 +10,7 @@ import { printLine } from '../../../kit/sys/process.ts'
 import { type GuestHost, openGuestHost } from './ovn-guests.ts'
 import type { HostName } from './ovn-world.ts'
 import { HOSTS } from './ovn-world.ts'
-import { NAT, openTenants, PATIENCE, type Tenants, ZONE } from './tenants.ts'
+import { NAT, openTenants, PATIENCE, type Pulse, type Tenants, ZONE } from './tenants.ts'
 import { type WatchedPort, watchPort } from './watched-port.ts'
 
 const NAME = 'moving'
@@ -67,10 +67,6 @@ afterAll(async () => {
   await tenants?.close()
 })
 
-interface Pulse {
-  readonly count: number
-  readonly longest: number
-}
 /** Connections by name: who notes what comes over each, and under which name. */
 const STREAMS = {
   'to a neighbour': [NEIGHBOUR.name, OWN],

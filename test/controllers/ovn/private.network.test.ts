@@ -10,11 +10,13 @@ import {
   GUESTS,
   ipv6Of,
   macOf,
+  NAMES,
   NAT,
   networkFacts,
   openTenants,
   PATIENCE,
   PUBLIC,
+  type Pulse,
   routerFacts,
   type Tenants,
   ZONE,
@@ -327,6 +329,16 @@ describe('a firewall', () => {
     expect([await says('kept'), await says('ended')]).toEqual([true, null])
     await tenants.firewall('a1', OPEN)
     expect(await says('kept')).toBe(true)
+  })
+
+  test('ends what was open before it was switched on, though the server is the first to say more', async () => {
+    await tenants.firewalls(NAMES.map((guest) => [guest, NO_FIREWALL] as const))
+    await tenants.tell('a1', 'drip', { name: 'told', port: 3001 })
+    await tenants.tell('a2', 'stream', { name: 'heard', address: '10.0.0.2', port: 3001, pause: 3600, isSilent: true })
+    const heard = async () => (await tenants.tell('a2', 'pulse', { name: 'heard' })) as Pulse // as wire.py answers
+    await expect.poll(async () => (await heard()).count, PATIENCE).toBeGreaterThan(20)
+    await tenants.firewall('a1', CLOSED)
+    await expect.poll(async () => (await heard()).silent, PATIENCE).toBeGreaterThan(3)
   })
 
   test('is gone when it is off', async () => {

@@ -120,6 +120,14 @@ const publicPort: PublicPort = {
   nodes: [PUBLIC.host],
 }
 
+/** What wire.py answers of what came over a connection, in seconds. */
+export interface Pulse {
+  readonly count: number
+  readonly longest: number
+  /** Since the last; null when nothing came. */
+  readonly silent: number | null
+}
+
 export const PATIENCE = { timeout: 45_000, interval: 200 }
 
 export async function openTenants(): Promise<Tenants> {
