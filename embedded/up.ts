@@ -1,7 +1,7 @@
 /** `npm start`: a whole cloud on this machine. Reads the command line, prepares the folder and the hypervisor, starts
  *  the components, says where everything is, and stops them when asked. Guests outlive it and are found again at the
  *  next start. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { systemClock } from '../kit/sys/clock.ts'
@@ -26,6 +26,7 @@ import { chooseNetwork } from './ovn/choose.ts'
 import { setTestClock } from './test-clock.ts'
 import { BUILD_KUBERNETES_COMMAND } from './control-planes/programs.ts'
 import { BUILD_COMMAND } from './object-storage/program.ts'
+import { missingImages } from './missing-images.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
@@ -52,21 +53,6 @@ const aborted = (signal: AbortSignal): Promise<'stop'> =>
     signal.aborted ? resolve('stop') : signal.addEventListener('abort', () => resolve('stop'), { once: true }),
   )
 
-/** What no zone offers without an image that a person brings: its template, and the command. */
-const IMAGES = [
-  ['edges', 'managed-machine', 'off, as load balancers are, until: sudo npm run image:managed'],
-  ['databases', 'managed-database', 'off until: sudo npm run image:database'],
-] as const
-
-async function missingImages(images: string): Promise<readonly (readonly [string, string])[]> {
-  const folder = environment()['SVCCLOUD_IMAGE_CACHE'] ?? images
-  const lines = IMAGES.map(async ([name, template, what]) => {
-    const versions = await readdir(join(folder, template)).catch(() => [])
-    return versions.length > 0 ? [] : [[name, `${what} -- --images ${folder}`] as const]
-  })
-  return (await Promise.all(lines)).flat()
-}
-
 interface Welcome {
   readonly endpoints: Endpoints
   readonly root: string
@@ -88,7 +74,7 @@ async function printWelcome({ endpoints, root, images, options, serversAt }: Wel
     ...(endpoints.test_clock === null ? [] : [['TEST CLOCK', endpoints.test_clock] as const]),
     [kubeconfig, endpoints.kubeconfig],
     ...(serversAt === undefined ? [] : [['servers', serversAt] as const]),
-    ...(await missingImages(images)),
+    ...(await missingImages(environment()['SVCCLOUD_IMAGE_CACHE'] ?? images)),
     endpoints.object_storage_url === null
       ? ['object storage', `off until: ${BUILD_COMMAND}, and another start`]
       : ['object storage', `${endpoints.object_storage_url} (S3; its authority: ${root}/object-storage/ca.crt)`],

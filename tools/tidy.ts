@@ -41,7 +41,15 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
     ],
     never: ['express', 'pg', 'kysely'],
   },
-  embedded: { paths: ['kit/sys/', 'kit/object-storage/', 'kit/control-planes/', 'kit/chunks/sign-request.ts'] },
+  embedded: {
+    paths: [
+      'kit/sys/',
+      'kit/object-storage/',
+      'kit/control-planes/',
+      'kit/chunks/sign-request.ts',
+      'agents/node/images/template-store.ts',
+    ],
+  },
   client: { paths: [], packages: ['openapi-fetch'] },
   cli: {
     paths: ['domain/', 'resources/', 'kit/chunks/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'],
