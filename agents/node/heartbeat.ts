@@ -9,12 +9,15 @@ import {
   NodeReport,
   type NodeReportSpec,
 } from '../../resources/instance/index.ts'
+import type { TemplateStore } from './images/template-store.ts'
 
 export interface HeartbeatOptions {
   readonly store: Store
   readonly namespace: string
   readonly nodeName: string
   readonly report: () => Promise<NodeReportSpec>
+  /** What the report depends on, and nobody calls back about: looked at with every beat. */
+  readonly images: Pick<TemplateStore, 'built'>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -36,10 +39,11 @@ export interface Heartbeat {
 }
 
 /** What fails is logged and tried again with the next beat. */
-export function newHeartbeat({ store, namespace, nodeName, report, clock, log }: HeartbeatOptions): Heartbeat {
+export function newHeartbeat({ store, namespace, nodeName, report, images, clock, log }: HeartbeatOptions): Heartbeat {
   let isAlive = false
   let hasReported = false
   let hasNews = false
+  let reportedImages: string | undefined
   const reported = Promise.withResolvers<void>()
 
   async function renew(): Promise<void> {
@@ -60,7 +64,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
   }
 
   /** A node is not alive before it has said what it is; later a report that fails costs nothing but its news. */
-  async function publishReport(): Promise<boolean> {
+  async function publishReport(builtImages: string | undefined): Promise<boolean> {
     hasNews = false
     try {
       await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
@@ -70,6 +74,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
       return false
     }
     hasReported = true
+    reportedImages = builtImages
     reported.resolve()
     return true
   }
@@ -82,7 +87,9 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
       for (let sinceReport = BEATS_PER_REPORT; !signal.aborted; sinceReport++) {
         const dueAt = clock.monotonicMilliseconds() + INTERVAL_MILLISECONDS
         try {
-          if ((hasNews || sinceReport >= BEATS_PER_REPORT) && (await publishReport())) sinceReport = 0
+          const builtImages = await images.built().then(String, () => reportedImages)
+          const isDue = hasNews || builtImages !== reportedImages || sinceReport >= BEATS_PER_REPORT
+          if (isDue && (await publishReport(builtImages))) sinceReport = 0
           await renew()
           if (!isAlive) log.info('heartbeat reaches the control plane')
           isAlive = true

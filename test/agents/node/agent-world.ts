@@ -41,6 +41,8 @@ const VIRTUAL_PATIENCE_MILLISECONDS = 600_000
 export interface AgentStart {
   /** Describing the host fails while it answers false. */
   readonly canReport?: () => boolean
+  /** Templates that are ready on the host; those of simulated hosts when absent. */
+  readonly built?: () => Promise<readonly string[]>
   /** What stands between the agent and the server. */
   readonly disturb?: (serve: Transport) => Transport
   /** What the host does for backups. */
@@ -128,6 +130,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     pass: async (milliseconds) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds)),
     startAgent({
       canReport = () => true,
+      built,
       disturb = (transport: Transport) => transport,
       diesWithGuest = false,
       backups,
@@ -161,7 +164,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
             if (openElsewhere.has(name)) throw new Unavailable(`disk ${name}`, undefined)
           },
         },
-        images: simulatedTemplates(),
+        images: { ...simulatedTemplates(), ...(built === undefined ? {} : { built }) },
         customImages: simulatedImages(images),
         ledger,
         ...(backups === undefined ? {} : { openBackups: () => backups }),

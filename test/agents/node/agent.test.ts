@@ -366,6 +366,30 @@ describe('an agent of a simulated host', () => {
     expect(await report()).toMatchObject({ logicalCpus: 2 })
   })
 
+  it('reports a template that somebody has built with its next beat, and lives on when it cannot look', async () => {
+    world.killAgent()
+    await world.pass(1_000) // its last write may be under way
+    let templates: readonly string[] | undefined = ['tiny-linux']
+    world.startAgent({
+      built: async () => templates ?? Promise.reject(new Error('no look')),
+    })
+    const reported = async () =>
+      (await world.settled(world.store.get(NodeReport, { namespace: NAMESPACE, name: NODE_REPORT_NAME })))?.spec
+        .templates
+    await world.pass(10_000)
+    expect(await reported()).toEqual(['tiny-linux'])
+    templates = ['managed-machine', 'tiny-linux']
+    await world.pass(10_000)
+    expect(await reported()).toEqual(templates)
+    templates = undefined
+    const renewedAt = async () =>
+      (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec
+        .renewTime
+    const before = await renewedAt()
+    await world.pass(6_000)
+    expect(await renewedAt()).not.toBe(before)
+  })
+
   it('is not alive before it has reported itself, and stays so when a later report fails', async () => {
     world.killAgent()
     await world.pass(1_000) // its last write may be under way
