@@ -31,6 +31,9 @@ export function keepalivedConfiguration(sharing: AddressSharing): string {
     '  vrrp_garp_master_refresh 10',
     // The other machine takes over when it is silent for long, also because the proxy has all processors.
     '  vrrp_rt_priority 20',
+    // What it may compute between two waits, in microseconds. The 10,000 that it has by itself are less than an
+    // emulated machine needs for its first words: it would be killed again and again, and the addresses be nobody's.
+    '  vrrp_rlimit_rttime 2000000',
     '}',
     '',
     'track_file cannot_serve {',

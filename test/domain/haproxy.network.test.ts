@@ -69,7 +69,8 @@ test('HAProxy takes whatever can be accepted', async () => {
   )
 })
 
-test('keepalived takes what it shares addresses by', async () => {
+/** The shell goes on in a network of its own, where the file is keepalived's configuration. */
+async function besideKeepalived(...commands: readonly string[]) {
   const file = join(folder, 'keepalived.conf')
   await writeFile(
     file,
@@ -87,12 +88,22 @@ test('keepalived takes what it shares addresses by', async () => {
       faultFile: '/run/proxy-fault',
     }),
   )
-  const commands = [
-    'ip link add veth0 type veth peer name veth1',
-    'ip link set veth0 up',
-    `keepalived --config-test --use-file ${file}`,
-  ]
-  expect((await run('unshare', ['--net', 'sh', '-c', commands.join(' && ')])).stderr).toBe('')
+  const network = ['cd "$0"', 'ip link add veth0 type veth peer name veth1', 'ip link set veth0 up']
+  return run('unshare', ['--net', 'sh', '-c', [...network, ...commands].join(' && '), folder])
+}
+
+test('keepalived takes what it shares addresses by', async () => {
+  expect((await besideKeepalived('keepalived --config-test --use-file keepalived.conf')).stderr).toBe('')
+})
+
+test('it has time for its first words on a slow machine before the kernel ends it', async () => {
+  const { stdout } = await besideKeepalived(
+    '(keepalived --dont-fork --vrrp --use-file keepalived.conf --pid=$PWD/pid --vrrp_pid=$PWD/vrrp 2>/dev/null & :)',
+    'until [ -s vrrp ]; do sleep 0.1; done',
+    'until grep "Max realtime timeout .* us" /proc/$(cat vrrp)/limits | grep -v unlimited; do sleep 0.1; done',
+    'kill $(cat pid)',
+  )
+  expect(stdout).toMatch(/Max realtime timeout +1000000 +2000000/)
 })
 
 test('nft takes what may come to a machine from outside', async () => {

@@ -10,7 +10,8 @@ export interface GuestProgram {
   readonly input: Buffer
 }
 
-const POLL_MILLISECONDS = 100
+/** How often it is asked whether the program has ended: less and less, because the answer costs the guest as well. */
+const POLL = { firstMilliseconds: 100, growth: 1.5, mostMilliseconds: 1_000 } as const
 const ERROR_CHARACTERS_MAXIMUM = 300
 
 const Started = z.looseObject({ pid: z.int() })
@@ -30,11 +31,11 @@ export async function runInGuest(options: GuestAgentOptions, { path, input }: Gu
       await agent.execute('guest-exec', { path, 'input-data': input.toString('base64'), 'capture-output': true }),
     ).data
     if (started === undefined) throw new GuestAgentFailed('the guest agent started nothing')
-    for (;;) {
+    for (let pause: number = POLL.firstMilliseconds; ; pause = Math.min(pause * POLL.growth, POLL.mostMilliseconds)) {
       const status = Status.safeParse(await agent.execute('guest-exec-status', { pid: started.pid })).data
       if (status === undefined) throw new GuestAgentFailed('the guest agent answers something else')
       if (status.exited) return outputOf(path, status)
-      await options.clock.sleep(POLL_MILLISECONDS)
+      await options.clock.sleep(pause)
     }
   } finally {
     agent.close()

@@ -66,6 +66,16 @@ it('hands the input over as input, never as an argument, and waits for the end',
   )
 })
 
+it('asks a program that runs for long less and less often', async () => {
+  let looks = 0
+  answer = (command) =>
+    command === 'guest-exec' ? { pid: 7 } : (looks += 1) < 20 ? { exited: false } : { exited: true, exitcode: 0 }
+  const pauses: number[] = []
+  await run(30_000, { ...clock, sleep: async (milliseconds) => void pauses.push(milliseconds) })
+  expect(pauses[0]).toBe(100)
+  expect(pauses.at(-1)).toBe(1_000)
+})
+
 it.each<[string, Answer, string]>([
   [
     'ends with a fault',
