@@ -19,7 +19,7 @@ export interface Flag {
   readonly isFromFile: boolean
 }
 
-const FROM_FILES: readonly string[] = ['public_key', 'ssh_keys', 'content', 'user_data']
+const FROM_FILES: readonly string[] = ['public_key', 'ssh_keys', 'content', 'user_data', 'certificate', 'private_key']
 
 export interface Command {
   readonly noun: string

@@ -5,7 +5,7 @@ import type { Flag } from './commands.ts'
 import { usage } from './exit.ts'
 
 /** Neither a key nor a script looks so. */
-const PATH = /^(~|\.{0,2})\/\S*$|^\S+\.(pub|sh|ya?ml)$/
+const PATH = /^(~|\.{0,2})\/\S*$|^\S+\.(pub|sh|ya?ml|pem|crt|key)$/
 
 /** The flags with what stands in the files that they name. Throws a Failure for a file that cannot be read, and for the
  *  path of one where what it holds is wanted. */
