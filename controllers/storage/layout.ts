@@ -121,7 +121,8 @@ function initialContent({ spec }: StorageObject, observed: Observed): SourceCont
 const SUCCESSOR_WAIT_SECONDS = 10
 
 /** The volume of the storage's own node goes last, with the data. Once it has none any more, that is the one that may
- *  end them. Undefined when no volume is left. */
+ *  end them. While it is on its way out, whatever else is left stays: it may have been taken from a lost node without
+ *  ending them, which a cache that is behind does not show. Undefined when no volume is left. */
 export function removeVolumes(storage: StorageObject, observed: Observed): Decision | undefined {
   const { volumes, node } = observed
   // One that was withdrawn leaves the data behind: when its node comes back, another volume ends them all the same.
@@ -136,10 +137,10 @@ export function removeVolumes(storage: StorageObject, observed: Observed): Decis
   const isLost = own.spec.pool !== undefined && (observed.lostNodes ?? []).includes(nodeOf(own))
   const actions = isLost
     ? handOverToSuccessor(storage, observed, own)
-    : others.length > 0
-      ? others.flatMap((one) => withdraw(storage, one, own))
-      : isTerminating(own)
-        ? []
+    : isTerminating(own)
+      ? []
+      : others.length > 0
+        ? others.flatMap((one) => withdraw(storage, one, own))
         : [ensureOwn(storage, own), removeVolume(own)]
   return {
     ...reconciling('deleting', 'Deleting'),

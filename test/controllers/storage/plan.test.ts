@@ -482,6 +482,12 @@ describe('while its server moves', () => {
       ['state deleting'],
     ],
     [
+      'the other stays for them also when its node seems to be back, and may have been released before',
+      storage({}, 'now'),
+      given({ lostNodes: [], volumes: [going, shared({ isRetained: true }, 'n2')] }),
+      ['state deleting'],
+    ],
+    [
       'once it has gone',
       storage({}, 'now'),
       given({ lostNodes: [], volumes: [shared({ isRetained: true }, 'n2')] }),
