@@ -71,10 +71,20 @@ export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEf
       await transact((tx) => work(tx, input))
       return undefined
     }
+  /** From then on the volume on that node is the only one that keeps the data. */
+  const landing =
+    <Input extends { readonly node: string }>(
+      effect: EffectOn<Input, StorageSpec, StorageStatus>,
+    ): EffectOn<Input, StorageSpec, StorageStatus> =>
+    async (input, storage) => {
+      const name = storage.metadata.uid ?? ''
+      await requireStaying(store, Volume, { namespace: nodeNamespace(input.node), name })
+      return effect(input, storage)
+    }
   return {
     claim: selling(CLAIMED, (tx, demand: StorageEffects['claim']) => claimStorage(tx, demand, clock.now())),
     attach: granting(ATTACHED, attachStorage),
-    land: granting(ATTACHED, landStorage),
+    land: landing(granting(ATTACHED, landStorage)),
     release: granting(ATTACHED, releaseStorage),
     keep: doing(keepStorage),
     detach: doing(detachStorage),
@@ -82,12 +92,7 @@ export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEf
     resizeBoot: granting(RESIZED, resizeBootStorageClaim),
     giveBack: giveBackEffect(parts),
     reserveMove: granting(RESERVED, reserveStorageMove),
-    // From here on the volume on the target is the only one that keeps the data.
-    landMove: async (input, storage) => {
-      const name = storage.metadata.uid ?? ''
-      await requireStaying(store, Volume, { namespace: nodeNamespace(input.node), name })
-      return doing(landStorageMove)(input, storage)
-    },
+    landMove: landing(doing(landStorageMove)),
     releaseMove: doing(releaseStorageMove),
     order: serverOperationEffect(parts),
     backUp: backUpEffect(parts),

@@ -218,12 +218,14 @@ test('a storage lands nowhere where its volume is on its way out, whatever the c
     spec: { storage: { namespace, name: storageId, uid }, sizeGibibytes: 2 },
   })
   await cloud.kubectl.delete(Volume, key)
-  const { landMove } = storageEffects({
+  const { landMove, land } = storageEffects({
     db: database.db,
     store: cloud.kubectl,
     clock: fastClock,
   } as unknown as Parts) // nothing else is asked of them
-  await expect(landMove({ accountId, storageId, node: 'n2' }, storage)).rejects.toThrow('on its way out')
+  const there = { accountId, storageId, node: 'n2' }
+  await expect(landMove(there, storage)).rejects.toThrow('on its way out')
+  await expect(land({ ...there, serverId: 'web' }, storage)).rejects.toThrow('on its way out')
   expect(await findStorageClaim(database.db, { accountId, storageId })).toMatchObject({ node: 'n1', targetNode: 'n2' })
   const again = cloud.startControllers()
   await cleanUp()
