@@ -174,6 +174,7 @@ const cleaned: Rule = (input) => {
   if (tier !== storage.spec.tier)
     return during(input, 'cleaned', {
       actions: [{ do: 'change', patch: { spec: { tier } } }],
+      events: [{ kind: 'tier_changed', message: `The storage is of tier ${tier} now.`, data: { tier } }],
       waitFor: 'the tier to be written',
       waitSeconds: 0,
     })

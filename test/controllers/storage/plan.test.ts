@@ -9,6 +9,7 @@ import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index
 import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
 import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../../resources/storage/index.ts'
+import { planOutcome } from '../plan-outcome.ts'
 
 const storage = (
   spec: Partial<StorageSpec> = {},
@@ -965,6 +966,14 @@ describe('a storage that is no boot storage', () => {
         ['brought failed'],
       ],
     ])('%s', (_why, object, changes, expected) => expect(steps(planAt(object, world(changes), NOW))).toEqual(expected))
+
+    test('says which tier it is of now, once', () => {
+      const events = (tier: StorageSpec['tier']) =>
+        planOutcome(planAt(moved({ tier: 'local-nvme' }, { tier }), world({ ...landed, volumes: [copied] }), NOW))
+          .events
+      expect(events('standard')).toEqual(['tier_changed: The storage is of tier local-nvme now.'])
+      expect(events('local-nvme')).toEqual([])
+    })
 
     test('gives the room back when it is not done in time, unless its server is on its way', () => {
       expect(steps(planAt(moved(), world({ ...bound, target }), LATE))).toEqual(['releaseMove', 'brought failed'])
