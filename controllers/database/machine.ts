@@ -1,5 +1,6 @@
 /** The machine of a database, its storage, and what it shall run. Pure. */
 import { DATABASE_ROLE, fullBackupAt, RENEW_DAYS, serverSettings } from '../../domain/database.ts'
+import { databaseRuleset } from '../../domain/database-ruleset.ts'
 import { DATABASE_TEMPLATE } from '../../domain/managed-machine.ts'
 import { scramVerifier } from '../../domain/scram.ts'
 import type { DatabaseClaim } from '../../db/database/index.ts'
@@ -79,6 +80,7 @@ function configurationOf(
   const { databaseName, ownerName, plan, backupSchedule, backupRetentionDays } = database.spec
   const inputs = [
     [databaseName, ownerName, claim.generation, claim.certificate.certificate, networks, serverSettings(plan)],
+    databaseRuleset(networks),
     archive === undefined ? null : [archive.row?.accessKeyId, archive.authority, backupRetentionDays, backupSchedule],
     isToRestore(database) ? [origin?.accessKeyId, database.spec.restoredFrom?.targetTime ?? null] : null,
   ]
@@ -145,6 +147,7 @@ export function documentOf(
   if (isToRestore(database) && origin === undefined) return undefined
   const { databaseName, ownerName, plan, backupSchedule, backupRetentionDays, restoredFrom } = database.spec
   return {
+    nftables: databaseRuleset(networks),
     postgresql: {
       diskSerial: dataStorageName(database).replaceAll('-', '').slice(0, SERIAL_CHARACTERS),
       database: databaseName,

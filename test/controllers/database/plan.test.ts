@@ -379,6 +379,8 @@ test('its machine knows a verifier of the password and the disk with its data', 
     passwordVerifier: expect.stringMatching(/^SCRAM-SHA-256\$4096:/),
     networks: ['10.0.0.0/24'],
   })
+  expect(document?.nftables).toContain('policy drop;')
+  expect(document?.nftables).toContain('    ip saddr 10.0.0.0/24 tcp dport 5432 accept\n')
 })
 
 test('its machine is told of its archive, and of its origin until it has begun', () => {
