@@ -98,14 +98,13 @@ export async function retireArchive(
     .execute()
 }
 
+/** Nobody may restore from it any more: its time is over, or its account is gone. */
+const isExpired = (now: Date) => sql<boolean>`(origin is not null and kept_until <= ${now})
+  or not exists (select from account where account.id = database_archive.account_id)`
+
 /** Those that nobody may restore from any more. */
 export async function listExpiredArchives(db: Queries, now: Date): Promise<readonly DatabaseId[]> {
-  const rows = await db
-    .selectFrom('database_archive')
-    .select(['account_id', 'id'])
-    .where('origin', 'is not', null)
-    .where('kept_until', '<=', now)
-    .execute()
+  const rows = await db.selectFrom('database_archive').select(['account_id', 'id']).where(isExpired(now)).execute()
   return rows.map(({ account_id: accountId, id: databaseId }) => ({ accountId, databaseId }))
 }
 
@@ -120,8 +119,7 @@ export async function removeExpiredArchive(
     .selectAll()
     .where('account_id', '=', accountId)
     .where('id', '=', databaseId)
-    .where('origin', 'is not', null)
-    .where('kept_until', '<=', now)
+    .where(isExpired(now))
     .forUpdate()
     .executeTakeFirst()
   if (row === undefined) return

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { sweepArchives } from '../../../controllers/database/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
-import { findArchive } from '../../../db/database/index.ts'
+import { addArchive, archiveTenantOf, findArchive } from '../../../db/database/index.ts'
 import { DATABASE_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -208,4 +208,18 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   await sweepIn(8)
   expect(buckets()).toEqual([beginning?.postgresql?.archive?.repository.bucket])
   expect(await findArchive(database.db, { accountId, databaseId: 'shop' })).toBeUndefined()
+  // With its account goes the archive of a database that nobody has deleted.
+  const gone = await createAccount(database.db)
+  const keys = { accessKeyId: 'GONE', bucketPrefix: 'gone-', sealedSecret: '', sealedCipherKey: '' }
+  await addArchive(database.db, { accountId: gone, databaseId: 'left', zone: ZONE, ...keys })
+  await cloud.objectStorage.control.putTenant(archiveTenantOf(keys), {
+    ...{ ...keys, secretAccessKey: '', quotaBytes: 1, isSuspended: false, isFrozen: false },
+    buckets: ['gone-archive'],
+  })
+  await sweepIn(0)
+  expect(buckets(), 'while there is its account').toContain('gone-archive')
+  await database.db.deleteFrom('account').where('id', '=', gone).execute()
+  await sweepIn(0)
+  expect(buckets()).not.toContain('gone-archive')
+  expect(await findArchive(database.db, { accountId: gone, databaseId: 'left' })).toBeUndefined()
 })
