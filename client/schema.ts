@@ -6565,7 +6565,7 @@ export interface components {
                 latest_recoverable_at: string | null;
                 /** @description When the archive was looked at; null when it never was. */
                 observed_at: string | null;
-                /** @description Why the last attempt to archive failed; empty when it did not. */
+                /** @description Why the last attempt to archive failed, or why the zone has no archive; empty otherwise. */
                 archive_failure: string;
             };
             /** @description DNS name in its certificate, beside the address. */

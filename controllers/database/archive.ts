@@ -37,6 +37,14 @@ export interface ArchiveState {
   readonly authority: string
 }
 
+/** Why databases of the zone have no archive, for people; empty when they have one. */
+export function archiveObstacleIn({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): string {
+  const offer = offerIn(objectStorage ?? { obstacle: 'this cloud has none' }, zone)
+  return 'obstacle' in offer
+    ? `Nothing is archived, and the database cannot be restored: its zone has no object storage (${offer.obstacle}).`
+    : ''
+}
+
 const servedIn = ({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): ObjectStorage | undefined => {
   const offer = offerIn(objectStorage ?? { obstacle: '' }, zone)
   return 'obstacle' in offer ? undefined : offer

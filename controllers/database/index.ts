@@ -45,7 +45,7 @@ import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
-import { observeArchive, openArchive, repositoryOf } from './archive.ts'
+import { archiveObstacleIn, observeArchive, openArchive, repositoryOf } from './archive.ts'
 import { dataStorageName, documentOf, isToRestore } from './machine.ts'
 import { CLAIMED, type DatabaseEffects, type DatabaseObject, type Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
@@ -112,6 +112,7 @@ async function observe(parts: Parts & SecretAccess, machines: Machines, database
     networks: networksOf(parts, database),
     machines: machines.observe({ namespace, id: databaseId }),
     ...(await archivesOf(parts, accountId, database)),
+    archiveObstacle: archiveObstacleIn(parts, database.spec.zone),
     storage: caches.of(Storage).get({ namespace, name: dataStorageName(database) }),
     edits: requests.filter((request) => isEdit(request) && request.action === 'database.update'),
     editor,

@@ -25,6 +25,8 @@ export interface Observed {
   readonly storage: StorageObject | undefined
   /** Undefined in a zone that has no store for it. */
   readonly archive: ArchiveState | undefined
+  /** Why it has none, for people; empty otherwise. */
+  readonly archiveObstacle: string
   /** Of what it is restored from, until it is; undefined when that is gone, and for one that begins empty. */
   readonly origin: ArchiveRow | undefined
   /** Edits that start no operation. */

@@ -111,7 +111,7 @@ interface Maintained {
 
 /** What its machine and its storage shall be, and what they say. */
 function maintained({ root: database, observed, now }: ReconcileInput): Maintained {
-  const { accountId, claim, machines, storage, archive } = observed
+  const { accountId, claim, machines, storage, archive, archiveObstacle } = observed
   if (accountId === undefined || claim === undefined)
     return { actions: [], isSettled: false, waitFor: 'the database', waitSeconds: LOOK_SECONDS, status: {} }
   const demand = demandOf(database, observed)
@@ -149,6 +149,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
       isConfigurationApplied: isApplied,
       ...(isApplied && report !== undefined ? { passwordGeneration: report.passwordGeneration } : {}),
       ...(report?.archive === undefined ? {} : { backups: backupsOf(report.archive) }),
+      archiveObstacle: truncated(archiveObstacle),
       certificateExpiresAt: claim.certificate?.expiresAt.toISOString(),
     },
   }

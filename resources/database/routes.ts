@@ -30,7 +30,9 @@ const BackupSummary = z.strictObject({
   earliest_recoverable_at: DateTime.nullable().describe('The first moment that it can be restored to.'),
   latest_recoverable_at: DateTime.nullable().describe('The last moment that it can be restored to.'),
   observed_at: DateTime.nullable().describe('When the archive was looked at; null when it never was.'),
-  archive_failure: z.string().describe('Why the last attempt to archive failed; empty when it did not.'),
+  archive_failure: z
+    .string()
+    .describe('Why the last attempt to archive failed, or why the zone has no archive; empty otherwise.'),
 })
 
 export const DatabaseView = z
@@ -107,12 +109,12 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
     is_configuration_applied: status?.isConfigurationApplied ?? false,
     backup_schedule: spec.backupSchedule,
     backups: {
-      is_enabled: status?.backups?.isOpen ?? false,
+      is_enabled: !status?.archiveObstacle && (status?.backups?.isOpen ?? false),
       retention_days: spec.backupRetentionDays,
       earliest_recoverable_at: status?.backups?.earliestAt ?? null,
       latest_recoverable_at: status?.backups?.latestAt ?? null,
       observed_at: status?.backups?.observedAt ?? null,
-      archive_failure: status?.backups?.failure ?? '',
+      archive_failure: status?.archiveObstacle || (status?.backups?.failure ?? ''),
     },
     tls_server_name: tlsServerName(id),
     certificate_expires_at: status?.certificateExpiresAt ?? null,

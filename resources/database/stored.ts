@@ -116,6 +116,11 @@ export const Database = resource({
         .optional()
         .describe('When its certificate expires; it is replaced 30 days earlier.'),
       backups: Backups.optional().describe('What it can be restored to; absent without an archive.'),
+      archiveObstacle: z
+        .string()
+        .max(1024)
+        .optional()
+        .describe('Why it has no archive and cannot be restored, for people; empty otherwise.'),
       operation: OperationProgress.optional().describe('How far the newest operation is.'),
     })
     .describe('What the database is. Written by its controller.'),

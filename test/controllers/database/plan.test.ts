@@ -1,12 +1,14 @@
 /** What the controller of databases decides, row by row. */
 import { describe, expect, test } from 'vitest'
+import { archiveObstacleIn } from '../../../controllers/database/archive.ts'
 import { demandOf, documentOf, hostOf, machineOf } from '../../../controllers/database/machine.ts'
 import type { DatabaseObject, Observed, StorageObject } from '../../../controllers/database/observed.ts'
 import { plan } from '../../../controllers/database/plan.ts'
 import { type Machine, machineName, REPLACE_AFTER_SECONDS } from '../../../controllers/managed-machine/index.ts'
 import type { ArchiveRow } from '../../../db/database/index.ts'
-import { Database, databaseStateOf } from '../../../resources/database/index.ts'
+import { Database, databaseStateOf, toDatabaseView } from '../../../resources/database/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
+import { openSimulatedObjectStorage } from '../../object-storage.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const DAY = 86_400_000
@@ -148,6 +150,7 @@ const SEEN: Observed = {
   storage: undefined,
   edits: [],
   archive: undefined,
+  archiveObstacle: '',
   origin: undefined,
   editor: 'user:x',
 }
@@ -406,6 +409,23 @@ test('its machine is told of its archive, and of its origin until it has begun',
   const before = demandOf(RUNNING, seen).configuration?.fingerprint
   const longer = database({ ...RUNNING, spec: { ...RUNNING.spec, backupRetentionDays: 14 } })
   expect(demandOf(longer, seen).configuration?.fingerprint, 'with another retention').not.toBe(before)
+})
+
+test('without an archive says why, also where there was one', () => {
+  const archiveObstacle = 'Nothing is archived.'
+  const before = database({ spec: RUNNING.spec, status: { ...RUNNING.status, backups: REPORT } })
+  expect(statusOf(before, settled(before, { archiveObstacle }))).toMatchObject({ archiveObstacle })
+  const view = toDatabaseView({
+    ...{ name: 'db', createdAt: '', isDeleting: false, spec: before.spec, version: '1' },
+    status: { ...before.status, archiveObstacle },
+  })
+  expect(view.backups).toMatchObject({ is_enabled: false, archive_failure: archiveObstacle })
+  expect(statusOf(RUNNING, settled(RUNNING)), 'with one').toMatchObject({ archiveObstacle: '' })
+  const parts = { objectStorage: { obstacle: 'nobody built it' } }
+  expect(archiveObstacleIn(parts, 'z')).toMatch(/cannot be restored.*nobody built it/)
+  const elsewhere = openSimulatedObjectStorage(['other'])
+  expect(archiveObstacleIn({ objectStorage: elsewhere }, 'z')).toContain('none is configured for zone z')
+  expect(archiveObstacleIn({ objectStorage: elsewhere }, 'other')).toBe('')
 })
 
 test('what can be restored is what its machine says, and stays for so long when it goes', () => {
