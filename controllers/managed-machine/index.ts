@@ -49,6 +49,7 @@ export {
   type MachinesInput,
   type MachinesPlan,
   planMachines,
+  FIRST_ANSWER_SECONDS,
   REPLACE_AFTER_SECONDS,
   RETRY_AFTER_SECONDS,
 } from './plan.ts'

@@ -13,6 +13,8 @@ import type { ConfigurationId, Machine, MachineAction, MachineDemand, Owner } fr
 
 /** A machine that is not healthy for so long is exchanged. */
 export const REPLACE_AFTER_SECONDS = 600
+/** One that has never answered may still be booting: without KVM, on a busy host, that alone takes ten minutes. */
+export const FIRST_ANSWER_SECONDS = 1_200
 /** One that could not be made is tried again after so long. */
 export const RETRY_AFTER_SECONDS = 120
 const UUID_GROUPS = [8, 4, 4, 4, 12]
@@ -97,9 +99,8 @@ function machineToReplace(pairs: readonly Pair[], now: Date): Machine | undefine
 function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: Date): boolean {
   if (machine.state === 'error') return secondsSince(machine.createdAt, now) >= RETRY_AFTER_SECONDS
   const since = machine.judgedSince ?? machine.createdAt
-  return (
-    !isPatient && machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= REPLACE_AFTER_SECONDS
-  )
+  const seconds = machine.reportedAt === undefined ? FIRST_ANSWER_SECONDS : REPLACE_AFTER_SECONDS
+  return !isPatient && machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= seconds
 }
 
 const isOutdated = ({ plan }: MachineDemand, machine: Machine): boolean =>

@@ -6,6 +6,7 @@ import {
   machineName,
   type Owner,
   planMachines,
+  FIRST_ANSWER_SECONDS,
   REPLACE_AFTER_SECONDS,
   RETRY_AFTER_SECONDS,
 } from '../../../controllers/managed-machine/index.ts'
@@ -36,6 +37,9 @@ const demand = (role: string, more: Partial<MachineDemand> = {}): MachineDemand 
   configuration: CONFIGURATION,
   ...more,
 })
+const ILL = { isHealthy: false, reportedAt: ago(5) }
+/** It boots, or never will. */
+const SILENT = { isHealthy: false, judgedSince: undefined, running: undefined, reportedAt: undefined }
 const machine = (role: string, more: Partial<Machine> = {}): Machine => ({
   role,
   serverId: machineName(OWNER, role),
@@ -113,9 +117,10 @@ describe('the machines of an owner', () => {
     ['an older image', { newestImageVersion: '2' }, [`remove Server ${nameOf('a')}`]],
     ['an error since just now', { state: 'error', isHealthy: false, createdAt: ago(RETRY_AFTER_SECONDS - 1) }, []],
     ['an error', { state: 'error', isHealthy: false }, [`remove Server ${nameOf('a')}`]],
-    ['unhealthy since just now', { isHealthy: false, judgedSince: ago(REPLACE_AFTER_SECONDS - 1) }, []],
-    ['unhealthy for long', { isHealthy: false }, [`remove Server ${nameOf('a')}`]],
-    ['never an answer', { isHealthy: false, judgedSince: undefined }, [`remove Server ${nameOf('a')}`]],
+    ['unhealthy since just now', { ...ILL, judgedSince: ago(REPLACE_AFTER_SECONDS - 1) }, []],
+    ['unhealthy for long', { ...ILL, judgedSince: ago(REPLACE_AFTER_SECONDS) }, [`remove Server ${nameOf('a')}`]],
+    ['never an answer', { ...SILENT, createdAt: ago(FIRST_ANSWER_SECONDS) }, [`remove Server ${nameOf('a')}`]],
+    ['no answer yet', { ...SILENT, createdAt: ago(FIRST_ANSWER_SECONDS - 1) }, []],
     ['on its way out', { isDeleting: true }, []],
   ])('with %s', (_what, more, expected) => {
     expect(brief([machine('a', more), machine('b')])).toEqual(expected)
