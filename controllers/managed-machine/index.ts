@@ -140,7 +140,7 @@ function machineOf(
     running,
     isHealthy: isRunning && known?.status?.isHealthy === true && status?.state === 'started',
     detail: known?.status?.detail ?? '',
-    judgedSince: known?.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime,
+    judgedSince: judgedSince(known, isRunning),
     report: reportOf(known?.status?.report),
     reportedAt: known?.status?.reportedAt,
     ...versions,
@@ -148,10 +148,16 @@ function machineOf(
   }
 }
 
+/** What is well, and does not run yet what was delivered, is not as wanted since the delivery. */
+const judgedSince = (known: MachineObject | undefined, isRunning: boolean): string | undefined =>
+  !isRunning && known?.status?.isHealthy === true
+    ? (known.spec.configuration?.deliveredAt ?? known.status.reportedAt)
+    : known?.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime
+
 /** Hands a document to the host of the machine: the effect `deliver` of every owner ends with it. The Secret goes with
  *  the object of the node's namespace. Throws when the document is not one, is too large, or cannot be written. */
 export async function deliverDocument(
-  parts: Pick<Parts, 'store'>,
+  parts: Pick<Parts, 'store' | 'clock'>,
   { node, managedBy, server, generation, fingerprint }: Delivery,
   document: MachineDocumentParts,
 ): Promise<void> {
@@ -185,7 +191,16 @@ export async function deliverDocument(
   )
   await parts.store.apply(ManagedMachine, {
     metadata,
-    spec: { server, managedBy, configuration: { generation, fingerprint, secretName: secret.name } },
+    spec: {
+      server,
+      managedBy,
+      configuration: {
+        generation,
+        fingerprint,
+        secretName: secret.name,
+        deliveredAt: parts.clock.now().toISOString(),
+      },
+    },
   })
 }
 

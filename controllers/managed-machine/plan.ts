@@ -86,11 +86,18 @@ const leaving = (pairs: readonly Pair[]): Machine | undefined =>
 const secondsSince = (instant: string | undefined, now: Date): number =>
   instant === undefined ? 0 : (now.getTime() - Date.parse(instant)) / 1_000
 
-/** One that is broken, else one that is not what is wanted; none while another is missing or on its way. */
+/** One that is broken, else one that is not what is wanted; none while another is missing or on its way, or may still
+ *  become healthy: what serves must not go meanwhile. */
 function machineToReplace(pairs: readonly Pair[], now: Date): Machine | undefined {
   if (pairs.some(({ machine }) => machine === undefined || machine.isDeleting)) return undefined
-  const broken = pairs.find(({ demand, machine }) => machine !== undefined && isBroken(demand, machine, now))?.machine
-  if (broken !== undefined) return broken
+  const isOneBroken = ({ demand, machine }: Pair) => machine !== undefined && isBroken(demand, machine, now)
+  const isWaitedFor = (pair: Pair) =>
+    pair.machine?.isHealthy !== true && pair.demand.isPatient !== true && !isOneBroken(pair)
+  const [broken] = pairs
+    .filter(isOneBroken)
+    .flatMap(({ machine }) => machine ?? [])
+    .sort((one, other) => one.createdAt.localeCompare(other.createdAt))
+  if (broken !== undefined) return broken.state === 'error' || !pairs.some(isWaitedFor) ? broken : undefined
   const outdated = pairs.find(({ demand, machine }) => machine !== undefined && isOutdated(demand, machine))
   const areOthersFine = pairs.every(({ machine }) => machine === outdated?.machine || machine?.isHealthy === true)
   return areOthersFine ? outdated?.machine : undefined

@@ -41,6 +41,10 @@ export const ManagedMachine = resource({
             .string()
             .max(253)
             .describe(`Secret of this namespace whose key ${MACHINE_DOCUMENT_KEY} holds it, with all secrets.`),
+          deliveredAt: z.iso
+            .datetime()
+            .optional()
+            .describe('Since when it is this one. Absent where an earlier version has written it.'),
         })
         .optional()
         .describe('What the guest shall run; nothing is delivered while it is absent.'),

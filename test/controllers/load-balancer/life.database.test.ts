@@ -8,6 +8,7 @@ import { MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { listAudit } from '../../../db/audit/index.ts'
 import { type KubeObject, Secret } from '../../../kit/kube/object.ts'
+import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LoadBalancer, type LoadBalancerSpec, numberOf } from '../../../resources/load-balancer/index.ts'
 import {
@@ -69,12 +70,21 @@ type MachineObject = KubeObject<ManagedMachineSpec, ManagedMachineStatus>
 const machines = async (): Promise<readonly MachineObject[]> =>
   (await cloud.kubectl.list(ManagedMachine, {})).items.filter(({ spec }) => spec.managedBy === 'load_balancer:web')
 
+/** They have been well for long. */
+const READY = {
+  type: 'Ready',
+  status: 'True' as const,
+  reason: 'Healthy',
+  message: '',
+  lastTransitionTime: '2020-01-01T00:00:00Z',
+}
+
 /** The guests say that they run what was delivered. */
 async function answer(): Promise<void> {
   for (const { metadata, spec } of await machines()) {
     if (spec.configuration === undefined) continue
     const { generation, fingerprint } = spec.configuration
-    const status = { running: { generation, fingerprint }, isHealthy: true, detail: '' }
+    const status = { running: { generation, fingerprint }, isHealthy: true, detail: '', conditions: [READY] }
     const at = { namespace: metadata.namespace ?? '', name: metadata.name }
     await cloud.kubectl.patch(ManagedMachine, at, { status }, 'status')
   }
@@ -134,11 +144,18 @@ test('it is made of two machines, follows its spec, and leaves nothing', { timeo
     expect(shared?.map(({ address }) => address)).toContain(publicIpv6)
   }
   await cloud.kubectl.patch(LoadBalancer, key(), { spec: { frontends: [] } })
+  await until('the next documents', machines, (found) =>
+    found.every(({ spec: { configuration }, status }) => configuration?.fingerprint !== status?.running?.fingerprint),
+  )
+  await clock.sleep(500) // The guests do not say yet that they run it.
   const edited = await applied()
+  // No change of a configuration costs a machine, however long it was well.
+  const left = (await cloud.kubectl.list(Server, { namespace })).items.map(({ metadata: { uid } }) => uid)
+  expect(left.sort()).toEqual(servers.map(({ metadata: { uid } }) => uid).sort())
   expect(edited?.status?.operation?.kind).toBe('load_balancer.create')
   await cloud.kubectl.delete(LoadBalancer, key())
   await until('its end', read, (found) => found === undefined)
-  const left = await Promise.all([
+  const remains = await Promise.all([
     database.db.selectFrom('load_balancer').select('id').execute(),
     database.db.selectFrom('shared_address').select('holder').execute(),
     database.db.selectFrom('public_address').select('address').where('holder', 'is not', null).execute(),
@@ -146,7 +163,7 @@ test('it is made of two machines, follows its spec, and leaves nothing', { timeo
     machines().then((some) => some.filter(({ metadata }) => metadata.deletionTimestamp === undefined)),
     cloud.kubectl.list(Server, { namespace }).then(({ items }) => items),
   ])
-  expect(left).toEqual([[], [], [], [], []])
+  expect(remains).toEqual([[], [], [], [], []])
   expect(rows()).toBeUndefined()
   const quotas = (await listQuotas(database.db, accountId)).filter(({ used }) => used > 0).map(({ name }) => name)
   expect(quotas).toEqual(['networks'])

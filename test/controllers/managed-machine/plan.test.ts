@@ -135,6 +135,17 @@ describe('the machines of an owner', () => {
     expect(plan([machine('a', { isDeleting: true }), machine('b')]).replacing).toBe('a')
   })
 
+  it('stay while another may still become healthy; of two that are broken the older goes', () => {
+    const broken = { ...ILL, judgedSince: ago(REPLACE_AFTER_SECONDS) }
+    const boots = { ...SILENT, createdAt: ago(60) }
+    expect(brief([machine('a', boots), machine('b', broken)])).toEqual([])
+    expect(brief([machine('a', { ...broken, createdAt: ago(700) }), machine('b', broken)])).toEqual([
+      `remove Server ${nameOf('b')}`,
+    ])
+    const failed = { state: 'error', isHealthy: false } as const
+    expect(brief([machine('a', boots), machine('b', failed)])).toEqual([`remove Server ${nameOf('b')}`])
+  })
+
   it('go with what they are for, and with their role', () => {
     expect(brief([machine('a'), machine('b')], [])).toEqual([
       `remove Server ${nameOf('a')}`,
