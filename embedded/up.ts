@@ -24,7 +24,7 @@ import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.t
 import { ensureHypervisor } from './hypervisor.ts'
 import { chooseNetwork } from './ovn/choose.ts'
 import { setTestClock } from './test-clock.ts'
-import { BUILD_KUBERNETES_COMMAND } from './control-planes/programs.ts'
+import { BUILD_KUBERNETES_COMMAND } from '../kit/control-planes/versions.ts'
 import { BUILD_COMMAND } from './object-storage/program.ts'
 import { missingImages } from './missing-images.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'

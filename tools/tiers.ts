@@ -3,7 +3,8 @@
  *  where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { BUILD_KUBERNETES_COMMAND, findKubernetes } from '../embedded/control-planes/programs.ts'
+import { findKubernetes } from '../embedded/control-planes/programs.ts'
+import { BUILD_KUBERNETES_COMMAND } from '../kit/control-planes/versions.ts'
 import { BUILD_COMMAND, findEngine } from '../embedded/object-storage/program.ts'
 import { isRoot } from '../kit/sys/process.ts'
 import { canHave, isBuilt } from './cluster/build.ts'

@@ -1,11 +1,9 @@
 /** What the platform installs in a cluster for its nodes: the name server of its services. Its image comes with the
  *  image of the nodes. */
 import { type ControlPlaneDesired, DNS_SERVICE_NUMBER, serviceAddress } from '../../kit/control-planes/control.ts'
+import { COREDNS_IMAGE, COREDNS_VERSION } from '../../kit/control-planes/versions.ts'
 import { apply, type KubeApi } from './kube-api.ts'
 
-export const COREDNS_VERSION = '1.15.0'
-/** Name of its image, which no registry has. */
-export const COREDNS_IMAGE = `images.svccloud.internal/coredns:${COREDNS_VERSION}`
 export const ADDONS = [{ name: 'coredns', version: COREDNS_VERSION }] as const
 
 const NAME = 'coredns'

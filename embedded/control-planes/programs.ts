@@ -2,13 +2,10 @@
  *  found by every start. */
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
-import { toolsFolder } from '../object-storage/program.ts'
+import { BUILD_KUBERNETES_COMMAND, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../kit/control-planes/versions.ts'
+import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 
 export const ETCD_VERSION = 'v3.6.9'
-export const TUNNEL_VERSION = 'v0.34.0'
-/** Newest last; one patch release of each minor. */
-export const KUBERNETES_RELEASES = ['1.35.4', '1.36.3'] as const
-export const BUILD_KUBERNETES_COMMAND = 'npm run build:kubernetes'
 export const NO_KUBERNETES = `its programs are not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
 
 export interface KubernetesPrograms {

@@ -18,6 +18,16 @@ export interface ControlPlanesChoice {
   readonly host: string
   readonly regions: readonly string[]
   readonly random: Random
+  /** Where nodes reach them; absent where they do not. */
+  readonly nodes?: NodesDoor | undefined
+}
+
+/** As the network of the cloud has it: what comes to these ports of the address goes to the socket. */
+interface NodesDoor {
+  readonly address: string
+  readonly firstPort: number
+  readonly ports: number
+  readonly socket: string
 }
 
 export interface ControlPlanesSettings {
@@ -28,12 +38,20 @@ export interface ControlPlanesSettings {
 }
 
 const TOKEN_CHARACTERS = 43
+/** Of the path of a socket, as the kernel takes them. */
+const SOCKET_BYTES_MAXIMUM = 107
+
+/** Where connections of nodes come in, below the folder; undefined where the path would be too long. */
+export function nodesSocketIn(folder: string): string | undefined {
+  const path = join(folder, 'nodes.sock')
+  return Buffer.byteLength(path) > SOCKET_BYTES_MAXIMUM ? undefined : path
+}
 const MEBIBYTE = 1024 ** 2
 /** Guests take the rest. */
 const SHARE_OF_MEMORY = 0.25
 
 export async function prepareControlPlanes(choice: ControlPlanesChoice): Promise<ControlPlanesSettings> {
-  const { folder, host, regions, random } = choice
+  const { folder, host, regions, random, nodes } = choice
   await makeFolder(folder, 0o700)
   const tokenFile = join(folder, 'token')
   const token = await readFile(tokenFile, 'utf8').catch(() => '')
@@ -48,6 +66,13 @@ export async function prepareControlPlanes(choice: ControlPlanesChoice): Promise
       SVCCLOUD_HOST: host,
       SVCCLOUD_CONTROL_PORT: String(controlPort),
       SVCCLOUD_MEMORY_MEBIBYTES: memory,
+      ...(nodes === undefined
+        ? {}
+        : {
+            SVCCLOUD_NODES_ADDRESS: nodes.address,
+            SVCCLOUD_NODES_SOCKET: nodes.socket,
+            SVCCLOUD_NODES_PORTS: `${nodes.firstPort}+${nodes.ports}`,
+          }),
     },
     platform: {
       SVCCLOUD_CONTROL_PLANES_URL: `http://${LOOPBACK}:${controlPort}`,

@@ -2,10 +2,10 @@
  *  every start. */
 import { execFile } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { environment } from '../../kit/sys/process.ts'
+import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 
 const run = promisify(execFile)
 
@@ -13,9 +13,6 @@ export const ENGINE = 'versitygw'
 export const ENGINE_VERSION = 'v1.8.0'
 export const BUILD_COMMAND = 'npm run build:object-storage'
 export const NO_ENGINE = `its engine is not built: ${BUILD_COMMAND}, and start again`
-
-/** Programs that are built from source are kept here, each below its version. */
-export const toolsFolder = (): string => environment()['SVCCLOUD_TOOLS'] ?? join(homedir(), '.cache', 'svccloud-tools')
 
 /** What `SVCCLOUD_VERSITYGW` names, what was built, or what is on the path, in this order; undefined without any. */
 export async function findEngine(): Promise<string | undefined> {

@@ -12,10 +12,16 @@ import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { COREDNS_VERSION } from '../../embedded/control-planes/addons.ts'
-import { ETCD_VERSION, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../embedded/control-planes/programs.ts'
-import { ENGINE, ENGINE_VERSION, toolsFolder } from '../../embedded/object-storage/program.ts'
+import { ETCD_VERSION } from '../../embedded/control-planes/programs.ts'
+import { ENGINE, ENGINE_VERSION } from '../../embedded/object-storage/program.ts'
+import {
+  COREDNS_VERSION,
+  KUBERNETES_RELEASES,
+  PAUSE_VERSION,
+  TUNNEL_VERSION,
+} from '../../kit/control-planes/versions.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
+import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 
 const run = promisify(execFile)
 
@@ -77,6 +83,8 @@ const recipes = {
     module: 'coredns',
     linkerFlags: '',
   },
+  /** What holds the namespaces of a pod. */
+  pause: { version: `pause-${PAUSE_VERSION}`, package: '.', module: 'pause', linkerFlags: '' },
   /** The two ends of the tunnel from API servers to nodes. */
   'konnectivity-server': tunnel('server'),
   'konnectivity-agent': tunnel('agent'),

@@ -1,0 +1,3 @@
+module svccloud/tools/cluster/pause
+
+go 1.26.0
