@@ -9,7 +9,7 @@ import { environment } from '../kit/sys/process.ts'
 import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes, REGION } from './catalog.ts'
 import { findKubernetes, NO_KUBERNETES } from './control-planes/programs.ts'
-import { prepareControlPlanes } from './control-planes/settings.ts'
+import { nodesSocketIn, prepareControlPlanes } from './control-planes/settings.ts'
 import {
   type DataFolder,
   endLeftovers,
@@ -163,6 +163,10 @@ const textOf = (message: ReadyMessage, name: string): string => {
   return value
 }
 
+/** Undefined where there are no control planes that nodes could reach. */
+const nodesSocket = async ({ controlPlanes }: DataFolder): Promise<string | undefined> =>
+  (await findKubernetes())?.tunnel === undefined ? undefined : nodesSocketIn(controlPlanes)
+
 interface FakePayments {
   readonly url: string
   /** Of who speaks to it. */
@@ -213,7 +217,9 @@ export class Cloud {
     this.#bmc = bmc.simulator
     const { network } = this.#options
     this.#network =
-      'programs' in network ? await openNetwork({ ...options, folder, programs: network.programs }) : undefined
+      'programs' in network
+        ? await openNetwork({ ...options, folder, programs: network.programs, nodesSocket: await nodesSocket(folder) })
+        : undefined
     await writeDurably(folder.catalogFile, await catalogFor(options.nodes, bmc.access, this.#network))
 
     if (this.#network !== undefined) {
@@ -337,6 +343,7 @@ export class Cloud {
       host: options.host,
       regions: [REGION],
       random,
+      nodes: this.#network?.nodesDoor,
     })
     await this.#startComponent('control-planes', 'embedded/control-planes/main.ts', {
       ...given(['SVCCLOUD_TOOLS']),

@@ -17,6 +17,8 @@ export const ROUTE = {
   ipv4: { machine: '198.19.3.1', cloud: '198.19.3.2', prefix: 24 },
   ipv6: { machine: '2001:2:0:fffe::1', cloud: '2001:2:0:fffe::2', prefix: 64 },
 } as const
+/** Where nodes of clusters reach their control planes: two ports for each. */
+export const NODES_DOOR = { address: TRANSFER.ipv6, firstPort: 20_000, ports: 128 } as const
 /** The machine's end of that wire; names of interfaces have 15 bytes. */
 export const wireName = (doorPort: number): string => `wire${doorPort}`
 /** What translates to the machine's own connections, and the resolver there. */

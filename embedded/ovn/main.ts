@@ -5,7 +5,8 @@
  *  schemas are, with colons between), SVCCLOUD_GUESTS (folder of the nodes),
  *  SVCCLOUD_NODES (their names as NAME=NUMBER with commas between), SVCCLOUD_ZONES (their numbers in the same way),
  *  SVCCLOUD_DOOR_PORT (of 127.0.0.1, where a SOCKS5 proxy leads to the servers), SVCCLOUD_LOOPBACK_PORTS (of servers,
- *  with commas between, that addresses of the loopback lead to), SVCCLOUD_PUBLIC_ROUTE (false),
+ *  with commas between, that addresses of the loopback lead to), SVCCLOUD_PUBLIC_ROUTE (false), SVCCLOUD_NODES_DOOR
+ *  (where nodes of clusters reach their control planes, as `nodes-door.ts` has it; without it nowhere),
  *  SVCCLOUD_LOG_LEVEL. Tells its parent `{ready, loopback, loopback_ports}`: the network of the loopback
  *  that stands for public addresses, and by port of a server the one there. */
 import { execFile } from 'node:child_process'
@@ -54,6 +55,7 @@ const settings = z
     SVCCLOUD_DOOR_PORT: z.coerce.number().int().min(1).max(65_535),
     SVCCLOUD_LOOPBACK_PORTS: z.string().transform((text) => text.split(',').filter(Boolean).map(Number)),
     SVCCLOUD_PUBLIC_ROUTE: z.stringbool().default(false),
+    SVCCLOUD_NODES_DOOR: z.string().optional(),
     SVCCLOUD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   })
   .parse(environment())
@@ -209,12 +211,14 @@ async function addRoute(space: Space): Promise<void> {
 /** The process in the namespace that connects to servers: what gets it, and where that goes; it finds out by itself
  *  when that is not said. */
 function openDoorway(space: Space): (socket: Socket, to?: Destination) => void {
+  const nodes = settings.SVCCLOUD_NODES_DOOR
   const program = [nodeBinary(), join(import.meta.dirname, 'door-main.ts')]
   const inner = launch({
     name: 'door',
     folder,
     command: space.command(tied([...program, SERVERS.ipv4, SERVERS.ipv6])),
     hasChannel: true,
+    ...(nodes === undefined ? {} : { environment: { SVCCLOUD_NODES_DOOR: nodes } }),
   })
   return (socket, to) => {
     const child = inner.child()

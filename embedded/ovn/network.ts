@@ -11,6 +11,7 @@ import { probePort } from '../ports.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import {
   nodeAddresses,
+  NODES_DOOR,
   numberZones,
   OUTSIDE,
   PHYSICAL_NETWORK,
@@ -22,6 +23,7 @@ import {
 } from './address-plan.ts'
 import { northboundOf, southboundOf } from './central.ts'
 import { namespaceLink } from './host.ts'
+import { type NodesDoor, nodesDoorText } from './nodes-door.ts'
 import type { Programs } from './programs.ts'
 
 export interface CloudNetwork {
@@ -29,6 +31,8 @@ export interface CloudNetwork {
   readonly settings: Readonly<Record<string, string>>
   /** What is added to the machine while it runs, for people; undefined when nothing is. */
   readonly additions: string | undefined
+  /** Where nodes of clusters reach their control planes; undefined when they do not. */
+  readonly nodesDoor: NodesDoor | undefined
   /** Where the controllers find the databases. */
   readonly northbound: string
   readonly southbound: string
@@ -56,10 +60,13 @@ export interface NetworkOptions {
   readonly hasPublicRoute: boolean
   readonly loopbackPorts: readonly number[]
   readonly programs: Programs
+  /** Of the host of control planes, where nodes of clusters come in; undefined without one. */
+  readonly nodesSocket: string | undefined
 }
 
 export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork> {
-  const { folder, hasPublicRoute, programs } = options
+  const { folder, hasPublicRoute, programs, nodesSocket: socket } = options
+  const nodesDoor = socket === undefined ? undefined : { ...NODES_DOOR, socket }
   const nodes = planNodes(options.nodes)
   const { doorPort, zones: numbers } = await keep(folder, options.nodes)
   const numberOf = new Map(nodes.map(({ name }, index) => [name, index]))
@@ -76,7 +83,9 @@ export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork
       SVCCLOUD_DOOR_PORT: String(doorPort),
       SVCCLOUD_LOOPBACK_PORTS: options.loopbackPorts.join(','),
       SVCCLOUD_PUBLIC_ROUTE: String(hasPublicRoute),
+      ...(nodesDoor === undefined ? {} : { SVCCLOUD_NODES_DOOR: nodesDoorText(nodesDoor) }),
     },
+    nodesDoor,
     reachable: (ready) => reachableBy(ready, doorPort),
     additions: hasPublicRoute ? additionsOf(doorPort) : undefined,
     northbound: northboundOf(folder.network),
