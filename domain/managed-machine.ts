@@ -15,13 +15,12 @@ export interface MachineOwner {
 export const MANAGED_TEMPLATE = 'managed-machine'
 /** That of the machines of databases: the same with PostgreSQL. */
 export const DATABASE_TEMPLATE = 'managed-database'
-/** That of the nodes of Kubernetes clusters. Nothing builds it yet: zones do not offer node pools without it. */
+/** That of the nodes of Kubernetes clusters: the same with containerd and a kubelet. */
 export const KUBERNETES_NODE_TEMPLATE = 'kubernetes-node'
 /** Customers cannot make servers of these. */
-export const MANAGED_TEMPLATES = [MANAGED_TEMPLATE, DATABASE_TEMPLATE] as const
+export const MANAGED_TEMPLATES = [MANAGED_TEMPLATE, DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE] as const
 export type ManagedTemplate = (typeof MANAGED_TEMPLATES)[number]
-export const isManagedTemplate = (name: string): boolean =>
-  [...MANAGED_TEMPLATES, KUBERNETES_NODE_TEMPLATE].some((template) => template === name)
+export const isManagedTemplate = (name: string): boolean => MANAGED_TEMPLATES.some((template) => template === name)
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 export const DATABASE_IMAGE_COMMAND = 'sudo npm run image:database'

@@ -13,7 +13,7 @@ export function requireNodeImage({ caches }: Pick<Parts, 'caches'>, zone: string
   if (offersKubernetesNodes(caches.of(Zone).get({ name: zone })?.status)) return
   throw unavailable(
     'not_configured',
-    `The hosts of zone ${zone} have no image for nodes, and this version does not build one yet.`,
+    `The hosts of zone ${zone} have no image for nodes, and this version does not offer one yet.`,
   )
 }
 

@@ -1,6 +1,6 @@
 /** What an operator offers: regions, zones, plans and templates. Cluster-scoped; names are what the API shows. */
 import { z } from 'zod'
-import { KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATES } from '../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATES } from '../../domain/managed-machine.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
 
@@ -311,7 +311,7 @@ export const Template = resource({
       image: z
         .strictObject({
           built: z
-            .enum(['tiny-linux', 'debian-13', ...MANAGED_TEMPLATES, KUBERNETES_NODE_TEMPLATE])
+            .enum(['tiny-linux', 'debian-13', ...MANAGED_TEMPLATES])
             .optional()
             .describe("One of the agent's own recipes."),
           url: z

@@ -20,6 +20,7 @@ export const MACHINE_SERVICES = [
   'postgresql',
   'keeper',
   'containerd',
+  'api',
   'kubelet',
   'kube-proxy',
   'tunnel',

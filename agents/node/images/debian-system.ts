@@ -25,6 +25,9 @@ export interface DebianSystem {
   readonly commands: readonly (readonly string[])[]
   /** Targets of symbolic links by path. */
   readonly links: Readonly<Record<string, string>>
+  /** Puts more into the system at that path, when everything else is there. Throws ImageUnavailable when it has nothing
+   *  to put. */
+  readonly fill?: (root: string) => Promise<void>
   readonly diskBytes: number
   /** Of the kernel, beside those that every image has. */
   readonly kernelArguments: readonly string[]

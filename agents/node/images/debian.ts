@@ -1,11 +1,16 @@
 /** Templates of Debian, built with debootstrap: by the agent of a host when the first server of one is made there, or
- *  before by `npm run image:debian`, `image:managed` and `image:database`. Needs root. The system has no boot loader:
- *  its kernel lies beside its disk, and the hypervisor loads it. The disk is one file system without partitions, which
- *  grows to the size of the volume at first boot. */
+ *  before by `npm run image:debian`, `image:managed`, `image:database` and `image:kubernetes`. Needs root. The system
+ *  has no boot loader: its kernel lies beside its disk, and the hypervisor loads it. The disk is one file system
+ *  without partitions, which grows to the size of the volume at first boot. */
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, MANAGED_TEMPLATES } from '../../../domain/managed-machine.ts'
+import {
+  DATABASE_TEMPLATE,
+  KUBERNETES_NODE_TEMPLATE,
+  MANAGED_TEMPLATE,
+  MANAGED_TEMPLATES,
+} from '../../../domain/managed-machine.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import {
   environment,
@@ -113,7 +118,8 @@ async function requirePrograms(): Promise<void> {
   if (!isRoot())
     throw new ImageUnavailable(
       'it is built by root, who alone may enter the new system: run sudo npm run image:debian, image:managed for the ' +
-        'machines of edges and load balancers, or image:database for those of databases, once on this host',
+        'machines of edges and load balancers, image:database for those of databases, or image:kubernetes for nodes ' +
+        'of clusters, once on this host',
     )
   for (const [program, packageName] of PROGRAMS)
     await runProgram('which', [program]).catch(() => {
@@ -177,6 +183,7 @@ export async function buildDebian({ image, work, mirror, system, onStep }: Debia
   for (const name of await readdir(join(root, 'etc/ssh')).catch(() => []))
     if (name.startsWith('ssh_host_')) await rm(join(root, 'etc/ssh', name))
   await rm(join(root, 'etc/resolv.conf'), { force: true })
+  await system.fill?.(root)
   for (const [path, target] of Object.entries(system.links)) await run('chroot', root, 'ln', '-s', target, path)
 
   onStep('writing the disk')
@@ -219,17 +226,19 @@ function fail(why: string): never {
 export const DEBIAN = TEMPLATE
 
 const HELP = `Builds a template of Debian ${SUITE} in a few minutes: ${TEMPLATE} (with cloud-init and SSH),
-${MANAGED_TEMPLATE} (for edges and load balancers), or ${DATABASE_TEMPLATE} (for databases). Needs root.
+${MANAGED_TEMPLATE} (for edges and load balancers), ${DATABASE_TEMPLATE} (for databases), or
+${KUBERNETES_NODE_TEMPLATE} (for nodes of clusters, after npm run build:kubernetes). Needs root.
 Without the first, the first server of ${TEMPLATE} on a host builds that there; without the others a zone does not
 offer what runs on them.
 
 npm run image:debian -- [flags]
 npm run image:managed -- [flags]
 npm run image:database -- [flags]
+npm run image:kubernetes -- [flags]
 
   --images DIR     Folder of images (default: SVCCLOUD_IMAGE_CACHE, else .svccloud/images)
   --mirror URL     Where Debian packages come from (default: debootstrap's own choice)
-  --template NAME  Which one (default: ${TEMPLATE}; image:managed and image:database name theirs)
+  --template NAME  Which one (default: ${TEMPLATE}; the other commands name theirs)
   --help           Show this text
 
 Building again makes a newer version: new servers get it, those that are there keep theirs.`

@@ -1,13 +1,19 @@
-/** The templates of managed machines: a small Debian with what edges and load balancers run, and one with what
- *  databases run, each with the script that the agent of the host talks to. They have no cloud-init and nobody who can
- *  sign in. */
+/** The templates of managed machines: a small Debian with what edges and load balancers run, one with what databases
+ *  run, and one with what nodes of Kubernetes run, each with the script that the agent of the host talks to. They have
+ *  no cloud-init and nobody who can sign in. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, type ManagedTemplate } from '../../../../domain/managed-machine.ts'
+import {
+  DATABASE_TEMPLATE,
+  KUBERNETES_NODE_TEMPLATE,
+  MANAGED_TEMPLATE,
+  type ManagedTemplate,
+} from '../../../../domain/managed-machine.ts'
 import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
 import { ARCHIVE_HOST } from '../../../../kit/object-storage/archive.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
+import { findNodePrograms, NODE_VERSIONS, putNodePrograms } from './node-programs.ts'
 
 /** Path of the script in the guest. */
 export const MACHINE_SCRIPT = '/usr/libexec/svccloud/machine'
@@ -60,7 +66,7 @@ const FILES: Readonly<Record<string, string>> = {
     '[Install]\nWantedBy=multi-user.target\n',
 }
 
-/** What is added for the one template or the other. */
+/** What is added for one template or another. */
 interface Variant {
   /** What the packages are, for people. */
   readonly installs: string
@@ -72,6 +78,11 @@ interface Variant {
   readonly masked: readonly string[]
   readonly commands: DebianSystem['commands']
   readonly diskGibibytes: number
+  readonly enabled?: readonly string[]
+  readonly links?: DebianSystem['links']
+  /** Of what is put in besides. */
+  readonly versions?: unknown
+  readonly fill?: DebianSystem['fill']
 }
 
 const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
@@ -101,6 +112,20 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
     commands: [],
     diskGibibytes: 3,
   },
+  [KUBERNETES_NODE_TEMPLATE]: {
+    installs: 'containerd, the network of pods and the kernel',
+    // The last but one is what ports of hosts are made with.
+    packages: ['containerd', 'runc', 'containernetworking-plugins', 'systemd-resolved', 'iptables', 'socat'],
+    files: {},
+    scripts: ['kubernetes.py'],
+    masked: ['containerd', 'nftables'],
+    commands: [],
+    diskGibibytes: 4,
+    enabled: ['systemd-resolved'],
+    links: { '/etc/resolv.conf': '/run/systemd/resolve/stub-resolv.conf' },
+    versions: NODE_VERSIONS,
+    fill: async (root) => putNodePrograms(root, await findNodePrograms()),
+  },
 }
 
 /** The script and what lies beside it, by their paths in the guest without the leading slash. */
@@ -129,14 +154,25 @@ export const isManagedVersion = async (template: ManagedTemplate, version: strin
   version.endsWith(`-${await digestOf(template)}`)
 
 export async function managedSystem(template: ManagedTemplate): Promise<DebianSystem> {
-  const { installs, packages, files, masked, commands, diskGibibytes } = VARIANTS[template]
+  const {
+    installs,
+    packages,
+    files,
+    masked,
+    commands,
+    diskGibibytes,
+    enabled = [],
+    links = {},
+    fill,
+  } = VARIANTS[template]
   return {
+    ...(fill === undefined ? {} : { fill }),
     ...{ installs, masked, commands },
     packages: [...PACKAGES, ...packages],
     files: { ...FILES, ...files },
     programs: await programsOf(template),
-    enabled: ['systemd-networkd', 'svccloud-machine'],
-    links: {},
+    enabled: ['systemd-networkd', 'svccloud-machine', ...enabled],
+    links,
     diskBytes: diskGibibytes * 1024 ** 3,
     kernelArguments: [WITHOUT_CX16],
   }

@@ -1,0 +1,37 @@
+/** Archives of plain files (POSIX ustar), of root and of no time: pure. */
+
+export interface TarFile {
+  /** At most 100 bytes. */
+  readonly name: string
+  readonly content: Buffer
+  readonly mode?: number
+}
+
+const BLOCK = 512
+const NAME_BYTES = 100
+
+export function tarOf(files: readonly TarFile[]): Buffer {
+  const parts = files.flatMap((file) => {
+    const rest = file.content.length % BLOCK
+    return [headerOf(file), file.content, Buffer.alloc(rest === 0 ? 0 : BLOCK - rest)]
+  })
+  return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)])
+}
+
+function headerOf({ name, content, mode = 0o644 }: TarFile): Buffer {
+  if (Buffer.byteLength(name) > NAME_BYTES) throw new Error(`${name} is too long for an archive`)
+  const header = Buffer.alloc(BLOCK)
+  const octal = (value: number, at: number, bytes: number) =>
+    header.write(`${value.toString(8).padStart(bytes - 1, '0')}\0`, at, 'latin1')
+  header.write(name, 0, 'utf8')
+  octal(mode, 100, 8)
+  octal(0, 108, 8)
+  octal(0, 116, 8)
+  octal(content.length, 124, 12)
+  octal(0, 136, 12)
+  header.write('        0', 148, 'latin1') // the sum counts its own place as spaces; 0 is a plain file
+  header.write('ustar\x0000', 257, 'latin1')
+  const sum = header.reduce((all, byte) => all + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
+  return header
+}
