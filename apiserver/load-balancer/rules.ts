@@ -42,8 +42,8 @@ export const rehearseLoadBalancer = (
 
 type Configured = Pick<LoadBalancerSpec, 'networkId' | 'frontends' | 'backends' | 'certificates'>
 
-/** Throws 400 for a configuration that the proxy would not take. Of a network that nobody knows yet everything is
- *  believed, where that may be. */
+/** Throws 400 for a configuration that the proxy would not take. Of a network that nobody knows yet, or whose ranges
+ *  nobody knows, everything is believed, where that may be. */
 export function requireConfiguration(
   caches: Caches,
   { namespace, status }: { readonly namespace: string; readonly status: LoadBalancerStatus | undefined },
@@ -55,7 +55,12 @@ export function requireConfiguration(
     if (mayNetworkBeMissing) return
     throw notFound('network')
   }
-  const fault = configurationFault(configurationOf(spec), surroundingsOf(spec, status, rangesOf(network)))
+  const ranges = rangesOf(network)
+  if (ranges.ipv4Cidr === '' || ranges.ipv6Prefix === '') {
+    if (mayNetworkBeMissing) return
+    throw conflict('state_not_allowed', 'The network is still being made.')
+  }
+  const fault = configurationFault(configurationOf(spec), surroundingsOf(spec, status, ranges))
   if (fault !== undefined) throw badField(fieldOf(fault.field), fault.detail)
 }
 

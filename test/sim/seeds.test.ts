@@ -37,6 +37,7 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   kubernetesclusters:
     'the host of control planes is a process of one machine, which the simulation does not have: the life of a ' +
     'cluster is tested by its controller with one that only counts, and with real programs',
+  nodepools: 'there are none without clusters: their life is tested by their controller, and with a real control plane',
   objectstorages:
     'what keeps objects is a process of one machine, which the simulation does not have: the life of one is tested ' +
     'by its controller, and with the real engine and other people’s clients',

@@ -106,6 +106,9 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
       : [statusOf('handed_over', observed, entry)]
   if (observed.guest?.state === 'running')
     return isEndWanted ? planStop(spec, observed, entry, now) : planRunning(instance, observed, entry, now)
+  // It has gone, and an agent that begins anew has not heard QEMU say so yet: its end here would be taken for a crash.
+  if (observed.guest?.state === 'handed_over' && observed.guest.transfer?.phase === 'transferring')
+    return [wait(PROGRESS_SECONDS, 'the end of the sending to be known')]
   if (observed.guest?.state === 'off' && observed.guest.transfer?.phase === 'transferring')
     return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
   if (observed.guest !== undefined || (incarnation > 0 && entry.ended === undefined))

@@ -578,6 +578,13 @@ const rows: readonly Row[] = [
   },
   { why: 'and says that it has ended', spec: { send }, entry: { incarnation: 1 }, does: ['end crashed', 'wait 0'] },
   {
+    why: 'one that has gone is left alone by an agent that does not know yet how its sending ended',
+    spec: { send },
+    entry: { transfer: transfer({ role: 'receive', phase: 'completed' }) },
+    guest: { state: 'handed_over', ...sent() },
+    does: ['wait 1'],
+  },
+  {
     why: 'one that powered itself off meanwhile is not sent',
     spec: { send },
     entry: {},

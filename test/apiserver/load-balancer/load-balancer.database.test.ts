@@ -7,7 +7,7 @@ import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'
-import { Network } from '../../../resources/network/index.ts'
+import { Network, type NetworkSpec } from '../../../resources/network/index.ts'
 import { makeCertificate } from '../../../kit/sys/certificate.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
@@ -109,6 +109,17 @@ describe('making one', () => {
     await cloud.admin.patch(Zone, { name: 'bare' }, { status: { hasPrivateNetworks: true } }, 'status')
     const refused = async () => (await creation({ zone: 'bare' })).body
     await expect.poll(refused).toMatchObject({ reason: 'zone_capability_missing', capability: 'load_balancers' })
+  })
+
+  test('waits for a network that kubectl has made just now, whose ranges nobody knows', async () => {
+    const key = { namespace: accountNamespace(owner.accountId), name: 'fresh' }
+    const spec = { zone: cloud.zone, name: 'fresh' } as NetworkSpec // has defaults
+    await cloud.admin.create(Network, { metadata: key, spec })
+    const member = { name: 'one', address: 'fd00::10', port: 8080 }
+    const body = { network_id: 'fresh', backends: [{ ...BACKEND, members: [member] }] }
+    await expect
+      .poll(async () => (await creation(body)).body)
+      .toMatchObject({ reason: 'state_not_allowed', detail: 'The network is still being made.' })
   })
 
   test('takes a name once in a zone', async () => {
