@@ -2,6 +2,7 @@
  *  its addresses, and every machine has some of its own outside: connections are begun to those that the balancer has
  *  there only. Nothing is kept of connections, so that it costs as good as nothing. */
 import { parseAddress } from './addresses.ts'
+import { NFTABLES_FAMILIES } from './machine-ruleset.ts'
 
 export interface BalancerEntrance {
   /** Of the public network. */
@@ -12,7 +13,6 @@ export interface BalancerEntrance {
 
 /** The whole file, with a line end after each line. */
 export function balancerRuleset({ interface: device, addresses }: BalancerEntrance): string {
-  const families = { ipv4: 'ip', ipv6: 'ip6' } as const
   return [
     'table inet svccloud {',
     '  chain input {',
@@ -20,7 +20,9 @@ export function balancerRuleset({ interface: device, addresses }: BalancerEntran
     `    iifname "${device}" tcp flags & (syn | ack) == syn jump begun`,
     '  }',
     '  chain begun {',
-    ...addresses.map((address) => `    ${families[parseAddress(address)?.family ?? 'ipv4']} daddr ${address} accept`),
+    ...addresses.map(
+      (address) => `    ${NFTABLES_FAMILIES[parseAddress(address)?.family ?? 'ipv4']} daddr ${address} accept`,
+    ),
     '    drop',
     '  }',
     '}',

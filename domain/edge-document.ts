@@ -10,6 +10,7 @@ import {
   IDLE_TIMEOUT_SECONDS,
   type LoadBalancerConfiguration,
 } from './load-balancer.ts'
+import { CLOSED_INPUT } from './machine-ruleset.ts'
 import { gatewayOf, NAT64_PREFIX } from './private-network.ts'
 import { derivedId } from './uuid.ts'
 
@@ -183,12 +184,7 @@ export function edgeRuleset(input: EdgeMachineInput): string {
     // Nobody outside speaks for the network, and nobody in it for others.
     '    fib saddr . iif oif missing drop',
     '  }',
-    '  chain input {',
-    '    type filter hook input priority filter; policy drop;',
-    '    iif "lo" accept',
-    '    ct state vmap { established : accept, related : accept, invalid : drop }',
-    '    meta l4proto { icmp, ipv6-icmp } accept',
-    '    udp dport { 68, 546 } accept',
+    ...CLOSED_INPUT,
     ...(roles.includes('bastion') ? ['    tcp dport 22 accept'] : []),
     ...(isNat
       ? [
