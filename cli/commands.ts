@@ -21,12 +21,19 @@ export interface Flag {
 
 const FROM_FILES: readonly string[] = ['public_key', 'ssh_keys', 'content', 'user_data', 'certificate', 'private_key']
 
+export interface Parameter {
+  /** As the path calls it. */
+  readonly name: string
+  /** What an `id` is the id of, by the path before it: of a storage where its backups are listed. */
+  readonly noun: string
+}
+
 export interface Command {
   readonly noun: string
   readonly verb: string
   readonly route: Route
-  /** Names of path parameters, in order. */
-  readonly parameters: readonly string[]
+  /** Of the path, in order. */
+  readonly parameters: readonly Parameter[]
   readonly flags: readonly Flag[]
   /** Of these the body needs exactly one. */
   readonly exactlyOne: readonly Flag[]
@@ -52,7 +59,10 @@ const isCommand = (route: Route): boolean =>
   route.budget !== 'console'
 
 function commandOf(route: Route): Command {
-  const parameters = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const parameters = [...route.path.matchAll(/([\w-]+)\/\{(\w+)\}/g)].map(([, collection = '', name = '']) => ({
+    name,
+    noun: collection.split('-').map(singular).join('-'),
+  }))
   const body = flagsOf(route.body, 'body')
   const exactlyOne = exactlyOneIn(route.body)
   return {

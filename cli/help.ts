@@ -2,7 +2,7 @@
  *  routes. */
 import { joined } from '../kit/http/exactly-one.ts'
 import { GLOBAL_FLAGS, type GlobalFlag } from './arguments.ts'
-import { type Command, type Flag, nameOf } from './commands.ts'
+import { type Command, type Flag, nameOf, type Parameter } from './commands.ts'
 import { EXIT_MEANINGS } from './exit.ts'
 
 export interface OwnCommand {
@@ -291,11 +291,15 @@ const usageOf = (command: Command): string =>
   [
     'svccloud',
     nameOf(command),
-    ...command.parameters.map((name) => (name === 'id' ? command.noun : name).toUpperCase().replaceAll('_', '-')),
+    ...command.parameters.map(placeholderOf),
     ...command.flags.filter(({ isRequired }) => isRequired).map(flagName),
     ...(command.exactlyOne.length === 0 ? [] : [`{${command.exactlyOne.map(flagName).join(' | ')}}`]),
     ...(command.flags.some(({ isRequired }) => !isRequired) ? ['[FLAGS]'] : []),
   ].join(' ')
+
+/** What stands for the argument in texts: `SERVER`. */
+export const placeholderOf = ({ name, noun }: Parameter): string =>
+  (name === 'id' ? noun : name).toUpperCase().replaceAll('_', '-')
 
 const VALUE_NAMES = {
   text: 'TEXT',

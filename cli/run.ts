@@ -17,7 +17,7 @@ import {
 import { type Command, nameOf } from './commands.ts'
 import { candidates } from './completion.ts'
 import { EXIT, Failure, usage } from './exit.ts'
-import { commandHelp, nounHelp, OWN_COMMANDS, overview, type OwnCommand, ownHelp } from './help.ts'
+import { commandHelp, nounHelp, OWN_COMMANDS, overview, type OwnCommand, ownHelp, placeholderOf } from './help.ts'
 import { idOf, withIds } from './names.ts'
 import { render } from './output.ts'
 import { withFiles } from './file-values.ts'
@@ -121,14 +121,19 @@ function helpOf(words: readonly string[]): string {
 }
 
 async function runCommand(command: Command, given: Split, parts: RunParts): Promise<number> {
-  const { route, parameters, flags, noun } = command
+  const { route, parameters, flags } = command
   const { globals, words } = given
   const own = await withFiles(flags, given.own)
-  if (words.length !== parameters.length)
-    throw usage(`${nameOf(command)} takes ${parameters.length === 0 ? 'no arguments' : parameters.join(' and ')}`)
+  if (words.length !== parameters.length) {
+    const names = parameters.map(placeholderOf)
+    throw usage(`${nameOf(command)} takes ${names.length === 0 ? 'no arguments' : names.join(' and ')}`)
+  }
   const api = await openApi(parts, globals)
   const ids = await Promise.all(
-    words.map((word, index) => (parameters[index] === 'id' ? idOf(api, COMMANDS, noun, word) : word)),
+    parameters.map(({ name, noun }, index) => {
+      const word = words[index] ?? ''
+      return name === 'id' ? idOf(api, COMMANDS, noun, word) : word
+    }),
   )
   const body =
     route.body === null
@@ -137,7 +142,7 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
   if (body !== undefined) requireFlags(command, body)
   if (route.isDestructive || route.method === 'DELETE') await confirm(command, words, globals, parts)
   const path = parameters.reduce(
-    (text, name, index) => text.replace(`{${name}}`, encodeURIComponent(ids[index] ?? '')),
+    (text, { name }, index) => text.replace(`{${name}}`, encodeURIComponent(ids[index] ?? '')),
     route.path,
   )
   const query = queryOf(fieldsOf(flags, own, 'query'))

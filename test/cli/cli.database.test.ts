@@ -203,6 +203,17 @@ describe('servers', () => {
       (await svccloud('server', 'list', '--limit', '1', '--all', '-o', 'name')).out.trim().split('\n'),
     ).toHaveLength(2)
   })
+  test('of others are named by the names of those', async () => {
+    const { zone } = shared.world.cloud
+    const making = ['--zone', zone, '--size-gibibytes', '1', '--title', 'Numbers', '--no-wait']
+    expect(await svccloud('storage', 'create', ...making)).toMatchObject({ code: 0 })
+    expect(await svccloud('snapshot', 'create', 'no-such')).toMatchObject({ error: expect.stringContaining('404') })
+    expect(await svccloud('snapshot', 'create', 'Numbers')).toMatchObject({ error: expect.stringContaining('409') })
+    expect(await svccloud('snapshot', 'create')).toMatchObject({
+      code: 4,
+      error: expect.stringContaining('snapshot create takes STORAGE'),
+    })
+  })
   test('are described in files, where flags win', async () => {
     const file = join(shared.world.folder, 'server.yaml')
     await writeFile(

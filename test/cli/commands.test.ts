@@ -4,6 +4,7 @@ import { fieldsOf, knownOf, split } from '../../cli/arguments.ts'
 import { type Command, commandsOf, nameOf } from '../../cli/commands.ts'
 import { candidates, completionScript } from '../../cli/completion.ts'
 import { Failure, refusalOf } from '../../cli/exit.ts'
+import { commandHelp } from '../../cli/help.ts'
 import { render } from '../../cli/output.ts'
 import { COMMANDS } from '../../cli/session.ts'
 import { route } from '../../kit/http/route.ts'
@@ -55,6 +56,14 @@ const commandOf = (name: string): Command => {
   if (command === undefined) throw new Error(name)
   return command
 }
+test('an id is of what the path names before it, and has its name', () => {
+  const nounOf = (name: string) => commandOf(name).parameters.map(({ noun }) => noun)
+  expect(nounOf('server start')).toEqual(['server'])
+  expect(nounOf('backup create')).toEqual(['storage'])
+  expect(nounOf('snapshot create')).toEqual(['storage'])
+  expect(commandHelp(commandOf('backup create'))).toContain('Usage: svccloud backup create STORAGE [FLAGS]')
+})
+
 const bodyOf = (name: string, ...line: string[]) => {
   const command = commandOf(name)
   return fieldsOf(command.flags, split([...name.split(' '), ...line], knownOf(command)).own, 'body')
