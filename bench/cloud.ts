@@ -22,6 +22,7 @@ import { silentLog as log } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { newBase62, newUuid, systemRandom as random } from '../kit/sys/random.ts'
 import { accountNamespace } from '../resources/index.ts'
+import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { Node } from '../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../resources/catalog/index.ts'
 import type { ServerSpec } from '../resources/server/index.ts'
@@ -137,6 +138,7 @@ export async function openCloud(nodes: readonly string[], options: CloudOptions 
 }
 
 async function createCatalog(store: Store): Promise<void> {
+  await store.create(Namespace, { metadata: { name: SYSTEM_NAMESPACE }, spec: undefined })
   await store.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region', country: 'DE' } })
   await store.create(Zone, {
     metadata: { name: ZONE },
