@@ -1,6 +1,6 @@
 /** How the nodes of a zone come by an image: each fetches the file itself, or one makes it of a disk and the others
  *  copy it from whoever holds it, also from another zone. Pure. */
-import { type Key, Secret } from '../../kit/kube/object.ts'
+import { apiVersionOf, Secret } from '../../kit/kube/object.ts'
 import {
   AGENT_FINALIZER,
   Image,
@@ -10,6 +10,7 @@ import {
   nodeOf,
 } from '../../resources/instance/index.ts'
 import type { PlainAction } from '../effects.ts'
+import type { SecretPlace } from '../shared-key.ts'
 import type { CustomImageAction, CustomImageObject, DiskSource, ImageObject, Observed } from './observed.ts'
 
 /** What differs between the Images of one custom image. */
@@ -18,8 +19,18 @@ type Content = Omit<ImageSpec, 'image'>
 const isReady = ({ metadata, status }: ImageObject): boolean =>
   metadata.deletionTimestamp === undefined && status?.state === 'ready'
 
-/** Of the key that the agents of both nodes of a copy may read: named by the image that is copied. */
-const keyOn = (node: string, uid: string): Key => ({ namespace: nodeNamespace(node), name: `image-${uid}` })
+/** A key that goes with the Image of its node at the latest, also when that went while the key was written. */
+const ownedBy = ({ metadata: { namespace = '', name, uid = '' } }: ImageObject, secretName: string): SecretPlace => ({
+  namespace,
+  name: secretName,
+  ownerReferences: [{ apiVersion: apiVersionOf(Image), kind: Image.kind, name, uid }],
+})
+
+/** On the node that serves it: the same for all that copy it. */
+const servingKey = (image: ImageObject): SecretPlace => ownedBy(image, `image-${image.spec.image.uid}`)
+
+/** On the node that copies: named by the image that is made, so that it is found whatever becomes of the other. */
+const copyingKey = (image: ImageObject): SecretPlace => ownedBy(image, `image-copy-${image.spec.image.uid}`)
 
 function ensureImage({ metadata }: CustomImageObject, node: string, content: Content): PlainAction {
   const { namespace = '', name, uid = '' } = metadata
@@ -112,15 +123,13 @@ function copyTo(
   const origin = holder.status?.origin ?? holder.spec.origin
   const known = origin === undefined ? {} : { origin }
   const { serving: at } = holder.status ?? {}
-  if (at?.id !== uid || holder.spec.serve === undefined) return [ensureImage(image, node, known)]
+  if (existing === undefined || at?.id !== uid || holder.spec.serve === undefined)
+    return [ensureImage(image, node, known)]
   const { host, port } = at
+  const key = copyingKey(existing)
   return [
-    {
-      do: 'effect',
-      name: 'shareKey',
-      input: { keys: [keyOn(nodeOf(holder), uid), keyOn(node, uid)] },
-    },
-    ensureImage(image, node, { ...known, copyFrom: { id: uid, host, port, secretName: keyOn(node, uid).name } }),
+    { do: 'effect', name: 'shareKey', input: { keys: [servingKey(holder), key] } },
+    ensureImage(image, node, { ...known, copyFrom: { id: uid, host, port, secretName: key.name } }),
   ]
 }
 
@@ -134,11 +143,13 @@ function serving(
   const holder = isNeeded || isCopied ? holderAmong(images, nodes) : undefined
   return images.filter(isReady).flatMap((one): readonly CustomImageAction[] => {
     const node = nodeOf(one)
-    if (one === holder)
+    if (one === holder) {
+      const key = servingKey(one)
       return [
-        { do: 'effect', name: 'shareKey', input: { keys: [keyOn(node, uid), keyOn(node, uid)] } },
-        ensureImage(image, node, { ...lasting(one), serve: { id: uid, secretName: keyOn(node, uid).name } }),
+        { do: 'effect', name: 'shareKey', input: { keys: [key, key] } },
+        ensureImage(image, node, { ...lasting(one), serve: { id: uid, secretName: key.name } }),
       ]
+    }
     return one.spec.serve === undefined && one.spec.copyFrom === undefined
       ? []
       : [...removeKeys(one, { isGoing: false }), ensureImage(image, node, lasting(one))]
@@ -146,17 +157,12 @@ function serving(
 }
 
 /** The node keeps the key of its own image for as long as it holds that, so that whoever serves it never has another
- *  than whoever reads it; that of an image that it has copied goes with the copying. */
-const removeKeys = (
-  { metadata: { namespace = '' }, spec: { image, copyFrom } }: ImageObject,
-  { isGoing }: { readonly isGoing: boolean },
-): readonly PlainAction[] => {
-  const own = `image-${image.uid}`
-  const names = [copyFrom?.secretName === own ? undefined : copyFrom?.secretName, isGoing ? own : undefined]
-  return names.flatMap((name) =>
-    name === undefined ? [] : [{ do: 'remove', type: Secret, key: { namespace, name } } as const],
-  )
-}
+ *  than whoever reads it; the one by which it has copied the image goes with the copying. */
+const removeKeys = (image: ImageObject, { isGoing }: { readonly isGoing: boolean }): readonly PlainAction[] =>
+  [
+    ...(isGoing || image.spec.copyFrom !== undefined ? [copyingKey(image)] : []),
+    ...(isGoing ? [servingKey(image)] : []),
+  ].map(({ namespace = '', name }) => ({ do: 'remove', type: Secret, key: { namespace, name } }) as const)
 
 /** Takes them from their nodes, with the keys first: by the Images those are found. */
 export const removals = (images: readonly ImageObject[]): readonly PlainAction[] =>

@@ -5,6 +5,7 @@ import type { CustomImageSpec, CustomImageStatus } from '../../resources/custom-
 import type { ImageSpec, ImageStatus } from '../../resources/instance/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { SecretPlace } from '../shared-key.ts'
 
 export type CustomImageObject = KubeObject<CustomImageSpec, CustomImageStatus>
 export type ImageObject = KubeObject<ImageSpec, ImageStatus>
@@ -57,6 +58,6 @@ export interface CustomImageEffects extends AuditEffects {
   /** The key of the account's backups, for the node that reads one. */
   readonly shareBackupKey: { readonly accountId: string; readonly secret: Key }
   /** The key that both nodes between which it is copied know. */
-  readonly shareKey: { readonly keys: readonly [Key, Key] }
+  readonly shareKey: { readonly keys: readonly [SecretPlace, SecretPlace] }
 }
 export type CustomImageAction = ActionWith<CustomImageEffects>

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { CustomImageObject, ImageObject, Observed } from '../../../controllers/custom-image/observed.ts'
 import { plan } from '../../../controllers/custom-image/plan.ts'
+import { Secret } from '../../../kit/kube/object.ts'
 import type { CustomImageStatus } from '../../../resources/custom-image/index.ts'
 import type { ImageSpec, ImageStatus } from '../../../resources/instance/index.ts'
 
@@ -48,6 +49,7 @@ const on = (
     metadata: {
       name: 'acct-1.mine',
       namespace: `node-${node}`,
+      uid: `u-${node}`,
       ...(isDeleting ? { deletionTimestamp: NOW.toISOString() } : {}),
     },
     spec: { image: { namespace: 'acct-1', name: 'mine', uid: 'u' }, ...spec },
@@ -68,13 +70,19 @@ const summary = (root: CustomImageObject, seen: Observed): string[] =>
   plan(root, seen, NOW).flatMap((action) => {
     if (action.do === 'effect') return [action.name]
     if (action.do === 'ensure') return [`image on ${action.draft.metadata.namespace ?? ''}`]
-    if (action.do === 'remove') return [`remove ${action.type.kind} in ${action.key.namespace ?? ''}`]
+    if (action.do === 'remove') {
+      const { name, namespace = '' } = action.key
+      return [`remove ${action.type.kind}${action.type === Secret ? ` ${name}` : ''} in ${namespace}`]
+    }
     if (action.do === 'operation') return [`operation ${action.outcome ?? action.step}`]
     if (action.do === 'status') return [`state ${String((action.status as CustomImageStatus).state)}`]
     if (action.do === 'change') return ['operation begun']
     return action.do === 'finalized' ? ['finalized'] : []
   })
 const ready = { state: 'ready', sizeGibibytes: 3 } as const
+/** Of an Image that is taken from its node, with the keys of its copies. */
+const goes = (namespace: string): readonly string[] =>
+  ['Secret image-copy-u', 'Secret image-u', 'Image'].map((what) => `remove ${what} in ${namespace}`)
 
 test.each<[string, CustomImageObject, Observed, readonly string[]]>([
   [
@@ -117,10 +125,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     'creating, failed: error, and no node keeps any of it',
     image('template.create'),
     observed({ images: [on('a', ready), on('b', { state: 'error', detail: 'wrong' })] }),
-    [
-      ...['a', 'b'].flatMap((node) => [`remove Secret in node-${node}`, `remove Image in node-${node}`]),
-      ...['operation failed', 'state error'],
-    ],
+    [...['a', 'b'].flatMap((node) => goes(`node-${node}`)), ...['operation failed', 'state error']],
   ],
   [
     'creating, in no zone: error',
@@ -138,7 +143,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     'online: what failed on a node is tried again',
     image('template.create', { state: 'online', operation: done }),
     observed({ images: [on('a', ready), on('b', { state: 'error' })] }),
-    ['remove Secret in node-b', 'remove Image in node-b', 'state online'],
+    [...goes('node-b'), 'state online'],
   ],
   [
     'online, delete: deleting',
@@ -156,7 +161,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     'deleting, while nodes hold it',
     image('template.delete', { state: 'deleting' }, true),
     observed({ images: [on('a', ready), on('b', ready, true)] }),
-    ['remove Secret in node-a', 'remove Image in node-a', 'operation removed', 'state deleting'],
+    [...goes('node-a'), 'operation removed', 'state deleting'],
   ],
   [
     'deleting, when no node holds it: gone, with its quota',
@@ -184,6 +189,7 @@ const disk = { is: 'known', node: 'a', content: { volume: 'v' } } as const
 const backup = { name: 'n', sizeGibibytes: 1, accountId: '1', secretName: 'k' }
 const from = (node: string) => ({ id: 'u', host: node, port: 9 })
 const serve = { id: 'u', secretName: 'image-u' }
+const served = { nodes: ['x'], images: [on('x', { ...ready, serving: from('x') }, false, { serve })] }
 const DONE = image('template.create', { state: 'online', operation: done })
 
 test.each<[string, CustomImageObject, Observed, readonly string[]]>([
@@ -197,7 +203,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     'of a disk that has gone to another node: made there instead',
     ofDisk,
     observed({ disk, images: [on('b', { state: 'creating' }, false, { volume: 'v' })] }),
-    ['remove Secret in node-b', 'remove Image in node-b', 'image on node-a', 'operation fetched', 'state creating'],
+    [...goes('node-b'), 'image on node-a', 'operation fetched', 'state creating'],
   ],
   [
     'of a disk that is not there: error',
@@ -230,10 +236,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
       disk: { is: 'known', node: 'b', content: { backup } },
       images: [on('a', { state: 'creating' }, false, { backup })],
     }),
-    [
-      ...['remove Secret in node-a', 'remove Image in node-a', 'shareBackupKey', 'image on node-b'],
-      ...['operation fetched', 'state creating'],
-    ],
+    [...[...goes('node-a'), 'shareBackupKey', 'image on node-b'], ...['operation fetched', 'state creating']],
   ],
   [
     'of a backup, made elsewhere meanwhile: begins again as a copy',
@@ -245,10 +248,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
         on('b', { state: 'creating' }, false, { backup }),
       ],
     }),
-    [
-      ...['shareKey', 'image on node-a', 'remove Secret in node-b', 'remove Image in node-b'],
-      ...['operation fetched', 'state creating'],
-    ],
+    [...['shareKey', 'image on node-a', ...goes('node-b')], ...['operation fetched', 'state creating']],
   ],
   [
     'made on one node: that serves it to the others',
@@ -274,16 +274,19 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     observed({
       images: [
         on('a', { ...ready, serving: from('a') }, false, { volume: 'v', serve }),
-        on('b', ready, false, { copyFrom: { ...from('a'), secretName: 'image-u' } }),
+        on('b', ready, false, { copyFrom: { ...from('a'), secretName: 'image-copy-u' } }),
       ],
     }),
-    ['image on node-a', 'image on node-b', 'operation succeeded', 'state online'],
+    [
+      ...['image on node-a', 'remove Secret image-copy-u in node-b', 'image on node-b'],
+      ...['operation succeeded', 'state online'],
+    ],
   ],
   [
     'cancelled: no node keeps any of it',
     { ...ofDisk, spec: { ...ofDisk.spec, operation: { ...stanza('template.create'), arguments: { cancel: 'true' } } } },
     observed({ disk, images: [on('a', { state: 'creating' })] }),
-    ['remove Secret in node-a', 'remove Image in node-a', 'operation cancelled', 'state error'],
+    [...goes('node-a'), 'operation cancelled', 'state error'],
   ],
   [
     'a copy waits until a node of the other zone serves it',
@@ -294,11 +297,14 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
   [
     'and gets its key then',
     of({ imageId: 'other' }),
-    observed({
-      nodes: ['a'],
-      origin: { nodes: ['x'], images: [on('x', { ...ready, serving: from('x') }, false, { serve })] },
-    }),
+    observed({ nodes: ['a'], images: [on('a', { state: 'creating' })], origin: served }),
     ['shareKey', 'image on node-a', 'operation fetched', 'state creating'],
+  ],
+  [
+    'but has an Image, with which the key will go, before that',
+    of({ imageId: 'other' }),
+    observed({ nodes: ['a'], origin: served }),
+    ['image on node-a', 'operation fetched', 'state creating'],
   ],
   [
     'a copy of what is gone: error',
@@ -320,6 +326,21 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
   ],
 ])('%s', (_why, root, seen, does) => {
   expect(summary(root, seen)).toEqual(does)
+})
+
+test('keys of a copy go with the Images of their nodes', () => {
+  const seen = observed({ nodes: ['a'], images: [on('a', { state: 'creating' })], origin: served })
+  const [shared] = plan(of({ imageId: 'other' }), seen, NOW).filter(({ do: what }) => what === 'effect')
+  expect(shared).toMatchObject({
+    name: 'shareKey',
+    input: {
+      keys: ['x', 'a'].map((node) => ({
+        namespace: `node-${node}`,
+        name: node === 'a' ? 'image-copy-u' : 'image-u',
+        ownerReferences: [{ kind: 'Image', name: 'acct-1.mine', uid: `u-${node}` }],
+      })),
+    },
+  })
 })
 
 test('an image that was not held everywhere in time is in error', () => {
