@@ -2,12 +2,18 @@
  *  remembers what it
  *  wrote last. A guest that reads less than that, or boots from less than was ever written, has lost data. */
 import type { HeldVolume, VolumeStore } from '../../agents/node/drivers/storage/volume-store.ts'
+import { type ImageContents, newImageContents } from './image-contents.ts'
 import type { SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
 import type { SimulatedGuestRecord } from '../../agents/node/drivers/hypervisor/simulated-guest.ts'
 
 export interface Disks {
   /** The store of a host, with what it does to the data. */
   store(host: string, store: VolumeStore): VolumeStore
+  readonly images: ImageContents
+  /** What a snapshot keeps; undefined when there was none of that name. */
+  pointOf(snapshot: string): number | undefined
+  /** The most that was ever written to a volume. */
+  writtenTo(volume: string): number
   /** Every guest that runs writes. Answers the violations that this brought to light. */
   write(hosts: readonly { readonly name: string; readonly machine: SimulatedHost }[]): string[]
   /** What a backup held is on the disk now. */
@@ -21,6 +27,7 @@ export interface Disks {
 const PREFIX = '/simulated/'
 
 const placeOf = (host: string, path: string) => (path.slice(PREFIX.length).includes('/') ? path : `${host}:${path}`)
+const volumeOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 const pathOf = (name: string, pool: string | undefined) => `${PREFIX}${pool === undefined ? name : `${pool}/${name}`}`
 
 export function newDisks(): Disks {
@@ -36,14 +43,16 @@ export function newDisks(): Disks {
   const written = new Map<string, number>()
   /** What disks that are being made begin as, by host and name. */
   const filled = new Map<string, number>()
+  const images = newImageContents((host, path) => {
+    const content = contents.get(placeOf(host, path))
+    return content === undefined ? undefined : { volume: volumeOf(path), content }
+  })
 
   function writeBy(host: string, { name, executionId, disks, transfer }: SimulatedGuestRecord): string[] {
     return disks.flatMap((path) => {
-      const [place, memoryKey, volume] = [
-        placeOf(host, path),
-        `${executionId} ${path}`,
-        path.slice(path.lastIndexOf('/') + 1),
-      ]
+      const [place, volume] = [placeOf(host, path), volumeOf(path)]
+      // A disk that comes to another tier while its guest runs lies under another path from then on.
+      const memoryKey = `${executionId} ${volume}`
       const memory = memories.get(memoryKey)
       // A disk that was copied with its guest is whole when the guest arrives; where it lies is new.
       const isCarried =
@@ -77,6 +86,13 @@ export function newDisks(): Disks {
           written.set(volume.name, point)
           return
         }
+        if (volume.copyOf !== undefined) {
+          const image = images.of(host, volumeOf(volume.copyOf))
+          if (image === undefined) throw new Error(`there is no image ${volume.copyOf}`)
+          contents.set(placeOf(host, pathOf(volume.name, volume.pool)), image.content)
+          written.set(volume.name, written.get(volume.name) ?? image.content)
+          return
+        }
         const beginning = filled.get(`${host} ${volume.name}`) ?? 0
         if (volume.fill !== undefined) written.set(volume.name, beginning)
         const from =
@@ -90,6 +106,11 @@ export function newDisks(): Disks {
         await store.takeSnapshot(name, snapshot, by)
         const place = placeOf(host, pathOf(name, (await store.inspect(name))?.pool))
         if (!wasThere) points.set(`${place} ${snapshot}`, contents.get(place) ?? 0)
+      },
+      async copySnapshot(of, to, signal) {
+        await store.copySnapshot(of, to, signal)
+        const content = points.get(`${placeOf(host, pathOf(of.volume, of.pool))} ${of.snapshot}`) ?? 0
+        images.wrote(host, to, { volume: of.volume, content })
       },
       async serve(name, key) {
         const at = await store.serve(name, key)
@@ -111,7 +132,13 @@ export function newDisks(): Disks {
       contents.set(placeOf(host, pathOf(name, pool)), content)
       written.set(name, content)
     },
-    fill: (host, name, content) => void filled.set(`${host} ${name}`, content),
+    fill(host, name, content) {
+      filled.set(`${host} ${name}`, content)
+      images.wrote(host, name, { volume: undefined, content })
+    },
+    images,
+    pointOf: (snapshot) => [...points].find(([key]) => key.endsWith(` ${snapshot}`))?.[1],
+    writtenTo: (volume) => written.get(volume) ?? 0,
     write: (hosts) => hosts.flatMap(({ name, machine }) => machine.running().flatMap((guest) => writeBy(name, guest))),
     contentOf: (host, { name, pool }) => ({
       is: contents.get(placeOf(host, pathOf(name, pool))),

@@ -5,6 +5,7 @@ import {
   type SimulatedHost,
   type SimulatedHostOptions,
 } from '../../agents/node/drivers/hypervisor/simulated.ts'
+import type { HeldImage } from '../../agents/node/images/image-store.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -14,6 +15,7 @@ export interface Host {
   readonly name: string
   readonly machine: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
+  readonly images: Map<string, HeldImage>
   readonly ledger: Ledger
   bootId: string
 }
@@ -27,6 +29,7 @@ export function newHost(
     name,
     machine: noted(newSimulatedHost({ ...options, name }), scheduler),
     volumes: new Map(),
+    images: new Map(),
     ledger: ledgerInMemory(),
     bootId: newUuid(options.random),
   }

@@ -15,6 +15,7 @@ import { Storage } from '../../resources/storage/index.ts'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { type Account, ask, type History } from './requests.ts'
 import { zoneOf } from './catalog.ts'
+import { areImagesQuiet } from './images.ts'
 import { areMachinesQuiet } from './machines.ts'
 import { areNetworksQuiet } from './networks.ts'
 import { arePortsQuiet } from './ports.ts'
@@ -45,8 +46,8 @@ export async function isQuiet(world: World, db: Database): Promise<boolean> {
   ]
   const { items: storages } = await world.admin.list(Storage)
   if (storages.some((storage) => activeOperationOf(storage) !== undefined)) return false
-  if (!(await areNetworksQuiet(world)) || !(await arePortsQuiet(world)) || !(await areMachinesQuiet(world)))
-    return false
+  for (const areQuiet of [areNetworksQuiet, arePortsQuiet, areMachinesQuiet, areImagesQuiet])
+    if (!(await areQuiet(world))) return false
   if (lists.some(({ items }) => items.some(({ metadata }) => metadata.deletionTimestamp !== undefined))) return false
   if ((await db.selectFrom('placement_target').select('server_id').execute()).length > 0) return false
   const { items: servers } = await world.admin.list(Server)

@@ -1,5 +1,5 @@
 /** Operators with kubectl, while everything is shaken: nodes are closed, emptied and opened again, storages are moved
- *  and the disks of nodes drained. And what must hold of an empty node. */
+ *  to other nodes and tiers, and the disks of nodes drained. And what must hold of an empty node. */
 import { activeOperation, derivedStanza } from '../../controllers/operation/stanza.ts'
 import type { Database } from '../../db/open.ts'
 import type { OperationKind } from '../../domain/operations.ts'
@@ -48,6 +48,7 @@ export function runStorageMoves({ scheduler, admin, hosts }: World, isOver: () =
     const target = scheduler.pick(hosts)?.name
     const args = {
       source_node_id: nodeName,
+      ...(random.fraction() < 0.4 ? { tier: storage.spec.tier === 'standard' ? 'local-nvme' : 'standard' } : {}),
       ...(random.fraction() < 0.5 && target !== undefined && target !== nodeName ? { target_node_id: target } : {}),
     }
     const { namespace = '', name, resourceVersion } = storage.metadata

@@ -64,8 +64,8 @@ export interface Surroundings {
   /** Undefined in worlds without OVN. */
   readonly ovn: NetworkDatabase | undefined
   readonly storage: SimulatedStorage
-  /** Whether zones have shared storage. */
-  readonly isPooled: boolean
+  /** Whether zones have shared storage by now. */
+  hasPools(): boolean
   readonly traffic: Traffic
   readonly backups: BackupStores | undefined
   /** Undefined in worlds without managed machines. */
@@ -285,7 +285,7 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   const [random, log] = [scheduler.random, recorderOf(world, process.name)]
   const store = openClient({ transport: transportOf(world, process), fieldManager: 'svccloud-agent', clock, random })
   const hypervisor = host.machine.attach()
-  const pools = world.isPooled ? [POOLS[zoneOf(host.name)] ?? []].flat() : []
+  const pools = world.hasPools() ? [POOLS[zoneOf(host.name)] ?? []].flat() : []
   const held = simulatedVolumes(host.volumes, { storage: world.storage, mounted: pools, host: host.name })
   const volumes = world.disks.store(host.name, held)
   if (world.without === 'retention') volumes.release = volumes.remove
@@ -296,7 +296,7 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
     hypervisor: process.boundTo(traffic.counted(host.name, guests?.shaken(hypervisor) ?? hypervisor)),
     volumes: process.boundTo(volumes),
     images: simulatedTemplates(),
-    customImages: simulatedImages(),
+    customImages: process.boundTo(disks.images.store(host.name, simulatedImages(host.images, host.name))),
     ledger: host.ledger,
     ...(stores === undefined
       ? {}

@@ -25,9 +25,6 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   regions: 'a region is a name that zones have in common',
   zones: 'a zone that closes refuses new servers, and changes nothing of those it has',
   prices: 'what things cost changes no object: billing is tested by its controllers',
-  customimages:
-    'simulated hosts remember images by name, and fetch, copy and serve no bytes: making, copying and deleting them ' +
-    'is tested by its controller, and with real disks by the agents',
   edges: 'worlds of their own have machines: `machines.test.ts`',
   loadbalancers: 'worlds of their own have machines: `machines.test.ts`',
   managedmachines: 'the platform and its hosts write them; people only see what they have moved',

@@ -25,9 +25,11 @@ import { Endless } from './scheduler.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Backup } from '../../resources/backup/index.ts'
+import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
+import { checkImages } from './images.ts'
 import { checkMachines, deleteMachines, watchMachines } from './machines.ts'
 import { checkNetworks } from './networks.ts'
 import { checkPorts } from './ports.ts'
@@ -156,6 +158,7 @@ async function live(
     checkMachines(world, db),
     checkRows(world, db),
     checkSnapshots(world, db),
+    checkImages(world),
     checkAddresses(world, db),
     checkEmptyNodes(world, db),
     checkTraffic(world, db),
@@ -177,6 +180,7 @@ async function live(
     checkHosts(world),
     checkAddresses(world, db),
     checkStorages(world, db),
+    checkImages(world),
     checkNetworks(world, db),
     checkPorts(world, db),
     checkMachines(world, db),
@@ -231,12 +235,16 @@ async function deleteEverything(
     const { items } = await inWorld(world, world.admin.list(Server))
     const { items: storages } = await inWorld(world, world.admin.list(Storage))
     const { items: snapshots } = await inWorld(world, world.admin.list(Snapshot))
+    const { items: images } = await inWorld(world, world.admin.list(CustomImage))
     const backups = world.backups === undefined ? [] : (await inWorld(world, world.admin.list(Backup))).items
-    if ([items, storages, snapshots, backups].every(({ length }) => length === 0)) return
+    if ([items, storages, snapshots, images, backups].every(({ length }) => length === 0)) return
     for (const account of accounts) {
       for (const { metadata } of snapshots)
         if (metadata.namespace === accountNamespace(account.id))
           await inWorld(world, ask(world, account, 'DELETE', `/v1/snapshots/${metadata.name}`))
+      for (const { metadata } of images)
+        if (metadata.namespace === accountNamespace(account.id))
+          await inWorld(world, ask(world, account, 'DELETE', `/v1/custom-images/${metadata.name}`))
     }
     if (snapshots.length > 0) await untilQuiet(world, db, watch)
     if (world.backups !== undefined) await deleteBackups(world, accounts)

@@ -102,6 +102,9 @@ export async function checkStorages(world: World, db: Database): Promise<string[
         `storage ${claim.storage_id} shall have ${storage.spec.sizeGibibytes} GiB and holds ${claim.size_gibibytes}`,
       )
   }
+  for (const { metadata, spec } of (await world.admin.list(Volume)).items)
+    if (spec.pool !== undefined && items.find((one) => one.metadata.uid === metadata.name)?.spec.tier === 'local-nvme')
+      violations.push(`disk ${metadata.name} is of tier local-nvme, and lies on ${spec.pool}`)
   const { items: servers } = await world.admin.list(Server)
   for (const { metadata, spec } of (await world.admin.list(Instance)).items) {
     const server = servers.find((one) => one.metadata.uid === metadata.name)

@@ -12,6 +12,7 @@ import { Server } from '../../resources/server/index.ts'
 import { runAddresses } from './addresses.ts'
 import { runBackups } from './backups.ts'
 import { runChanges } from './changes.ts'
+import { runImages } from './images.ts'
 import { runMachines } from './machines.ts'
 import { runMoves } from './moves.ts'
 import { runStorages } from './storages.ts'
@@ -107,6 +108,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   runMoves(world, accounts, send, isOver)
   runChanges(world, accounts, send, isOver)
   runStorages(world, accounts, send, isOver)
+  runImages(world, accounts, send, isOver)
   runAddresses(world, accounts, send, isOver)
   runNetworks(world, accounts, send, isOver)
   runPorts(world, accounts, send, isOver)

@@ -137,8 +137,7 @@ export async function openWorld(
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
-  const drawn = openShared(scheduler, hasLosses)
-  const shared = { ...drawn, isPooled: isPooled ?? drawn.isPooled }
+  const { pooledFromMilliseconds, ...shared } = openShared(scheduler, hasLosses, isPooled)
   const traffic = newTraffic(worldClock)
   const guests = hasMachines ? newGuests(scheduler) : undefined
   const backups = hasBackups ? newBackupStores(scheduler) : undefined
@@ -207,17 +206,32 @@ export async function openWorld(
     },
     seed,
   )
+  if (pooledFromMilliseconds > 0 && pooledFromMilliseconds < Number.POSITIVE_INFINITY)
+    scheduler.after(pooledFromMilliseconds, () => {
+      scheduler.note('zones gain shared storage')
+      for (const { name } of hosts) byName.get(`agent-${name}`)?.crash()
+    })
   return world
 }
 
+const POOLED_LATER = { least: 5_000, most: 25_000 }
+
 /** What hosts have in common. In every other world on average zones have shared storage; in most of those that lose
- *  hosts, because servers leave lost ones over it. */
-const openShared = (scheduler: Scheduler, hasLosses: boolean) => ({
-  network: newSimulatedNetwork(),
-  storage: newSimulatedStorage(...Object.values(POOLS)),
-  disks: newDisks(),
-  isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5),
-})
+ *  hosts, because servers leave lost ones over it. In some of them it comes later. */
+function openShared(scheduler: Scheduler, hasLosses: boolean, isPooled: boolean | undefined) {
+  const { random } = scheduler
+  const isDrawn = random.fraction() < (hasLosses ? 0.85 : 0.5)
+  const isLater = random.fraction() < 0.3 && isPooled === undefined
+  const later = POOLED_LATER.least + random.fraction() * (POOLED_LATER.most - POOLED_LATER.least)
+  const pooledFromMilliseconds = (isPooled ?? isDrawn) ? (isLater ? later : 0) : Number.POSITIVE_INFINITY
+  return {
+    network: newSimulatedNetwork(),
+    storage: newSimulatedStorage(...Object.values(POOLS)),
+    disks: newDisks(),
+    pooledFromMilliseconds,
+    hasPools: () => scheduler.nowMilliseconds >= pooledFromMilliseconds,
+  }
+}
 
 const newHosts = (
   scheduler: Scheduler,
