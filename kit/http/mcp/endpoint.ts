@@ -2,10 +2,8 @@
  *  API. */
 import { badField, rateLimited } from '../../../domain/problem.ts'
 import type { Answer, Customer, RequestFacts } from '../call.ts'
-import type { Route } from '../route.ts'
 import { isReadOnlyToken } from '../steps/credential-guard.ts'
 import { type Dispatcher, dispatch, type ToolResult } from './dispatch.ts'
-import type { Descriptions } from '../openapi-fields.ts'
 import {
   type Decision,
   decide,
@@ -17,15 +15,12 @@ import {
 } from './protocol.ts'
 import { SEARCH_TOOLS, searchStep } from './search.ts'
 import { type Prompt, promptFault } from './prompts.ts'
-import { isAllowed, isChosen, type ShownTool, type Tool, type ToolFilter, toolsOf } from './tools.ts'
+import { isAllowed, isChosen, type ShownTool, type Tool, type ToolFilter } from './tools.ts'
 
 export interface McpOptions extends Dispatcher {
-  readonly routes: readonly Route[]
+  /** Asked for with each message. */
+  readonly tools: () => readonly Tool[]
   readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
-  /** Names of tools by operationId, where another one says better what a model can ask for. */
-  readonly names?: Readonly<Record<string, string>>
-  /** Of arguments and answers that do not describe themselves. */
-  readonly descriptions?: Descriptions
   /** Jobs that people choose from a menu of their client. */
   readonly prompts: readonly Prompt[]
   /** What a model should know before it calls anything; under 2 kB. */
@@ -53,7 +48,6 @@ const DISCOVERY_FRESH_MILLISECONDS = 3_600_000
 const BUSY_RETRY_SECONDS = 1
 
 export function createMcp(options: McpOptions): (call: McpCall) => Promise<Answer> {
-  const tools = toolsOf(options.routes, options)
   const running = new Map<string, number>()
 
   return async (call) => {
@@ -61,6 +55,7 @@ export function createMcp(options: McpOptions): (call: McpCall) => Promise<Answe
     if (decision.kind === 'accepted') return { status: 202 }
     if (decision.kind === 'malformed') return { status: 400, body: errorMessage(null, decision.error) }
     if (decision.kind === 'error') return { status: 200, body: errorMessage(decision.id, decision.error) }
+    const tools = options.tools()
     const unknown = call.view.toolsets?.find((name) => !tools.some(({ toolset }) => toolset === name))
     if (unknown !== undefined) throw badField('toolsets', `there is no toolset ${unknown}`)
     const key = call.caller.token?.id ?? call.caller.userId

@@ -34,7 +34,9 @@ export interface ShownTool {
   }
 }
 
-/** Tools in the order of their names. Throws when a route's inputs share a name: arguments could not be told apart. */
+/** Tools in the order of their names. `names` are by operationId, where another one says better what a model can ask
+ *  for; `descriptions` are of arguments and answers that do not describe themselves. Throws when a route's inputs
+ *  share a name: arguments could not be told apart. */
 export const toolsOf = (
   routes: readonly Route[],
   {
