@@ -29,6 +29,7 @@ DATA = os.environ.get("MACHINE_DATA", "/var/lib/svccloud-data")
 MAIN = os.path.join(DATA, "main")
 OWNER = os.path.join(DATA, "owner.json")
 POINTS = os.path.join(DATA, "points")
+BEGUN = os.path.join(machine.LIB, "file-system-begun")
 SOCKETS = os.path.join(machine.RUN, "postgresql")
 STATE = os.path.join(machine.RUN, "postgresql.state")
 KEPT = os.path.join(machine.RUN, "keeper.json")
@@ -292,14 +293,25 @@ def find_disk(serial):
     device = f"/dev/disk/by-id/virtio-{serial}"
     if not machine.wait_until(lambda: os.path.exists(device), DISK_SECONDS):
         raise machine.Refused("the disk with the data is not there")
+    have_file_system(device, serial)
+    os.makedirs(DATA, 0o755, exist_ok=True)
+    machine.run("mount", "-o", "noatime,discard", device, DATA, seconds=INITIALISE_SECONDS)
+
+
+def have_file_system(device, serial):
+    """Made on a blank disk, and once more where that was not finished: what is finished is known by its superblock, which
+    is written last. Nothing else is ever overwritten."""
     known = subprocess.run(["blkid", "-p", "-o", "value", "-s", "TYPE", device], capture_output=True, text=True)
     kind = known.stdout.strip()
-    if kind == "" and known.returncode == 2 and is_blank(device):
-        machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "database", device)
+    if kind == "" and known.returncode == 2 and (is_blank(device) or machine.read_json(BEGUN) == serial):
+        machine.write(BEGUN, json.dumps(serial))
+        machine.sync_folder(machine.LIB)
+        machine.run("mkfs.ext4", "-q", "-F", "-m", "0", "-L", "database", device, seconds=INITIALISE_SECONDS)
     elif kind != "ext4":
         raise machine.Refused(f"the disk holds something else: {kind or 'no file system'}")
-    os.makedirs(DATA, 0o755, exist_ok=True)
-    machine.run("mount", "-o", "noatime,discard", device, DATA)
+    if os.path.exists(BEGUN):
+        os.unlink(BEGUN)
+        machine.sync_folder(machine.LIB)
 
 
 def is_blank(device):

@@ -47,6 +47,9 @@ const AGENT_COMMANDS = [
   'guest-fsfreeze-freeze',
   'guest-fsfreeze-thaw',
 ]
+/** The kernel, and what it starts first, end by a new boot where they would stand still for ever, with nobody there to
+ *  see it: on a host that is too busy, programs that systemd waits for at its beginning can take too long. */
+const KERNEL_ARGUMENTS = [WITHOUT_CX16, 'panic=10', 'systemd.crash_action=reboot']
 const networkFile = (name: string, metric: number): string =>
   `[Match]\nName=${name}\n[Network]\nDHCP=yes\nIPv6AcceptRA=yes\n[DHCPv4]\nRouteMetric=${metric}\n` +
   `[IPv6AcceptRA]\nRouteMetric=${metric}\n`
@@ -142,7 +145,7 @@ async function programsOf(template: ManagedTemplate): Promise<Readonly<Record<st
 
 /** Of everything that the image is made from here: another one is another version. */
 async function digestOf(template: ManagedTemplate): Promise<string> {
-  const parts = [await programsOf(template), PACKAGES, FILES, WITHOUT_CX16, VARIANTS[template]]
+  const parts = [await programsOf(template), PACKAGES, FILES, KERNEL_ARGUMENTS, VARIANTS[template]]
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12)
 }
 
@@ -174,6 +177,6 @@ export async function managedSystem(template: ManagedTemplate): Promise<DebianSy
     enabled: ['systemd-networkd', 'svccloud-machine', ...enabled],
     links,
     diskBytes: diskGibibytes * 1024 ** 3,
-    kernelArguments: [WITHOUT_CX16],
+    kernelArguments: KERNEL_ARGUMENTS,
   }
 }

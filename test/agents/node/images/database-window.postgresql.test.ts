@@ -11,7 +11,7 @@ const PROGRAM = `
 import json, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
-RUN = ROOT = "/nowhere"
+RUN = ROOT = LIB = "/nowhere"
 import database
 print(json.dumps(getattr(database, sys.argv[2])(*json.loads(sys.argv[3]))))`
 
