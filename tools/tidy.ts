@@ -50,6 +50,10 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'agents/node/images/template-store.ts',
     ],
   },
+  addons: {
+    paths: ['client/', 'domain/', 'kit/sys/', 'resources/version.ts'],
+    never: ['express', 'pg', 'kysely'],
+  },
   client: { paths: [], packages: ['openapi-fetch'] },
   cli: {
     paths: ['domain/', 'resources/', 'kit/chunks/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'],
@@ -93,7 +97,7 @@ const COMMENT_BANS: readonly Ban[] = [
 ]
 
 const TIER_NAMES =
-  'database|kubectl|qemu|objects|postgresql|kubernetes|network|fencing|ceph|e2e|bench|endurance|seeds|cluster'
+  'database|kubectl|qemu|objects|postgresql|kubernetes|csi|network|fencing|ceph|e2e|bench|endurance|seeds|cluster'
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.ts$`)
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 

@@ -82,6 +82,18 @@ const kubernetesMissing = async (): Promise<string | undefined> =>
     ? `the programs of control planes are not built (${BUILD_KUBERNETES_COMMAND})`
     : undefined
 
+/** The suite, and disks to make file systems on. */
+async function csiMissing(): Promise<string | undefined> {
+  if (!isRoot()) return 'disks are mounted by root only'
+  for (const command of ['losetup', 'blkid', 'mkfs.ext4', 'e2fsck', 'resize2fs', 'mkfs.xfs', 'xfs_growfs'])
+    if (!(await answers('which', command)))
+      return `${command} is not installed (Debian: mount, util-linux, e2fsprogs and xfsprogs)`
+  if (!(await answers('losetup', '--find'))) return 'there are no loop devices here'
+  return (await isBuilt('csi-sanity'))
+    ? undefined
+    : 'csi-sanity is not built (with Go: node tools/cluster/build.ts csi-sanity)'
+}
+
 async function networkMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'network namespaces are made by root only'
   if (!(await answers('ping', '-V'))) return 'ping is not installed (Debian: iputils-ping)'
@@ -208,6 +220,14 @@ const special: readonly Tier[] = [
     deadlineMinutes: 5,
     secondTries: SECOND_TRIES,
     missing: kubernetesMissing,
+  }),
+  named({
+    name: 'csi',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 120_000,
+    deadlineMinutes: 8,
+    secondTries: SECOND_TRIES,
+    missing: csiMissing,
   }),
   named({
     name: 'network',

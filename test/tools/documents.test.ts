@@ -23,6 +23,7 @@ const FOLDERS = [
   'controllers',
   'agents',
   'embedded',
+  'addons',
   'cli',
   'crds',
   'test',

@@ -119,6 +119,7 @@ it('tries again only where programs of others run in real time', () =>
     'objects',
     'postgresql',
     'kubernetes',
+    'csi',
     'network',
     'fencing',
     'ceph',

@@ -35,6 +35,8 @@ interface Recipe {
   readonly linkerFlags: string
 }
 
+const CSI_TEST_VERSION = 'v5.6.0'
+
 type Release = (typeof KUBERNETES_RELEASES)[number]
 
 /** The folder here whose Go module pins the release. */
@@ -109,6 +111,12 @@ const recipes = {
   'stripe-mock': { version: 'v0.203.0', package: 'github.com/stripe/stripe-mock', linkerFlags: '' },
   /** The engine of object storage: npm run build:object-storage. */
   [ENGINE]: { version: ENGINE_VERSION, package: 'github.com/versity/versitygw/cmd/versitygw', linkerFlags: '' },
+  /** The suite that drivers of the Container Storage Interface are judged by. */
+  'csi-sanity': {
+    version: CSI_TEST_VERSION,
+    package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity',
+    linkerFlags: '',
+  },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
 } satisfies Record<string, Recipe>
 

@@ -1,0 +1,19 @@
+/** What the driver is. */
+import { VERSION } from '../../resources/version.ts'
+import type { IdentityService } from './messages.ts'
+
+export const DRIVER_NAME = 'csi.svccloud.dev'
+/** The label of nodes by which volumes and nodes find each other. */
+export const ZONE_KEY = 'topology.kubernetes.io/zone'
+
+export const identity: IdentityService = {
+  GetPluginInfo: async () => ({ name: DRIVER_NAME, vendorVersion: VERSION }),
+  GetPluginCapabilities: async () => ({
+    capabilities: [
+      { service: { type: 'CONTROLLER_SERVICE' } },
+      { service: { type: 'VOLUME_ACCESSIBILITY_CONSTRAINTS' } },
+      { volumeExpansion: { type: 'ONLINE' } },
+    ],
+  }),
+  Probe: async () => ({ ready: { value: true } }),
+}

@@ -1,0 +1,78 @@
+/** The Container Storage Interface on a socket: gRPC around functions that take what was asked and answer, or throw. */
+import { chmod, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type handleUnaryCall,
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js'
+import { loadSync } from '@grpc/proto-loader'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { ControllerService, IdentityService, NodeService } from './messages.ts'
+import { refusalOf } from './refusal.ts'
+
+export interface Services {
+  readonly Identity: IdentityService
+  readonly Controller?: ControllerService
+  readonly Node?: NodeService
+}
+
+/** The largest list that an answer holds is far below this. */
+const MESSAGE_BYTES_MAXIMUM = 16 * 1024 * 1024
+
+const definitions = loadSync(join(import.meta.dirname, 'csi.proto'), {
+  longs: Number,
+  enums: String,
+  defaults: true,
+})
+
+/** Answers what stops it. Whoever may open the socket may do everything: it is the user's alone. */
+export async function serveCsi(socket: string, services: Services, log: Logger): Promise<{ stop(): Promise<void> }> {
+  const server = new Server({ 'grpc.max_receive_message_length': MESSAGE_BYTES_MAXIMUM })
+  for (const [name, service] of Object.entries(services)) {
+    // the loader does not tell services of the file apart from its messages
+    const definition = definitions[`csi.v1.${name}`] as ServiceDefinition
+    server.addService(definition, implementationOf(service, log))
+  }
+  await rm(socket, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (error) =>
+      error === null ? resolve() : reject(error),
+    )
+  })
+  await chmod(socket, 0o600)
+  return {
+    stop: () =>
+      new Promise((resolve) => {
+        server.tryShutdown(() => resolve())
+      }),
+  }
+}
+
+/** A promise also where the method throws at once. */
+const answered = async (method: (request: unknown) => Promise<object>, request: unknown): Promise<object> =>
+  method(request)
+
+// Requests have been decoded by the file that the types are written after.
+function implementationOf(service: object, log: Logger): UntypedServiceImplementation {
+  return Object.fromEntries(
+    Object.entries(service).map(([name, method]: [string, (request: unknown) => Promise<object>]) => {
+      const handle: handleUnaryCall<unknown, object> = ({ request }, answer) => {
+        answered(method, request).then(
+          (value) => answer(null, value),
+          (error: unknown) => {
+            const refusal = refusalOf(error)
+            if (refusal === undefined) log.error('unexpected error', { method: name, error })
+            else log.info('refused', { method: name, code: refusal.code, detail: refusal.message })
+            const { code, message } = refusal ?? { code: 'INTERNAL', message: 'the driver failed; its log says how' }
+            answer({ code: status[code], details: message })
+          },
+        )
+      }
+      return [name, handle]
+    }),
+  )
+}

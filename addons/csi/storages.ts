@@ -1,0 +1,126 @@
+/** Storages of the platform, as volumes of a cluster: found by the name that the cluster gave them. */
+import { type Client, pages, type Schemas, SvccloudError, unwrap } from '../../client/index.ts'
+import { derivedId, isUuid } from '../../domain/uuid.ts'
+import { orNothing, untilEnded } from '../platform.ts'
+import type { Page } from './messages.ts'
+import { Refused } from './refusal.ts'
+
+export type Storage = Schemas['Storage']
+export type Snapshot = Schemas['Snapshot']
+
+export interface ClusterStorages {
+  readonly client: Client
+  readonly clusterId: string
+  /** Of volumes for which nobody says where. */
+  readonly zone: string
+}
+
+export const GIBIBYTE = 1024 ** 3
+
+/** By which volumes and snapshots of a cluster are found again. */
+export const labelsOf = ({ clusterId }: ClusterStorages, name: string): Record<string, string> => ({
+  'kubernetes-cluster': clusterId,
+  'csi-name': name,
+})
+
+/** Those that go away are not there. */
+export async function findStorage(storages: ClusterStorages, name: string): Promise<Storage | undefined> {
+  const label = Object.entries(labelsOf(storages, name)).map(([key, value]) => `${key}=${value}`)
+  const { items } = await unwrap(storages.client.GET('/v1/storages', { params: { query: { label } } }))
+  return items.find(({ state }) => state !== 'deleting')
+}
+
+/** Of the account, since the list knows no labels. */
+export async function findSnapshot(storages: ClusterStorages, name: string): Promise<Snapshot | undefined> {
+  const wanted = Object.entries(labelsOf(storages, name))
+  const read = (query: object) => storages.client.GET('/v1/snapshots', { params: { query: { ...query, limit: 100 } } })
+  for await (const snapshot of pages(read))
+    if (snapshot.state !== 'deleting' && wanted.every(([key, value]) => snapshot.labels[key] === value)) return snapshot
+  return undefined
+}
+
+/** Undefined for one that is not there; ids that the platform never gives are none. */
+export async function readStorage(client: Client, id: string): Promise<Storage | undefined> {
+  if (!isUuid(id)) return undefined
+  return (await orNothing(unwrap(client.GET('/v1/storages/{id}', { params: { path: { id } } }))))?.storage
+}
+
+/** As readStorage. */
+export async function readSnapshot(client: Client, id: string): Promise<Snapshot | undefined> {
+  if (!isUuid(id)) return undefined
+  return (await orNothing(unwrap(client.GET('/v1/snapshots/{id}', { params: { path: { id } } }))))?.snapshot
+}
+
+const LOOKS_MAXIMUM = 10
+
+/** As it is once no change of it is under way. */
+export async function idleStorage(client: Client, id: string): Promise<Storage | undefined> {
+  for (let looks = 0; looks < LOOKS_MAXIMUM; looks++) {
+    const storage = await readStorage(client, id)
+    if (storage === undefined || storage.active_operation === null) return storage
+    await untilEnded(client, storage.active_operation.id)
+  }
+  throw new Refused('ABORTED', `one change of the volume ${id} follows another`)
+}
+
+/** Throws when it is not there. */
+export async function requireStorage(client: Client, id: string): Promise<Storage> {
+  const storage = await idleStorage(client, id)
+  if (storage === undefined) throw new Refused('NOT_FOUND', `there is no volume ${id}`)
+  return storage
+}
+
+const KEYS_MAXIMUM = 20
+
+interface Once<Answer> {
+  /** Says what is made; with a number behind it, it says what key the request carries. */
+  readonly text: string
+  readonly post: (
+    key: string,
+  ) => Promise<{ readonly data?: Answer; readonly error?: unknown; readonly response: Response }>
+  readonly isThere: (answer: Answer) => Promise<boolean>
+}
+
+/** Makes it once, however often it is asked for: the platform answers the same to the same key. What was made by a key
+ *  and has been deleted since needs the next one. */
+export async function makeOnce<Answer>({ text, post, isThere }: Once<Answer>): Promise<Answer> {
+  for (let number = 0; number < KEYS_MAXIMUM; number++) {
+    const answer = await post(derivedId(`${text}/${number}`))
+    const isReplayed = answer.response.headers.get('idempotent-replayed') === 'true'
+    try {
+      const made = await unwrap(Promise.resolve(answer))
+      if (!isReplayed || (await isThere(made))) return made
+    } catch (error) {
+      // of something else by that name, which has gone: who asks has looked for it
+      if (!(error instanceof SvccloudError) || error.problem.reason !== 'idempotency_key_reused') throw error
+    }
+  }
+  throw new Refused('ABORTED', 'it was made and deleted too often today')
+}
+
+const PAGE_ITEMS = 100
+
+/** A page of at most so many, or all from there on, without what goes away. Throws ABORTED for a token that was not
+ *  given here. */
+export async function pageOf<Item extends { readonly state: string }>(
+  { maxEntries, startingToken }: Page,
+  read: (query: {
+    readonly cursor?: string
+    readonly limit: number
+  }) => Promise<{ readonly items: readonly Item[]; readonly next_cursor: string | null }>,
+): Promise<{ readonly items: readonly Item[]; readonly nextToken: string }> {
+  if (maxEntries < 0) throw new Refused('INVALID_ARGUMENT', 'max_entries is negative')
+  const items: Item[] = []
+  let cursor = startingToken
+  do {
+    const limit = maxEntries === 0 ? PAGE_ITEMS : Math.min(PAGE_ITEMS, maxEntries - items.length)
+    const page = await read(cursor === '' ? { limit } : { cursor, limit }).catch((error: unknown) => {
+      if (cursor !== '' && error instanceof SvccloudError && error.status === 400)
+        throw new Refused('ABORTED', 'starting_token was not given here')
+      throw error
+    })
+    items.push(...page.items.filter(({ state }) => state !== 'deleting'))
+    cursor = page.next_cursor ?? ''
+  } while (cursor !== '' && (maxEntries === 0 || items.length < maxEntries))
+  return { items, nextToken: cursor }
+}

@@ -1,0 +1,54 @@
+/** The platform as add-ons of a cluster reach it: the API with the token of the cluster, which is read anew for each
+ *  request, so that a new one needs no restart. */
+import { readFile } from 'node:fs/promises'
+import { type Client, createClient, OperationFailed, SvccloudError, waitForOperation } from '../client/index.ts'
+import { Unavailable } from '../domain/problem.ts'
+import type { Clock } from '../kit/sys/clock.ts'
+
+export interface PlatformOptions {
+  readonly url: string
+  readonly tokenFile: string
+  readonly clock: Clock
+}
+
+const TOO_MANY = 429
+/** Of one request that comes too soon. */
+const TRIES_MAXIMUM = 10
+const PAUSE_SECONDS_MAXIMUM = 30
+
+export function openPlatform({ url, tokenFile, clock }: PlatformOptions): Client {
+  return createClient({
+    url,
+    async fetch(request) {
+      for (let tries = 1; ; tries++) {
+        const sent = request.clone()
+        sent.headers.set('authorization', `Bearer ${(await readFile(tokenFile, 'utf8')).trim()}`)
+        const response = await fetch(sent).catch((error: unknown) => {
+          throw new Unavailable('the API of the platform', error)
+        })
+        if (response.status !== TOO_MANY || tries === TRIES_MAXIMUM) return response
+        const seconds = Math.min(PAUSE_SECONDS_MAXIMUM, Number(response.headers.get('retry-after') ?? 1) || 1)
+        await clock.sleep(seconds * 1_000)
+      }
+    },
+  })
+}
+
+/** Undefined for what is not there. */
+export async function orNothing<Value>(reading: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await reading
+  } catch (error) {
+    if (error instanceof SvccloudError && error.status === 404) return undefined
+    throw error
+  }
+}
+
+/** Resolves when the operation has ended, however. */
+export async function untilEnded(client: Client, operationId: string): Promise<void> {
+  try {
+    await waitForOperation(client, operationId)
+  } catch (error) {
+    if (!(error instanceof OperationFailed)) throw error
+  }
+}

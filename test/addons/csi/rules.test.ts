@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest'
+import { OperationFailed, SvccloudError } from '../../../client/index.ts'
+import { oneAtATime } from '../../../addons/csi/busy.ts'
+import { faultOf } from '../../../addons/csi/capabilities.ts'
+import { gibibytesOf, tierOf } from '../../../addons/csi/create-volume.ts'
+import { parseMounts } from '../../../addons/csi/mounts.ts'
+import { refusalOf, Refused } from '../../../addons/csi/refusal.ts'
+import { makeOnce, pageOf } from '../../../addons/csi/storages.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+
+const GIBIBYTE = 1024 ** 3
+
+test.each([
+  ['nothing asked for', 0, 0, 1],
+  ['a byte', 1, 0, 1],
+  ['a byte more than a GiB', GIBIBYTE + 1, 0, 2],
+  ['exactly the limit', GIBIBYTE, GIBIBYTE, 1],
+])('a volume has whole GiB: %s', (_what, requiredBytes, limitBytes, size) =>
+  expect(gibibytesOf({ requiredBytes, limitBytes })).toBe(size),
+)
+
+test.each([
+  ['between two sizes', GIBIBYTE + 1, GIBIBYTE + 2, 'OUT_OF_RANGE'],
+  ['more than there is', 16_385 * GIBIBYTE, 0, 'OUT_OF_RANGE'],
+  ['negative', -1, 0, 'INVALID_ARGUMENT'],
+])('a size that cannot be: %s', (_what, requiredBytes, limitBytes, code) =>
+  expect(() => gibibytesOf({ requiredBytes, limitBytes })).toThrow(expect.objectContaining({ code })),
+)
+
+test('classes say the tier and nothing unknown', () => {
+  expect(tierOf({})).toBe('standard')
+  expect(tierOf({ tier: 'local-nvme', 'csi.storage.k8s.io/pvc/name': 'data' })).toBe('local-nvme')
+  expect(() => tierOf({ tier: 'gold' })).toThrow('tier is one of')
+  expect(() => tierOf({ typo: 'x' })).toThrow('unknown parameters: typo')
+})
+
+test.each([
+  ['ext4 by default', { mount: { fsType: '', mountFlags: [] }, accessMode: { mode: 'SINGLE_NODE_WRITER' } }, true],
+  ['raw', { block: {}, accessMode: { mode: 'SINGLE_NODE_SINGLE_WRITER' } }, true],
+  ['several nodes', { block: {}, accessMode: { mode: 'MULTI_NODE_MULTI_WRITER' } }, false],
+  ['readers on several nodes', { block: {}, accessMode: { mode: 'MULTI_NODE_READER_ONLY' } }, false],
+  ['no mode', { block: {}, accessMode: null }, false],
+  ['neither', { accessMode: { mode: 'SINGLE_NODE_WRITER' } }, false],
+  ['btrfs', { mount: { fsType: 'btrfs', mountFlags: [] }, accessMode: { mode: 'SINGLE_NODE_WRITER' } }, false],
+] as const)('how a volume is used: %s', (_what, capability, isPossible) =>
+  expect(faultOf(capability) === undefined).toBe(isPossible),
+)
+
+test('mounts are read as the kernel writes them', () => {
+  const text = [
+    '36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue',
+    String.raw`37 35 7:3 / /a\040b rw shared:1 master:2 - ext4 /dev/loop3 rw`,
+    '38 35 0:6 /loop4 /raw rw - devtmpfs udev rw',
+    '',
+  ].join('\n')
+  expect(parseMounts(text)).toEqual([
+    { path: '/mnt2', root: '/mnt1', device: '98:0', type: 'ext3', source: '/dev/root' },
+    { path: '/a b', root: '/', device: '7:3', type: 'ext4', source: '/dev/loop3' },
+    { path: '/raw', root: '/loop4', device: '0:6', type: 'devtmpfs', source: 'udev' },
+  ])
+})
+
+const refused = (status: number, reason?: string) =>
+  new SvccloudError(new Response(null, { status }), { reason } as never)
+
+test.each([
+  [refused(409, 'operation_in_progress'), 'ABORTED'],
+  [refused(409, 'in_use'), 'FAILED_PRECONDITION'],
+  [refused(503, 'no_capacity'), 'RESOURCE_EXHAUSTED'],
+  [refused(503), 'UNAVAILABLE'],
+  [refused(422, 'quota_exceeded'), 'RESOURCE_EXHAUSTED'],
+  [refused(500), 'INTERNAL'],
+  [new Unavailable('the API'), 'UNAVAILABLE'],
+  [new OperationFailed({ id: 'o', kind: 'storage.attach', status: 'failed', error: 'no' } as never), 'INTERNAL'],
+  [new Refused('OUT_OF_RANGE', 'no'), 'OUT_OF_RANGE'],
+  [new TypeError('a bug'), undefined],
+])('what is refused has a code: %s', (error, code) => expect(refusalOf(error)?.code).toBe(code))
+
+test('a second call for a volume is aborted while the first goes on, and none is in the way afterwards', async () => {
+  const once = oneAtATime()
+  let end = () => {}
+  const first = once('a', () => new Promise<void>((resolve) => void (end = resolve)))
+  await expect(once('a', async () => 1)).rejects.toMatchObject({ code: 'ABORTED' })
+  expect(await once('b', async () => 2)).toBe(2)
+  end()
+  await first
+  await expect(once('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(await once('a', async () => 3)).toBe(3)
+})
+
+const answered = <Value>(value: Value, headers: Record<string, string> = {}) => ({
+  data: value,
+  response: new Response(null, { status: 202, headers }),
+})
+
+test('what was made and deleted today is made anew, and what is there is not', async () => {
+  const keys: string[] = []
+  const there = new Set<number>()
+  const make = () =>
+    makeOnce({
+      text: 'volume',
+      async post(key) {
+        const known = keys.indexOf(key)
+        if (known >= 0) return answered({ number: known }, { 'idempotent-replayed': 'true' })
+        there.add(keys.length)
+        return answered({ number: keys.push(key) - 1 })
+      },
+      isThere: async ({ number }: { number: number }) => there.has(number),
+    })
+  expect(await make()).toEqual({ number: 0 })
+  expect(await make()).toEqual({ number: 0 })
+  there.delete(0)
+  expect(await make()).toEqual({ number: 1 })
+  expect(await make()).toEqual({ number: 1 })
+})
+
+test('pages are read to their end, or to as many as are wanted', async () => {
+  const states = (index: number) => (index === 100 ? 'deleting' : 'online')
+  const all = Array.from({ length: 250 }, (_, index) => ({ index, state: states(index) }))
+  const there = all.filter(({ state }) => state === 'online')
+  const read = async ({ cursor = '0', limit }: { readonly cursor?: string; readonly limit: number }) => {
+    if (cursor === 'nonsense') throw refused(400)
+    const end = Number(cursor) + limit
+    return { items: all.slice(Number(cursor), end), next_cursor: end < all.length ? String(end) : null }
+  }
+  expect(await pageOf({ maxEntries: 0, startingToken: '' }, read)).toEqual({ items: there, nextToken: '' })
+  expect(await pageOf({ maxEntries: 2, startingToken: '' }, read)).toEqual({
+    ...{ items: all.slice(0, 2), nextToken: '2' },
+  })
+  expect(await pageOf({ maxEntries: 0, startingToken: '248' }, read)).toEqual({
+    ...{ items: all.slice(248), nextToken: '' },
+  })
+  expect((await pageOf({ maxEntries: 200, startingToken: '' }, read)).nextToken).toBe('201')
+  await expect(pageOf({ maxEntries: 0, startingToken: 'nonsense' }, read)).rejects.toMatchObject({ code: 'ABORTED' })
+  await expect(pageOf({ maxEntries: -1, startingToken: '' }, read)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+})
