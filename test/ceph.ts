@@ -35,6 +35,8 @@ run dir = ${folder}
 osd pool default size = 1
 osd pool default min size = 1
 osd pool default pg autoscale mode = off
+osd pool default pg num = 8
+osd pool default pgp num = 8
 osd crush chooseleaf type = 0
 [mon]
 mon data = ${folder}/mon

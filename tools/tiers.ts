@@ -120,11 +120,11 @@ async function fencingMissing(): Promise<string | undefined> {
   return undefined
 }
 
-/** A cluster to store data in, and guests that have their disks there. */
+/** A cluster to store data in, its gateway for objects, and guests that have their disks there. */
 async function cephMissing(): Promise<string | undefined> {
-  for (const command of ['ceph', 'rbd', 'ceph-mon', 'ceph-mgr', 'ceph-osd']) {
+  for (const command of ['ceph', 'rbd', 'radosgw-admin', 'ceph-mon', 'ceph-mgr', 'ceph-osd', 'radosgw']) {
     if (!(await answers('which', command)))
-      return `${command} is not installed (Debian: ceph-common, ceph-mon, ceph-mgr and ceph-osd)`
+      return `${command} is not installed (Debian: ceph-common, ceph-mon, ceph-mgr, ceph-osd and radosgw)`
   }
   const qemu = await qemuMissing()
   if (qemu !== undefined) return qemu

@@ -114,7 +114,7 @@ function leave({ row, tenant, obstacle }: Observed): readonly ObjectStorageActio
 
 const isSame = (tenant: TenantState, wanted: NonNullable<Observed['wanted']>): boolean =>
   tenant.accessKeyId === wanted.accessKeyId &&
-  tenant.bucketPrefix === wanted.bucketPrefix &&
+  (tenant.bucketPrefix ?? wanted.bucketPrefix) === wanted.bucketPrefix &&
   tenant.quotaBytes === wanted.quotaBytes &&
   tenant.isSuspended === wanted.isSuspended &&
   tenant.isFrozen === wanted.isFrozen &&

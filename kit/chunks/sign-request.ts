@@ -9,28 +9,32 @@ export interface S3Credentials {
 }
 
 export interface S3Request {
-  readonly method: 'GET' | 'HEAD' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Its path and query are escaped as `encodeURIComponent` does, and the query is sorted by name. */
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
+  /** Of a body that is streamed, nothing is signed. */
+  readonly isStreamed?: boolean
 }
 
 const ALGORITHM = 'AWS4-HMAC-SHA256'
 const SERVICE = 's3'
+const UNSIGNED = 'UNSIGNED-PAYLOAD'
 
 const sha256 = (content: Buffer | string): string => createHash('sha256').update(content).digest('hex')
 const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
 /** All headers of the signed request but `host`, which the client sends by itself. */
 export function signRequest(
-  { method, url, headers = {}, body = Buffer.alloc(0) }: S3Request,
+  { method, url, headers = {}, body = Buffer.alloc(0), isStreamed = false }: S3Request,
   { accessKeyId, secretAccessKey, region }: S3Credentials,
   at: Date,
 ): Record<string, string> {
   const instant = `${at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`
   const day = instant.slice(0, 8)
-  const signed: Record<string, string> = { ...headers, 'x-amz-content-sha256': sha256(body), 'x-amz-date': instant }
+  const digest = isStreamed ? UNSIGNED : sha256(body)
+  const signed: Record<string, string> = { ...headers, 'x-amz-content-sha256': digest, 'x-amz-date': instant }
   const names = Object.keys({ ...signed, host: url.host }).sort()
   const canonical = [
     method,
@@ -39,7 +43,7 @@ export function signRequest(
     ...names.map((name) => `${name}:${name === 'host' ? url.host : signed[name]}`),
     '',
     names.join(';'),
-    signed['x-amz-content-sha256'],
+    digest,
   ].join('\n')
   const scope = `${day}/${region}/${SERVICE}/aws4_request`
   const key = [day, region, SERVICE, 'aws4_request'].reduce<Buffer | string>(hmac, `AWS4${secretAccessKey}`)

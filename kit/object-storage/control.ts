@@ -28,6 +28,8 @@ export type TenantSettings = z.infer<typeof TenantSettings>
 
 /** As the store has it; the secret only as `fingerprintOf` it. */
 export const TenantState = TenantSettings.omit({ secretAccessKey: true, buckets: true }).extend({
+  /** Absent where the names of buckets are each tenant's own. */
+  bucketPrefix: TenantSettings.shape.bucketPrefix.optional(),
   secretFingerprint: z.string(),
   bucketCount: z.int().min(0),
   /** Of all its buckets, with older versions and unfinished uploads. */
