@@ -85,6 +85,7 @@ const Environment = z.object({
   SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: z.string().optional(),
   SVCCLOUD_OBJECT_STORAGE_ZONES: z.string().optional(),
   SVCCLOUD_OBJECT_STORAGE_OBSTACLE: z.string().optional(),
+  SVCCLOUD_RGW_FILE: z.string().min(1).optional(),
   SVCCLOUD_CONTROL_PLANES_URL: z.url({ protocol: /^https?$/ }).optional(),
   SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),

@@ -222,6 +222,7 @@ export interface Tables extends IdentityTables {
     access_key_id: string
     sealed_secret: string
     bucket_prefix: string
+    backend: 'rgw' | 'svc-s3-single'
     used_bytes: Count
     object_count: Count
     usage_measured_at: ColumnType<Date | null, Date | null | undefined, Date | null>

@@ -107,6 +107,7 @@ const PASSED_ON_TO_APISERVER = [
 ] as const
 
 /** How to reach the payment processor; for those who speak to it. */
+const GATEWAYS_FILE = 'SVCCLOUD_RGW_FILE'
 const PAYMENTS = [
   'SVCCLOUD_STRIPE_URL',
   'SVCCLOUD_STRIPE_KEY_FILE',
@@ -185,7 +186,7 @@ export class Cloud {
   #reachable: Reachable | undefined
   #fakePayments: FakePayments | undefined
   /** Of who offers it, or why there is none. */
-  #objectStorage: Settings = { SVCCLOUD_OBJECT_STORAGE_OBSTACLE: NO_ENGINE }
+  #objectStorage: Settings = { ...given([GATEWAYS_FILE]), SVCCLOUD_OBJECT_STORAGE_OBSTACLE: NO_ENGINE }
   #archive: Settings = {}
   /** Of who offers them, or why there are none. */
   #controlPlanes: Settings = { SVCCLOUD_CONTROL_PLANES_OBSTACLE: NO_KUBERNETES }
@@ -330,7 +331,7 @@ export class Cloud {
       random,
     })
     await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
-    this.#objectStorage = platform
+    this.#objectStorage = { ...given([GATEWAYS_FILE]), ...platform }
     this.#archive = agent
   }
 

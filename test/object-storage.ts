@@ -1,6 +1,7 @@
 /** A simulated object store for tests of who offers it: it knows its tenants, and what tests say that they hold. The
  *  real one is tested in `test/embedded/object-storage/`. */
 import { Unavailable } from '../domain/problem.ts'
+import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
 import {
   fingerprintOf,
   type ObjectStorage,
@@ -18,19 +19,25 @@ export interface SimulatedTenant extends TenantSettings {
 
 export interface SimulatedObjectStorage extends ObjectStorage {
   readonly tenants: Map<string, SimulatedTenant>
+  /** Of it alone. */
+  readonly offer: ObjectStorageOffer
   /** While it is away, nothing is answered and nothing changes. */
   isAway: boolean
 }
 
 const EMPTY = { bucketCount: 0, usedBytes: 0, objectCount: 0, measuredAt: '2026-01-01T00:00:00.000Z' }
 
-export function openSimulatedObjectStorage(zones: readonly string[]): SimulatedObjectStorage {
+export function openSimulatedObjectStorage(
+  zones: readonly string[],
+  backend: ObjectStorage['backend'] = 'svc-s3-single',
+): SimulatedObjectStorage {
   const tenants = new Map<string, SimulatedTenant>()
   const there = (): void => {
     if (storage.isAway) throw new Unavailable('the object storage')
   }
   const stateOf = ({ secretAccessKey, buckets: _buckets, ...tenant }: SimulatedTenant): TenantState => ({
     ...tenant,
+    bucketPrefix: backend === 'rgw' ? undefined : tenant.bucketPrefix,
     secretFingerprint: fingerprintOf(secretAccessKey),
   })
   const control: ObjectStorageControl = {
@@ -51,12 +58,16 @@ export function openSimulatedObjectStorage(zones: readonly string[]): SimulatedO
     },
   }
   const storage: SimulatedObjectStorage = {
-    backend: 'svc-s3-single',
+    backend,
+    durability: backend === 'rgw' ? 'replicated' : 'single_copy',
     zones,
-    endpointOf: (zone) => `https://${zone}.objects.example:9000`,
+    endpointOf: (zone) => `https://${zone}.${backend === 'rgw' ? 'rgw' : 'objects'}.example:9000`,
     certificateAuthority: '-----BEGIN CERTIFICATE-----\n',
     control,
     tenants,
+    get offer() {
+      return { stores: [storage], obstacle: '' }
+    },
     isAway: false,
   }
   return storage

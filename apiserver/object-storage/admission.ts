@@ -33,7 +33,7 @@ async function validateCreation(
 ): Promise<readonly AdmittedChange[]> {
   const accountId = await requireAccount(parts, object, 'object storages')
   denyPlatformFields(object, undefined, PLATFORM)
-  requireOffering(parts, object.spec.zone)
+  const backend = requireOffering(parts, object.spec.zone)
   await requireStanding(parts, accountId)
   const { secretAccessKey: _never, ...keys } = newTenantKeys(parts.random)
   await rehearse(parts, (tx) =>
@@ -42,6 +42,7 @@ async function validateCreation(
       id: object.metadata.name,
       accountId,
       zone: object.spec.zone,
+      backend,
       sealedSecret: '',
       createdAt: parts.clock.now(),
     }),

@@ -43,7 +43,9 @@ import { notOffered } from './rules.ts'
 
 export type ObjectStorageParts = Parts & { readonly sealing: Sealing }
 
-const NOWHERE: ObjectStorageOffer = { obstacle: 'this cloud is not told of any' }
+/** While nobody is told where it is: less is not promised. */
+const UNREACHABLE = { endpoint: '', certificateAuthority: null, durability: 'single_copy' } as const
+const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'this cloud is not told of any' }
 
 export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endpoint[] {
   return [
@@ -73,9 +75,9 @@ async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string
   return row
 }
 
-/** Throws 503 where nothing serves the zone. */
-function requireServed({ objectStorage = NOWHERE }: Parts, zone: string): Served {
-  const offer = offerIn(objectStorage, zone)
+/** What new tenants of the zone get, or those of the backend. Throws 503 where nothing serves them. */
+function requireServed({ objectStorage = NOWHERE }: Parts, zone: string, backend?: Served['backend']): Served {
+  const offer = offerIn(objectStorage, zone, backend)
   if ('obstacle' in offer) throw notOffered(zone, offer.obstacle)
   return offer
 }
@@ -87,10 +89,10 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
     now,
   } = call
   if (parts.caches.of(Zone).get({ name: zone }) === undefined) throw unknownZone(parts, zone)
-  requireServed(parts, zone)
-  requireSealing(parts)
   const known = await findObjectStorageIn(parts.db, accountId, zone)
-  const isNew = known === undefined && (await claim(parts, call, now))
+  const { backend } = requireServed(parts, zone, known?.backend)
+  requireSealing(parts)
+  const isNew = known === undefined && (await claim(parts, call, { backend, createdAt: now }))
   const row = await findIn(parts, accountId, zone)
   await parts.db.transaction().execute(async (tx) => {
     await bringUp(parts, tx, row)
@@ -104,7 +106,7 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
 async function claim(
   parts: ObjectStorageParts,
   call: Call<typeof enableObjectStorage, Customer>,
-  createdAt: Date,
+  { backend, createdAt }: Pick<NewObjectStorage, 'backend' | 'createdAt'>,
 ): Promise<boolean> {
   const {
     caller: { accountId },
@@ -115,7 +117,7 @@ async function claim(
   const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
   const row: NewObjectStorage & { readonly name: string } = {
     ...keys,
-    ...{ id, accountId, zone, sealedSecret, createdAt },
+    ...{ id, accountId, zone, sealedSecret, backend, createdAt },
     name: zone,
   }
   const noun = {
@@ -144,7 +146,7 @@ async function rotate(
     params: { zone },
   } = call
   const before = await findIn(parts, accountId, zone)
-  requireServed(parts, zone)
+  requireServed(parts, zone, before.backend)
   requireSealing(parts)
   const sealedSecret = parts.sealing.seal(newSecret(parts.random), objectStorageOwner(accountId, before.id))
   // The store is told before the row is kept: a secret that cannot be told is never answered, and of a row that is not
@@ -169,7 +171,7 @@ async function bringUp(
   if (locked === undefined) throw notFound('object storage')
   const facts = await tenantFacts(tx, locked, parts.clock.now())
   const { secret_access_key: secretAccessKey } = credentialsOf(parts, locked)
-  await requireServed(parts, row.zone).control.putTenant(tenantOf(row), { ...facts, secretAccessKey })
+  await requireServed(parts, row.zone, row.backend).control.putTenant(tenantOf(row), { ...facts, secretAccessKey })
 }
 
 /** Throws 503 where nothing can be sealed. */
@@ -200,12 +202,10 @@ async function viewsOf(
   if (first === undefined) return []
   const quotaBytes = await objectStorageQuotaBytes(db, first.accountId)
   return rows.map((row) => {
-    const offer = offerIn(objectStorage, row.zone)
+    const offer = offerIn(objectStorage, row.zone, row.backend)
     return toObjectStorageView(
       { ...row, quotaBytes },
-      'obstacle' in offer
-        ? { endpoint: '', certificateAuthority: null }
-        : { endpoint: offer.endpointOf(row.zone), certificateAuthority: offer.certificateAuthority },
+      'obstacle' in offer ? UNREACHABLE : { ...offer, endpoint: offer.endpointOf(row.zone) },
     )
   })
 }

@@ -28,6 +28,8 @@ const REGION = 'us-east-1'
 /** Nobody pays for it by the byte, and a database whose archive were full would lose what it is there for. */
 const QUOTA_BYTES = 2 ** 50
 const SWEEP_MILLISECONDS = 600_000
+/** Hosts pass archives on to this one. */
+const ARCHIVES = 'svc-s3-single'
 
 export interface ArchiveState {
   readonly row: ArchiveRow | undefined
@@ -39,14 +41,14 @@ export interface ArchiveState {
 
 /** Why databases of the zone have no archive, for people; empty when they have one. */
 export function archiveObstacleIn({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): string {
-  const offer = offerIn(objectStorage ?? { obstacle: 'this cloud has none' }, zone)
+  const offer = offerIn(objectStorage ?? { stores: [], obstacle: 'this cloud has none' }, zone, ARCHIVES)
   return 'obstacle' in offer
     ? `Nothing is archived, and the database cannot be restored: its zone has no object storage (${offer.obstacle}).`
     : ''
 }
 
 const servedIn = ({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): ObjectStorage | undefined => {
-  const offer = offerIn(objectStorage ?? { obstacle: '' }, zone)
+  const offer = offerIn(objectStorage ?? { stores: [], obstacle: '' }, zone, ARCHIVES)
   return 'obstacle' in offer ? undefined : offer
 }
 
@@ -59,7 +61,7 @@ export async function observeArchive(
   const served = servedIn(parts, zone)
   if (served === undefined) return undefined
   const row = await orUnavailable(findArchive(parts.db, id))
-  const authority = served.certificateAuthority
+  const authority = served.certificateAuthority ?? ''
   if (row === undefined) return { row, isOpen: false, authority }
   const wanted = fingerprintOf(parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)))
   try {
@@ -119,7 +121,7 @@ export function repositoryOf(
       accessKeyId: row.accessKeyId,
       secretAccessKey: parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)),
       cipherKey: parts.sealing.open(row.sealedCipherKey, archiveCipherOwner(row)),
-      authority: served.certificateAuthority,
+      authority: served.certificateAuthority ?? '',
     }
   )
 }

@@ -43,9 +43,12 @@ import { type Observed, type ObjectStorageEffects, plan } from './plan.ts'
 type ObjectStorageObject = KubeObject<ObjectStorageSpec, ObjectStorageStatus>
 type AllParts = Parts & BackupAccess
 
-function servedIn({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): Served | { obstacle: string } {
-  return offerIn(objectStorage ?? { obstacle: 'the controllers are not told of any' }, zone)
-}
+/** What serves new tenants of the zone, or those of the backend. */
+const servedIn = (
+  { objectStorage = { stores: [], obstacle: 'the controllers are not told of any' } }: Pick<Parts, 'objectStorage'>,
+  zone: string,
+  backend?: Served['backend'],
+): Served | { readonly obstacle: string } => offerIn(objectStorage, zone, backend)
 
 async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorageObject): Promise<Observed> {
   const { db, caches, clock } = parts
@@ -55,7 +58,7 @@ async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorag
     generation > after ? await orUnavailable(listKubernetesRequests(db, uid, { after, upTo: generation })) : []
   const accountId = await findAccountOf(db, namespace)
   const row = accountId === undefined ? undefined : await orUnavailable(findObjectStorage(db, accountId, id))
-  const served = servedIn(parts, spec.zone)
+  const served = servedIn(parts, spec.zone, row?.backend)
   const isZone = caches.of(Zone).get({ name: spec.zone }) !== undefined
   const base = { accountId, requests, isZone }
   if ('obstacle' in served) return { ...base, row, obstacle: served.obstacle, tenant: undefined, wanted: undefined }
@@ -114,18 +117,21 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     if (parts.sealing?.isAvailable !== true)
       throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
     const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
+    const served = servedIn(parts, zone)
+    if ('obstacle' in served) throw unavailable('not_configured', `Zone ${zone} has no object storage.`)
+    const { backend } = served
     const createdAt = parts.clock.now()
     await orUnavailable(
       parts.db.transaction().execute(async (tx) => {
         await requireStanding(tx, accountId, createdAt)
-        await addObjectStorage(tx, { ...keys, id, accountId, zone, sealedSecret, createdAt })
+        await addObjectStorage(tx, { ...keys, id, accountId, zone, sealedSecret, backend, createdAt })
       }),
     )
     return undefined
   }),
   // The row is locked meanwhile: what is told is what it says, whoever changes it.
   bringUp: async ({ row }) => {
-    const served = servedIn(parts, row.zone)
+    const served = servedIn(parts, row.zone, row.backend)
     if ('obstacle' in served) return undefined
     await orUnavailable(
       parts.db.transaction().execute(async (tx) => {
@@ -142,7 +148,7 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     return undefined
   },
   remove: async ({ row }) => {
-    const served = servedIn(parts, row.zone)
+    const served = servedIn(parts, row.zone, row.backend)
     if ('obstacle' in served || !(await served.control.removeTenant(tenantOf(row)))) return undefined
     await orUnavailable(removeObjectStorage(parts.db, row))
     return undefined

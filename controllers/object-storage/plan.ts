@@ -54,8 +54,9 @@ function decide(object: ObjectStorageObject, observed: Observed): readonly Objec
   if (metadata.deletionTimestamp !== undefined) return leave(observed)
   if (accountId === undefined) return stalled('NoAccount', 'The namespace belongs to no account.')
   if (!isZone) return stalled('NoZone', `There is no zone ${spec.zone}.`)
-  if (row === undefined) return [...claim(object, accountId)]
-  if (obstacle !== undefined) return stalled('NotOffered', `The zone has no object storage: ${obstacle}.`)
+  if (row === undefined && obstacle === undefined) return [...claim(object, accountId)]
+  if (row === undefined || obstacle !== undefined)
+    return stalled('NotOffered', `The zone has no object storage: ${obstacle}.`)
   if (tenant === undefined || wanted === undefined || !isSame(tenant, wanted))
     return [
       { do: 'effect', name: 'bringUp', input: { row } },
@@ -68,8 +69,8 @@ function decide(object: ObjectStorageObject, observed: Observed): readonly Objec
       status: {
         endpoint,
         accessKeyId: row.accessKeyId,
-        bucketPrefix: row.bucketPrefix,
-        backend: 'svc-s3-single',
+        bucketPrefix: row.backend === 'rgw' ? undefined : row.bucketPrefix,
+        backend: row.backend,
         quotaBytes: tenant.quotaBytes,
         usedBytes: tenant.usedBytes,
         objectCount: tenant.objectCount,

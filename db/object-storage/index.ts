@@ -14,7 +14,10 @@ export interface ObjectStorageRow {
   readonly accessKeyId: string
   /** For `objectStorageOwner`. */
   readonly sealedSecret: string
+  /** What the names of its buckets begin with, where those of all accounts share a name space. */
   readonly bucketPrefix: string
+  /** What keeps its objects. */
+  readonly backend: Tables['object_storage']['backend']
   readonly usedBytes: number
   readonly objectCount: number
   readonly usageMeasuredAt: Date | null
@@ -25,7 +28,7 @@ export interface ObjectStorageRow {
 
 export type NewObjectStorage = Pick<
   ObjectStorageRow,
-  'id' | 'accountId' | 'zone' | 'accessKeyId' | 'sealedSecret' | 'bucketPrefix' | 'createdAt'
+  'id' | 'accountId' | 'zone' | 'accessKeyId' | 'sealedSecret' | 'bucketPrefix' | 'backend' | 'createdAt'
 >
 
 /** What the secret is sealed for. */
@@ -40,6 +43,7 @@ const toRow = (row: Selectable<Tables['object_storage']>): ObjectStorageRow => (
   accessKeyId: row.access_key_id,
   sealedSecret: row.sealed_secret,
   bucketPrefix: row.bucket_prefix,
+  backend: row.backend,
   usedBytes: row.used_bytes,
   objectCount: row.object_count,
   usageMeasuredAt: row.usage_measured_at,
@@ -59,6 +63,7 @@ export async function addObjectStorage(tx: Transaction<Tables>, made: NewObjectS
       access_key_id: made.accessKeyId,
       sealed_secret: made.sealedSecret,
       bucket_prefix: made.bucketPrefix,
+      backend: made.backend,
       used_bytes: 0,
       object_count: 0,
       generation: 1,

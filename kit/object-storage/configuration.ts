@@ -1,7 +1,9 @@
 /** Which object storage the platform has, as the environment says. */
 import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
 import { type ObjectStorage, openControl } from './control.ts'
+import { openGateway } from './rgw.ts'
 
 /** Of every process that speaks to the object storage. */
 export interface ObjectStorageEnvironment {
@@ -15,27 +17,62 @@ export interface ObjectStorageEnvironment {
   readonly SVCCLOUD_OBJECT_STORAGE_ZONES?: string | undefined
   /** Why there is none, for people. */
   readonly SVCCLOUD_OBJECT_STORAGE_OBSTACLE?: string | undefined
+  /** JSON: the RADOS gateways, as `Gateways` has them. */
+  readonly SVCCLOUD_RGW_FILE?: string | undefined
 }
 
-/** What offers it, or why nothing does. */
-export type ObjectStorageOffer = ObjectStorage | { readonly obstacle: string }
+/** What the platform has. */
+export interface ObjectStorageOffer {
+  readonly stores: readonly ObjectStorage[]
+  /** Why there is none where there is none, for people. */
+  readonly obstacle: string
+}
 
-const NOT_CONFIGURED = 'this cloud is not told of any (SVCCLOUD_OBJECT_STORAGE_CONTROL_URL)'
+const NOT_CONFIGURED =
+  'this cloud is not told of any (SVCCLOUD_OBJECT_STORAGE_CONTROL_URL for one of one host, SVCCLOUD_RGW_FILE for Ceph)'
+
+const Zones = z.array(z.string().min(1)).min(1)
+/** Where `{zone}` stands for the name of the zone. */
+const Endpoint = z.string().regex(/^https?:\/\/[^/]+$/)
+const Gateways = z
+  .array(
+    z.strictObject({
+      zones: Zones,
+      endpoint: Endpoint,
+      /** Of Admin Ops, and of S3 for the platform itself. */
+      admin_url: z.url({ protocol: /^https?$/ }),
+      /** PEM of who signed both certificates. */
+      certificate_authority: z.string().includes('BEGIN CERTIFICATE').nullable().default(null),
+      /** Of a user with the capabilities `users=*` and `buckets=read`. */
+      access_key_id: z.string().min(1),
+      secret_access_key: z.string().min(1),
+      /** Hosts that each object is kept on. */
+      copies: z.int().min(1).max(16),
+    }),
+  )
+  .refine((gateways) => isDisjoint(gateways.flatMap(({ zones }) => zones)), 'a zone has one gateway')
+
+const isDisjoint = (zones: readonly string[]): boolean => new Set(zones).size === zones.length
 
 /** Throws for settings that are half there, and files that cannot be read. */
 export async function openObjectStorage(
   environment: ObjectStorageEnvironment,
   clock: Clock,
 ): Promise<ObjectStorageOffer> {
+  const { SVCCLOUD_OBJECT_STORAGE_OBSTACLE: obstacle = NOT_CONFIGURED } = environment
+  const stores = [...(await openGateways(environment, clock)), ...(await openSingle(environment, clock))]
+  return { stores, obstacle }
+}
+
+async function openSingle(environment: ObjectStorageEnvironment, clock: Clock): Promise<readonly ObjectStorage[]> {
   const {
     SVCCLOUD_OBJECT_STORAGE_CONTROL_URL: url,
     SVCCLOUD_OBJECT_STORAGE_TOKEN_FILE: tokenFile,
     SVCCLOUD_OBJECT_STORAGE_ENDPOINT: endpoint,
     SVCCLOUD_OBJECT_STORAGE_AUTHORITY_FILE: authorityFile,
     SVCCLOUD_OBJECT_STORAGE_ZONES: zones = '',
-    SVCCLOUD_OBJECT_STORAGE_OBSTACLE: obstacle = NOT_CONFIGURED,
   } = environment
-  if (url === undefined) return { obstacle }
+  if (url === undefined) return []
   if (tokenFile === undefined || endpoint === undefined || authorityFile === undefined)
     throw new Error('object storage needs its token file, its endpoint and the file of its authority')
   const token = (await readFile(tokenFile, 'utf8')).trim()
@@ -43,17 +80,61 @@ export async function openObjectStorage(
     const over = new AbortController()
     return { signal: over.signal, cancel: clock.after(milliseconds, () => over.abort(new Error('no answer in time'))) }
   }
-  return {
+  const single: ObjectStorage = {
     backend: 'svc-s3-single',
+    durability: 'single_copy',
     zones: zones.split(',').filter((zone) => zone !== ''),
     endpointOf: (zone) => endpoint.replaceAll('{zone}', zone),
     certificateAuthority: await readFile(authorityFile, 'utf8'),
     control: openControl({ url, token }, deadline),
   }
+  return [single]
 }
 
-/** What serves the zone, or why nothing does, for people. */
-export function offerIn(offer: ObjectStorageOffer, zone: string): ObjectStorageOffer {
-  if ('obstacle' in offer) return offer
-  return offer.zones.includes(zone) ? offer : { obstacle: `none is configured for zone ${zone}` }
+async function openGateways(
+  { SVCCLOUD_RGW_FILE: file }: ObjectStorageEnvironment,
+  clock: Clock,
+): Promise<readonly ObjectStorage[]> {
+  if (file === undefined) return []
+  const gateways = Gateways.safeParse(await readJson(file))
+  if (!gateways.success) throw new Error(`${file}: ${z.prettifyError(gateways.error)}`)
+  return gateways.data.map(
+    (gateway): ObjectStorage => ({
+      backend: 'rgw',
+      durability: gateway.copies >= 3 ? 'replicated' : gateway.copies === 2 ? 'degraded' : 'single_copy',
+      zones: gateway.zones,
+      endpointOf: (zone) => gateway.endpoint.replaceAll('{zone}', zone),
+      certificateAuthority: gateway.certificate_authority,
+      control: openGateway({
+        url: gateway.admin_url,
+        authority: gateway.certificate_authority,
+        credentials: { accessKeyId: gateway.access_key_id, secretAccessKey: gateway.secret_access_key },
+        clock,
+      }),
+    }),
+  )
+}
+
+/** What is wrong with it never shows what is in it: that is a secret. */
+async function readJson(file: string): Promise<unknown> {
+  const text = await readFile(file, 'utf8')
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error(`${file} is not JSON`)
+  }
+}
+
+/** What serves new tenants of the zone, or those of the backend; or why nothing does, for people. A gateway comes
+ *  before a single host. */
+export function offerIn(
+  { stores, obstacle }: ObjectStorageOffer,
+  zone: string,
+  backend?: ObjectStorage['backend'],
+): ObjectStorage | { readonly obstacle: string } {
+  const ofBackend = stores.filter((store) => backend === undefined || store.backend === backend)
+  const there = ofBackend.filter(({ zones }) => zones.includes(zone))
+  const served = there.find((store) => store.backend === 'rgw') ?? there[0]
+  if (served !== undefined) return served
+  return { obstacle: stores.length === 0 ? obstacle : `none is configured for zone ${zone}` }
 }

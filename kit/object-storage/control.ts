@@ -53,14 +53,17 @@ export interface ObjectStorageControl {
   removeTenant(id: string, isPurged?: boolean): Promise<boolean>
 }
 
-/** How the platform offers object storage in its zones. */
+/** One object store that the platform offers in zones of its own. */
 export interface ObjectStorage {
-  readonly backend: 'svc-s3-single'
+  /** Ceph's gateway, which keeps copies on several hosts, or one engine on one host. */
+  readonly backend: 'rgw' | 'svc-s3-single'
+  /** Copies on so many hosts: three, two, one. */
+  readonly durability: 'replicated' | 'degraded' | 'single_copy'
   readonly zones: readonly string[]
   /** Where S3 clients of the zone connect. */
   readonly endpointOf: (zone: string) => string
-  /** PEM of who signed its certificate. */
-  readonly certificateAuthority: string
+  /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+  readonly certificateAuthority: string | null
   readonly control: ObjectStorageControl
 }
 

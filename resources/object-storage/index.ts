@@ -162,6 +162,7 @@ export interface ObjectStorageFacts {
   readonly zone: string
   readonly accessKeyId: string
   readonly bucketPrefix: string
+  readonly backend: ObjectStorageBackend
   readonly quotaBytes: number
   readonly usedBytes: number
   readonly objectCount: number
@@ -169,10 +170,18 @@ export interface ObjectStorageFacts {
   readonly createdAt: Date
 }
 
-/** By where it is reached, and whose signature its certificate has; on one node there is one copy. */
+/** Of the store that keeps it. */
+export interface ObjectStorageReach {
+  readonly endpoint: string
+  /** PEM of who signed its certificate. */
+  readonly certificateAuthority: string | null
+  readonly durability: ObjectStorageView['durability']
+}
+
+/** On the gateway names of buckets are each account's own. */
 export const toObjectStorageView = (
   facts: ObjectStorageFacts,
-  { endpoint, certificateAuthority }: { readonly endpoint: string; readonly certificateAuthority: string | null },
+  { endpoint, certificateAuthority, durability }: ObjectStorageReach,
 ): ObjectStorageView => ({
   id: facts.id,
   zone: facts.zone,
@@ -184,7 +193,7 @@ export const toObjectStorageView = (
   object_count: facts.objectCount,
   usage_measured_at: facts.usageMeasuredAt?.toISOString() ?? null,
   created_at: facts.createdAt.toISOString(),
-  backend: 'svc-s3-single',
-  bucket_prefix: facts.bucketPrefix,
-  durability: 'single_copy',
+  backend: facts.backend,
+  bucket_prefix: facts.backend === 'rgw' ? null : facts.bucketPrefix,
+  durability,
 })

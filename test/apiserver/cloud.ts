@@ -146,9 +146,11 @@ export async function openCloud(
   })
   const payments = openTestPayments(systemClock)
   const objectStorage = openSimulatedObjectStorage([ZONE])
+  const gatewayZones: string[] = []
+  const gateway = openSimulatedObjectStorage(gatewayZones, 'rgw')
   const controlPlanes = openSimulatedControlPlanes(['eu-1'])
   const opened = await createApp({
-    objectStorage,
+    objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
     controlPlanes: controlPlanes.offer,
     store,
     caches,
@@ -350,6 +352,9 @@ export async function openCloud(
 
   return {
     objectStorage,
+    /** Of object storage that is replicated, in the zones that tests name. */
+    gateway,
+    gatewayZones,
     controlPlanes,
     /** The fake payment processor. */
     payments,

@@ -279,7 +279,7 @@ export async function openCloud(
       const controllers = openControllers({
         ...parts,
         ovn,
-        objectStorage,
+        objectStorage: objectStorage.offer,
         controlPlanes: hosts,
         metrics: openControllerMetrics(registry),
         openStorageAccess,

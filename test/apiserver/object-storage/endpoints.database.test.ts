@@ -143,6 +143,39 @@ describe('object storage', () => {
     expect(await list(ada)).toEqual([])
   })
 
+  test('of a zone with a gateway is on it, and has names of buckets of its own', async () => {
+    const ada = await someone()
+    await cloud.admin.create(Zone, {
+      metadata: { name: 'replicated' },
+      spec: { displayName: 'Replicated', region: 'eu-1', isClosed: false, capabilities: [] },
+    })
+    await expect.poll(() => cloud.caches.of(Zone).get({ name: 'replicated' })).toBeDefined()
+    cloud.gatewayZones.push('replicated')
+    const { object_storage: storage, credentials: keys } = (await enable(ada, 'replicated')).body
+    expect(storage).toMatchObject({
+      ...{ backend: 'rgw', durability: 'replicated', bucket_prefix: null },
+      endpoint: 'https://replicated.rgw.example:9000',
+    })
+    const tenants = ({ tenants: all }: typeof cloud.gateway) => [...all.values()].map((tenant) => tenant.accessKeyId)
+    expect(tenants(cloud.gateway)).toEqual([keys.access_key_id])
+    const rotated = (await rotate(ada, 'replicated')).body['credentials']
+    expect([...cloud.gateway.tenants.values()][0]?.secretAccessKey).toBe(rotated.secret_access_key)
+    expect(tenants(cloud.objectStorage)).not.toContain(keys.access_key_id)
+  })
+
+  test('stays where it is when its zone gets a gateway', async () => {
+    const [ada, bob] = [await someone(), await someone()]
+    const before = (await enable(ada)).body
+    cloud.gatewayZones.push(cloud.zone)
+    try {
+      expect((await enable(ada)).body).toEqual(before)
+      expect((await rotate(ada)).body['object_storage']).toMatchObject({ backend: 'svc-s3-single' })
+      expect((await enable(bob)).body['object_storage']).toMatchObject({ backend: 'rgw' })
+    } finally {
+      cloud.gatewayZones.pop()
+    }
+  })
+
   test('does not move: there is nothing replicated to move it to', async () => {
     const ada = await someone()
     const move = () => ada.send('POST', `/v1/object-storage/${cloud.zone}/migrate`)

@@ -195,7 +195,7 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   expect(archive?.origin).toMatchObject({ databaseName: spec.databaseName, backups: { latestAt: LATEST } })
   const sweepIn = (days: number) =>
     sweepArchives({
-      ...{ db: database.db, objectStorage: cloud.objectStorage, log: silentLog },
+      ...{ db: database.db, objectStorage: cloud.objectStorage.offer, log: silentLog },
       clock: { ...systemClock, now: () => new Date(Date.now() + days * 86_400_000) },
     })
   const buckets = () => [...cloud.objectStorage.tenants.values()].flatMap(({ buckets: names = [] }) => names)

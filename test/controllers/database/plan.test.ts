@@ -421,9 +421,9 @@ test('without an archive says why, also where there was one', () => {
   })
   expect(view.backups).toMatchObject({ is_enabled: false, archive_failure: archiveObstacle })
   expect(statusOf(RUNNING, settled(RUNNING)), 'with one').toMatchObject({ archiveObstacle: '' })
-  const parts = { objectStorage: { obstacle: 'nobody built it' } }
+  const parts = { objectStorage: { stores: [], obstacle: 'nobody built it' } }
   expect(archiveObstacleIn(parts, 'z')).toMatch(/cannot be restored.*nobody built it/)
-  const elsewhere = openSimulatedObjectStorage(['other'])
+  const elsewhere = openSimulatedObjectStorage(['other']).offer
   expect(archiveObstacleIn({ objectStorage: elsewhere }, 'z')).toContain('none is configured for zone z')
   expect(archiveObstacleIn({ objectStorage: elsewhere }, 'other')).toBe('')
 })

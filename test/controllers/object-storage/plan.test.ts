@@ -28,6 +28,7 @@ const ROW: ObjectStorageRow = {
   accessKeyId: 'KEY',
   sealedSecret: '',
   bucketPrefix: 'abcd-',
+  backend: 'svc-s3-single',
   usedBytes: 10,
   objectCount: 2,
   usageMeasuredAt: new Date(TENANT.measuredAt),
@@ -64,8 +65,15 @@ describe('object storage', () => {
     ['without an account is nobody’s', { accountId: undefined }, [], 'NoAccount'],
     ['in no zone waits for one', { isZone: false }, [], 'NoZone'],
     ['without a row gets one', { row: undefined }, ['open'], undefined],
+    ['without a row where nothing serves it waits', { row: undefined, obstacle: 'no engine' }, [], 'NotOffered'],
     ['that nothing serves says why', { obstacle: 'no engine' }, [], 'NotOffered'],
     ['that the store does not know is told', { tenant: undefined }, ['bringUp'], undefined],
+    [
+      'whose store keeps it apart without a prefix is left alone',
+      { tenant: { ...TENANT, bucketPrefix: undefined } },
+      [],
+      'Served',
+    ],
     ['with another secret is told', { wanted: { ...FACTS, secretFingerprint: 'g' } }, ['bringUp'], undefined],
     ['with another quota is told', { wanted: { ...FACTS, quotaBytes: 5 } }, ['bringUp'], undefined],
     ['of a suspended account is told', { wanted: { ...FACTS, isSuspended: true } }, ['bringUp'], undefined],
@@ -89,6 +97,13 @@ describe('object storage', () => {
     ['goes when the store does not know it', { tenant: undefined }, ['remove'], undefined],
   ])('that is deleted %s', (_what, observed, effects, reason) => {
     expect([effectsOf(observed, GOING), reasonOf(observed, GOING)]).toEqual([effects, reason])
+  })
+
+  test('of a gateway has no prefix in its status', () => {
+    const [status] = plan(OBJECT, { ...SERVED, row: { ...ROW, backend: 'rgw' } }).flatMap((action) =>
+      action.do === 'status' ? [action.status] : [],
+    )
+    expect(status).toMatchObject({ backend: 'rgw', bucketPrefix: undefined })
   })
 
   test('that is deleted and has no row is let go', () =>
