@@ -120,12 +120,14 @@ async function fencingMissing(): Promise<string | undefined> {
   return undefined
 }
 
-/** A cluster to store data in, its gateway for objects, and guests that have their disks there. */
+/** A cluster to store data in, its gateway for objects and the engine that they come from, and guests that have their
+ *  disks there. */
 async function cephMissing(): Promise<string | undefined> {
   for (const command of ['ceph', 'rbd', 'radosgw-admin', 'ceph-mon', 'ceph-mgr', 'ceph-osd', 'radosgw']) {
     if (!(await answers('which', command)))
       return `${command} is not installed (Debian: ceph-common, ceph-mon, ceph-mgr, ceph-osd and radosgw)`
   }
+  if ((await findEngine()) === undefined) return `the engine of object storage is not built (${BUILD_COMMAND})`
   const qemu = await qemuMissing()
   if (qemu !== undefined) return qemu
   // It lists formats that it has no driver of. With the driver it looks for the file.

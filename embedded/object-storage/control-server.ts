@@ -93,6 +93,8 @@ async function stateOf(tenant: Tenant, isFresh: boolean): Promise<TenantState> {
     isSuspended: tenant.isSuspended,
     isFrozen: tenant.isFrozen,
     secretFingerprint: tenant.secretFingerprint,
+    ...(tenant.upstream && { upstream: tenant.upstream }),
+    openWrites: tenant.writing,
     bucketCount: measured.buckets,
     usedBytes: usage.bytes(),
     objectCount: measured.objects,

@@ -1,10 +1,17 @@
 /** The door in front of the engine: decides by what a request claims to be, and hands it through as it came, so that
  *  the signature stays good. It keeps tenants in their own buckets, within their quota and their share of the machine;
  *  who they are, the engine proves. Bodies pass through and are never held. */
-import { Agent, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
-import { createServer, type Server } from 'node:https'
-import type { Socket } from 'node:net'
+import {
+  Agent,
+  type IncomingMessage,
+  request as httpRequest,
+  type RequestOptions,
+  type ServerResponse,
+} from 'node:http'
+import { Agent as SecureAgent, createServer, request as httpsRequest, type Server } from 'node:https'
+import { isIP, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
+import type { Upstream } from '../../kit/object-storage/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
@@ -64,7 +71,8 @@ const HOP_HEADERS = [
 
 /** Listens once this resolves. */
 export async function startDoor(options: DoorOptions): Promise<Door> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxFreeSockets: 64 })
+  const agents = new Map<string, Agent>()
+  const targetOf = openTargets(options.socketPath, agents)
   const server = createServer({
     cert: options.certificate,
     key: options.key,
@@ -79,7 +87,7 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
   server.maxConnections = CONNECTIONS_MAXIMUM
   boundAddresses(server)
   const serve = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean): void => {
-    handle({ ...options, agent }, request, response, isWaiting).catch((error: unknown) => {
+    handle({ ...options, targetOf }, request, response, isWaiting).catch((error: unknown) => {
       if (!(error instanceof Refusal)) options.log.warn('request failed', { error })
       const refusal =
         error instanceof Refusal ? error : new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
@@ -100,7 +108,7 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
-      agent.destroy()
+      for (const agent of agents.values()) agent.destroy()
       await closed
     },
   }
@@ -122,7 +130,7 @@ function boundAddresses(server: Server): void {
   })
 }
 
-type Parts = DoorOptions & { readonly agent: Agent }
+type Parts = DoorOptions & { readonly targetOf: ReturnType<typeof openTargets> }
 
 /** `isWaiting`: the client sends its body when it is told to. Throws the Refusal, and whatever else goes wrong before
  *  the answer has begun. */
@@ -138,14 +146,20 @@ async function handle(
   if (tenant === undefined)
     throw new Refusal(403, 'InvalidAccessKeyId', 'The access key Id you provided does not exist in our records.')
   if (tenant.active >= REQUESTS_OF_TENANT_MAXIMUM) throw slowDown()
+  const changes = asked.action === 'read' ? 0 : 1
+  // Before anybody asks whether it is frozen: who finds no writes then knows that none is under way.
   tenant.active += 1
-  response.once('close', () => (tenant.active -= 1))
+  tenant.writing += changes
+  response.once('close', () => {
+    tenant.active -= 1
+    tenant.writing -= changes
+  })
   const release = await admit(parts, tenant, asked)
   let isStored = false
   response.once('close', () => release(isStored))
   parts.metrics.admitted(asked.action)
   const bytesMaximum = wireBytesMaximum(asked.bytes)
-  await forward(parts, request, response, {
+  await forward(parts, parts.targetOf(tenant.upstream), request, response, {
     bytesMaximum: asked.bytes > 0 || request.headers['transfer-encoding'] !== undefined ? bytesMaximum : undefined,
     begin: () => {
       if (isWaiting) response.writeContinue()
@@ -170,12 +184,15 @@ async function admit(
   const own = tenants.find(id)
   if (own === undefined) throw accessDenied()
   if (bucket === undefined && action !== 'read') throw accessDenied()
-  for (const name of [bucket, copy?.bucket])
+  // Where it has moved to, no bucket is another's.
+  const isHere = own.upstream === undefined
+  for (const name of isHere ? [bucket, copy?.bucket] : [])
     if (name !== undefined && !name.startsWith(own.bucketPrefix)) throw accessDenied()
   if (own.isFrozen && action !== 'read') throw slowDown()
   if (action !== 'write') return () => {}
   if (own.isSuspended)
     throw new Refusal(403, 'AccountProblem', 'The account is suspended: what is stored can be read and deleted.')
+  if (!isHere) return () => {} // the quota is held where the bytes are
   if (usage.measured === undefined) await usage.measure()
   if (bucket !== undefined && !hasKey && (usage.measured?.buckets ?? 0) >= BUCKETS_MAXIMUM)
     throw new Refusal(400, 'TooManyBuckets', 'You have attempted to create more buckets than allowed.')
@@ -189,6 +206,33 @@ async function admit(
   return usage.reserve(bytes)
 }
 
+/** Where requests go. */
+interface Target {
+  readonly send: typeof httpRequest
+  readonly options: RequestOptions
+}
+
+/** The engine, or the store that a tenant has moved to. */
+const openTargets =
+  (socketPath: string, agents: Map<string, Agent>) =>
+  (upstream: Upstream | undefined): Target => {
+    const url = upstream && new URL(upstream.url)
+    const isSecure = url?.protocol === 'https:'
+    const ca = isSecure ? upstream?.authority : null
+    const name = JSON.stringify([url?.origin, ca])
+    const known = agents.get(name)
+    const kept = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxFreeSockets: 64 }
+    const agent = known ?? (isSecure ? new SecureAgent({ ...kept, ...(ca && { ca }) }) : new Agent(kept))
+    agents.set(name, agent)
+    if (url === undefined) return { send: httpRequest, options: { agent, socketPath } }
+    const { hostname, port } = url
+    const host = hostname.replaceAll(/[[\]]/g, '')
+    // The name in the request stays that of the door, for its signature; the certificate is that of the store.
+    const servername = isSecure && isIP(host) === 0 ? { servername: host } : {}
+    const options = { agent, host, ...(port !== '' && { port }), ...servername }
+    return { send: isSecure ? httpsRequest : httpRequest, options }
+  }
+
 interface Progress {
   /** Of the body; a client that sends more has said less than the truth. Undefined where the quota does not count
    *  it. */
@@ -201,15 +245,15 @@ interface Progress {
 /** Hands the request to the engine and its answer back. Throws while nothing has been answered; later the connection
  *  breaks, which no client takes for an end. */
 function forward(
-  { agent, socketPath, metrics }: Parts,
+  { metrics }: Parts,
+  { send, options }: Target,
   request: IncomingMessage,
   response: ServerResponse,
   { bytesMaximum = Number.POSITIVE_INFINITY, begin, answered }: Progress,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const upstream = httpRequest({
-      socketPath,
-      agent,
+    const upstream = send({
+      ...options,
       method: request.method ?? '',
       path: request.url ?? '',
       headers: withoutHops(request.rawHeaders),

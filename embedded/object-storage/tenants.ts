@@ -15,8 +15,9 @@ type Known = z.infer<typeof Known>
 
 export interface Tenant extends Known {
   readonly usage: Usage
-  /** Requests under way. */
+  /** Requests under way, and those of them that change something. */
   active: number
+  writing: number
 }
 
 /** Somebody else has the key or the prefix. */
@@ -53,14 +54,14 @@ export interface TenantsOptions {
 export async function openTenants({ file, users, openUsage, purge }: TenantsOptions): Promise<Tenants> {
   const byId = new Map<string, Tenant>()
   const byKey = new Map<string, Tenant>()
-  const keep = (known: Known, { usage, active }: Pick<Tenant, 'usage' | 'active'>): void => {
-    const tenant = { ...known, usage, active }
+  const keep = (known: Known, usage: Usage): void => {
+    const tenant = { ...known, usage, active: 0, writing: 0 }
     const before = byId.get(known.id)
     if (before !== undefined) byKey.delete(before.accessKeyId)
     byId.set(known.id, tenant)
     byKey.set(known.accessKeyId, tenant)
   }
-  for (const known of await readTenants(file)) keep(known, { usage: openUsage(known.bucketPrefix), active: 0 })
+  for (const known of await readTenants(file)) keep(known, openUsage(known.bucketPrefix))
 
   let changing: Promise<unknown> = Promise.resolve()
   /** One change after the other. */
@@ -82,15 +83,18 @@ export async function openTenants({ file, users, openUsage, purge }: TenantsOpti
         const others = [...byId.values()].filter((other) => other.id !== id)
         if (others.some((other) => collides(other, settings))) throw new TenantConflict()
         if (before !== undefined && before.accessKeyId !== settings.accessKeyId) throw new TenantConflict()
-        const known = { id, ...settings, secretFingerprint: fingerprintOf(secretAccessKey) }
-        if (before?.secretFingerprint !== known.secretFingerprint)
+        const known = { id, upstream: undefined, ...settings, secretFingerprint: fingerprintOf(secretAccessKey) }
+        if (settings.upstream?.isSourceKept === false) {
+          await purge(settings.bucketPrefix)
+          await users.removeUser(settings.accessKeyId)
+        } else if (before?.secretFingerprint !== known.secretFingerprint)
           await users.ensureUser(settings.accessKeyId, secretAccessKey)
         for (const name of buckets) {
           if (!name.startsWith(settings.bucketPrefix)) throw new TenantConflict()
           await users.ensureBucket({ accessKeyId: settings.accessKeyId, secretAccessKey }, name)
         }
         await write([...others, known])
-        if (before === undefined) keep(known, { usage: openUsage(settings.bucketPrefix), active: 0 })
+        if (before === undefined) keep(known, openUsage(settings.bucketPrefix))
         // Requests under way count on the same object.
         else Object.assign(before, known)
       }),

@@ -18,12 +18,25 @@ export const TenantSettings = z.strictObject({
   isSuspended: z.boolean(),
   /** Nothing may be changed, for a while. */
   isFrozen: z.boolean(),
+  /** Another store, which it has moved to: its requests are passed on there, where the names of its buckets are its
+   *  own. */
+  upstream: z
+    .strictObject({
+      url: z.url({ protocol: /^https?$/ }),
+      /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+      authority: z.string().max(8_192).nullable(),
+      /** What it stored here before is there still, and nobody writes to it. */
+      isSourceKept: z.boolean(),
+    })
+    .optional(),
   /** Buckets that are made for it when they are not there. */
   buckets: z
     .array(z.string().regex(/^[a-z0-9-]{3,63}$/))
     .max(BUCKETS_MAXIMUM)
     .optional(),
 })
+/** Where the requests of a tenant go that has moved. */
+export type Upstream = NonNullable<z.infer<typeof TenantSettings>['upstream']>
 export type TenantSettings = z.infer<typeof TenantSettings>
 
 /** As the store has it; the secret only as `fingerprintOf` it. */
@@ -31,6 +44,8 @@ export const TenantState = TenantSettings.omit({ secretAccessKey: true, buckets:
   /** Absent where the names of buckets are each tenant's own. */
   bucketPrefix: TenantSettings.shape.bucketPrefix.optional(),
   secretFingerprint: z.string(),
+  /** Requests under way that change something; absent where nobody counts them. */
+  openWrites: z.int().min(0).optional(),
   bucketCount: z.int().min(0),
   /** Of all its buckets, with older versions and unfinished uploads. */
   usedBytes: z.int().min(0),
