@@ -17,7 +17,15 @@ import type {
 } from './messages.ts'
 import { Refused, required } from './refusal.ts'
 import { createSnapshot, deleteSnapshot, listSnapshots } from './snapshots.ts'
-import { type ClusterStorages, GIBIBYTE, idleStorage, labelsOf, pageOf, requireStorage } from './storages.ts'
+import {
+  type ClusterStorages,
+  GIBIBYTE,
+  idleStorage,
+  labelsOf,
+  pageOf,
+  requireOwn,
+  requireStorage,
+} from './storages.ts'
 
 const CAPABILITIES = [
   'CREATE_DELETE_VOLUME',
@@ -38,7 +46,7 @@ export function controllerService(storages: ClusterStorages): ControllerService 
     CreateVolume: (request) =>
       once(required(request.name, 'name'), async () => ({ volume: await createVolume(storages, request) })),
     async DeleteVolume({ volumeId }) {
-      await once(required(volumeId, 'volume_id'), () => deleteVolume(client, volumeId))
+      await once(required(volumeId, 'volume_id'), () => deleteVolume(storages, volumeId))
       return {}
     },
     async ControllerPublishVolume(request) {
@@ -68,7 +76,7 @@ export function controllerService(storages: ClusterStorages): ControllerService 
     CreateSnapshot: (request) =>
       once(required(request.name, 'name'), async () => ({ snapshot: await createSnapshot(storages, request) })),
     async DeleteSnapshot({ snapshotId }) {
-      await once(required(snapshotId, 'snapshot_id'), () => deleteSnapshot(client, snapshotId))
+      await once(required(snapshotId, 'snapshot_id'), () => deleteSnapshot(storages, snapshotId))
       return {}
     },
     ListSnapshots: (request) => listSnapshots(client, request),
@@ -76,10 +84,12 @@ export function controllerService(storages: ClusterStorages): ControllerService 
   }
 }
 
-/** Free for one that is not there. */
-async function deleteVolume(client: Client, id: string): Promise<void> {
+/** Free for one that is not there. Throws for one that the cluster has not made, whoever names it. */
+async function deleteVolume(storages: ClusterStorages, id: string): Promise<void> {
+  const { client } = storages
   const storage = await idleStorage(client, id)
   if (storage === undefined) return
+  requireOwn(storages, storage)
   const deleting = await orNothing(unwrap(client.DELETE('/v1/storages/{id}', { params: { path: { id } } })))
   if (deleting !== undefined) await waitForOperation(client, deleting.operation.id)
 }

@@ -11,6 +11,7 @@ import {
   makeOnce,
   pageOf,
   readSnapshot,
+  requireOwn,
   requireStorage,
   type Snapshot,
 } from './storages.ts'
@@ -35,7 +36,7 @@ export async function createSnapshot(storages: ClusterStorages, request: CreateS
   const found = await findSnapshot(storages, name)
   if (found !== undefined && found.storage_id !== id)
     throw new Refused('ALREADY_EXISTS', `snapshot ${name} is there, of the volume ${found.storage_id}`)
-  if (found !== undefined) return answerOf(await whole(client, found))
+  if (found !== undefined) return answerOf(await whole(storages, found))
   await requireStorage(client, id)
   const { snapshot, operation } = await makeOnce({
     text: `csi-snapshot/${clusterId}/${id}/${name}`,
@@ -52,19 +53,22 @@ export async function createSnapshot(storages: ClusterStorages, request: CreateS
 }
 
 /** One that could not be taken goes, so that the next call takes it. */
-async function whole(client: Client, found: Snapshot): Promise<Snapshot> {
+async function whole(storages: ClusterStorages, found: Snapshot): Promise<Snapshot> {
+  const { client } = storages
   if (found.active_operation !== null) await waitForOperation(client, found.active_operation.id)
   const snapshot = await readSnapshot(client, found.id)
   if (snapshot === undefined) throw new Refused('ABORTED', 'the snapshot is being deleted')
   if (snapshot.state !== 'error') return snapshot
-  await deleteSnapshot(client, snapshot.id)
+  await deleteSnapshot(storages, snapshot.id)
   throw new Refused('INTERNAL', `the snapshot ${snapshot.id} could not be taken`)
 }
 
-/** Free for one that is not there. */
-export async function deleteSnapshot(client: Client, id: string): Promise<void> {
+/** Free for one that is not there. Throws for one that the cluster has not taken, whoever names it. */
+export async function deleteSnapshot(storages: ClusterStorages, id: string): Promise<void> {
+  const { client } = storages
   const snapshot = await readSnapshot(client, id)
   if (snapshot === undefined) return
+  requireOwn(storages, snapshot)
   if (snapshot.active_operation !== null) throw new Refused('ABORTED', `a change of the snapshot ${id} is under way`)
   const deleting = await orNothing(unwrap(client.DELETE('/v1/snapshots/{id}', { params: { path: { id } } })))
   if (deleting !== undefined) await waitForOperation(client, deleting.operation.id)

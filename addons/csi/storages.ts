@@ -17,11 +17,19 @@ export interface ClusterStorages {
 
 export const GIBIBYTE = 1024 ** 3
 
+const CLUSTER_LABEL = 'kubernetes-cluster'
+
 /** By which volumes and snapshots of a cluster are found again. */
 export const labelsOf = ({ clusterId }: ClusterStorages, name: string): Record<string, string> => ({
-  'kubernetes-cluster': clusterId,
+  [CLUSTER_LABEL]: clusterId,
   'csi-name': name,
 })
+
+/** Throws for what the cluster has not made: whoever writes volumes in it may name any storage of the account. */
+export function requireOwn({ clusterId }: ClusterStorages, { id, labels }: Storage | Snapshot): void {
+  if (labels[CLUSTER_LABEL] !== clusterId)
+    throw new Refused('FAILED_PRECONDITION', `${id} is not of this cluster: its label ${CLUSTER_LABEL} does not say so`)
+}
 
 /** Those that go away are not there. */
 export async function findStorage(storages: ClusterStorages, name: string): Promise<Storage | undefined> {

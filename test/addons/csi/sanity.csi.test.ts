@@ -172,6 +172,17 @@ test('a driver that is killed while it makes a volume is followed by one that an
   const other = { ...request, capacityRange: { requiredBytes: 2 * GIBIBYTE } }
   await expect(next.call('CreateVolume', other)).rejects.toMatchObject({ code: status.ALREADY_EXISTS })
 
+  // whoever writes volumes in a cluster may name any storage of the account
+  const ofCluster = (cluster: string) =>
+    customer.request('PATCH', `/v1/storages/${volume.volumeId}`, {
+      labels: { 'csi-name': request.name, 'kubernetes-cluster': cluster },
+    })
+  expect((await ofCluster('another')).status).toBe(200)
+  await expect(next.call('DeleteVolume', { volumeId: volume.volumeId })).rejects.toMatchObject({
+    code: status.FAILED_PRECONDITION,
+  })
+  await ofCluster('sanity')
+
   // a name is free again once its volume is gone, also on the day of the first request
   await next.call('DeleteVolume', { volumeId: volume.volumeId })
   const again = await next.call<{ volume: { volumeId: string } }>('CreateVolume', request)
