@@ -52,7 +52,7 @@ export type { DatabaseParts } from './credentials.ts'
 
 /** A list is complete: an account has few. */
 const LIST_MAXIMUM = 1_000
-const ROTATE_SECONDS = 20
+const ROTATE_SECONDS = 45
 const LOOK_MILLISECONDS = 250
 
 export const databaseEndpoints = (parts: DatabaseParts): readonly Endpoint[] => [

@@ -29,6 +29,7 @@ DATA = os.environ.get("MACHINE_DATA", "/var/lib/svccloud-data")
 MAIN = os.path.join(DATA, "main")
 OWNER = os.path.join(DATA, "owner.json")
 POINTS = os.path.join(DATA, "points")
+ARCHIVED = os.path.join(DATA, "archive.json")
 BEGUN = os.path.join(machine.LIB, "file-system-begun")
 SOCKETS = os.path.join(machine.RUN, "postgresql")
 STATE = os.path.join(machine.RUN, "postgresql.state")
@@ -152,7 +153,9 @@ def validate(section, folder):
 
 def postgresql_conf(section):
     current = machine.CURRENT
-    push = f'pgbackrest --config={current}/archive.conf --stanza={STANZA} archive-push "%p" > {PUSHED} 2>&1'
+    push = f'pgbackrest --config={current}/archive.conf --stanza={STANZA} archive-push "%p"'
+    # What the last attempt has said stays while the next one goes on.
+    push = f"{push} > {PUSHED}.new 2>&1; code=$?; mv {PUSHED}.new {PUSHED}; exit $code"
     settings = {
         "data_directory": MAIN,
         "hba_file": f"{current}/pg_hba.conf",
@@ -512,8 +515,10 @@ class Archivist:
         # The first segment that is archived while this runs: of earlier ones only the archive itself knows.
         self.since = None
         self.pending = []
-        self.points = read_points()
+        # Of the disk with the data, which may come later than this.
+        self.points, self.known = None, None
         self.backups, self.segments = [], set()
+        self.is_read = False
         self.report = None
 
     def run(self):
@@ -523,12 +528,19 @@ class Archivist:
                 if "archive" not in section:
                     self.since = None
                 elif accepts():
+                    self.remember()
                     self.look(section["archive"])
                     self.trouble = ""
             except (machine.Refused, OSError, ValueError, KeyError, IndexError) as error:
                 self.trouble = str(error)[:DETAIL_CHARACTERS]
                 self.conclude(time.time())
             time.sleep(min(KEEP_SECONDS, POINT_SECONDS))
+
+    def remember(self):
+        """What was known of the archive before this began."""
+        if self.points is None:
+            self.known = machine.read_json(ARCHIVED)
+            self.points = read_points()
 
     def look(self, archive):
         now = time.time()
@@ -588,7 +600,7 @@ class Archivist:
         for archive in known["archive"]:
             path = f"archive/{STANZA}/{archive['id']}"
             segments |= set(SEGMENT.findall(pgbackrest("archive", "repo-ls", "--recurse", path, seconds=300)))
-        self.backups, self.segments = backups, segments
+        self.backups, self.segments, self.is_read = backups, segments, True
         self.looked_at = time.time()
         oldest = backups[0]["stop"] if backups else 0
         self.keep_points([point for point in self.points if point[0] >= oldest])
@@ -633,12 +645,21 @@ class Archivist:
         self.points = points
 
     def conclude(self, now):
+        """What was said last holds until the archive has been read: it is still there while the store is away."""
+        failure = self.push_failure(now) or self.trouble or self.failure
+        if not self.is_read and self.known is not None:
+            self.report = {**self.known, "failure": failure}
+            return
+        self.report = {"isOpen": self.is_open, "failure": failure, "observedAt": iso(now), **self.contents()}
+        changed = [key for key in ("latestAt", "backups") if self.report[key] != (self.known or {}).get(key)]
+        if self.is_read and changed:
+            self.known = self.report
+            write_json(ARCHIVED, self.known)
+
+    def contents(self):
         whole = [backup for backup in self.backups if not backup["isBroken"]]
         span = window(whole, self.segments, self.points)
-        self.report = {
-            "isOpen": self.is_open,
-            "failure": self.push_failure(now) or self.trouble or self.failure,
-            "observedAt": iso(now),
+        return {
             "earliestAt": iso(span["earliest"]),
             "latestAt": iso(span["latest"]),
             "gaps": [{"from": iso(gap["from"]), "to": iso(gap["to"])} for gap in span["gaps"]],

@@ -1,5 +1,7 @@
 /** The archive of a database, by the real PostgreSQL and pgBackRest into the real store: what can be restored, and that
  *  it holds what was committed at that moment. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { ArchiveReport, MachineDocument, Repository } from '../../../../resources/managed-machine/index.ts'
 import { until } from '../../../eventually.ts'
@@ -164,4 +166,26 @@ test('a store that is away is the last attempt’s failure, writes go on, and no
   )
   expect(gaps).toEqual([])
   expect(await rowsOf(await restored(repository, latestAt))).toEqual([1])
+})
+
+test('what can be restored is still known by a machine that begins anew while the store is away', async () => {
+  const repository = await store.newRepository()
+  const machine = await archived(repository)
+  const known = await reportWhen(machine, 'a backup', ({ backups }) => backups.some((each) => each.isRestorable))
+  await machine.ask('stop')
+  await store.stop()
+  await rm(join(machine.folder, 'run/svccloud/keeper.json')) // a boot has its folder anew
+  await until(
+    'the server',
+    async () => {
+      await machine.ask('start')
+      return machine.query('select 1')
+    },
+    (rows) => rows.length === 1,
+  )
+  const after = await reportWhen(machine, 'the failure', ({ failure }) => failure !== '')
+  expect(after).toMatchObject({ isOpen: true, earliestAt: known.earliestAt, backups: known.backups, gaps: [] })
+  expect((after.latestAt ?? '') >= (known.latestAt ?? '')).toBe(true)
+  await store.start()
+  await reportWhen(machine, 'progress', ({ latestAt }) => (latestAt ?? '') > (after.latestAt ?? ''))
 })
