@@ -225,10 +225,11 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'csi',
-    workersMaximum: 1,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 8,
     secondTries: SECOND_TRIES,
+    isOptIn: true,
     missing: csiMissing,
   }),
   named({
