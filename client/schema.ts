@@ -3167,7 +3167,7 @@ export interface paths {
         put?: never;
         /**
          * Move object storage to the replicated storage of its zone
-         * @description Refused where the zone has no replicated object storage to move it to.
+         * @description Endpoint and key stay the same; names of buckets are free afterwards. Nothing can be written for as long as the copy is compared. Refused for buckets that keep versions or lock objects, and where the zone has no replicated object storage to move it to.
          */
         post: operations["migrate_object_storage"];
         delete?: never;

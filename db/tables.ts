@@ -14,6 +14,27 @@ type OptionalInstant = ColumnType<Date | null, Date | null | undefined, Date | n
 type Count = ColumnType<number, number | undefined, number>
 /** By PostgreSQL, from other columns of the row. */
 type Computed = ColumnType<number, never, never>
+/** How far the move of an object storage is, for whoever goes on with it. */
+export interface ObjectStorageMove {
+  readonly operationId: string
+  /** Copied while clients write; frozen, until nothing is under way; compared; rid of what has gone; compared again;
+   *  and verified. */
+  readonly phase: 'live' | 'frozen' | 'exact' | 'prune' | 'check' | 'verified'
+  /** Passes that have begun, of the phase `live`. */
+  readonly pass: number
+  /** Where the pass is. */
+  readonly place: { readonly bucket: string; readonly after: string }
+  /** By the clock of the source: when the pass before began, if there was one, and when this one did. */
+  readonly since: string | null
+  readonly begunAt: string
+  /** What the pass has found to be others, and the move altogether has copied. */
+  readonly changed: number
+  readonly objects: number
+  readonly bytes: number
+  readonly frozenAt: string | null
+  /** Rises with each step. */
+  readonly version: number
+}
 type Json<T> = ColumnType<T, string, string>
 
 interface CounterColumns {
@@ -223,6 +244,10 @@ export interface Tables extends IdentityTables {
     sealed_secret: string
     bucket_prefix: string
     backend: 'rgw' | 'svc-s3-single'
+    /** While it moves to the gateway. */
+    move: ColumnType<ObjectStorageMove | null, string | null | undefined, string | null>
+    /** When the gateway became its backend, if it was on the single host before. */
+    moved_at: ColumnType<Date | null, Date | null | undefined, Date | null>
     used_bytes: Count
     object_count: Count
     usage_measured_at: ColumnType<Date | null, Date | null | undefined, Date | null>

@@ -1,4 +1,5 @@
-/** What the operation under way allows for networks, routers, edges and node pools: the same for every door. */
+/** What the operation under way allows for networks, routers, edges, node pools and object storages: the same for
+ *  every door. */
 import { operationInProgress } from './problem.ts'
 
 export interface IdleFacts {
@@ -7,7 +8,7 @@ export interface IdleFacts {
   readonly activeOperation: { readonly id: string; readonly action: string | undefined } | undefined
 }
 
-type Noun = 'network' | 'router' | 'edge' | 'node_pool'
+type Noun = 'network' | 'router' | 'edge' | 'node_pool' | 'object_storage'
 
 /** Throws 409 while an operation is under way. */
 export function requireIdle(type: Noun, { id, activeOperation }: IdleFacts): void {

@@ -81,7 +81,11 @@ const OPERATIONS = {
   'database.create': { steps: ['claimed', 'machine', 'storage', 'applied', 'archived'], minutes: 30 },
   'database.delete': { steps: ['machine', 'storage', 'released'], minutes: 30 },
   'database.restore': { steps: ['claimed', 'machine', 'storage', 'restored', 'applied', 'archived'], minutes: 720 },
-  'object_storage.migrate': { minutes: 10_080 },
+  'object_storage.migrate': {
+    steps: ['prepared', 'copied', 'frozen', 'verified', 'switched'],
+    minutes: 10_080,
+    cancellableBy: 'customers',
+  },
   'kubernetes_cluster.create': { steps: ['claimed', 'control_plane'], minutes: 60 },
   'kubernetes_cluster.delete': { steps: ['node_pools', 'control_plane', 'released'], minutes: 60 },
   'kubernetes_cluster.upgrade': { steps: ['reached', 'saved', 'upgraded'], minutes: 60 },

@@ -9,6 +9,7 @@ import {
   type TenantSettings,
   type TenantState,
 } from '../kit/object-storage/control.ts'
+import type { S3 } from '../kit/object-storage/s3.ts'
 
 export interface SimulatedTenant extends TenantSettings {
   bucketCount: number
@@ -23,6 +24,24 @@ export interface SimulatedObjectStorage extends ObjectStorage {
   readonly offer: ObjectStorageOffer
   /** While it is away, nothing is answered and nothing changes. */
   isAway: boolean
+  /** Requests of each tenant that change something and are under way. */
+  openWrites: number
+}
+
+const unused = () => Promise.reject(new Error('there are no buckets'))
+/** Tests here hold no objects: passes over them find nothing. */
+const EMPTY_S3: S3 = {
+  exchange: { ask: unused, askWhole: unused },
+  buckets: async () => ({ names: [], at: new Date() }),
+  settingOf: unused,
+  putSetting: unused,
+  list: unused,
+  head: unused,
+  tagsOf: unused,
+  ensureBucket: unused,
+  removeObject: unused,
+  removeBucket: unused,
+  ask: unused,
 }
 
 const EMPTY = { bucketCount: 0, usedBytes: 0, objectCount: 0, measuredAt: '2026-01-01T00:00:00.000Z' }
@@ -38,6 +57,7 @@ export function openSimulatedObjectStorage(
   const stateOf = ({ secretAccessKey, buckets: _buckets, ...tenant }: SimulatedTenant): TenantState => ({
     ...tenant,
     bucketPrefix: backend === 'rgw' ? undefined : tenant.bucketPrefix,
+    openWrites: storage.openWrites,
     secretFingerprint: fingerprintOf(secretAccessKey),
   })
   const control: ObjectStorageControl = {
@@ -63,12 +83,15 @@ export function openSimulatedObjectStorage(
     zones,
     endpointOf: (zone) => `https://${zone}.${backend === 'rgw' ? 'rgw' : 'objects'}.example:9000`,
     certificateAuthority: '-----BEGIN CERTIFICATE-----\n',
+    openS3: () => EMPTY_S3,
+    upstreamOf: (zone) => ({ url: `https://${zone}.rgw.example:9000`, authority: null }),
     control,
     tenants,
     get offer() {
       return { stores: [storage], obstacle: '' }
     },
     isAway: false,
+    openWrites: 0,
   }
   return storage
 }

@@ -119,8 +119,8 @@ export async function begin<
   objects: OperatedObjects<Spec, Status, View, Facts>,
   call: Call<R, Customer>,
   verb: Verb<KubeObject<Spec, Status>, Facts, Claims>,
+  id = idOf(call),
 ): Promise<OperationView> {
-  const id = idOf(call)
   const { caller, request, now } = call
   const { accountId } = caller
   const { resource } = objects

@@ -1,6 +1,7 @@
 /** Object storage of an account, by zone. Rows in PostgreSQL are its truth; what the store knows is brought up to them
  *  before a key is answered, so that it works, and the one before does not. */
-import { notFound, Problem, unavailable } from '../../domain/problem.ts'
+import { type IdleFacts, requireIdle } from '../../domain/idle-rules.ts'
+import { conflict, notFound, Problem, Unavailable, unavailable } from '../../domain/problem.ts'
 import {
   addObjectStorage,
   findObjectStorageIn,
@@ -21,6 +22,8 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type ObjectStorageOffer, offerIn } from '../../kit/object-storage/configuration.ts'
 import type { ObjectStorage as Served } from '../../kit/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../kit/object-storage/keys.ts'
+import { moveObstacle } from '../../kit/object-storage/pass.ts'
+import { tellTenant, type Told, toldOf } from '../../kit/object-storage/told.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -31,17 +34,20 @@ import {
   listObjectStorage,
   migrateObjectStorage,
   ObjectStorage,
+  type ObjectStorageReach,
   type ObjectStorageView,
   rotateObjectStorageKeys,
   toObjectStorageView,
 } from '../../resources/object-storage/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
+import { begin, type Verb } from '../change/operate.ts'
 import { unknownZone } from '../catalog/index.ts'
 import type { Parts } from '../parts.ts'
 import { createClaimed } from '../plain/claimed-objects.ts'
+import type { ObjectStorages } from './object-storages.ts'
 import { notOffered } from './rules.ts'
 
-export type ObjectStorageParts = Parts & { readonly sealing: Sealing }
+export type ObjectStorageParts = Parts & { readonly sealing: Sealing; readonly objectStorages: ObjectStorages }
 
 /** While nobody is told where it is: less is not promised. */
 const UNREACHABLE = { endpoint: '', certificateAuthority: null, durability: 'single_copy' } as const
@@ -61,10 +67,7 @@ export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endp
       return { status: 200, body: { credentials } }
     }),
     customerEndpoint(rotateObjectStorageKeys, async (call) => ({ status: 200, body: await rotate(parts, call) })),
-    customerEndpoint(migrateObjectStorage, async ({ caller: { accountId }, params: { zone } }) => {
-      await findIn(parts, accountId, zone)
-      throw unavailable('not_configured', `Zone ${zone} has no replicated object storage to move to.`)
-    }),
+    customerEndpoint(migrateObjectStorage, async (call) => ({ status: 202, body: await migrate(parts, call) })),
   ]
 }
 
@@ -73,6 +76,13 @@ async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string
   const row = await findObjectStorageIn(db, accountId, zone)
   if (row === undefined) throw notFound('object storage')
   return row
+}
+
+/** Who knows the tenant. Throws 503. */
+function requireTold({ objectStorage = NOWHERE, clock }: Parts, row: ObjectStorageRow): Told {
+  const told = toldOf(objectStorage, row, clock.now())
+  if ('obstacle' in told) throw notOffered(row.zone, told.obstacle)
+  return told
 }
 
 /** What new tenants of the zone get, or those of the backend. Throws 503 where nothing serves them. */
@@ -161,6 +171,33 @@ async function rotate(
   return answerOf(parts, row)
 }
 
+/** The controller does it. Throws 409 for what has moved, is moving or cannot be moved, and 503 where it cannot go. */
+async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjectStorage, Customer>): Promise<object> {
+  const {
+    caller: { accountId },
+    params: { zone },
+  } = call
+  const row = await findIn(parts, accountId, zone)
+  if (row.backend === 'rgw') throw conflict('state_not_allowed', 'The object storage is replicated.')
+  const single = requireServed(parts, zone, row.backend)
+  const offer = offerIn(parts.objectStorage ?? NOWHERE, zone, 'rgw')
+  if ('obstacle' in offer)
+    throw unavailable('not_configured', `Zone ${zone} has no replicated object storage to move to.`)
+  const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = credentialsOf(parts, row)
+  const obstacle = await moveObstacle(single.openS3(zone, { accessKeyId, secretAccessKey })).catch((error: unknown) => {
+    throw new Unavailable('the object storage', error)
+  })
+  if (obstacle !== undefined) throw conflict('state_not_allowed', obstacle)
+  const verb: Verb<unknown, IdleFacts> = {
+    kind: 'object_storage.migrate',
+    validate: (facts) => requireIdle('object_storage', facts),
+    spec: {},
+  }
+  const operation = await begin(parts, parts.objectStorages, call, verb, row.id)
+  const [view] = await viewsOf(parts, [row])
+  return { object_storage: view, operation }
+}
+
 /** Tells the store what the row says. The row stays locked meanwhile, so that nobody tells it something older. */
 async function bringUp(
   parts: ObjectStorageParts,
@@ -171,7 +208,7 @@ async function bringUp(
   if (locked === undefined) throw notFound('object storage')
   const facts = await tenantFacts(tx, locked, parts.clock.now())
   const { secret_access_key: secretAccessKey } = credentialsOf(parts, locked)
-  await requireServed(parts, row.zone, row.backend).control.putTenant(tenantOf(row), { ...facts, secretAccessKey })
+  await tellTenant(requireTold(parts, locked), tenantOf(row), { ...facts, secretAccessKey })
 }
 
 /** Throws 503 where nothing can be sealed. */
@@ -193,19 +230,23 @@ async function answerOf(parts: ObjectStorageParts, row: ObjectStorageRow): Promi
   return { object_storage: view, credentials: credentialsOf(parts, row) }
 }
 
+/** Clients come by its entrance, and what it promises is what keeps it. */
+const reachOf = ({ keeper, entrance }: Told, zone: string): ObjectStorageReach => ({
+  endpoint: entrance.endpointOf(zone),
+  certificateAuthority: entrance.certificateAuthority,
+  durability: keeper.durability,
+})
+
 /** All of one account. */
 async function viewsOf(
-  { db, objectStorage = NOWHERE }: Parts,
+  { db, objectStorage = NOWHERE, clock }: Parts,
   rows: readonly ObjectStorageRow[],
 ): Promise<readonly ObjectStorageView[]> {
   const [first] = rows
   if (first === undefined) return []
   const quotaBytes = await objectStorageQuotaBytes(db, first.accountId)
   return rows.map((row) => {
-    const offer = offerIn(objectStorage, row.zone, row.backend)
-    return toObjectStorageView(
-      { ...row, quotaBytes },
-      'obstacle' in offer ? UNREACHABLE : { ...offer, endpoint: offer.endpointOf(row.zone) },
-    )
+    const told = toldOf(objectStorage, row, clock.now())
+    return toObjectStorageView({ ...row, quotaBytes }, 'obstacle' in told ? UNREACHABLE : reachOf(told, row.zone))
   })
 }

@@ -3,9 +3,13 @@ import { kind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
 import { objectStorageAdmission } from './admission.ts'
 import { objectStorageEndpoints, type ObjectStorageParts } from './endpoints.ts'
+import { type ObjectStorages, openObjectStorages } from './object-storages.ts'
 
-export const objectStorage = noun<ObjectStorageParts>({
+export { type ObjectStorages } from './object-storages.ts'
+
+export const objectStorage = noun<ObjectStorageParts, { readonly objectStorages: ObjectStorages }>({
   name: 'object_storage',
-  kinds: [kind(ObjectStorage, { access: 'write', admission: objectStorageAdmission })],
+  kinds: [kind(ObjectStorage, { access: 'write', target: 'object_storage', admission: objectStorageAdmission })],
+  open: (parts) => ({ objectStorages: openObjectStorages(parts) }),
   endpoints: objectStorageEndpoints,
 })

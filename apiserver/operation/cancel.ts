@@ -9,6 +9,7 @@ import type { Backups } from '../backup/index.ts'
 import type { CustomImages } from '../custom-image/index.ts'
 import type { Parts } from '../parts.ts'
 import { changeObject } from '../plain/change-object.ts'
+import type { ObjectStorages } from '../object-storage/index.ts'
 import type { Objects } from '../plain/objects.ts'
 import { requireBeforeCutover, type Servers } from '../server/index.ts'
 import type { Storages } from '../storage/index.ts'
@@ -19,7 +20,10 @@ export interface Cancellables {
   readonly storages: Storages
   readonly backups: Backups
   readonly customImages: CustomImages
+  readonly objectStorages: ObjectStorages
 }
+/** More than there are zones. */
+const OBJECT_STORAGES_MAXIMUM = 1_000
 type CancelCall = Call<typeof cancelOperation, Customer>
 
 /** Only what a caller requested can be cancelled. What the platform began for reasons of its own goes on. */
@@ -37,7 +41,7 @@ export async function markCancelled(
   view: Pick<OperationView, 'kind' | 'status' | 'actor' | 'server_id' | 'storage_id' | 'backup_id' | 'template_id'>,
 ): Promise<void> {
   const { kind, status, actor, server_id, storage_id, backup_id, template_id } = view
-  const { servers, storages, backups, customImages } = parts
+  const { servers, storages, backups, customImages, objectStorages } = parts
   const { id } = call.params
   if (isFinal(status)) throw hasEnded()
   if (!isCancellable(kind) || !isRequested(actor)) throw notCancellable(kind)
@@ -49,6 +53,14 @@ export async function markCancelled(
     })
   if (kind === 'backup.verify' && backup_id !== null) return mark(parts, backups, call, backup_id)
   if (kind.startsWith('template.') && template_id !== null) return mark(parts, customImages, call, template_id)
+  if (kind === 'object_storage.migrate') {
+    // The public shape does not name it.
+    const moving = objectStorages
+      .page(call.caller.accountId, {}, undefined, OBJECT_STORAGES_MAXIMUM)
+      .find(({ spec }) => spec.operation?.id === id)
+    if (moving === undefined) throw hasEnded()
+    return mark(parts, objectStorages, call, moving.metadata.name)
+  }
   if (server_id === null) throw notCancellable(kind)
   return mark(parts, servers, call, server_id, ({ status: moved }) => requireBeforeCutover(moved, id))
 }

@@ -15,15 +15,14 @@ import {
   tenantOf,
 } from '../../db/object-storage/index.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
-import { offerIn } from '../../kit/object-storage/configuration.ts'
-import { fingerprintOf, type ObjectStorage as Served, type TenantState } from '../../kit/object-storage/control.ts'
+import { type ObjectStorageOffer, offerIn } from '../../kit/object-storage/configuration.ts'
+import { fingerprintOf, type TenantState } from '../../kit/object-storage/control.ts'
+import { forgetTenant, tellTenant, type Told, toldOf } from '../../kit/object-storage/told.ts'
 import { newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
-import { accountNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import {
   ObjectStorage,
   type ObjectStorageSpec,
@@ -36,19 +35,28 @@ import { controller, type IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
 import { requireNewest } from '../newest.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
 import type { Parts } from '../parts.ts'
 import { withRefusalCondition } from '../refusal.ts'
-import { type Observed, type ObjectStorageEffects, plan } from './plan.ts'
+import { abandonMove, goOnMoving, prepareMove, switchOver } from './move.ts'
+import { MOVED, type Observed, type ObjectStorageEffects, plan } from './plan.ts'
+import { openSecret } from './secret.ts'
 
 type ObjectStorageObject = KubeObject<ObjectStorageSpec, ObjectStorageStatus>
 type AllParts = Parts & BackupAccess
 
-/** What serves new tenants of the zone, or those of the backend. */
-const servedIn = (
-  { objectStorage = { stores: [], obstacle: 'the controllers are not told of any' } }: Pick<Parts, 'objectStorage'>,
+const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'the controllers are not told of any' }
+
+/** Who knows the tenant of the row; what would, where there is no row yet. */
+function toldIn(
+  { objectStorage = NOWHERE, clock }: Pick<Parts, 'objectStorage' | 'clock'>,
   zone: string,
-  backend?: Served['backend'],
-): Served | { readonly obstacle: string } => offerIn(objectStorage, zone, backend)
+  row: ObjectStorageRow | undefined,
+): Told | { readonly obstacle: string } {
+  if (row !== undefined) return toldOf(objectStorage, row, clock.now())
+  const served = offerIn(objectStorage, zone)
+  return 'obstacle' in served ? served : { keeper: served, entrance: served }
+}
 
 async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorageObject): Promise<Observed> {
   const { db, caches, clock } = parts
@@ -58,17 +66,20 @@ async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorag
     generation > after ? await orUnavailable(listKubernetesRequests(db, uid, { after, upTo: generation })) : []
   const accountId = await findAccountOf(db, namespace)
   const row = accountId === undefined ? undefined : await orUnavailable(findObjectStorage(db, accountId, id))
-  const served = servedIn(parts, spec.zone, row?.backend)
+  const told = toldIn(parts, spec.zone, row)
   const isZone = caches.of(Zone).get({ name: spec.zone }) !== undefined
   const base = { accountId, requests, isZone }
-  if ('obstacle' in served) return { ...base, row, obstacle: served.obstacle, tenant: undefined, wanted: undefined }
-  if (row === undefined) return { ...base, row, endpoint: served.endpointOf(spec.zone), tenant: undefined }
-  const tenant = await served.control.getTenant(tenantOf(row), deletionTimestamp !== undefined)
+  if ('obstacle' in told) return { ...base, row, obstacle: told.obstacle, tenant: undefined, wanted: undefined }
+  const { keeper, entrance, upstream } = told
+  const endpoint = entrance.endpointOf(spec.zone)
+  if (row === undefined) return { ...base, row, endpoint, tenant: undefined }
+  const tenant = await keeper.control.getTenant(tenantOf(row), deletionTimestamp !== undefined)
   return {
     ...base,
     row,
-    endpoint: served.endpointOf(spec.zone),
+    endpoint,
     tenant,
+    ...(entrance === keeper ? {} : { entrance: { tenant: await entrance.control.getTenant(tenantOf(row)), upstream } }),
     wanted: {
       ...(await orUnavailable(tenantFacts(db, row, clock.now()))),
       secretFingerprint: fingerprintOf(openSecret(parts, row)),
@@ -76,21 +87,13 @@ async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorag
   }
 }
 
-/** Throws 503 without sealing keys. */
-function openSecret({ sealing }: BackupAccess, row: ObjectStorageRow): string {
-  if (sealing?.isAvailable !== true)
-    throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
-  return sealing.open(row.sealedSecret, objectStorageOwner(row.accountId, row.id))
-}
-
-/** How a change that was left half-way shows: by the annotation. */
 const objectStorageIntents: IntentHandler = {
   resourceType: 'object_storage',
-  async wasApplied({ store }, { operationId, accountId, resource }) {
-    const object = await store.get(ObjectStorage, { namespace: accountNamespace(accountId), name: resource.id })
-    return object?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
+  wasApplied: wasOperationApplied(ObjectStorage),
+  // Only what enables it has claimed anything.
+  async release(tx, { accountId, resource, audit }) {
+    if (audit.action === 'object_storage.enable') await removeObjectStorage(tx, { accountId, id: resource.id })
   },
-  release: (tx, { accountId, resource }) => removeObjectStorage(tx, { accountId, id: resource.id }),
 }
 
 export const objectStorageController = controller<ObjectStorageEffects>()({
@@ -117,9 +120,9 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     if (parts.sealing?.isAvailable !== true)
       throw unavailable('not_configured', 'Object storage needs sealing keys, which this deployment does not have.')
     const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
-    const served = servedIn(parts, zone)
-    if ('obstacle' in served) throw unavailable('not_configured', `Zone ${zone} has no object storage.`)
-    const { backend } = served
+    const told = toldIn(parts, zone, undefined)
+    if ('obstacle' in told) throw unavailable('not_configured', `Zone ${zone} has no object storage.`)
+    const { backend } = told.keeper
     const createdAt = parts.clock.now()
     await orUnavailable(
       parts.db.transaction().execute(async (tx) => {
@@ -131,14 +134,13 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
   }),
   // The row is locked meanwhile: what is told is what it says, whoever changes it.
   bringUp: async ({ row }) => {
-    const served = servedIn(parts, row.zone, row.backend)
-    if ('obstacle' in served) return undefined
     await orUnavailable(
       parts.db.transaction().execute(async (tx) => {
         const locked = await lockObjectStorage(tx, row)
-        if (locked === undefined) return
+        const told = toldIn(parts, row.zone, locked)
+        if (locked === undefined || 'obstacle' in told) return
         const facts: TenantFacts = await tenantFacts(tx, locked, parts.clock.now())
-        await served.control.putTenant(tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, locked) })
+        await tellTenant(told, tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, locked) })
       }),
     )
     return undefined
@@ -148,9 +150,25 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     return undefined
   },
   remove: async ({ row }) => {
-    const served = servedIn(parts, row.zone, row.backend)
-    if ('obstacle' in served || !(await served.control.removeTenant(tenantOf(row)))) return undefined
+    const told = toldIn(parts, row.zone, row)
+    if ('obstacle' in told || !(await forgetTenant(told, tenantOf(row)))) return undefined
     await orUnavailable(removeObjectStorage(parts.db, row))
+    return undefined
+  },
+  prepareMove: withRefusalCondition(MOVED, async ({ row, operationId }) => {
+    await prepareMove(parts, row, operationId)
+    return undefined
+  }),
+  goOnMoving: withRefusalCondition(MOVED, async ({ row }) => {
+    await goOnMoving(parts, row)
+    return undefined
+  }),
+  switchOver: async ({ row }) => {
+    await switchOver(parts, row)
+    return undefined
+  },
+  abandonMove: async ({ row }) => {
+    await abandonMove(parts, row)
     return undefined
   },
   audit: auditEffect(parts),

@@ -1,13 +1,19 @@
 /** The plan of object storage: pure, synchronous, total. */
+import { isDeepStrictEqual } from 'node:util'
+import { isCancelled } from '../../domain/operations.ts'
 import type { ObjectStorageRow, TenantFacts } from '../../db/object-storage/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
-import type { TenantState } from '../../kit/object-storage/control.ts'
+import type { TenantState, Upstream } from '../../kit/object-storage/control.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { ObjectStorageSpec, ObjectStorageStatus } from '../../resources/object-storage/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import { healthConditions } from '../health.ts'
+import { operationActions, type OperationDecision, waitActions } from '../operation/decision.ts'
 import { auditRequests } from '../operation/direct-edit.ts'
+import { type During, planOperations } from '../operation/plan.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { refusalOf } from '../refusal.ts'
 
 export interface Observed {
   /** Undefined when the namespace is no account's. */
@@ -22,6 +28,8 @@ export interface Observed {
   readonly tenant: TenantState | undefined
   /** What it should be, once there is a row. */
   readonly wanted?: (TenantFacts & Pick<TenantState, 'secretFingerprint'>) | undefined
+  /** Of one that has moved: as the store has it that its clients connect to, and where that is to pass it on. */
+  readonly entrance?: { readonly tenant: TenantState | undefined; readonly upstream: Upstream | undefined }
   /** What people asked the Kubernetes API for since the last reconcile. */
   readonly requests: readonly KubernetesRequest[]
 }
@@ -33,6 +41,11 @@ export interface ObjectStorageEffects extends AuditEffects {
   /** Tells the store what the row says. */
   readonly bringUp: { readonly row: ObjectStorageRow }
   readonly record: { readonly row: ObjectStorageRow; readonly tenant: TenantState }
+  /** Begins the move to the gateway, goes on with it, and ends it one way or the other. */
+  readonly prepareMove: { readonly row: ObjectStorageRow; readonly operationId: string }
+  readonly goOnMoving: { readonly row: ObjectStorageRow }
+  readonly switchOver: { readonly row: ObjectStorageRow }
+  readonly abandonMove: { readonly row: ObjectStorageRow }
   /** Takes tenant and row away, if it has no buckets. */
   readonly remove: { readonly row: ObjectStorageRow }
 }
@@ -42,22 +55,97 @@ type ObjectStorageObject = KubeObject<ObjectStorageSpec, ObjectStorageStatus>
 /** Nobody wakes us when objects are stored, an account is suspended, or a quota is another one. */
 const LOOK_SECONDS = 15
 
-export const plan = (object: ObjectStorageObject, observed: Observed): readonly ObjectStorageAction[] => [
-  ...auditRequests(object, observed.requests),
-  ...decide(object, observed),
-]
+/** Condition that says why its objects could not be moved. */
+export const MOVED = 'Moved'
 
-/** Guards in order: deleting, no account, no zone, no row, nothing that serves it, told something else, done. */
+interface Input {
+  readonly object: ObjectStorageObject
+  readonly observed: Observed
+}
+type Decision = OperationDecision<ObjectStorageAction>
+
+export const plan = planOperations<ObjectStorageObject, Observed, Input, Decision, ObjectStorageAction>({
+  label: 'Object storage',
+  flows: { 'object_storage.migrate': move },
+  inputOf: (object, observed) => ({ object, observed }),
+  unchanged: () => ({}),
+  always: ({ object, observed }) => auditRequests(object, observed.requests),
+  guard: ({ object, observed }) => {
+    if (object.metadata.deletionTimestamp === undefined) return undefined
+    const operation = activeOperation(object)
+    return [
+      ...(operation === undefined
+        ? []
+        : [{ do: 'operation', id: operation.id, step: 'prepared', outcome: 'cancelled' } as const]),
+      ...(abandoned(observed) ?? leave(observed)),
+    ]
+  },
+  detectEdit: () => undefined,
+  idle: ({ object, observed }) => ({ actions: abandoned(observed) ?? decide(object, observed) }),
+  toActions: ({ object }, decision) => [
+    ...(decision.actions ?? []),
+    ...operationActions(object, decision),
+    ...waitActions(decision),
+  ],
+})
+
+/** No operation stands for the move any more. */
+const abandoned = ({ row, obstacle }: Observed): readonly ObjectStorageAction[] | undefined =>
+  row === undefined || row.move === null || obstacle !== undefined
+    ? undefined
+    : [
+        { do: 'effect', name: 'abandonMove', input: { row } },
+        { do: 'wait', seconds: 0, for: 'its move to be undone' },
+      ]
+
+const STEPS = {
+  live: 'copied',
+  frozen: 'frozen',
+  exact: 'verified',
+  prune: 'verified',
+  check: 'verified',
+  verified: 'switched',
+} as const
+const FREEZE_LOOK_SECONDS = 2
+
+/** The row says how far it is. Past the switch nothing can be undone. */
+function move({ object, observed, operation }: During<Input>): Decision {
+  const { row, tenant, wanted, obstacle } = observed
+  const actions = decide(object, observed)
+  const isToldRight = obstacle === undefined && tenant !== undefined && wanted !== undefined && isSame(tenant, wanted)
+  if (row === undefined) return { actions, step: 'prepared', waitFor: 'its row' }
+  if (row.backend === 'rgw') return { actions, step: 'switched', outcome: 'succeeded' }
+  if (isCancelled(operation)) return { step: stepOf(row), outcome: 'cancelled', waitSeconds: 0 }
+  const refusal = refusalOf(object, MOVED)
+  if (refusal !== undefined) return { step: stepOf(row), outcome: 'failed', error: refusal.message, waitSeconds: 0 }
+  if (row.move !== null && row.move.operationId !== operation.id)
+    return { actions: [{ do: 'effect', name: 'abandonMove', input: { row } }], step: 'prepared', waitSeconds: 0 }
+  if (!isToldRight) return { actions, step: stepOf(row), waitFor: 'the store that it is on' }
+  return {
+    step: stepOf(row),
+    actions: [...actions.filter((action) => action.do !== 'wait'), effectOf(row, operation.id)],
+    waitFor: 'its objects to be copied',
+    waitSeconds: row.move?.phase === 'frozen' ? FREEZE_LOOK_SECONDS : 0,
+  }
+}
+
+const stepOf = ({ move: state }: ObjectStorageRow): string => (state === null ? 'prepared' : STEPS[state.phase])
+
+function effectOf(row: ObjectStorageRow, operationId: string): ObjectStorageAction {
+  if (row.move === null) return { do: 'effect', name: 'prepareMove', input: { row, operationId } }
+  return { do: 'effect', name: row.move.phase === 'verified' ? 'switchOver' : 'goOnMoving', input: { row } }
+}
+
+/** Guards in order: no account, no zone, no row, nothing that serves it, told something else, done. */
 function decide(object: ObjectStorageObject, observed: Observed): readonly ObjectStorageAction[] {
   const { accountId, isZone, row, obstacle, endpoint, tenant, wanted } = observed
-  const { metadata, spec } = object
-  if (metadata.deletionTimestamp !== undefined) return leave(observed)
+  const { spec } = object
   if (accountId === undefined) return stalled('NoAccount', 'The namespace belongs to no account.')
   if (!isZone) return stalled('NoZone', `There is no zone ${spec.zone}.`)
   if (row === undefined && obstacle === undefined) return [...claim(object, accountId)]
   if (row === undefined || obstacle !== undefined)
     return stalled('NotOffered', `The zone has no object storage: ${obstacle}.`)
-  if (tenant === undefined || wanted === undefined || !isSame(tenant, wanted))
+  if (tenant === undefined || wanted === undefined || !isSame(tenant, wanted) || !isEntranceRight(observed))
     return [
       { do: 'effect', name: 'bringUp', input: { row } },
       { do: 'wait', seconds: 0, for: 'the store to know it' },
@@ -120,6 +208,14 @@ const isSame = (tenant: TenantState, wanted: NonNullable<Observed['wanted']>): b
   tenant.isSuspended === wanted.isSuspended &&
   tenant.isFrozen === wanted.isFrozen &&
   tenant.secretFingerprint === wanted.secretFingerprint
+
+/** Clients of one that has moved still come by the store that it was on. */
+const isEntranceRight = ({ entrance, wanted }: Observed): boolean =>
+  entrance === undefined ||
+  (entrance.tenant !== undefined &&
+    wanted !== undefined &&
+    isSame(entrance.tenant, wanted) &&
+    isDeepStrictEqual(entrance.tenant.upstream, entrance.upstream))
 
 const isRecorded = (row: ObjectStorageRow, tenant: TenantState): boolean =>
   row.usedBytes === tenant.usedBytes &&

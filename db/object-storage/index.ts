@@ -1,11 +1,11 @@
 /** Object storage of accounts: where it is, its key, and how much was there when it was looked at last. The row is the
  *  claim: an account has one in each zone. */
-import type { Selectable, Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS } from '../../domain/quota.ts'
 import { readStanding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
-import type { Tables } from '../tables.ts'
+import type { ObjectStorageMove, Tables } from '../tables.ts'
 
 export interface ObjectStorageRow {
   readonly id: string
@@ -18,6 +18,10 @@ export interface ObjectStorageRow {
   readonly bucketPrefix: string
   /** What keeps its objects. */
   readonly backend: Tables['object_storage']['backend']
+  /** While it moves to the gateway. */
+  readonly move: ObjectStorageMove | null
+  /** When the gateway became its backend, if it was on the single host before. */
+  readonly movedAt: Date | null
   readonly usedBytes: number
   readonly objectCount: number
   readonly usageMeasuredAt: Date | null
@@ -44,6 +48,8 @@ const toRow = (row: Selectable<Tables['object_storage']>): ObjectStorageRow => (
   sealedSecret: row.sealed_secret,
   bucketPrefix: row.bucket_prefix,
   backend: row.backend,
+  move: row.move,
+  movedAt: row.moved_at,
   usedBytes: row.used_bytes,
   objectCount: row.object_count,
   usageMeasuredAt: row.usage_measured_at,
@@ -175,6 +181,43 @@ export async function recordObjectStorageUsage(
     .execute()
 }
 
+type RowId = Pick<ObjectStorageRow, 'accountId' | 'id'>
+
+/** One step of the move. False, and nothing changes, when somebody else has done one meanwhile. */
+export async function recordObjectStorageMove(
+  db: Queries,
+  { accountId, id, move: before }: RowId & Pick<ObjectStorageRow, 'move'>,
+  move: ObjectStorageMove | null,
+): Promise<boolean> {
+  const written = await db
+    .updateTable('object_storage')
+    .set({ move: move === null ? null : JSON.stringify(move) })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .where('backend', '=', 'svc-s3-single')
+    .where(
+      before === null
+        ? sql<boolean>`move is null`
+        : sql<boolean>`move->>'operationId' = ${before.operationId} and (move->>'version')::int = ${before.version}`,
+    )
+    .executeTakeFirst()
+  return written.numUpdatedRows > 0n
+}
+
+/** From now on the gateway is what keeps its objects. */
+export async function switchObjectStorage(
+  tx: Transaction<Tables>,
+  { accountId, id }: RowId,
+  movedAt: Date,
+): Promise<void> {
+  await tx
+    .updateTable('object_storage')
+    .set({ backend: 'rgw', move: null, moved_at: movedAt })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .execute()
+}
+
 /** Free when it has gone. */
 export async function removeObjectStorage(
   db: Queries,
@@ -211,6 +254,6 @@ export async function tenantFacts(db: Queries, row: ObjectStorageRow, now: Date)
     bucketPrefix: row.bucketPrefix,
     quotaBytes: await objectStorageQuotaBytes(db, row.accountId),
     isSuspended: standing.suspendedByStaffAt !== null || standing.suspendedForPaymentAt !== null,
-    isFrozen: false,
+    isFrozen: row.move !== null && row.move.phase !== 'live',
   }
 }

@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
 import { type ObjectStorage, openControl } from './control.ts'
+import { openExchange } from './exchange.ts'
 import { openGateway } from './rgw.ts'
+import { openS3 } from './s3.ts'
 
 /** Of every process that speaks to the object storage. */
 export interface ObjectStorageEnvironment {
@@ -80,12 +82,14 @@ async function openSingle(environment: ObjectStorageEnvironment, clock: Clock): 
     const over = new AbortController()
     return { signal: over.signal, cancel: clock.after(milliseconds, () => over.abort(new Error('no answer in time'))) }
   }
+  const certificateAuthority = await readFile(authorityFile, 'utf8')
+  const endpointOf = (zone: string) => endpoint.replaceAll('{zone}', zone)
   const single: ObjectStorage = {
     backend: 'svc-s3-single',
     durability: 'single_copy',
     zones: zones.split(',').filter((zone) => zone !== ''),
-    endpointOf: (zone) => endpoint.replaceAll('{zone}', zone),
-    certificateAuthority: await readFile(authorityFile, 'utf8'),
+    endpointOf,
+    ...reachOf(endpointOf, certificateAuthority, clock),
     control: openControl({ url, token }, deadline),
   }
   return [single]
@@ -100,11 +104,11 @@ async function openGateways(
   if (!gateways.success) throw new Error(`${file}: ${z.prettifyError(gateways.error)}`)
   return gateways.data.map(
     (gateway): ObjectStorage => ({
+      ...reachOf(() => gateway.admin_url, gateway.certificate_authority, clock),
       backend: 'rgw',
       durability: gateway.copies >= 3 ? 'replicated' : gateway.copies === 2 ? 'degraded' : 'single_copy',
       zones: gateway.zones,
       endpointOf: (zone) => gateway.endpoint.replaceAll('{zone}', zone),
-      certificateAuthority: gateway.certificate_authority,
       control: openGateway({
         url: gateway.admin_url,
         authority: gateway.certificate_authority,
@@ -114,6 +118,18 @@ async function openGateways(
     }),
   )
 }
+
+/** How the platform itself uses S3 of the store. */
+const reachOf = (
+  urlOf: (zone: string) => string,
+  certificateAuthority: string | null,
+  clock: Clock,
+): Pick<ObjectStorage, 'certificateAuthority' | 'openS3' | 'upstreamOf'> => ({
+  certificateAuthority,
+  openS3: (zone, credentials) =>
+    openS3(openExchange({ url: urlOf(zone), authority: certificateAuthority, credentials, clock })),
+  upstreamOf: (zone) => ({ url: urlOf(zone), authority: certificateAuthority }),
+})
 
 /** What is wrong with it never shows what is in it: that is a secret. */
 async function readJson(file: string): Promise<unknown> {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
+import type { S3 } from './s3.ts'
 
 const BUCKETS_MAXIMUM = 4
 
@@ -77,6 +78,10 @@ export interface ObjectStorage {
   readonly zones: readonly string[]
   /** Where S3 clients of the zone connect. */
   readonly endpointOf: (zone: string) => string
+  /** S3 for the platform itself, with the key of a tenant. */
+  readonly openS3: (zone: string, credentials: Pick<TenantSettings, 'accessKeyId' | 'secretAccessKey'>) => S3
+  /** Where requests for it are passed on to. */
+  readonly upstreamOf: (zone: string) => Omit<Upstream, 'isSourceKept'>
   /** PEM of who signed its certificate; null when that is one that everybody trusts. */
   readonly certificateAuthority: string | null
   readonly control: ObjectStorageControl

@@ -3,7 +3,15 @@
 import { z } from 'zod'
 import { fixed, resource, route } from '../define.ts'
 import { OperationView } from '../operation/index.ts'
-import { completeListOf, Conditions, DateTime, ObservedGeneration, ZoneName } from '../shapes.ts'
+import {
+  completeListOf,
+  Conditions,
+  DateTime,
+  ObservedGeneration,
+  OperationProgress,
+  OperationStanza,
+  ZoneName,
+} from '../shapes.ts'
 
 const AREA = 'Object storage'
 export const OBJECT_STORAGE_BACKENDS = ['rgw', 'svc-s3-single'] as const
@@ -20,12 +28,16 @@ export const ObjectStorage = resource({
     'Lets the account keep buckets in a zone and use them with any S3 client. Its keys are read by the API, never ' +
     'here. It cannot go while it has buckets.',
   spec: z
-    .strictObject({ zone: ZoneName.describe('Zone that keeps the buckets, once for each account. Cannot be changed.') })
+    .strictObject({
+      zone: ZoneName.describe('Zone that keeps the buckets, once for each account. Cannot be changed.'),
+      operation: OperationStanza.optional().describe('The change under way, or the last one. Written by the platform.'),
+    })
     .describe('Where objects are kept.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
+      operation: OperationProgress.optional().describe('How far it is.'),
       endpoint: z.string().max(512).optional().describe('URL that S3 clients connect to.'),
       accessKeyId: z.string().max(128).optional().describe('Id of its key.'),
       bucketPrefix: z.string().max(63).optional().describe('What the names of its buckets must begin with.'),
@@ -140,9 +152,13 @@ export const migrateObjectStorage = route({
   path: '/v1/object-storage/{zone}/migrate',
   area: AREA,
   summary: 'Move object storage to the replicated storage of its zone',
-  description: 'Refused where the zone has no replicated object storage to move it to.',
+  description:
+    'Endpoint and key stay the same; names of buckets are free afterwards. Nothing can be written for as long as the ' +
+    'copy is compared. Refused for buckets that keep versions or lock objects, and where the zone has no replicated ' +
+    'object storage to move it to.',
   permission: 'operate',
   audit: 'object_storage.migrate',
+  starts: ['object_storage.migrate'],
   params: ByZone,
   answers: { 202: z.strictObject({ object_storage: ObjectStorageView, operation: OperationView }) },
   refuses: [404, 409, 503],

@@ -68,6 +68,9 @@ export interface Cloud {
   readonly kubectl: Store
   readonly ovn: SimulatedOvn
   readonly objectStorage: SimulatedObjectStorage
+  /** Of object storage that is replicated, in the zones that tests name. */
+  readonly gateway: SimulatedObjectStorage
+  readonly gatewayZones: string[]
   readonly controlPlanes: SimulatedControlPlanes
   /** The first host. */
   readonly host: SimulatedHost
@@ -173,6 +176,8 @@ export async function openCloud(
   const network = newSimulatedNetwork()
   const ovn = openSimulatedOvn()
   const objectStorage = openSimulatedObjectStorage([ZONE])
+  const gatewayZones: string[] = []
+  const gateway = openSimulatedObjectStorage(gatewayZones, 'rgw')
   const controlPlanes = openSimulatedControlPlanes(['eu-1'])
   const storage = nodes.length === 1 ? newSimulatedStorage() : newSimulatedStorage(POOL)
   const pools = [...storage.pools.keys()]
@@ -221,6 +226,8 @@ export async function openCloud(
     kubectl,
     ovn,
     objectStorage,
+    gateway,
+    gatewayZones,
     controlPlanes,
     host,
     volumes,
@@ -279,7 +286,7 @@ export async function openCloud(
       const controllers = openControllers({
         ...parts,
         ovn,
-        objectStorage: objectStorage.offer,
+        objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
         controlPlanes: hosts,
         metrics: openControllerMetrics(registry),
         openStorageAccess,

@@ -20,6 +20,7 @@ const enable = (by: Person, zone = cloud.zone) => by.send('POST', '/v1/object-st
 const list = async (by: Person) => (await by.send('GET', '/v1/object-storage')).body['items']
 const credentials = (by: Person, zone = cloud.zone) => by.send('GET', `/v1/object-storage/${zone}/credentials`)
 const rotate = (by: Person, zone = cloud.zone) => by.send('POST', `/v1/object-storage/${zone}/rotate-keys`)
+const move = (by: Person) => by.send('POST', `/v1/object-storage/${cloud.zone}/migrate`)
 const tenantOf = (accessKeyId: string) =>
   [...cloud.objectStorage.tenants.values()].find((tenant) => tenant.accessKeyId === accessKeyId)
 
@@ -176,12 +177,39 @@ describe('object storage', () => {
     }
   })
 
-  test('does not move: there is nothing replicated to move it to', async () => {
+  test('does not move where there is nothing replicated to move it to', async () => {
     const ada = await someone()
-    const move = () => ada.send('POST', `/v1/object-storage/${cloud.zone}/migrate`)
-    expect((await move()).status).toBe(404)
+    expect((await move(ada)).status).toBe(404)
     await enable(ada)
-    expect((await move()).body).toMatchObject({ status: 503, reason: 'not_configured' })
+    expect((await move(ada)).body).toMatchObject({ status: 503, reason: 'not_configured' })
+  })
+
+  test('moves once its zone has a gateway: one operation at a time, which its owner cancels', async () => {
+    const [ada, bob] = [await someone(), await someone()]
+    await enable(ada)
+    cloud.gatewayZones.push(cloud.zone)
+    try {
+      const begun = await move(ada)
+      expect(begun.status, begun.text).toBe(202)
+      const { operation, object_storage: storage } = begun.body
+      expect(operation).toMatchObject({ kind: 'object_storage.migrate', step: 'prepared', step_count: 5 })
+      expect(storage).toMatchObject({ backend: 'svc-s3-single' })
+      expect(await cloud.auditOf(begun)).toMatchObject([
+        { action: 'object_storage.migrate', outcome: 'success', resource_id: storage.id },
+      ])
+      expect((await move(ada)).body).toMatchObject({ status: 409, active_operation_id: operation.id })
+      expect((await bob.send('POST', `/v1/operations/${operation.id}/cancel`)).status).toBe(404)
+      expect((await ada.send('POST', `/v1/operations/${operation.id}/cancel`)).status).toBe(202)
+      const stored = await cloud.admin.get(ObjectStorage, {
+        namespace: accountNamespace(ada.accountId),
+        name: storage.id,
+      })
+      expect(stored?.spec.operation?.arguments).toEqual({ cancel: 'true' })
+      await enable(bob)
+      expect((await move(bob)).body, 'it is there').toMatchObject({ status: 409, reason: 'state_not_allowed' })
+    } finally {
+      cloud.gatewayZones.pop()
+    }
   })
 
   test('is a capability of its zone', async () => {

@@ -1,6 +1,7 @@
 /** Object storage through the door of kubectl, with real controllers, a real database and a simulated store. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findObjectStorage, tenantOf } from '../../../db/object-storage/index.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { ObjectStorage } from '../../../resources/object-storage/index.ts'
@@ -98,4 +99,66 @@ test('its zone says what serves it', async () => {
   await expect
     .poll(async () => (await cloud.kubectl.get(Zone, { name: ZONE }))?.status?.objectStorageBackend)
     .toBe('svc-s3-single')
+})
+
+const startMove = (id: string, more: object = {}) => {
+  const [requestedAt, deadlineAt] = [0, 7].map((days) => new Date(Date.now() + days * 86_400_000).toISOString())
+  const stanza = { id, kind: 'object_storage.migrate', actor: 'user:ada', requestId: 'r', requestedAt, deadlineAt }
+  return cloud.kubectl.patch(
+    ObjectStorage,
+    { namespace, name: 'mine' },
+    { spec: { operation: { ...stanza, ...more } } },
+  )
+}
+const phase = async () => [(await row())?.move?.phase, (await read())?.status?.operation?.error]
+const atGateway = () => cloud.gateway.tenants.get(tenantOf({ accountId, id: 'mine' }))
+
+describe('a move to the gateway', () => {
+  beforeEach(async () => {
+    await create()
+    await expect.poll(async () => (await ready())?.reason).toBe('Served')
+    cloud.gatewayZones.push(ZONE)
+    cloud.objectStorage.openWrites = 1
+  })
+  afterEach(() => {
+    cloud.gatewayZones.pop()
+    cloud.objectStorage.openWrites = 0
+  })
+
+  test('keeps endpoint and key, and lets clients write again', async () => {
+    const [secret, endpoint] = [tenant()?.secretAccessKey, (await read())?.status?.endpoint]
+    await startMove(newUuid(systemRandom))
+    await expect.poll(phase).toEqual(['frozen', ''])
+    await expect.poll(() => tenant()?.isFrozen).toBe(true)
+    expect(atGateway()?.secretAccessKey, 'nobody but the mover has it').not.toBe(secret)
+    cloud.objectStorage.openWrites = 0
+    await expect.poll(async () => (await row())?.backend).toBe('rgw')
+    await expect.poll(() => tenant()?.upstream).toMatchObject({ isSourceKept: true })
+    await expect.poll(() => tenant()?.isFrozen).toBe(false)
+    expect(atGateway()).toMatchObject({ secretAccessKey: secret, isFrozen: false })
+    await expect.poll(async () => (await read())?.status?.operation?.status).toBe('succeeded')
+    await expect.poll(async () => (await read())?.status?.backend).toBe('rgw')
+    expect((await read())?.status).toMatchObject({ endpoint })
+    expect((await read())?.status?.bucketPrefix).toBeUndefined()
+
+    await database.db
+      .updateTable('object_storage')
+      .set({ moved_at: new Date(0) })
+      .where('id', '=', 'mine')
+      .execute()
+    await expect.poll(() => tenant()?.upstream).toMatchObject({ isSourceKept: false })
+    await cloud.kubectl.delete(ObjectStorage, { namespace, name: 'mine' })
+    await expect.poll(() => read()).toBeUndefined()
+    expect([tenant(), atGateway()]).toEqual([undefined, undefined])
+  })
+
+  test('that is cancelled leaves the single host serving, and nothing at the gateway', async () => {
+    const id = newUuid(systemRandom)
+    await startMove(id)
+    await expect.poll(phase).toEqual(['frozen', ''])
+    await startMove(id, { arguments: { cancel: 'true' } })
+    await expect.poll(async () => (await read())?.status?.operation?.status).toBe('cancelled')
+    await expect.poll(() => tenant()?.isFrozen).toBe(false)
+    expect([await row(), atGateway()]).toMatchObject([{ backend: 'svc-s3-single', move: null }, undefined])
+  })
 })

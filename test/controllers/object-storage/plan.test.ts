@@ -2,10 +2,13 @@
 import { describe, expect, test } from 'vitest'
 import { type Observed, plan } from '../../../controllers/object-storage/plan.ts'
 import type { ObjectStorageRow } from '../../../db/object-storage/index.ts'
+import type { ObjectStorageMove } from '../../../db/tables.ts'
 import type { TenantState } from '../../../kit/object-storage/control.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { ObjectStorageSpec, ObjectStorageStatus } from '../../../resources/object-storage/index.ts'
+import type { OperationStanza } from '../../../resources/shapes.ts'
 
+const NOW = new Date('2026-01-01T00:00:00Z')
 const FACTS = {
   accessKeyId: 'KEY',
   bucketPrefix: 'abcd-',
@@ -29,6 +32,8 @@ const ROW: ObjectStorageRow = {
   sealedSecret: '',
   bucketPrefix: 'abcd-',
   backend: 'svc-s3-single',
+  move: null,
+  movedAt: null,
   usedBytes: 10,
   objectCount: 2,
   usageMeasuredAt: new Date(TENANT.measuredAt),
@@ -53,9 +58,9 @@ const OBJECT: KubeObject<ObjectStorageSpec, ObjectStorageStatus> = {
 const GOING = { ...OBJECT, metadata: { ...OBJECT.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
 
 const effectsOf = (observed: Partial<Observed>, object = OBJECT) =>
-  plan(object, { ...SERVED, ...observed }).flatMap((action) => (action.do === 'effect' ? [action.name] : []))
+  plan(object, { ...SERVED, ...observed }, NOW).flatMap((action) => (action.do === 'effect' ? [action.name] : []))
 const reasonOf = (observed: Partial<Observed>, object = OBJECT) =>
-  plan(object, { ...SERVED, ...observed }).flatMap((action) =>
+  plan(object, { ...SERVED, ...observed }, NOW).flatMap((action) =>
     action.do === 'status' ? [action.conditions?.find(({ type }) => type === 'Ready')?.reason] : [],
   )[0]
 
@@ -100,12 +105,108 @@ describe('object storage', () => {
   })
 
   test('of a gateway has no prefix in its status', () => {
-    const [status] = plan(OBJECT, { ...SERVED, row: { ...ROW, backend: 'rgw' } }).flatMap((action) =>
+    const [status] = plan(OBJECT, { ...SERVED, row: { ...ROW, backend: 'rgw' } }, NOW).flatMap((action) =>
       action.do === 'status' ? [action.status] : [],
     )
     expect(status).toMatchObject({ backend: 'rgw', bucketPrefix: undefined })
   })
 
   test('that is deleted and has no row is let go', () =>
-    expect(plan(GOING, { ...SERVED, row: undefined })).toEqual([{ do: 'finalized' }]))
+    expect(plan(GOING, { ...SERVED, row: undefined }, NOW)).toEqual([{ do: 'finalized' }]))
+})
+
+describe('a move to the gateway', () => {
+  const STANZA: OperationStanza = {
+    id: 'op',
+    kind: 'object_storage.migrate',
+    requestedAt: '2026-01-01T00:00:00Z',
+    deadlineAt: '2026-01-08T00:00:00Z',
+    actor: 'user:ada',
+    requestId: 'r',
+  }
+  const MOVING = { ...OBJECT, spec: { ...OBJECT.spec, operation: STANZA } }
+  const MOVE: ObjectStorageMove = {
+    ...{ operationId: 'op', phase: 'live', pass: 1, place: { bucket: '', after: '' }, since: null },
+    ...{ begunAt: '', changed: 0, objects: 0, bytes: 0, frozenAt: null, version: 1 },
+  }
+  const at = (phase: ObjectStorageMove['phase']) => ({ row: { ...ROW, move: { ...MOVE, phase } } })
+  const summary = (observed: Partial<Observed>, object: typeof MOVING = MOVING, now = NOW) => {
+    const actions = plan(object, { ...SERVED, ...observed }, now)
+    const effects = actions.flatMap((action) =>
+      action.do === 'effect' && action.name !== 'audit' ? [action.name] : [],
+    )
+    const [operation] = actions.flatMap((action) => (action.do === 'operation' ? [action] : []))
+    return [effects, operation?.step, operation?.outcome]
+  }
+  const refused = {
+    ...MOVING,
+    metadata: { ...MOVING.metadata, generation: 1 },
+    status: {
+      observedGeneration: 1,
+      conditions: [
+        {
+          ...{ type: 'Moved', status: 'False' as const, reason: 'StateNotAllowed', message: 'Versions.' },
+          ...{ lastTransitionTime: '', observedGeneration: 1 },
+        },
+      ],
+    },
+  }
+
+  test.each<[string, Partial<Observed>, readonly string[], string, string | undefined]>([
+    ['begins', {}, ['prepareMove'], 'prepared', undefined],
+    ['copies while clients write', at('live'), ['goOnMoving'], 'copied', undefined],
+    [
+      'waits for the store to be told that it is frozen',
+      { ...at('frozen'), wanted: { ...FACTS, isFrozen: true } },
+      ['bringUp'],
+      'frozen',
+      undefined,
+    ],
+    ['compares', at('exact'), ['goOnMoving'], 'verified', undefined],
+    ['takes away what has gone', at('prune'), ['goOnMoving'], 'verified', undefined],
+    ['verifies', at('check'), ['goOnMoving'], 'verified', undefined],
+    ['switches', at('verified'), ['switchOver'], 'switched', undefined],
+    ['is over', { row: { ...ROW, backend: 'rgw', movedAt: NOW } }, [], 'switched', 'succeeded'],
+    ['waits while a store is not there', { ...at('live'), obstacle: 'away' }, [], 'copied', undefined],
+    [
+      'undoes what another one has left',
+      { row: { ...ROW, move: { ...MOVE, operationId: 'other' } } },
+      ['abandonMove'],
+      'prepared',
+      undefined,
+    ],
+  ])('%s', (_what, observed, effects, step, outcome) => {
+    expect(summary(observed)).toEqual([effects, step, outcome])
+  })
+
+  test('that is cancelled ends and is undone, but not when it is over', () => {
+    const cancelled = { ...MOVING, spec: { ...MOVING.spec, operation: { ...STANZA, arguments: { cancel: 'true' } } } }
+    expect(summary(at('exact'), cancelled)).toEqual([[], 'verified', 'cancelled'])
+    expect(summary({ row: { ...ROW, backend: 'rgw' } }, cancelled)[2]).toBe('succeeded')
+    expect(summary(at('exact'), OBJECT as typeof MOVING)[0], 'without an operation').toEqual(['abandonMove'])
+  })
+
+  test('that was refused fails, and one that takes too long', () => {
+    expect(summary(at('check'), refused)).toEqual([[], 'verified', 'failed'])
+    expect(summary(at('live'), MOVING, new Date('2026-01-08T00:00:01Z'))[2]).toBe('failed')
+  })
+
+  test('of one that is deleted is undone', () => {
+    expect(summary(at('live'), { ...MOVING, metadata: GOING.metadata })).toEqual([
+      ['abandonMove'],
+      'prepared',
+      'cancelled',
+    ])
+  })
+
+  test('leaves a door that must pass its requests on', () => {
+    const upstream = { url: 'https://rgw', authority: null, isSourceKept: true }
+    const moved: Partial<Observed> = { row: { ...ROW, backend: 'rgw', movedAt: NOW } }
+    const door = (tenant: TenantState | undefined) => effectsOf({ ...moved, entrance: { tenant, upstream } })
+    expect(door({ ...TENANT, upstream })).toEqual([])
+    expect(door(TENANT), 'does not pass it on').toEqual(['bringUp'])
+    expect(door({ ...TENANT, upstream: { ...upstream, isSourceKept: false } }), 'has another').toEqual(['bringUp'])
+    expect(door({ ...TENANT, upstream, isFrozen: true }), 'is frozen still').toEqual(['bringUp'])
+    expect(door(undefined), 'knows nobody').toEqual(['bringUp'])
+  })
 })

@@ -1,15 +1,19 @@
 /** Buckets go from the real engine behind its door to a real RADOS gateway. */
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { Agent } from 'node:https'
+import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as s3 from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stepMove } from '../../../controllers/object-storage/move.ts'
+import type { ObjectStorageMove } from '../../../db/tables.ts'
 import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
 import { probePort } from '../../../embedded/ports.ts'
 import { type ObjectStorageControl, openControl, type TenantSettings } from '../../../kit/object-storage/control.ts'
+import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import type { Stores } from '../../../kit/object-storage/copy-object.ts'
 import { openExchange } from '../../../kit/object-storage/exchange.ts'
 import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
@@ -249,4 +253,86 @@ test('at the door a tenant that has moved is the gateway’s, by the same addres
   await door.putTenant(id, { ...settings, upstream: { ...upstream, isSourceKept: false } })
   expect(await door.getTenant(id, true)).toMatchObject({ bucketCount: 0 })
   expect((await get(before, bucket, 'new')).text).toBe('there')
+})
+
+const BEGUN: ObjectStorageMove = {
+  ...{ operationId: 'op', phase: 'live', pass: 1, place: BEGINNING, since: null, begunAt: new Date().toISOString() },
+  ...{ changed: 0, objects: 0, bytes: 0, frozenAt: null, version: 1 },
+}
+const contextOf = (moving: Moving, now = () => new Date()) => ({
+  ...{ source: moving.source, target: moving.target, door, tenant: moving.id, now },
+  isOver: () => true,
+})
+
+test('a mover that dies behind every step loses nothing, whatever is written meanwhile', async () => {
+  const moving = await openMoving()
+  const { before, after, bucket, id, settings } = moving
+  for (const key of ['one', 'two', 'three']) await put(before, bucket, key, key)
+  let [ahead, move] = [0, BEGUN]
+  const context = contextOf(moving, () => new Date(Date.now() + ahead))
+  const phases = new Set<string>()
+  while (move.phase !== 'verified') {
+    phases.add(move.phase)
+    if (move.phase === 'live') {
+      await put(before, bucket, `new ${move.version}`, 'x')
+      await put(before, bucket, 'two', `again ${move.version}`)
+    }
+    if (move.phase === 'frozen') {
+      expect((await stepMove(move, context)).phase, 'the door lets clients write').toBe('frozen')
+      await door.putTenant(id, { ...settings, isFrozen: true })
+      expect((await stepMove(move, context)).phase, 'the engine may be busy').toBe('frozen')
+      ahead = 10_000
+    }
+    await stepMove(move, context)
+    const text = JSON.stringify(await stepMove(move, context))
+    move = JSON.parse(text)
+  }
+  expect([...phases]).toEqual(['live', 'frozen', 'exact', 'prune', 'check'])
+  const keys = await keysOf(before, bucket)
+  expect(keys.length).toBeGreaterThan(4)
+  expect(await keysOf(after, bucket)).toEqual(keys)
+  for (const key of keys)
+    expect((await get(after, bucket, key ?? '')).text).toBe((await get(before, bucket, key ?? '')).text)
+})
+
+test('a move waits for a write that is under way when it freezes, and brings it over', async () => {
+  const moving = await openMoving()
+  const { bucket, id, settings } = moving
+  const url = new URL(`https://localhost:${single.port}/${bucket}/slow`)
+  const headers = signRequest(
+    { method: 'PUT', url, isStreamed: true },
+    { ...settings, region: 'us-east-1' },
+    new Date(),
+  )
+  const slow = request(url, { method: 'PUT', ca: authority, headers: { ...headers, 'content-length': 4 } })
+  const answered = once(slow, 'response')
+  slow.write('sl')
+  await expect.poll(async () => (await door.getTenant(id))?.openWrites).toBe(1)
+  await door.putTenant(id, { ...settings, isFrozen: true })
+  const frozen: ObjectStorageMove = { ...BEGUN, phase: 'frozen', frozenAt: new Date(0).toISOString() }
+  expect(await stepMove(frozen, contextOf(moving))).toBe(frozen)
+  slow.end('ow')
+  await answered
+  await expect.poll(async () => (await stepMove(frozen, contextOf(moving))).phase).toBe('exact')
+  await stepMove({ ...BEGUN, phase: 'exact' }, contextOf(moving))
+  expect((await get(moving.after, bucket, 'slow')).text).toBe('slow')
+})
+
+test('a move whose target is not the same in the end fails, and so does one whose bucket gets versions', async () => {
+  const moving = await openMoving()
+  const { before, after, bucket } = moving
+  await put(before, bucket, 'one', 'one')
+  await pass(moving, 'exact')
+  await put(after, bucket, 'one', 'eno')
+  let move: ObjectStorageMove = { ...BEGUN, phase: 'check' }
+  const verify = async () => {
+    while (move.phase === 'check') move = await stepMove(move, contextOf(moving))
+  }
+  await expect(verify()).rejects.toMatchObject({ name: 'Problem', message: expect.stringContaining('1 objects') })
+  await before.send(
+    new s3.PutBucketVersioningCommand({ Bucket: bucket, VersioningConfiguration: { Status: 'Enabled' } }),
+  )
+  await door.putTenant(moving.id, { ...moving.settings, isFrozen: true })
+  const frozen: ObjectStorageMove = { ...BEGUN, phase: 'frozen', frozenAt: new Date(0).toISOString() }
+  await expect(stepMove(frozen, contextOf(moving))).rejects.toMatchObject({ name: 'Problem' })
 })
