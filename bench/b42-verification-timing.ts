@@ -14,8 +14,8 @@ export const bench: Bench = {
   unit: 'refusals',
   goal: 0.9,
   heldBy:
-    'a refusal takes a third of a millisecond, so that whatever else the machine does gives a pair of rounds anything ' +
-    'from 0.65 to 1.65; both sides do the same.',
+    'a refusal takes a third of a millisecond, so that whatever else the machine does gives a pair of rounds ' +
+    'anything from 0.65 to 1.65; both sides do the same.',
   tier: 'database',
   async open(round) {
     const { db, members, asking, close } = await openStrangers(round)
