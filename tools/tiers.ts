@@ -234,7 +234,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'network',
-    workersMaximum: 2,
+    workersMaximum: 3,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,
