@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openClient } from '../kit/kube/client.ts'
-import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { installCrds } from '../kit/kube/crd.ts'
+import { crds } from '../controllers/crds.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../kit/kube/kubeconfig.ts'
 import { Namespace } from '../kit/kube/object.ts'
@@ -41,7 +42,7 @@ export const bench: Bench = {
     const access = await readKubeconfig(server.kubeconfig, clock)
     const { transport, close } = openHttpsTransport(access)
     const store = openClient({ transport, fieldManager: 'bench', clock, random })
-    await installCrds(store, await readCrds('crds'), clock)
+    await installCrds(store, crds(), clock)
     await store.create(Namespace, { metadata: { name: NAMESPACE }, spec: undefined })
     const key = { namespace: NAMESPACE, name: (await store.create(Server, draft())).metadata.name }
     const { resourceVersion } = await store.list(Server, { namespace: NAMESPACE })

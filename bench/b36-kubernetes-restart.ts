@@ -4,7 +4,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openClient } from '../kit/kube/client.ts'
-import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { installCrds } from '../kit/kube/crd.ts'
+import { crds } from '../controllers/crds.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../kit/kube/kubeconfig.ts'
 import { Namespace } from '../kit/kube/object.ts'
@@ -62,7 +63,7 @@ async function seed(folder: string, objects: number): Promise<number> {
   const first = await startEmbedded(folder)
   const { transport, close } = openHttpsTransport(await readKubeconfig(first.kubeconfig, clock))
   const store = openClient({ transport, fieldManager: 'bench', clock, random })
-  await installCrds(store, await readCrds('crds'), clock)
+  await installCrds(store, crds(), clock)
   await store.create(Namespace, { metadata: { name: NAMESPACE }, spec: undefined })
   const emptyBytes = await residentBytes(first.pid)
   let made = 0

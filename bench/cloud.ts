@@ -14,7 +14,8 @@ import { ADMIN, openCore } from '../embedded/kubernetes/core/core.ts'
 import { openLogStorage } from '../embedded/kubernetes/storage/log.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
-import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { installCrds } from '../kit/kube/crd.ts'
+import { crds } from '../controllers/crds.ts'
 import { Namespace } from '../kit/kube/object.ts'
 import type { Store } from '../kit/kube/store.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
@@ -92,7 +93,7 @@ export async function openCloud(nodes: readonly string[], options: CloudOptions 
   const storeOf = (fieldManager: string): Store =>
     openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager, clock, random })
   const store = counting(storeOf('svccloud-apiserver'))
-  await installCrds(store, await readCrds('crds'), clock)
+  await installCrds(store, crds(), clock)
   await createCatalog(store)
   for (const node of nodes) await createNode(store, db, node)
   const accounts: BenchAccount[] = []

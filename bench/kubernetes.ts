@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openClient } from '../kit/kube/client.ts'
-import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { installCrds } from '../kit/kube/crd.ts'
+import { crds } from '../controllers/crds.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../kit/kube/kubeconfig.ts'
 import { Namespace } from '../kit/kube/object.ts'
@@ -40,7 +41,7 @@ export const draft = (namespace = NAMESPACE): Draft<ServerSpec, ServerStatus> =>
 async function open(kubeconfig: string, round: Round, stop: () => Promise<void>): Promise<Api> {
   const { transport, close } = openHttpsTransport(await readKubeconfig(kubeconfig, clock))
   const store = openClient({ transport, fieldManager: 'bench', clock, random })
-  await installCrds(store, await readCrds('crds'), clock)
+  await installCrds(store, crds(), clock)
   for (const name of [NAMESPACE, LISTED]) await store.create(Namespace, { metadata: { name }, spec: undefined })
   const listedObjects = LISTED_OBJECTS[round]
   for (let made = 0; made < listedObjects; made += SEED_BATCH)

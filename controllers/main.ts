@@ -1,12 +1,12 @@
 /** The controllers' process: reads its environment, brings schema, kinds and catalog up to date, and works while it
  *  leads. */
-import { join } from 'node:path'
 import { z } from 'zod'
 import { type Database, migrate, openDatabase } from '../db/open.ts'
 import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
-import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { installCrds } from '../kit/kube/crd.ts'
+import { crds } from './crds.ts'
 import { openControlPlanes } from '../kit/control-planes/configuration.ts'
 import { openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments, type Payments } from '../kit/payments/configuration.ts'
@@ -92,8 +92,6 @@ const Environment = z.object({
   SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
 })
 
-const CRDS_FOLDER = join(import.meta.dirname, '..', 'crds')
-const ROLES_FOLDER = join(import.meta.dirname, '..', 'roles')
 /** Ended by the loss of the lead: the supervisor starts the process anew. */
 const EXIT_LEAD_LOST = 75
 
@@ -216,8 +214,8 @@ async function openStore(settings: Settings, transport: Transport): Promise<Stor
     requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
   })
   if (settings.SVCCLOUD_INSTALL_CRDS === 'true') {
-    await installCrds(store, await readCrds(CRDS_FOLDER), systemClock)
-    await installRoles(store, ROLES_FOLDER)
+    await installCrds(store, crds(), systemClock)
+    await installRoles(store)
   }
   await ensureNamespace(store, SYSTEM_NAMESPACE)
   if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)

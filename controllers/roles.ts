@@ -1,9 +1,7 @@
-/** The ClusterRoles that operators bind in the namespaces of accounts, as the folder of generated files has them. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { parse } from 'yaml'
-import type { ObjectMeta, ResourceType } from '../kit/kube/object.ts'
+/** The ClusterRoles that operators bind in the namespaces of accounts. */
+import type { ResourceType } from '../kit/kube/object.ts'
 import type { Store } from '../kit/kube/store.ts'
+import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
 
 const ClusterRole: ResourceType<undefined, undefined> = {
   group: 'rbac.authorization.k8s.io',
@@ -13,14 +11,8 @@ const ClusterRole: ResourceType<undefined, undefined> = {
   scope: 'Cluster',
 }
 
-/** Safe to repeat: roles that are there become what the files say. */
-export async function installRoles(store: Store, folder: string): Promise<void> {
-  for (const file of (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort()) {
-    // written by the generator
-    const { metadata, rules } = parse(await readFile(join(folder, file), 'utf8')) as {
-      readonly metadata: ObjectMeta
-      readonly rules: unknown
-    }
+/** Safe to repeat: roles that are there become what they are here. */
+export async function installRoles(store: Store): Promise<void> {
+  for (const { metadata, rules } of ACCOUNT_ROLES)
     await store.apply(ClusterRole, { ...{ rules }, metadata, spec: undefined })
-  }
 }

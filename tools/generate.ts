@@ -13,11 +13,11 @@ import { CONTROLLERS } from '../controllers/index.ts'
 import { controllerRights } from '../controllers/rights.ts'
 import { NODE_RULES } from '../embedded/kubernetes/access/default-roles.ts'
 import { openApiDocument } from '../kit/http/openapi.ts'
-import { crdOf } from '../kit/kube/crd.ts'
 import { printLine, workingDirectory } from '../kit/sys/process.ts'
 import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
 import { FIELD_DESCRIPTIONS } from '../resources/descriptions.ts'
-import { RESOURCES, ROUTES } from '../resources/index.ts'
+import { crds } from '../controllers/crds.ts'
+import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
 import { withValueTable } from './chart-values.ts'
 import { clientTypes } from './client-types/client-types.ts'
@@ -28,7 +28,6 @@ export const CHART_CRD_FOLDER = 'charts/svccloud/files/crds'
 export const CHART_ROLE_FOLDER = 'charts/svccloud/files/roles'
 export const CHART_FOLDER = 'charts'
 export const CHARTS = ['svccloud', 'svccloud-node-agent'] as const
-const CATEGORY = 'svccloud'
 const headerOf = (source: string): string =>
   `# Generated from ${source} by \`npm run generate\`; never edited by hand.\n`
 
@@ -39,7 +38,7 @@ const textOf = (value: object, source = 'resources/'): string =>
 
 /** Text by file name. */
 export const crdFiles = (): Files =>
-  new Map(RESOURCES.map((kind) => [`${kind.plural}.yaml`, textOf(crdOf(kind, CATEGORY))]))
+  new Map(crds().map((crd) => [`${crd.metadata.name.split('.')[0]}.yaml`, textOf(crd)]))
 
 /** Text by file name. */
 export const roleFiles = (): Files =>

@@ -1,9 +1,6 @@
 /** From a kind's zod schemas to its CustomResourceDefinition, and from CustomResourceDefinitions into a cluster.
  *  Refuses, with the path of the field, whatever a structural schema cannot say or leaves without a bound: the API
  *  server's cost estimate refuses rules over unbounded data, and a rule that silently vanishes is worse than none. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { parse } from 'yaml'
 import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
 import { CustomResourceDefinition, type KubeObject, type ResourceType } from './object.ts'
@@ -238,13 +235,6 @@ function taggedUnionOf(branches: readonly JsonSchema[], at: string): JsonSchema 
   }
   const required = names.filter((name) => isRequiredIn(name).length === branches.length)
   return { type: 'object', properties, required, ...(rules.length > 0 && { 'x-kubernetes-validations': rules }) }
-}
-
-/** The definitions of a folder of YAML files, one per file. */
-export async function readCrds(folder: string): Promise<Crd[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort()
-  // written from crdOf
-  return Promise.all(names.map(async (name) => parse(await readFile(join(folder, name), 'utf8')) as Crd))
 }
 
 const ESTABLISHED_TIMEOUT_MILLISECONDS = 60_000

@@ -16,7 +16,8 @@ import type { HttpResponse } from '../../kit/http/exchange.ts'
 import { BUDGETS } from '../../kit/http/steps/budget.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { installCrds } from '../../kit/kube/crd.ts'
+import { crds } from '../../controllers/crds.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
@@ -97,7 +98,7 @@ export async function openCloud(
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const client = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
   const admin = openClient({ ...client, transport: serve, fieldManager: 'kubectl' })
-  await installCrds(admin, await readCrds('crds'), systemClock)
+  await installCrds(admin, crds(), systemClock)
   const catalog = parseAllDocuments(await readFile('embedded/catalog.yaml', 'utf8')).map(
     (document) => document.toJS() as KubeObject,
   )

@@ -3,7 +3,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, it } from 'vitest'
 import { openClient } from '../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { installCrds } from '../../kit/kube/crd.ts'
+import { crds } from '../../controllers/crds.ts'
 import { openHttpsTransport } from '../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../kit/kube/kubeconfig.ts'
 import type { Store } from '../../kit/kube/store.ts'
@@ -34,7 +35,7 @@ beforeAll(async () => {
   cluster = await startRealCluster()
   connection = openHttpsTransport(await readKubeconfig(cluster.kubeconfigFile, clock))
   admin = openClient({ transport: connection.transport, fieldManager: 'tests', clock, random })
-  await installCrds(admin, await readCrds('crds'), clock)
+  await installCrds(admin, crds(), clock)
 }, START_MILLISECONDS)
 
 afterAll(async () => {

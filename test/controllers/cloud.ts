@@ -25,7 +25,8 @@ import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { installCrds } from '../../kit/kube/crd.ts'
+import { crds } from '../../controllers/crds.ts'
 import { Event, Namespace } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
@@ -143,7 +144,7 @@ export async function openCloud(
       requestTimeoutMilliseconds: 60_000,
     })
   const kubectl = storeOf('kubectl-edit')
-  await installCrds(kubectl, await readCrds('crds'), clock)
+  await installCrds(kubectl, crds(), clock)
   // As whoever leads makes it: operations on what is in no namespace are kept there.
   await kubectl.create(Namespace, { metadata: { name: SYSTEM_NAMESPACE }, spec: undefined })
   await kubectl.create(Region, { metadata: { name: 'eu-1' }, spec: { displayName: 'Europe', country: 'DE' } })

@@ -57,8 +57,8 @@ const drop = (store: Store, type: ResourceType, namespace: string, name = 'web')
 /** People with a role in one account: what they may do there, and that they see nothing else. `as` is the store of a
  *  user. */
 export async function tryAccountRoles(admin: Store, as: (user: string) => Store): Promise<void> {
-  await installRoles(admin, 'roles')
-  await installRoles(admin, 'roles')
+  await installRoles(admin)
+  await installRoles(admin)
   for (const name of [OWN, FOREIGN]) {
     await admin.create(Namespace, { metadata: { name }, spec: {} })
     await make(admin, name)

@@ -5,7 +5,8 @@ import { type Core, ADMIN, openCore } from '../../embedded/kubernetes/core/core.
 import { nodeUser } from '../../embedded/kubernetes/server/credentials.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import { openClient } from '../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { installCrds } from '../../kit/kube/crd.ts'
+import { crds } from '../../controllers/crds.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
@@ -28,7 +29,7 @@ const storeOf = (name: string, groups: readonly string[]) =>
 beforeAll(async () => {
   core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
   admin = storeOf(ADMIN.name, ADMIN.groups)
-  await installCrds(admin, await readCrds('crds'), systemClock)
+  await installCrds(admin, crds(), systemClock)
 })
 afterAll(() => core.close())
 

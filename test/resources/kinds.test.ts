@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import { openClient } from '../../kit/kube/client.ts'
-import { installCrds, readCrds, schemaOf } from '../../kit/kube/crd.ts'
+import { installCrds, schemaOf } from '../../kit/kube/crd.ts'
+import { crds } from '../../controllers/crds.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
@@ -64,7 +65,7 @@ test('the embedded API server keeps the rules of the kinds', async () => {
     random: systemRandom,
   })
   try {
-    await installCrds(store, await readCrds('crds'), systemClock)
+    await installCrds(store, crds(), systemClock)
     await tryKindRules(store)
   } finally {
     await core.close()

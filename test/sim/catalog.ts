@@ -1,5 +1,6 @@
 /** What a simulated cloud offers: zones with their nodes, a plan and a template. */
-import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { installCrds } from '../../kit/kube/crd.ts'
+import { crds } from '../../controllers/crds.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -26,12 +27,9 @@ export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ
 /** Shared storage of each zone, in worlds that have it. */
 export const POOLS: Readonly<Record<string, string>> = { 'zone-a': 'pool-a', 'zone-b': 'pool-b' }
 
-/** Read once for all seeds. */
-let crds: ReturnType<typeof readCrds> | undefined
-
 /** Makes the catalog, the nodes and the platform's own namespace. */
 export async function createCatalog(admin: Store, clock: Clock, hasLosses: boolean): Promise<void> {
-  await installCrds(admin, await (crds ??= readCrds('crds')), clock)
+  await installCrds(admin, crds(), clock)
   await admin.create(Namespace, { metadata: { name: 'svccloud-system' }, spec: undefined })
   await admin.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region 1', country: 'DE' } })
   for (const name of ZONES)

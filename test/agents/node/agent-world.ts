@@ -1,7 +1,6 @@
 /** A node in one process under virtual time: the embedded Kubernetes API, a simulated host, and an agent that can be
  *  killed. */
 import { Unavailable } from '../../../domain/problem.ts'
-import { join } from 'node:path'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { nodeUser } from '../../../embedded/kubernetes/server/credentials.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
@@ -15,7 +14,8 @@ import { simulatedTemplates } from '../../../agents/node/images/simulated.ts'
 import { type Ledger, ledgerInMemory } from '../../../agents/node/ledger.ts'
 import { openAgent } from '../../../agents/node/loop.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
 import { Namespace, type KubeObject } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Transport } from '../../../kit/kube/transport.ts'
@@ -115,7 +115,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     }
   }
   const key = { namespace: NAMESPACE, name: INSTANCE }
-  await settled(installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock))
+  await settled(installCrds(store, crds(), clock))
   await settled(store.create(Namespace, { metadata: { name: NAMESPACE }, spec: {} }))
 
   return {

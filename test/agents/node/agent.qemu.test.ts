@@ -13,7 +13,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type EmbeddedServer, startServer } from '../../../embedded/kubernetes/server/serve.ts'
 import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
 import { type HttpsTransport, openHttpsTransport } from '../../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
 import { Namespace, Secret } from '../../../kit/kube/object.ts'
@@ -64,7 +65,7 @@ beforeAll(async () => {
   })
   https = openHttpsTransport(await readKubeconfig(server.kubeconfig, clock))
   store = openClient({ transport: https.transport, fieldManager: 'tests', clock, random })
-  await installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock)
+  await installCrds(store, crds(), clock)
   await store.create(Namespace, { metadata: { name: namespace }, spec: {} })
   const secret = (name: string, data: Record<string, string>) =>
     store.create(Secret, {

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { GUEST_FILES } from '../../../agents/node/drivers/hypervisor/qemu-arguments.ts'
 import { startServer } from '../../../embedded/kubernetes/server/serve.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
 import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
 import { Namespace, Secret } from '../../../kit/kube/object.ts'
@@ -167,7 +168,7 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
       ({ printed }) => isWanted(printed),
     )
 
-  await installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock)
+  await installCrds(store, crds(), clock)
   for (const node of NODES) {
     await store.create(Namespace, { metadata: { name: nodeNamespace(node) }, spec: {} })
     await createSecret(node, KEY_SECRET, { psk: 'ab'.repeat(32) })

@@ -23,7 +23,8 @@ import { webhookCaller } from '../../../embedded/kubernetes/server/call-webhook.
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import { type Caches, openCaches } from '../../../kit/kube/caches.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
 import { type KubeObject, Namespace, type ResourceType } from '../../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../../kit/kube/store.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
@@ -75,7 +76,7 @@ beforeAll(async () => {
     })
   platform = storeOf(PLATFORM)
   grace = storeOf('grace@example.com')
-  await installCrds(platform, await readCrds('crds'), clock)
+  await installCrds(platform, crds(), clock)
   await platform.create(Region, { metadata: { name: 'r1' }, spec: { displayName: 'One', country: 'DE' } })
   await platform.create(Zone, {
     metadata: { name: 'z1' },

@@ -9,7 +9,8 @@ import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
 import { Event, type Key, Namespace } from '../../../kit/kube/object.ts'
 import type { Draft } from '../../../kit/kube/store.ts'
 import { openEventRecorder } from '../../../kit/reconcile/events.ts'
@@ -41,7 +42,7 @@ async function openParts(): Promise<Parts> {
     clock,
     random,
   })
-  await installCrds(store, await readCrds('crds'), clock)
+  await installCrds(store, crds(), clock)
   await store.create(Namespace, { metadata: { name: nodeNamespace('n1') }, spec: undefined })
   // Nothing starts the caches: they are as far behind as they can be.
   const caches = openCaches({ store, clock, random, log, registry: openRegistry({ isProcessWide: false }) })

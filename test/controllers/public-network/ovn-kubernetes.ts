@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { startServer } from '../../../embedded/kubernetes/server/serve.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
 import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
 import { type Key, type KubeObject, Namespace, Secret } from '../../../kit/kube/object.ts'
@@ -35,7 +36,7 @@ const [folder = '', address = ''] = process.argv.slice(2)
 const server = await startServer({ folder: join(folder, 'kubernetes'), host: address, port: 0, clock, random, log })
 const https = openHttpsTransport(await readKubeconfig(server.kubeconfig, clock))
 const store = openClient({ transport: https.transport, fieldManager: 'tests', clock, random })
-await installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock)
+await installCrds(store, crds(), clock)
 printLine(JSON.stringify({ kubeconfig: server.kubeconfig }))
 
 const carryOut = (order: Order): Promise<unknown> => {

@@ -1,13 +1,12 @@
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
 import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
 import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
 import { CustomResourceDefinition, type ResourceType } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
-import { CRD_FOLDER } from '../../../tools/generate.ts'
 import { startRealCluster } from '../../cluster/real-cluster.ts'
 import { tryKindRules } from '../../resources/kind-rules.ts'
 
@@ -19,10 +18,9 @@ test(
     const { transport, close } = openHttpsTransport(await readKubeconfig(cluster.kubeconfigFile, systemClock))
     try {
       const store = openClient({ transport, fieldManager: 'installation', clock: systemClock, random: systemRandom })
-      const crds = await readCrds(join(import.meta.dirname, '../../..', CRD_FOLDER))
-      await installCrds(store, crds, systemClock)
-      await installCrds(store, crds, systemClock)
-      for (const crd of crds) {
+      await installCrds(store, crds(), systemClock)
+      await installCrds(store, crds(), systemClock)
+      for (const crd of crds()) {
         const stored = await store.get(
           CustomResourceDefinition as ResourceType<
             unknown,
