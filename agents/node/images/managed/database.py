@@ -5,7 +5,7 @@ Two services: `postgresql` makes the cluster on the disk with the data, or resto
 `keeper` looks after the server and archives. Environment, for machines that are no guest: MACHINE_DATA (folder instead
 of a disk), MACHINE_POSTGRESQL_USER (postgres), MACHINE_POSTGRESQL_PORT (5432), MACHINE_ARCHIVE (HOST:PORT instead of
 what the document says), MACHINE_POINT_SECONDS (60: how long what is written may be without a copy in the archive),
-MACHINE_KEEP_SECONDS (5: how often the server is asked).
+MACHINE_KEEP_SECONDS (5: how often the server is asked), MACHINE_STORE_SECONDS (15: how long a store may be silent).
 """
 import glob
 import json
@@ -40,6 +40,7 @@ PORT = os.environ.get("MACHINE_POSTGRESQL_PORT", "5432")
 ARCHIVE = os.environ.get("MACHINE_ARCHIVE")
 POINT_SECONDS = float(os.environ.get("MACHINE_POINT_SECONDS", "60"))
 KEEP_SECONDS = float(os.environ.get("MACHINE_KEEP_SECONDS", "5"))
+STORE_SECONDS = float(os.environ.get("MACHINE_STORE_SECONDS", "15"))
 SILENT_SECONDS = 60 + 2 * KEEP_SECONDS
 LATE_SECONDS = 3 * POINT_SECONDS
 INFO_SECONDS = 600
@@ -210,7 +211,7 @@ def pgbackrest_conf(section, purpose):
         "log-timestamp": "n",
         "lock-path": SOCKETS,
         # A store that is down is noticed in time; a checkpoint may take a while.
-        "io-timeout": 15,
+        "io-timeout": STORE_SECONDS,
         "db-timeout": 300,
         "protocol-timeout": 330,
     }

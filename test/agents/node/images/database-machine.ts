@@ -76,6 +76,7 @@ export async function openDatabaseMachine({ data, archive }: DatabaseMachineOpti
       MACHINE_POSTGRESQL_PORT: String(port),
       MACHINE_POINT_SECONDS: '2',
       MACHINE_KEEP_SECONDS: '0.3',
+      MACHINE_STORE_SECONDS: '2',
       ...(archive === undefined ? {} : { MACHINE_ARCHIVE: archive }),
     }),
   })
