@@ -1,6 +1,7 @@
 /** One vitest project per tier of tools/tiers.ts. `npx vitest run test/some/file.test.ts` runs one file whatever its
  *  tier. */
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './tools/longest-first.ts'
 import { TIERS } from './tools/tiers.ts'
 
 export default defineConfig({
@@ -11,6 +12,7 @@ export default defineConfig({
     // Node runs the files as it runs the product: nothing is transformed and nothing is mocked, and loops run twice as
     // fast.
     experimental: { viteModuleRunner: false, nodeLoader: false },
+    sequence: { sequencer: LongestFirst },
     projects: TIERS.map((tier) => ({
       test: {
         name: tier.name,

@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { LONGEST, longestFirst } from '../../tools/longest-first.ts'
 import { add, chooseTiers, filesForSecondTry, parseSelection, type Report, summary, tallyOf } from '../../tools/test.ts'
 import { type Tier, TIERS } from '../../tools/tiers.ts'
 
@@ -128,3 +131,13 @@ it('tries again only where programs of others run in real time', () =>
     'endurance',
     'cluster',
   ]))
+
+it('begins with the longest files, which are all there', () => {
+  const root = join(import.meta.dirname, '../..')
+  expect(LONGEST.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  const others = ['test/one.test.ts', 'test/two.test.ts']
+  const files = [...others, ...LONGEST.toReversed()].map((file) => ({ moduleId: join(root, file) }))
+  expect(longestFirst(files).map(({ moduleId }) => moduleId)).toEqual(
+    [...LONGEST, ...others].map((file) => join(root, file)),
+  )
+})

@@ -1,0 +1,31 @@
+/** The order of test files: the longest ones begin first, so that no worker ends a tier alone with one of them. What
+ *  vitest knows of durations is of the machine's last run, which a fresh clone has not. */
+import { join, relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** Each takes more than a third of its tier's time, longest first. */
+export const LONGEST: readonly string[] = [
+  'test/e2e/public-network.network.test.ts',
+  'test/agents/node/move.qemu.test.ts',
+  'test/agents/node/images/database-archive.postgresql.test.ts',
+  'test/agents/node/images/database-store-away.postgresql.test.ts',
+]
+
+type File = Pick<TestSpecification, 'moduleId'>
+
+const rankOf = ({ moduleId }: File): number => {
+  const place = LONGEST.indexOf(relative(ROOT, moduleId))
+  return place === -1 ? LONGEST.length : place
+}
+
+/** The others stay in their order. */
+export const longestFirst = <T extends File>(files: readonly T[]): T[] =>
+  files.toSorted((a, b) => rankOf(a) - rankOf(b))
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return longestFirst(await super.sort(files))
+  }
+}
