@@ -12,9 +12,7 @@ const PAGE_ITEMS = 100
 /** The id of what the person named; the text itself where nothing has that name, for the service to judge. Throws a
  *  Failure when several have. */
 export async function idOf(api: Api, commands: readonly Command[], noun: string, text: string): Promise<string> {
-  const list = commands.find(
-    (command) => command.noun === noun && command.verb === 'list' && command.parameters.length === 0,
-  )
+  const list = listOf(commands, noun)
   if (UUID.test(text) || list === undefined) return text
   const found = new Set<string>()
   let cursor: string | null = null
@@ -31,6 +29,9 @@ export async function idOf(api: Api, commands: readonly Command[], noun: string,
   return [...found][0] ?? text
 }
 
+const listOf = (commands: readonly Command[], noun: string): Command | undefined =>
+  commands.find((command) => command.noun === noun && command.verb === 'list' && command.parameters.length === 0)
+
 async function pageOf(
   api: Api,
   { route, flags }: Command,
@@ -44,11 +45,17 @@ async function pageOf(
   return body as { items: readonly Members[]; next_cursor: string | null } // every list has this shape
 }
 
+/** The noun that a field names: of `source_snapshot_id` it is `snapshot`. Undefined where there is no list of any. */
+function nounOf(commands: readonly Command[], field: string): string | undefined {
+  const words = /^(.+)_ids?$/.exec(field)?.[1]?.split('_') ?? []
+  return words.map((_word, index) => words.slice(index).join('-')).find((noun) => listOf(commands, noun) !== undefined)
+}
+
 /** Fields that name a resource by its id: `ssh_key_ids` takes names of SSH keys too. */
 export async function withIds(api: Api, commands: readonly Command[], fields: Members): Promise<Members> {
   const resolved: Record<string, unknown> = { ...fields }
   for (const [field, value] of Object.entries(fields)) {
-    const noun = /^(.+)_ids?$/.exec(field)?.[1]?.replaceAll('_', '-')
+    const noun = nounOf(commands, field)
     if (noun === undefined) continue
     if (typeof value === 'string') resolved[field] = await idOf(api, commands, noun, value)
     if (Array.isArray(value))

@@ -5,6 +5,7 @@ import { type Command, commandsOf, nameOf } from '../../cli/commands.ts'
 import { candidates, completionScript } from '../../cli/completion.ts'
 import { Failure, refusalOf } from '../../cli/exit.ts'
 import { commandHelp } from '../../cli/help.ts'
+import { withIds } from '../../cli/names.ts'
 import { render } from '../../cli/output.ts'
 import { COMMANDS } from '../../cli/session.ts'
 import { route } from '../../kit/http/route.ts'
@@ -62,6 +63,19 @@ test('an id is of what the path names before it, and has its name', () => {
   expect(nounOf('backup create')).toEqual(['storage'])
   expect(nounOf('snapshot create')).toEqual(['storage'])
   expect(commandHelp(commandOf('backup create'))).toContain('Usage: svccloud backup create STORAGE [FLAGS]')
+})
+
+test('a field that names another resource takes its title, whatever it is there for', async () => {
+  const items = (path: string) => [{ id: `id-of-${/[\w-]+(?=[?]|$)/.exec(path)?.[0]}`, title: 'Numbers' }]
+  const api = { send: async ({ path }: { path: string }) => ({ body: { items: items(path), next_cursor: null } }) }
+  const given = { source_snapshot_id: 'Numbers', storage_id: 'Numbers', ssh_key_ids: ['Numbers'], title: 'Numbers' }
+  expect(await withIds(api as never, COMMANDS, { ...given, unknown_id: 'Numbers' })).toEqual({
+    source_snapshot_id: 'id-of-snapshots',
+    storage_id: 'id-of-storages',
+    ssh_key_ids: ['id-of-ssh-keys'],
+    title: 'Numbers',
+    unknown_id: 'Numbers',
+  })
 })
 
 const bodyOf = (name: string, ...line: string[]) => {
