@@ -1,5 +1,5 @@
-/** Managed machines: servers that the platform runs for a customer. The customer sees what they are for, never the
- *  servers themselves. */
+/** Managed machines: servers that the platform runs for a customer. The customer sees what they are for, and of the
+ *  servers themselves only those of nodes of Kubernetes, which change by their pool. */
 import { conflict, type Problem } from './problem.ts'
 
 /** What can have managed machines. */
@@ -24,11 +24,17 @@ export const isManagedTemplate = (name: string): boolean => MANAGED_TEMPLATES.so
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 export const DATABASE_IMAGE_COMMAND = 'sudo npm run image:database'
+export const KUBERNETES_IMAGE_COMMAND = 'sudo npm run image:kubernetes'
 
 const ID_START = 'machine-'
+const NODE_START = `${ID_START}node-`
 
 /** The name of the Server of a machine: nobody else gives such a name. */
-export const machineIdOf = (uuid: string): string => `${ID_START}${uuid}`
+export const machineIdOf = (uuid: string, type?: MachineOwnerType): string =>
+  `${type === 'node_pool' ? NODE_START : ID_START}${uuid}`
+/** Whether customers never see a server of this name: nodes are seen, since their cluster is, and its volumes are
+ *  attached to them. */
+export const isHiddenMachineId = (id: string): boolean => isMachineId(id) && !id.startsWith(NODE_START)
 /** Whether a server, or a storage, of this name belongs to a managed machine. */
 export const isMachineId = (id: string): boolean => id.startsWith(ID_START)
 /** As a pattern of SQL's `like`. */

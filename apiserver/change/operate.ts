@@ -127,6 +127,7 @@ export async function begin<
   const reference = { type: objects.name, id }
   const validate = (target: KubeObject<Spec, Status>) => {
     requireMatch(request, etagOfObject(target))
+    objects.requireOwn(target)
     verb.validate(objects.factsOf(target))
   }
   const before = await objects.read(accountId, id)

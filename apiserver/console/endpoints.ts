@@ -35,6 +35,7 @@ export function consoleEndpoints(parts: Parts, servers: Servers, consoles: Conso
     customerEndpoint(sendServerConsoleInput, async (call) => {
       const { caller, params, body } = call
       const server = servers.find(caller.accountId, params.id) ?? (await servers.read(caller.accountId, params.id))
+      servers.requireOwn(server)
       const { retryAfterSeconds } = takeBudget(INPUT_BUDGET, server.metadata.uid ?? params.id)
       if (retryAfterSeconds > 0) throw rateLimited(retryAfterSeconds, 'Too much input for this console at once.')
       consoles.requireWritable(server)

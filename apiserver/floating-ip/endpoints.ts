@@ -69,6 +69,7 @@ async function assignmentOf(
   const server = await servers.read(accountId, serverId)
   if (server.metadata.deletionTimestamp !== undefined || server.spec.operation?.kind === 'server.delete')
     throw notFound('server')
+  servers.requireOwn(server)
   return { serverId, target }
 }
 

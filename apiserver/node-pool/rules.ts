@@ -1,5 +1,5 @@
 /** What node pools need of their surroundings, whichever door a request comes through. */
-import { KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
+import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
 import { unavailable } from '../../domain/problem.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -13,7 +13,7 @@ export function requireNodeImage({ caches }: Pick<Parts, 'caches'>, zone: string
   if (offersKubernetesNodes(caches.of(Zone).get({ name: zone })?.status)) return
   throw unavailable(
     'not_configured',
-    `The hosts of zone ${zone} have no image for nodes, and this version does not offer one yet.`,
+    `The hosts of zone ${zone} have no image for nodes. On each of them its operator runs: ${KUBERNETES_IMAGE_COMMAND}`,
   )
 }
 

@@ -27,7 +27,7 @@ export interface Edit<Spec, Status> {
 }
 
 /** One conditional write, tried again after conflicts. Answers the object as it is then. Throws 404, and 409 for
- *  another version than the one that the request names. */
+ *  another version than the one that the request names, and for what customers see and do not change. */
 export async function changeObject<R extends Route, Spec, Status, View>(
   parts: Parts,
   objects: Objects<Spec, Status, View>,
@@ -42,6 +42,7 @@ export async function changeObject<R extends Route, Spec, Status, View>(
   const { name: type, resource } = objects
   const before = await objects.read(accountId, objectId)
   requireMatch(request, etagOfObject(before))
+  objects.requireOwn(before)
   const id = newUuid(parts.random)
   const read = readAgain(objects, { accountId, id: objectId }, before)
   const written = await accept(parts, {

@@ -34,6 +34,8 @@ export interface ObjectNoun<Spec, Status, Surroundings extends object, View> {
   readonly labelsOf?: (spec: Spec) => Readonly<Record<string, string>>
   /** Which names customers never see; none when absent. */
   readonly isHidden?: (name: string) => boolean
+  /** Throws for what customers see and do not change; nothing is when absent. */
+  readonly requireOwn?: (object: KubeObject<Spec, Status>) => void
   /** What lists can be filtered by, each with an index: `zone`, `hostname`. */
   readonly fields?: Readonly<Record<string, (spec: Spec) => string>>
 }
@@ -54,6 +56,8 @@ export interface Objects<Spec, Status, View> {
   find(accountId: string, id: string): KubeObject<Spec, Status> | undefined
   /** Brings the cache up to what other replicas have written for the account; free without any. */
   catchUp(accountId: string): Promise<void>
+  /** Throws for what customers see and do not change. */
+  requireOwn(object: KubeObject<Spec, Status>): void
   /** At most `count` that come after the position, newest first. */
   page(
     accountId: string,
@@ -76,7 +80,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
   { store, caches, db, clock, hasPeers = false }: ObjectParts,
   noun: ObjectNoun<Spec, Status, Surroundings, View>,
 ): Objects<Spec, Status, View> {
-  const { name, title, resource, surroundingsOf, toView, isHidden = () => false } = noun
+  const { name, title, resource, surroundingsOf, toView, isHidden = () => false, requireOwn = () => {} } = noun
   const cache = caches.of(resource)
   const select = openSelection(cache, noun)
   return {
@@ -105,6 +109,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
         }),
       )
     },
+    requireOwn,
     page: (accountId, filter, after, count) => select(accountNamespace(accountId), filter, after, count),
     viewOf: (object) => toView(storedOf(object), surroundingsOf(object)),
     jsonOf: openEncoding(noun),

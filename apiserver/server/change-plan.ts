@@ -21,6 +21,7 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
       now,
     } = call
     const server = await servers.read(accountId, serverId)
+    servers.requireOwn(server)
     const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, server, body.plan)
     const held = server.status?.storageGibibytes ?? server.spec.storageGibibytes ?? 0
     if (body.plan === server.spec.plan && !(body.grow_storage && storageGibibytes > held))

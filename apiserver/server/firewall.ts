@@ -25,8 +25,9 @@ export const firewallEndpoints = (parts: Parts, servers: Servers): readonly Endp
   customerEndpoint(setServerFirewall, async (call) => {
     const { caller, params } = call
     const firewall = toFirewall(call.body)
-    const { spec } = await servers.read(caller.accountId, params.id)
-    requireFilter(parts, spec.zone, firewall)
+    const server = await servers.read(caller.accountId, params.id)
+    servers.requireOwn(server)
+    requireFilter(parts, server.spec.zone, firewall)
     const operation = await begin(parts, servers, call, {
       kind: 'server.firewall',
       validate: requireIdle,

@@ -47,7 +47,7 @@ export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly End
       body,
       now,
     } = call
-    await servers.read(accountId, serverId)
+    servers.requireOwn(await servers.read(accountId, serverId))
     const demand = await demandOf(parts, accountId, body)
     let claimed: ClaimedInterface | undefined
     const operation = await begin(parts, servers, call, {
@@ -73,6 +73,7 @@ export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly End
       params: { id: serverId, interface_id: id },
     } = call
     const server = await servers.read(accountId, serverId)
+    servers.requireOwn(server)
     if (id === publicIdOf(server))
       throw conflict('state_not_allowed', 'The public interface stays with its server.', {
         resource: { type: 'server', id: serverId },

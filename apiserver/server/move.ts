@@ -20,6 +20,7 @@ export const moveEndpoints = (parts: Parts, servers: Servers): readonly Endpoint
       now,
     } = call
     const server = await servers.read(accountId, id)
+    servers.requireOwn(server)
     const { power, ...move } = moveOf(server)
     const zone = body.zone != null && body.zone !== server.spec.zone ? body.zone : undefined
     if (zone !== undefined) await requireLeave(parts, { accountId, server, power }, zone)

@@ -23,7 +23,9 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
       now,
     } = call
     const namespace = accountNamespace(accountId)
-    const system = await chooseBoot(parts, await servers.read(accountId, serverId), body, now)
+    const server = await servers.read(accountId, serverId)
+    servers.requireOwn(server)
+    const system = await chooseBoot(parts, server, body, now)
     const sshKeys =
       body.ssh_keys === undefined && body.ssh_key_ids === undefined
         ? undefined
@@ -34,7 +36,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     const secretNameOf = ({ id }: OperationStanza): string => `${serverId}-user-data-${id}`
     return operate(parts, servers, call, {
       kind: 'server.rebuild',
-      validate: (server) => requireRebuildable(server, body.stop),
+      validate: (facts) => requireRebuildable(facts, body.stop),
       claim: (tx) => requireNoBootHolds(tx, { accountId, serverId }),
       ...(userData === undefined
         ? {}

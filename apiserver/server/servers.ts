@@ -1,6 +1,6 @@
 /** Servers as requests find them, with what their view shows besides them. */
 import type { ServerFacts } from '../../domain/server-rules.ts'
-import { isMachineId } from '../../domain/managed-machine.ts'
+import { isHiddenMachineId, machineInUse } from '../../domain/managed-machine.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
@@ -53,7 +53,10 @@ export function openServers(parts: ObjectParts): Servers {
     toView: toServerView,
     factsOf,
     labelsOf: ({ labels }) => labels,
-    isHidden: isMachineId,
+    isHidden: isHiddenMachineId,
+    requireOwn: ({ spec: { managedBy } }) => {
+      if (managedBy !== undefined) throw machineInUse(managedBy)
+    },
     fields: { hostname: ({ hostname }) => hostname },
   })
 }

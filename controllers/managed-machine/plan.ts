@@ -38,10 +38,10 @@ export interface MachinesPlan {
 }
 
 /** Name of the Server of that machine: always the same, so that there are never two of one role. */
-export function machineName({ uid }: Pick<Owner, 'uid'>, role: string): string {
+export function machineName({ uid, type }: Pick<Owner, 'uid'> & Partial<Pick<Owner, 'type'>>, role: string): string {
   const digest = createHash('sha256').update(`${uid}/${role}`).digest('hex')
   let at = 0
-  return machineIdOf(UUID_GROUPS.map((length) => digest.slice(at, (at += length))).join('-'))
+  return machineIdOf(UUID_GROUPS.map((length) => digest.slice(at, (at += length))).join('-'), type)
 }
 
 /** A digest for `ConfigurationId.fingerprint`: of everything that the document depends on. Secrets count by what names

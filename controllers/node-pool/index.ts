@@ -30,7 +30,7 @@ import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
-import { demandOf, kubernetesOf, slotsOf } from './nodes.ts'
+import { demandOf, documentOf, slotsOf } from './nodes.ts'
 import { CLAIMED, type ClusterObject, type NodePoolEffects, type NodePoolObject, type Observed } from './observed.ts'
 import { plan } from './plan.ts'
 
@@ -158,11 +158,12 @@ const effectsOf = (parts: Parts, machines: Machines): Effects => ({
     // Another configuration by now: the next look hands that over.
     if (slot === undefined || demandOf(pool, observed, slot).configuration?.fingerprint !== delivery.fingerprint)
       return undefined
-    const kubernetes = kubernetesOf(pool, observed, slot)
-    if (kubernetes === undefined) throw new Unavailable('the control plane of the node')
+    const document = documentOf(pool, observed, slot)
+    if (document === undefined) throw new Unavailable('the control plane of the node')
     const bootstrapToken = slot.node === undefined ? await tokenOf(parts, pool) : undefined
     await deliverDocument(parts, delivery, {
-      kubernetes: { ...kubernetes, ...(bootstrapToken === undefined ? {} : { bootstrapToken }) },
+      ...document,
+      kubernetes: { ...document.kubernetes, ...(bootstrapToken === undefined ? {} : { bootstrapToken }) },
     })
     return undefined
   },
@@ -183,7 +184,7 @@ const clusterEffects = (parts: Parts): Pick<Effects, ClusterEffectName> => ({
   },
   async revoke({ tokenId }, pool) {
     const { control, id } = await planeOf(parts, pool)
-    await control.removeJoinToken(id, tokenId)
+    await control.removeJoinToken(id, tokenId, pool.metadata.name)
     return { status: { join: undefined } }
   },
   async approve({ requests }, pool) {

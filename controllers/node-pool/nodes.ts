@@ -47,7 +47,7 @@ const numberOf = (role: string): number | undefined => {
 /** Those that shall be there, and those that are, by number. */
 export function slotsOf(pool: NodePoolObject, observed: Observed, count: number): readonly Slot[] {
   const { metadata, spec } = pool
-  const named = { name: spec.name, uid: metadata.uid ?? '' }
+  const named = { name: spec.name, uid: metadata.uid ?? '', type: 'node_pool' } as const
   const nodes = apiOf(observed)?.nodes ?? []
   const numbers = new Set([
     ...Array.from({ length: count }, (_, number) => number),
@@ -93,10 +93,31 @@ export const addressesOf = ({ publicIpv4, publicIpv6, interfaces }: Machine): re
     (address): address is string => address !== undefined && address !== '',
   )
 
+/** What its public interface has: who has a prefix for itself asks nobody for the address in it. It reaches its control
+ *  plane by that. */
+const publicAddressesOf = ({
+  publicIpv6,
+  publicMacAddress,
+}: Pick<Machine, 'publicIpv6' | 'publicMacAddress'>): NonNullable<MachineDocumentParts['addresses']> =>
+  publicIpv6 === undefined || publicMacAddress === undefined
+    ? []
+    : [{ interface: publicMacAddress, address: `${publicIpv6}/128` }]
+
 type Kubernetes = NonNullable<MachineDocumentParts['kubernetes']>
 
-/** What the server of the node shall run, without what it joins with; undefined while that cannot be said. */
-export function kubernetesOf(pool: NodePoolObject, observed: Observed, slot: Slot): Kubernetes | undefined {
+/** What is delivered to the server of the node, without what it joins with; undefined while that cannot be said. */
+export function documentOf(
+  pool: NodePoolObject,
+  observed: Observed,
+  slot: Slot,
+): (Pick<MachineDocumentParts, 'addresses'> & { readonly kubernetes: Kubernetes }) | undefined {
+  const kubernetes = kubernetesOf(pool, observed, slot)
+  return kubernetes === undefined || slot.machine === undefined
+    ? undefined
+    : { addresses: publicAddressesOf(slot.machine), kubernetes }
+}
+
+function kubernetesOf(pool: NodePoolObject, observed: Observed, slot: Slot): Kubernetes | undefined {
   const { cluster, clusterClaim } = observed
   const api = apiOf(observed)
   const at = addressIn(slot.machine, cluster?.spec.networkId ?? '')
@@ -134,7 +155,7 @@ const runningRelease = ({ node }: Slot, releases: readonly string[]): string | u
 export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): MachineDemand {
   const { spec, status } = pool
   const networkId = observed.cluster?.spec.networkId ?? ''
-  const kubernetes = kubernetesOf(pool, observed, slot)
+  const document = documentOf(pool, observed, slot)
   const tokenId = slot.node === undefined ? status?.join?.tokenId : ''
   const podCidr = slot.node?.podCidr ?? ''
   return {
@@ -147,8 +168,8 @@ export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): 
     // Its pods come out of its port with addresses of their own.
     sharedAddresses: podCidr === '' ? [] : [{ address: podCidr, networkId }],
     configuration:
-      kubernetes === undefined || tokenId === undefined
+      document === undefined || tokenId === undefined
         ? undefined
-        : { generation: GENERATION, fingerprint: fingerprintOf([kubernetes, tokenId]) },
+        : { generation: GENERATION, fingerprint: fingerprintOf([document, tokenId]) },
   }
 }

@@ -27,6 +27,8 @@ const binding = (name: string, role: string, subject: object) => ({
   subjects: [subject],
 })
 const group = (name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name })
+const unbind = (api: KubeApi, name: string) =>
+  send(api, 'DELETE', `${RBAC}/clusterrolebindings/svccloud:${name}`, { accepted: [404] })
 const bind = (api: KubeApi, name: string, role: string, subject: object) =>
   apply(api, `${RBAC}/clusterrolebindings`, binding(name, role, subject))
 
@@ -105,6 +107,8 @@ export async function putJoinToken(
   return { token: `${tokenId}.${secret}`, expiresAt: expiresAt.toISOString() }
 }
 
-export async function removeJoinToken(api: KubeApi, tokenId: string): Promise<void> {
+/** With what the group of its pool may do, which comes with the next token. */
+export async function removeJoinToken(api: KubeApi, tokenId: string, pool: string): Promise<void> {
+  for (const name of [`join-${pool}`, `approve-${pool}`]) await unbind(api, name)
   await send(api, 'DELETE', secretPath(tokenId), { accepted: [404] })
 }

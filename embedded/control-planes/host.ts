@@ -249,7 +249,7 @@ function clusterCalls(
       const expiresAt = new Date(clock.now().getTime() + seconds * 1_000)
       return putJoinToken(apiOf(id), { tokenId, pool, expiresAt, random })
     },
-    removeJoinToken: async (id, tokenId) => removeJoinToken(apiOf(id), tokenId),
+    removeJoinToken: async (id, tokenId, pool) => removeJoinToken(apiOf(id), tokenId, pool),
     servingRequests: async (id) => listServingRequests(apiOf(id)),
     approveServing: async (id, request) => approveServing(apiOf(id), request),
     markNode: async (id, node, marks) => markNode(apiOf(id), node, marks),

@@ -31,7 +31,7 @@ export const CALLS = {
   nodes: { takes: z.tuple([Id]), answers: z.array(ControlPlaneNode) },
   adminToken: { takes: z.tuple([Id, Seconds]), answers: ControlPlaneToken },
   joinToken: { takes: z.tuple([Id, BootstrapTokenId, Name, Seconds]), answers: ControlPlaneToken },
-  removeJoinToken: { takes: z.tuple([Id, BootstrapTokenId]), answers: z.undefined() },
+  removeJoinToken: { takes: z.tuple([Id, BootstrapTokenId, Name]), answers: z.undefined() },
   servingRequests: { takes: z.tuple([Id]), answers: z.array(ServingRequest) },
   approveServing: { takes: z.tuple([Id, Name]), answers: z.undefined() },
   markNode: { takes: z.tuple([Id, Name, NodeMarks]), answers: z.undefined() },

@@ -168,7 +168,8 @@ export interface ControlPlanes {
   adminToken(id: string, seconds: number): Promise<ControlPlaneToken>
   /** One token, with which the nodes of one pool join, and no other. */
   joinToken(id: string, tokenId: string, pool: string, seconds: number): Promise<ControlPlaneToken>
-  removeJoinToken(id: string, tokenId: string): Promise<void>
+  /** Nothing of it is left, nor of what the pool's nodes may do before they have joined. */
+  removeJoinToken(id: string, tokenId: string, pool: string): Promise<void>
   /** Those of kubelets that wait to be judged. */
   servingRequests(id: string): Promise<readonly ServingRequest[]>
   /** Free for one that is judged or gone. */

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { makeFolder } from '../../../kit/sys/make-folder.ts'
-import { KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATES } from '../../../domain/managed-machine.ts'
+import { MANAGED_TEMPLATES } from '../../../domain/managed-machine.ts'
 import { buildDebian, DEBIAN, debianSystem } from './debian.ts'
 import { debianVersion } from './debian-system.ts'
 import { lockFolder } from '../folder-lock.ts'
@@ -80,8 +80,7 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
   return {
     async built() {
       const folders = await readdir(folder, { withFileTypes: true }).catch(() => [])
-      // That of nodes can be made, and is not offered before a guest of it has been seen in a cluster.
-      const isHidden = (name: string) => name.startsWith(WORK) || name === KUBERNETES_NODE_TEMPLATE
+      const isHidden = (name: string) => name.startsWith(WORK)
       const names = folders.flatMap((entry) => (entry.isDirectory() && !isHidden(entry.name) ? [entry.name] : []))
       const images = await Promise.all(names.sort().map((name) => find(name)))
       return images.flatMap((image) => (image === undefined ? [] : [image.name])).slice(0, TEMPLATES_MAXIMUM)

@@ -34,4 +34,6 @@ test('what is built on a host is what has been published, and nothing that is un
   expect(await store.built()).toEqual(['debian-13', 'their-own'])
   await publish(`managed-database/${await managedVersion('managed-database', now)}`)
   expect(await store.built()).toEqual(['debian-13', 'managed-database', 'their-own'])
+  await publish(`kubernetes-node/${await managedVersion('kubernetes-node', now)}`)
+  expect(await store.built()).toEqual(['debian-13', 'kubernetes-node', 'managed-database', 'their-own'])
 })

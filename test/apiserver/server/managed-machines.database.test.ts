@@ -1,10 +1,10 @@
-/** What customers see of managed machines: nothing. */
+/** What customers see of managed machines: nothing, but for nodes of clusters, which they cannot change. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { accountNamespace, ROUTES } from '../../../resources/index.ts'
 import { Template } from '../../../resources/catalog/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
-import { Server } from '../../../resources/server/index.ts'
+import { Server, type ServerSpec } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { useDatabase } from '../../database.ts'
 import { until } from '../../eventually.ts'
@@ -12,6 +12,7 @@ import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
 
 const database = useDatabase()
 const ID = 'machine-6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
+const NODE = 'machine-node-6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a12'
 const OPERATION = '019a1ff5-08ad-720c-b721-970d86569b33'
 let cloud: Cloud
 let ada: Person
@@ -23,25 +24,26 @@ beforeAll(async () => {
   const namespace = accountNamespace(ada.accountId)
   const wanted = { zone: cloud.zone, hostname: 'mine', plan: 'tiny', template: 'tiny-linux' }
   expect((await ada.send('POST', '/v1/servers', { body: wanted })).status).toBe(202)
-  await cloud.admin.create(Server, {
-    metadata: { name: ID, namespace },
-    spec: {
-      hostname: 'edge',
-      title: '',
-      zone: cloud.zone,
-      plan: 'tiny',
-      template: MANAGED_TEMPLATE,
-      labels: { a: 'b' },
-      desiredPower: 'running',
-      sshKeys: [],
-      haPolicy: 'restart',
-      migrationPolicy: 'default',
-      publicIpv4: false,
-      metadataEnabled: false,
-      isProtected: false,
-      managedBy: 'edge:e',
-    },
-  })
+  const spec = {
+    hostname: 'edge',
+    title: '',
+    zone: cloud.zone,
+    plan: 'tiny',
+    template: MANAGED_TEMPLATE,
+    labels: { a: 'b' },
+    desiredPower: 'running',
+    sshKeys: [],
+    haPolicy: 'restart',
+    migrationPolicy: 'default',
+    publicIpv4: false,
+    metadataEnabled: false,
+    isProtected: false,
+  } satisfies Partial<ServerSpec>
+  for (const [name, managedBy] of [
+    [ID, 'edge:e'],
+    [NODE, 'node_pool:p'],
+  ] as const)
+    await cloud.admin.create(Server, { metadata: { name, namespace }, spec: { ...spec, managedBy } })
   await cloud.admin.create(Storage, {
     metadata: { name: ID, namespace },
     spec: {
@@ -67,14 +69,16 @@ beforeAll(async () => {
       stepCount: 1,
     },
   })
-  const [key, operation] = [
+  const [key, node, operation] = [
     { namespace, name: ID },
+    { namespace, name: NODE },
     { namespace, name: OPERATION },
   ]
   await until(
     'the caches to have them',
     () => [
       cloud.caches.of(Server).get(key),
+      cloud.caches.of(Server).get(node),
       cloud.caches.of(Storage).get(key),
       cloud.caches.of(Operation).get(operation),
     ],
@@ -83,11 +87,33 @@ beforeAll(async () => {
 })
 afterAll(() => cloud.close())
 
+test('a node of a cluster is seen, and nothing says of whom it is', async () => {
+  const { items } = (await ada.send('GET', '/v1/servers')).body as { items: { id: string }[] }
+  expect(items.find(({ id }) => id === NODE)).toMatchObject({ hostname: 'edge', managed_by: null })
+  expect(await ada.send('GET', `/v1/servers/${NODE}`)).toMatchObject({ status: 200, body: { server: { id: NODE } } })
+})
+
+const CHANGES = ROUTES.filter(
+  ({ audience, method, path }) => audience === 'customer' && method !== 'GET' && /^\/v1\/servers\/\{\w+\}/.test(path),
+)
+test.each(CHANGES.map((route) => [route.method, route.path, route] as const))(
+  '%s %s of a node is refused, and names its pool',
+  async (method, path, { body: shape, example }) => {
+    const body = shape === null ? {} : { body: (example ?? {}) as object }
+    const reply = await ada.send(method, path.replaceAll(/\{\w+\}/g, NODE), body)
+    expect([reply.status, reply.body['reason'], reply.body['resource']], JSON.stringify(reply.body)).toEqual([
+      ...[409, 'in_use', { type: 'node_pool', id: 'p' }],
+    ])
+  },
+)
+
 test('lists have neither a machine, nor its disk, nor its operations', async () => {
   const itemsOf = async (path: string) =>
     (await ada.send('GET', path)).body.items as { id: string; hostname?: string }[]
-  expect((await itemsOf('/v1/servers')).map(({ hostname }) => hostname)).toEqual(['mine'])
-  expect(await itemsOf('/v1/servers?label=a=b')).toEqual([])
+  expect(
+    (await itemsOf('/v1/servers')).map(({ id, hostname }) => (id === NODE ? 'node' : hostname)).toSorted(),
+  ).toEqual([...['mine', 'node']])
+  expect((await itemsOf('/v1/servers?label=a=b')).map(({ id }) => id)).toEqual([NODE])
   expect((await itemsOf('/v1/storages')).filter(({ id }) => id === ID)).toEqual([])
   expect((await itemsOf('/v1/operations')).filter(({ id }) => id === OPERATION)).toEqual([])
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { storedOf } from '../../../apiserver/list/stored.ts'
 import { DRAIN_MINUTES, nodeNameOf } from '../../../domain/node-pool.ts'
 import { machineName, type Machine } from '../../../controllers/managed-machine/index.ts'
-import { demandOf, marksOf, slotsOf } from '../../../controllers/node-pool/nodes.ts'
+import { demandOf, documentOf, marksOf, slotsOf } from '../../../controllers/node-pool/nodes.ts'
 import type { ApiView, NodePoolObject, Observed } from '../../../controllers/node-pool/observed.ts'
 import { plan } from '../../../controllers/node-pool/plan.ts'
 import type { ControlPlaneNode, ServingRequest } from '../../../kit/control-planes/control.ts'
@@ -57,10 +57,15 @@ const nodeOf = (number: number, more: Partial<ControlPlaneNode> = {}): ControlPl
 })
 /** It runs what it shall unless that says otherwise. */
 const machineOf = (number: number, more: Partial<Machine> = {}): Machine => ({
-  ...{ role: `n${number}`, serverId: machineName({ uid: UID }, `n${number}`), serverUid: `s${number}`, plan: 'small' },
+  ...{
+    role: `n${number}`,
+    serverId: machineName({ uid: UID, type: 'node_pool' }, `n${number}`),
+    serverUid: `s${number}`,
+    plan: 'small',
+  },
   ...{ state: 'started', stateDetail: '', isDeleting: false, createdAt: at(-5), desiredPower: 'running', node: 'h1' },
   ...{ sharedAddresses: [], publicIpv4: undefined, publicIpv6: '2001:2::5', publicIpv6Prefix: undefined },
-  publicMacAddress: undefined,
+  publicMacAddress: '52:54:00:00:00:05',
   interfaces: [
     {
       ...{ id: `i${number}`, networkId: 'back', macAddress: '02:00:00:00:00:01' },
@@ -233,7 +238,7 @@ test('a pool grows at once and shrinks from its end, after a drain that heeds bu
   expect([waits.removed, Object.keys(waits.effects), waits.step]).toEqual([[], ['drain'], 'drained'])
   for (const drains of [begun(at(-1), true), begun(at(-DRAIN_MINUTES), false)])
     expect(decide(shrunk(drains), running(shrunk(), two))).toMatchObject({
-      ...{ effects: {}, removed: [machineName({ uid: UID }, 'n1')], outcome: undefined },
+      ...{ effects: {}, removed: [machineName({ uid: UID, type: 'node_pool' }, 'n1')], outcome: undefined },
     })
   // Its place in the cluster goes with its server, then what is noted of it.
   const leaving = { ...two, machines: [machineOf(0), machineOf(1, { isDeleting: true })] }
@@ -243,7 +248,7 @@ test('a pool grows at once and shrinks from its end, after a drain that heeds bu
   expect(gone).toMatchObject({ outcome: 'succeeded', status: { drains: undefined, followed: expect.any(String) } })
   // One that never joined has nothing to drain.
   const unjoined = decide(shrunk(), running(shrunk(), { ...two, nodes: [nodeOf(0)] }))
-  expect(unjoined.removed).toEqual([machineName({ uid: UID }, 'n1')])
+  expect(unjoined.removed).toEqual([machineName({ uid: UID, type: 'node_pool' }, 'n1')])
 })
 
 test('another version replaces as many nodes at a time as may be away', () => {
@@ -286,7 +291,7 @@ test('while the API of the cluster is silent nothing is made and nothing goes, b
   // Of a cluster that goes nothing is drained.
   const going = { ...CLUSTER, metadata: { name: 'shop', namespace: 'acct-a', deletionTimestamp: at(0) } }
   const last = decide(deleting(), running(deleting(), { ...answering, cluster: going }))
-  expect([last.removed, last.effects]).toEqual([[machineName({ uid: UID }, 'n0')], {}])
+  expect([last.removed, last.effects]).toEqual([[machineName({ uid: UID, type: 'node_pool' }, 'n0')], {}])
   expect(decide(deleting(), observedWith())).toMatchObject({
     ...{ outcome: 'succeeded', effects: { release: { accountId: 'a', nodePoolId: 'p' } } },
   })
@@ -347,4 +352,15 @@ test('what a server runs names its peers, and a node keeps its release until it 
   expect(demandOf(pool, without, first).configuration?.fingerprint).not.toBe(demand.configuration?.fingerprint)
   const joined = poolWith({ count: 2, spec: { version: '1.36' }, status: { join: JOIN } })
   expect(demandOf(joined, observed, first).configuration).toEqual(demand.configuration)
+})
+
+test('a node is told the address of its public interface, by which it reaches its control plane', () => {
+  const pool = poolWith({ count: 1 })
+  const addressesAt = (machine: Machine) => {
+    const observed = observedWith({ machines: [machine] })
+    const [slot] = slotsOf(pool, observed, 1)
+    return slot && documentOf(pool, observed, slot)?.addresses
+  }
+  expect(addressesAt(machineOf(0))).toEqual([{ interface: '52:54:00:00:00:05', address: '2001:2::5/128' }])
+  expect(addressesAt({ ...machineOf(0), publicIpv6: undefined })).toEqual([])
 })

@@ -49,13 +49,24 @@ test('a node joins by the token of its pool, until that is revoked', async () =>
     () => hosted.host.nodes(id),
     ([node]) => node?.podCidr === '10.244.0.0/24',
   )
-  await hosted.host.removeJoinToken(id, 'abcdef')
+  expect(await bindingsOf('pool-1')).toEqual(['svccloud:approve-pool-1', 'svccloud:join-pool-1'])
+  await hosted.host.removeJoinToken(id, 'abcdef', 'pool-1')
+  await hosted.host.removeJoinToken(id, 'abcdef', 'pool-1')
+  expect(await bindingsOf('pool-1')).toEqual([])
   await until(
     'the token to be refused',
     () => joiner.send('GET', '/api/v1/nodes'),
     ({ status }) => status === 401,
   )
 })
+
+/** Names of what lets nodes of the pool join. */
+async function bindingsOf(pool: string): Promise<readonly string[]> {
+  const admin = await adminOf(hosted, id)
+  const { body } = await admin.send('GET', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings')
+  const { items } = body as { items: { metadata: { name: string } }[] } // a list of them
+  return items.map(({ metadata: { name } }) => name).filter((name) => name.endsWith(`-${pool}`))
+}
 
 test('what a kubelet serves with is signed once it is approved here', async () => {
   expect(await hosted.host.servingRequests(id)).toEqual([])
