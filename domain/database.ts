@@ -61,6 +61,19 @@ export function fullBackupAt(schedule: string): { readonly hour: number; readonl
   return 'fault' in parsed ? { hour: 0, minute: 0 } : { hour: parsed.hours[0] ?? 0, minute: parsed.minute }
 }
 
+const DAY_MILLISECONDS = 86_400_000
+/** How long after the time of the daily backup a machine may be down for a newer image. */
+export const UPGRADE_WINDOW_MINUTES = 120
+
+/** When the window began that the moment is in; undefined outside of one. It begins with the daily backup, when the
+ *  database is used least. */
+export function upgradeWindowAt(schedule: string, now: Date): Date | undefined {
+  const { hour, minute } = fullBackupAt(schedule)
+  const today = new Date(now).setUTCHours(hour, minute, 0, 0)
+  const began = today <= now.getTime() ? today : today - DAY_MILLISECONDS
+  return now.getTime() - began < UPGRADE_WINDOW_MINUTES * 60_000 ? new Date(began) : undefined
+}
+
 /** What can be restored from an archive; moments are RFC 3339 in UTC. */
 export interface DatabaseBackups {
   /** There is a repository. */

@@ -26,6 +26,10 @@ export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 export const DATABASE_IMAGE_COMMAND = 'sudo npm run image:database'
 export const KUBERNETES_IMAGE_COMMAND = 'sudo npm run image:kubernetes'
 
+/** Of a rebuild that is a trial: the image that its new boot storage is made from. The old one stays until the machine
+ *  has become healthy, and comes back when it does not. */
+export const IMAGE_VERSION_ARGUMENT = 'image_version'
+
 const ID_START = 'machine-'
 const NODE_START = `${ID_START}node-`
 

@@ -1,5 +1,5 @@
 /** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
-import { MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openController } from '../../kit/reconcile/loop.ts'
@@ -84,16 +84,23 @@ export interface Agent {
 
 const isLive = ({ state }: Guest): boolean => state !== 'off' && state !== 'gone'
 
-async function managedImageOf(images: TemplateStore): Promise<Pick<NodeReportSpec, 'managedImageVersion'>> {
-  const newest = await images.newest(MANAGED_TEMPLATE)
-  return newest.is === 'ready' ? { managedImageVersion: newest.image.version } : {}
+type ImageVersions = Pick<NodeReportSpec, 'managedImageVersion' | 'databaseImageVersion'>
+
+async function imageVersionsOf(images: TemplateStore): Promise<ImageVersions> {
+  const [managed, database] = await Promise.all(
+    [MANAGED_TEMPLATE, DATABASE_TEMPLATE].map((name) => images.newest(name)),
+  )
+  return {
+    ...(managed?.is === 'ready' ? { managedImageVersion: managed.image.version } : {}),
+    ...(database?.is === 'ready' ? { databaseImageVersion: database.image.version } : {}),
+  }
 }
 
 /** What the node says of itself, with its guests and images. */
 const reportOf = async ({ report, images, hypervisor }: AgentOptions): Promise<NodeReportSpec> => ({
   ...(await report()),
   templates: [...(await images.built())],
-  ...(await managedImageOf(images)),
+  ...(await imageVersionsOf(images)),
   guestCount: (await hypervisor.list()).filter(isLive).length,
 })
 

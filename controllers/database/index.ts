@@ -46,6 +46,7 @@ import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
 import { archiveObstacleIn, observeArchive, openArchive, repositoryOf } from './archive.ts'
+import { beginExchange, spareDisksOf } from './disk-exchange.ts'
 import { dataStorageName, documentOf, isToRestore } from './machine.ts'
 import { CLAIMED, type DatabaseEffects, type DatabaseObject, type Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
@@ -114,6 +115,7 @@ async function observe(parts: Parts & SecretAccess, machines: Machines, database
     ...(await archivesOf(parts, accountId, database)),
     archiveObstacle: archiveObstacleIn(parts, database.spec.zone),
     storage: caches.of(Storage).get({ namespace, name: dataStorageName(database) }),
+    spareDisks: await spareDisksOf(parts, { namespace, uid: database.metadata.uid ?? '' }),
     edits: requests.filter((request) => isEdit(request) && request.action === 'database.update'),
     editor,
   }
@@ -204,15 +206,25 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
     await openArchive({ ...parts, sealing: sealingOf(parts) }, id, zone)
     return undefined
   },
-  async release({ origin, keptDays, ...id }) {
-    const until = new Date(parts.clock.now().getTime() + keptDays * DAY_MILLISECONDS)
-    await orUnavailable(
-      parts.db.transaction().execute(async (tx) => {
-        await retireArchive(tx, id, { origin, until })
-        await releaseDatabase(tx, id)
-      }),
-    )
+  async upgrade({ serverId, imageVersion }, { metadata: { namespace = '' } }) {
+    await beginExchange(parts, { namespace, name: serverId }, imageVersion)
+    return undefined
+  },
+  async release(left) {
+    await release(parts, left)
     return undefined
   },
   audit: auditEffect(parts),
 })
+
+/** Its archive stays for as long as was said. */
+async function release({ db, clock }: Parts, left: DatabaseEffects['release']): Promise<void> {
+  const { origin, keptDays, ...id } = left
+  const until = new Date(clock.now().getTime() + keptDays * DAY_MILLISECONDS)
+  await orUnavailable(
+    db.transaction().execute(async (tx) => {
+      await retireArchive(tx, id, { origin, until })
+      await releaseDatabase(tx, id)
+    }),
+  )
+}

@@ -49,6 +49,7 @@ export function needsCertificate({ certificate }: DatabaseClaim, host: string, n
 /** What the machine of the database shall be. */
 export function demandOf(database: DatabaseObject, observed: Observed): MachineDemand {
   const { metadata, spec } = database
+  const machine = machineOf(observed.machines)
   return {
     role: DATABASE_ROLE,
     hostname: `db-${(metadata.uid ?? '').replaceAll('-', '').slice(0, HOSTNAME_CHARACTERS)}`,
@@ -58,8 +59,9 @@ export function demandOf(database: DatabaseObject, observed: Observed): MachineD
     networkIds: [spec.networkId],
     sharedAddresses: [],
     configuration: configurationOf(database, observed),
-    // Another machine would begin anew.
-    isPatient: machineOf(observed.machines)?.report?.postgresql?.state === 'restoring',
+    // Another machine would begin anew, and one on trial has an old root disk to go back to.
+    isPatient: machine?.report?.postgresql?.state === 'restoring' || machine?.diskExchange?.isOver === false,
+    keepsImage: true,
   }
 }
 

@@ -2,7 +2,7 @@
 import type { DatabaseOrigin } from '../../domain/database.ts'
 import type { ArchiveRow, DatabaseClaim, DatabaseId } from '../../db/database/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
+import type { Key, KubeObject } from '../../kit/kube/object.ts'
 import type { DatabaseSpec, DatabaseStatus } from '../../resources/database/index.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 import type { AuditEffects } from '../audit.ts'
@@ -23,6 +23,8 @@ export interface Observed {
   readonly machines: readonly Machine[]
   /** That of its data. */
   readonly storage: StorageObject | undefined
+  /** Boot storages of its machine that it does not boot from any more: of an exchange that its host did not survive. */
+  readonly spareDisks: readonly Key[]
   /** Undefined in a zone that has no store for it. */
   readonly archive: ArchiveState | undefined
   /** Why it has none, for people; empty otherwise. */
@@ -50,6 +52,8 @@ export type DatabaseEffects = AuditEffects &
     readonly certify: DatabaseId & { readonly host: string }
     /** Makes its archive, or tells the store of it again. */
     readonly archive: DatabaseId & { readonly zone: string }
+    /** Begins the exchange of its root disk. */
+    readonly upgrade: { readonly serverId: string; readonly imageVersion: string }
     /** Gives back all that it has claimed. Its archive stays for so many days. */
     readonly release: DatabaseId & { readonly origin: DatabaseOrigin; readonly keptDays: number }
   }

@@ -20,6 +20,7 @@ import {
   ownerOf,
   storageActions,
 } from './machine.ts'
+import { isBeingUpgraded, upgradeDue, upgradeStatus } from './upgrade.ts'
 import { CLAIMED, type DatabaseEffect, type DatabaseObject, type Observed } from './observed.ts'
 import { failed, type SyncDecision } from '../synced.ts'
 import { hasAccount } from '../synced-plan.ts'
@@ -125,8 +126,11 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
     machine?.running?.generation === demand.configuration.generation &&
     machine.running.fingerprint === demand.configuration.fingerprint
   const report = machine?.report?.postgresql
-  const waitFor =
-    machine?.state === 'started' && !isAttached(storage, machine) ? 'its storage to be attached' : planned.waitFor
+  const waitFor = isBeingUpgraded(machine)
+    ? `its machine to run from the image ${machine?.diskExchange?.imageVersion}: ${planned.waitFor}`
+    : machine?.state === 'started' && !isAttached(storage, machine)
+      ? 'its storage to be attached'
+      : planned.waitFor
   return {
     actions: [
       ...planned.actions,
@@ -150,6 +154,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
       ...(isApplied && report !== undefined ? { passwordGeneration: report.passwordGeneration } : {}),
       ...(report?.archive === undefined ? {} : { backups: backupsOf(report.archive) }),
       archiveObstacle: truncated(archiveObstacle),
+      ...upgradeStatus(database, machine),
       certificateExpiresAt: claim.certificate?.expiresAt.toISOString(),
     },
   }
@@ -170,6 +175,7 @@ function idle(input: ReconcileInput): Decision {
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
   if (status.isLost === true || observed.storage?.status?.state === 'error') return lost
   const { actions, isSettled, waitFor, waitSeconds, status: reported } = maintained(input)
+  const upgrade = isSettled ? upgradeDue(database, observed, input.now) : undefined
   const id = { accountId: observed.accountId ?? '', databaseId: metadata.name }
   const isRenamed = observed.claim.name !== spec.name && refusalOf(database, CLAIMED) === undefined
   return {
@@ -179,6 +185,8 @@ function idle(input: ReconcileInput): Decision {
     actions: [
       ...(isRenamed ? [{ do: 'effect', name: 'rename', input: { ...id, name: spec.name } } as const] : []),
       ...actions,
+      ...observed.spareDisks.map((key) => ({ do: 'remove', type: Storage, key }) as const),
+      ...(upgrade === undefined ? [] : [{ do: 'effect', name: 'upgrade', input: upgrade } as const]),
     ],
     status: reported,
     waitFor: 'a change',

@@ -1,7 +1,7 @@
 /** The machinery of managed machines, for the controllers of what has some: what wakes an owner, what is read of its
  *  machines, what is planned, and how a configuration reaches the host of one. The controller of servers makes, places
  *  and ends them as any server. */
-import { managedByOf, ownerOf, type MachineOwnerType } from '../../domain/managed-machine.ts'
+import { IMAGE_VERSION_ARGUMENT, managedByOf, ownerOf, type MachineOwnerType } from '../../domain/managed-machine.ts'
 import { apiVersionOf, keyText, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { watch, type Watch } from '../../kit/reconcile/reconciler.ts'
 import {
@@ -143,8 +143,20 @@ function machineOf(
     judgedSince: judgedSince(known, isRunning),
     report: reportOf(known?.status?.report),
     reportedAt: known?.status?.reportedAt,
+    diskExchange: diskExchangeOf(spec, status),
     ...versions,
     objects,
+  }
+}
+
+function diskExchangeOf(spec: ServerObject['spec'], status: ServerObject['status']): Machine['diskExchange'] {
+  const { operation } = spec
+  if (operation?.kind !== 'server.rebuild') return undefined
+  const progress = status?.operation?.id === operation.id ? status.operation : undefined
+  return {
+    imageVersion: operation.arguments?.[IMAGE_VERSION_ARGUMENT] ?? '',
+    isOver: progress?.finishedAt !== undefined,
+    error: progress?.status === 'failed' ? (progress.error ?? 'It failed.') : '',
   }
 }
 

@@ -3,7 +3,7 @@ import type { ManagedMachineSpec, ManagedMachineStatus, MachineReport } from '..
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { NodeReportSpec } from '../../resources/instance/index.ts'
 import type { ServerSpec, ServerState, ServerStatus } from '../../resources/server/index.ts'
-import { MANAGED_TEMPLATE, type MachineOwnerType } from '../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, type MachineOwnerType } from '../../domain/managed-machine.ts'
 import type { PlainAction } from '../effects.ts'
 
 /** What has machines: the object that they are run for. */
@@ -41,6 +41,8 @@ export interface MachineDemand {
   readonly configuration?: ConfigurationId | undefined
   /** It is not exchanged for not being healthy. */
   readonly isPatient?: boolean
+  /** A newer image is no reason to exchange it: its owner gives it another root disk. */
+  readonly keepsImage?: boolean
 }
 
 /** A machine as it is, also one that is on its way out. */
@@ -80,6 +82,8 @@ export interface Machine {
   readonly imageVersion: string | undefined
   /** The image that its host makes new machines from. */
   readonly newestImageVersion: string | undefined
+  /** Undefined when the last operation of its server is another one. */
+  readonly diskExchange: DiskExchange | undefined
   /** What its hosts have of it, by node. */
   readonly objects: readonly MachineObject[]
 }
@@ -87,12 +91,24 @@ export interface Machine {
 export type MachineObject = KubeObject<ManagedMachineSpec, ManagedMachineStatus>
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
 
-/** The image that the host makes machines of that template from. Hosts say the version of one template only; versions
- *  of different ones have nothing to do with each other. */
-export const newestImageOf = (
+/** The image that the host makes machines of that template from; undefined where hosts do not say. Versions of
+ *  different templates have nothing to do with each other. */
+export function newestImageOf(
   template: string | undefined,
-  report: Pick<NodeReportSpec, 'managedImageVersion'> | undefined,
-): string | undefined => (template === MANAGED_TEMPLATE ? report?.managedImageVersion : undefined)
+  report: Pick<NodeReportSpec, 'managedImageVersion' | 'databaseImageVersion'> | undefined,
+): string | undefined {
+  if (template === MANAGED_TEMPLATE) return report?.managedImageVersion
+  return template === DATABASE_TEMPLATE ? report?.databaseImageVersion : undefined
+}
+
+/** The last exchange of its root disk, as the operation of its server says it. */
+export interface DiskExchange {
+  /** The image that the new root disk was to be made from; empty when nobody said. */
+  readonly imageVersion: string
+  readonly isOver: boolean
+  /** Why it failed; empty otherwise. */
+  readonly error: string
+}
 
 /** The effect that every owner brings along: it makes the document, and hands it to `deliverDocument`. */
 export interface MachineEffects {

@@ -110,9 +110,10 @@ function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: D
   return !isPatient && machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= seconds
 }
 
-const isOutdated = ({ plan }: MachineDemand, machine: Machine): boolean =>
+const isOutdated = ({ plan, keepsImage = false }: MachineDemand, machine: Machine): boolean =>
   machine.plan !== plan ||
-  (machine.imageVersion !== undefined &&
+  (!keepsImage &&
+    machine.imageVersion !== undefined &&
     machine.newestImageVersion !== undefined &&
     machine.imageVersion < machine.newestImageVersion)
 

@@ -8,6 +8,7 @@ import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Instance, nodeNamespace, NodeReport, Volume } from '../../resources/instance/index.ts'
+import { ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { PublicPool } from '../../resources/public-pool/index.ts'
@@ -40,7 +41,10 @@ export const serverController = controller<ServerEffects>()({
   finalizer: finalizerOf(Server),
   intent: serverIntents,
   plan,
-  reads: [FloatingIp, Network, Node, NodeReport, PublicPool, Router, Zone, Plan, Template, CustomImage, Volume],
+  reads: [
+    ...[FloatingIp, ManagedMachine, Network, Node, NodeReport, PublicPool, Router],
+    ...[Zone, Plan, Template, CustomImage, Volume],
+  ],
   // A server whose operation is its deletion is deleted here.
   writes: [Server, Storage, Instance, Secret],
   open(parts: Parts) {
@@ -70,6 +74,8 @@ function watches({ caches }: Parts): readonly Watch[] {
   const serverOf = ({ spec }: InstanceObject): Key => ({ namespace: spec.server.namespace, name: spec.server.name })
   return [
     watch(Instance, (instance) => [serverOf(instance)]),
+    // Its health ends the trial of a new boot storage.
+    watch(ManagedMachine, ({ spec: { server } }) => [{ namespace: server.namespace, name: server.name }]),
     watch(Storage, ({ metadata: { namespace = '' }, spec, status }) =>
       [...new Set([spec.serverId, status?.serverId])].flatMap((name) =>
         name === undefined ? [] : [{ namespace, name }],

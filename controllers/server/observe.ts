@@ -17,6 +17,7 @@ import {
 } from '../../resources/instance/index.ts'
 import { isInZone, Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import { CustomImage, isUsableImage } from '../../resources/custom-image/index.ts'
+import { ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Router } from '../../resources/router/index.ts'
@@ -79,6 +80,8 @@ export async function observe(
     isGroupMissing: await isGroupMissing(db, accountId, { spec, claims }),
     storage,
     ...otherStorages(caches, server),
+    machine: caches.of(ManagedMachine).get({ namespace: instance?.metadata.namespace ?? '', name: uidOf(server) })
+      ?.status,
     ...nodes,
     targetVolume:
       claims?.target === undefined || storage === undefined

@@ -5,6 +5,7 @@ import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import type { ServerClaims, ServerId } from '../../db/server/index.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
 import type { InstanceSpec, InstanceStatus, VolumeSpec, VolumeStatus } from '../../resources/instance/index.ts'
+import type { ManagedMachineStatus } from '../../resources/managed-machine/index.ts'
 import type { PlanSpec, ZoneSpec } from '../../resources/catalog/index.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
@@ -44,6 +45,8 @@ export interface Observed {
   /** What server.rebuild makes in its place, and what was there before. */
   readonly newStorage?: StorageObject | undefined
   readonly oldStorage?: StorageObject | undefined
+  /** What the guest of a managed machine says, while its boot storage is on trial; undefined before it has. */
+  readonly machine?: ManagedMachineStatus | undefined
   /** Secrets with user data that a rebuilt server does not read any more. */
   readonly obsoleteSecrets?: readonly Key[]
   /** On the node that holds the server (claims.placement); any there is while it has claims nowhere. */

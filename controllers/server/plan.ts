@@ -17,7 +17,7 @@ import { followZone } from './migration/new-zone.ts'
 import { resolve, resolveMigration } from './migration/resolve.ts'
 import { isDeleting, type Observed, type ServerObject } from './observed.ts'
 import { create, failed, restart, start, stop } from './power/index.ts'
-import { rebuild, rebuildFailed } from './rebuild/index.ts'
+import { rebuild, rebuildOverdue } from './rebuild/index.ts'
 import { forceRelease } from './recovery/force-release.ts'
 import { endedByLoss, recover, recoverFailed } from './recovery/index.ts'
 import { deleteObject, removal } from './removal.ts'
@@ -47,7 +47,6 @@ const FLOWS: Flows<ReconcileInput, Decision> = {
 /** How a failed flow leaves the server, where that differs from the power flows. */
 const FAILURES: { readonly [Kind in OperationKind]?: typeof failed } = {
   'server.change_plan': changePlanFailed,
-  'server.rebuild': rebuildFailed,
   'server.recover': recoverFailed,
 }
 
@@ -113,6 +112,7 @@ const isFollowUp = ({ server: { spec }, observed: { requests } }: ReconcileInput
 function overdue(input: OperationInput, decision: Decision, error: string): Decision {
   if (decision.status?.migration?.state === 'switched') return decision // beyond the cutover it ends well
   const { kind } = input.operation
+  if (kind === 'server.rebuild') return rebuildOverdue(input, decision, error)
   return GOES_ON.includes(kind)
     ? { ...decision, outcome: 'failed', error }
     : (FAILURES[kind] ?? failed)(input, decision.step ?? 'done', error)

@@ -109,6 +109,14 @@ export const Database = resource({
       host: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address in the network.'),
       isConfigurationApplied: z.boolean().optional().describe('Whether its machine runs its newest configuration.'),
       passwordGeneration: z.int().optional().describe('The password that its machine was last known to take.'),
+      imageVersion: z.string().max(63).optional().describe('Version of the image that its machine boots from.'),
+      failedUpgrade: z
+        .strictObject({
+          imageVersion: z.string().max(63).describe('Version of the image.'),
+          error: z.string().max(4096).describe('Why, for people.'),
+        })
+        .optional()
+        .describe('The newer image that its machine did not become healthy with; it is not tried again.'),
       certificateExpiresAt: z
         .string()
         .max(64)

@@ -443,6 +443,11 @@ export const NodeReport = resource({
         .max(63)
         .optional()
         .describe('Version of the image that managed machines are made from on this host; absent without it.'),
+      databaseImageVersion: z
+        .string()
+        .max(63)
+        .optional()
+        .describe('Version of the image that machines of databases are made from on this host; absent without it.'),
       guestCount: z
         .int()
         .min(0)

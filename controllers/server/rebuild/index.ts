@@ -5,7 +5,7 @@ import type { ServerAction } from '../actions.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
-import { bootStorageName, ensureInstance, ensureStorage, madeFor, powerOf, storageKey, userDataKey } from '../drafts.ts'
+import { ensureInstance, ensureStorage, madeFor, powerOf, storageKey, userDataKey } from '../drafts.ts'
 import { firstDecision, present } from '../../operation/decision.ts'
 import {
   inProgress,
@@ -20,24 +20,41 @@ import {
   withPower,
 } from '../power/index.ts'
 import type { ServerObject } from '../observed.ts'
+import {
+  bootFailedOnTrial,
+  canGoBack,
+  goBack,
+  hasGoneBack,
+  hasNewDisk,
+  isTrial,
+  machineAnswers,
+  newDiskRemoved,
+  newSystemStopped,
+  oldDiskBack,
+  runsAsBefore,
+  whileRunning,
+  whileStopped,
+} from './trial.ts'
 
-export const rebuild = (input: OperationInput): Decision =>
-  firstDecision(input, [
-    neverProvisioned,
-    guestStopped,
-    newDiskReady,
-    diskExchanged,
-    instanceUpdated,
-    oldDiskRemoved,
-    powerRestored,
-    bootFailed,
+export function rebuild(input: OperationInput): Decision {
+  if (hasGoneBack(input))
+    return firstDecision(input, [
+      newSystemStopped,
+      oldDiskBack,
+      instanceUpdated,
+      powerRestored,
+      newDiskRemoved,
+      runsAsBefore,
+    ])
+  const exchanged = [neverProvisioned, guestStopped, newDiskReady, diskExchanged, instanceUpdated]
+  return firstDecision(input, [
+    ...exchanged,
+    ...(isTrial(input)
+      ? [powerRestored, bootFailedOnTrial, machineAnswers, whileRunning(oldDiskRemoved)]
+      : [oldDiskRemoved, powerRestored, bootFailed]),
     started,
   ])
-
-/** The new boot storage has the name of the operation. */
-const hasNewDisk = ({ server, operation }: OperationInput): boolean => bootStorageName(server) === operation.id
-
-const whileStopped = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
+}
 
 const neverProvisioned: Rule = (input) => {
   const { claims, storage } = input.observed
@@ -162,9 +179,18 @@ const bootFailed: Rule = (input) => {
 
 const started: Rule = (input) => running(input) ?? { ...inProgress(input, 'started'), waitFor: 'the guest to start' }
 
+/** A trial that has not ended in time goes back to the old disk, and its way back has no deadline, for as long as its
+ *  host answers. Nothing is left to go back to once the old disk is on its way out. */
+export function rebuildOverdue(input: OperationInput, decision: Decision, error: string): Decision {
+  if (!isTrial(input)) return rebuildFailed(input, decision.step ?? 'started', error)
+  if (!input.observed.isHostReachable) return { ...decision, outcome: 'failed', error }
+  if (hasGoneBack(input) || (hasNewDisk(input) && !canGoBack(input))) return decision
+  return hasNewDisk(input) ? goBack(input, error) : rebuildFailed(input, decision.step ?? 'storage', error)
+}
+
 /** Before the exchange the new disk is removed and the server is restored: one that ran is started again. After it the
  *  server keeps the new disk and stays stopped. */
-export function rebuildFailed(input: OperationInput, step: string, error: string): Decision {
+function rebuildFailed(input: OperationInput, step: string, error: string): Decision {
   const {
     server,
     observed: { claims, storage, instance, newStorage },

@@ -129,6 +129,7 @@ function machine(more: Partial<Machine> = {}): Machine {
     reportedAt: undefined,
     imageVersion: undefined,
     newestImageVersion: undefined,
+    diskExchange: undefined,
     objects: [],
     ...more,
   }
@@ -149,6 +150,7 @@ const SEEN: Observed = {
   machines: [],
   storage: undefined,
   edits: [],
+  spareDisks: [],
   archive: undefined,
   archiveObstacle: '',
   origin: undefined,
@@ -211,6 +213,18 @@ function restoringFor(seconds: number): Partial<Observed> {
   const seen = settled(RESTORING, { origin: ROW }, { state: 'restoring', passwordGeneration: 0 })
   const judgedSince = new Date(NOW.getTime() - seconds * 1_000).toISOString()
   return { ...seen, machines: (seen.machines ?? []).map((each) => ({ ...each, isHealthy: false, judgedSince })) }
+}
+
+const NIGHTLY = database({ ...RUNNING, spec: { ...RUNNING.spec, backupSchedule: '0 0 * * *' } })
+const withMachine = (of: DatabaseObject, more: Partial<Machine>): Partial<Observed> => {
+  const seen = settled(of)
+  return { ...seen, machines: (seen.machines ?? []).map((each) => ({ ...each, ...more })) }
+}
+const OLD = { imageVersion: '1', newestImageVersion: '2' }
+/** Unhealthy for so long that it would be exchanged. */
+const ON_TRIAL: Partial<Machine> = {
+  ...{ isHealthy: false, judgedSince: new Date(NOW.getTime() - REPLACE_AFTER_SECONDS * 10_000).toISOString() },
+  ...{ reportedAt: NOW.toISOString(), diskExchange: { imageVersion: '2', isOver: false, error: '' } },
 }
 
 test.each([
@@ -318,6 +332,15 @@ test.each([
     { machines: [machine()], storage: storage({ state: 'online' }, {}, 'another') },
     'ensure Storage',
   ],
+  [
+    'whose machine has a disk that it does not boot from: loses that',
+    RUNNING,
+    settled(RUNNING, { spareDisks: [{ namespace: 'acct-a', name: 'op-1' }] }),
+    'remove Storage',
+  ],
+  ['with a newer image for its machine, in the window: gets it', NIGHTLY, withMachine(NIGHTLY, OLD), 'upgrade'],
+  ['with a newer image, outside of the window: is left alone', RUNNING, withMachine(RUNNING, OLD), ''],
+  ['whose machine is on trial: keeps it, however long it is not well', RUNNING, withMachine(RUNNING, ON_TRIAL), ''],
   ['whose data is lost: is left as it is', RUNNING, { storage: storage({ state: 'error' }) }, ''],
   ['deleted: its machine goes first', DELETING, settled(RUNNING), 'remove Server, machine'],
   ['deleted, without a machine: its storage goes', DELETING, { storage: ATTACHED }, 'remove Storage, storage'],

@@ -83,6 +83,7 @@ function machine(object: EdgeObject, more: Partial<Machine> = {}): Machine {
     reportedAt: NOW.toISOString(),
     imageVersion: undefined,
     newestImageVersion: undefined,
+    diskExchange: undefined,
     objects: [],
   }
   const [demand] = demandsOf(object, { ...SEEN, machines: [bare] })

@@ -112,6 +112,7 @@ function machine(role: 'a' | 'b', more: Partial<Machine> = {}): Machine {
     reportedAt: undefined,
     imageVersion: undefined,
     newestImageVersion: undefined,
+    diskExchange: undefined,
     objects: [],
     ...more,
   }

@@ -11,7 +11,7 @@ import {
   RETRY_AFTER_SECONDS,
 } from '../../../controllers/managed-machine/index.ts'
 import { newestImageOf } from '../../../controllers/managed-machine/machine.ts'
-import { DATABASE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
+import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 
@@ -66,6 +66,7 @@ const machine = (role: string, more: Partial<Machine> = {}): Machine => ({
   reportedAt: undefined,
   imageVersion: '1',
   newestImageVersion: '1',
+  diskExchange: undefined,
   objects: [],
   ...more,
 })
@@ -126,6 +127,14 @@ describe('the machines of an owner', () => {
     expect(brief([machine('a', more), machine('b')])).toEqual(expected)
   })
 
+  it('are not exchanged for a newer image when their owner gives them another root disk', () => {
+    const old = [machine('a', { newestImageVersion: '2' }), machine('b')]
+    expect(brief(old, [demand('a', { keepsImage: true }), demand('b')])).toEqual([])
+    expect(
+      brief([machine('a', { plan: 'tiny' }), machine('b')], [demand('a', { keepsImage: true }), demand('b')]),
+    ).toEqual([`remove Server ${nameOf('a')}`])
+  })
+
   it('are exchanged one at a time', () => {
     const old = { plan: 'tiny' }
     expect(brief([machine('a', old), machine('b', old)])).toEqual([`remove Server ${nameOf('a')}`])
@@ -168,9 +177,11 @@ describe('the machines of an owner', () => {
   })
 })
 
-it('knows a newer image of the template of edges and load balancers only', () => {
+it('knows a newer image of each template by what hosts say of that one', () => {
   const report = { managedImageVersion: '2' }
   expect(newestImageOf(MANAGED_TEMPLATE, report)).toBe('2')
   expect(newestImageOf(DATABASE_TEMPLATE, report)).toBeUndefined()
+  expect(newestImageOf(DATABASE_TEMPLATE, { databaseImageVersion: '3' })).toBe('3')
+  expect(newestImageOf(KUBERNETES_NODE_TEMPLATE, { ...report, databaseImageVersion: '3' })).toBeUndefined()
   expect(newestImageOf(MANAGED_TEMPLATE, undefined)).toBeUndefined()
 })

@@ -73,7 +73,14 @@ const machineOf = (number: number, more: Partial<Machine> = {}): Machine => ({
     },
   ] as unknown as Machine['interfaces'], // what the rules look at
   ...{ delivered: undefined, running: undefined, isHealthy: true, detail: '', judgedSince: at(-1), report: undefined },
-  ...{ reportedAt: undefined, imageVersion: undefined, newestImageVersion: undefined, objects: [], ...more },
+  ...{
+    reportedAt: undefined,
+    imageVersion: undefined,
+    newestImageVersion: undefined,
+    diskExchange: undefined,
+    objects: [],
+    ...more,
+  },
 })
 const PLANE: ApiView['plane'] = {
   ...{ id: '00000000-0000-4000-8000-000000000001', phase: 'running', release: '1.36.3', detail: '', addons: [] },

@@ -10,6 +10,7 @@ import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../../resources/index.ts'
 import { Instance, nodeNamespace, Volume } from '../../../../resources/instance/index.ts'
 import { Operation } from '../../../../resources/operation/index.ts'
+import { ManagedMachine } from '../../../../resources/managed-machine/index.ts'
 import { Plan, Template } from '../../../../resources/catalog/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../../resources/shapes.ts'
@@ -349,4 +350,54 @@ describe('with controllers that die', () => {
     )
     await removeServer()
   })
+
+  test.each([
+    [1, true],
+    [2, false],
+    [3, true],
+    [3, false],
+  ])(
+    'after every %i writes, a machine on trial that is well (%s) has the disk that it is well with',
+    async (writes, isWell) => {
+      mortals = cloud.startMortals(writes)
+      const before = await create('started')
+      const key = { namespace: nodeNamespace(NODE), name: before.metadata.uid ?? '' }
+      const server = { namespace, name: 'web', uid: key.name }
+      await cloud.kubectl.create(ManagedMachine, { metadata: key, spec: { server, managedBy: 'database:shop' } })
+      const operation = await rebuild(
+        { template: 'other-linux' },
+        { image_version: '2' },
+        { deadlineSeconds: isWell ? 1_800 : 60 },
+      )
+      // With the old disk it is always well, as soon as its guest runs.
+      const answered = async () => {
+        const { spec, metadata } = (await read()) ?? fail()
+        const isOnOld = (spec.bootStorageId ?? metadata.name) === 'web'
+        const status = { isHealthy: isWell || isOnOld, detail: '', reportedAt: '2099-01-01T00:00:00.000Z' }
+        await cloud.kubectl.patch(ManagedMachine, key, { status }, 'status')
+        return read()
+      }
+      const after = await until(
+        'the end of the trial',
+        answered,
+        (found) => found?.status?.operation?.id === operation.id && isIdle(found) && found.status.state === 'started',
+      )
+      expect(after?.status?.operation?.status).toBe(isWell ? 'succeeded' : 'failed')
+      const left = isWell ? 'other-linux 1' : 'tiny-linux 1'
+      await until(
+        'one disk',
+        async () => disks(),
+        (observed) => JSON.stringify(observed) === JSON.stringify([left]),
+      )
+      const kept = JSON.stringify([isWell ? operation.id : 'web'])
+      await until('one storage', storages, (observed) => JSON.stringify(observed) === kept)
+      expect(cloud.host.running()).toMatchObject([{ incarnation: isWell ? 2 : 3 }])
+      await cloud.kubectl.delete(ManagedMachine, key)
+      await removeServer()
+    },
+  )
 })
+
+function fail(): never {
+  throw new Error('the server is gone')
+}
