@@ -30,6 +30,7 @@ import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { Operation } from '../resources/operation/index.ts'
 import { Node } from '../resources/node/index.ts'
 import { Server } from '../resources/server/index.ts'
+import { ObjectStorage } from '../resources/object-storage/index.ts'
 import { Storage } from '../resources/storage/index.ts'
 import { VERSION } from '../resources/version.ts'
 import { type Alarms, openAlarms } from './alarms.ts'
@@ -40,6 +41,7 @@ import type { Ovn } from './ovn/ovn.ts'
 import { readTlsFolder } from './ovn/tls.ts'
 import { installRoles } from './roles.ts'
 import type { Parts } from './parts.ts'
+import { openObjectStorageMetrics } from './object-storage/index.ts'
 import { openStorageMetrics } from './storage-metrics.ts'
 import { inShard, parseShard, type Shard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
@@ -226,6 +228,7 @@ async function openStore(settings: Settings, transport: Transport): Promise<Stor
 function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: Shard }, registry: Registry): Alarms {
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
   openStorageMetrics(() => ofShard(caches.of(Storage).list()), registry)
+  openObjectStorageMetrics(() => ofShard(caches.of(ObjectStorage).list()), registry)
   return openAlarms(
     {
       nodes: () => ofShard(caches.of(Node).list()),

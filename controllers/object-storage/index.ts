@@ -1,6 +1,6 @@
 /** The object storage controller: what people enabled with kubectl gets its row, whatever a row says the store is told,
  *  and what the store holds is written down. It goes when it holds nothing. */
-import { unavailable } from '../../domain/problem.ts'
+import { Unavailable, unavailable } from '../../domain/problem.ts'
 import { requireStanding } from '../../db/account/index.ts'
 import {
   addObjectStorage,
@@ -20,7 +20,7 @@ import { fingerprintOf, type TenantState } from '../../kit/object-storage/contro
 import { forgetTenant, tellTenant, type Told, toldOf } from '../../kit/object-storage/told.ts'
 import { newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { watch } from '../../kit/reconcile/reconciler.ts'
+import { type EffectReport, watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import {
@@ -37,10 +37,12 @@ import type { EffectsOn } from '../effects.ts'
 import { requireNewest } from '../newest.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
 import type { Parts } from '../parts.ts'
-import { withRefusalCondition } from '../refusal.ts'
-import { abandonMove, goOnMoving, prepareMove, switchOver } from './move.ts'
-import { MOVED, type Observed, type ObjectStorageEffects, plan } from './plan.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { abandonMove, goOnMoving, prepareMove, switchOver, whyMoveWaits } from './move.ts'
+import { MOVED, MOVING, type Observed, type ObjectStorageEffects, plan } from './plan.ts'
 import { openSecret } from './secret.ts'
+
+export { openObjectStorageMetrics } from './metrics.ts'
 
 type ObjectStorageObject = KubeObject<ObjectStorageSpec, ObjectStorageStatus>
 type AllParts = Parts & BackupAccess
@@ -73,17 +75,18 @@ async function observe(parts: AllParts, { metadata, spec, status }: ObjectStorag
   const { keeper, entrance, upstream } = told
   const endpoint = entrance.endpointOf(spec.zone)
   if (row === undefined) return { ...base, row, endpoint, tenant: undefined }
-  const tenant = await keeper.control.getTenant(tenantOf(row), deletionTimestamp !== undefined)
-  return {
-    ...base,
-    row,
-    endpoint,
-    tenant,
-    ...(entrance === keeper ? {} : { entrance: { tenant: await entrance.control.getTenant(tenantOf(row)), upstream } }),
-    wanted: {
-      ...(await orUnavailable(tenantFacts(db, row, clock.now()))),
-      secretFingerprint: fingerprintOf(openSecret(parts, row)),
-    },
+  const wanted = {
+    ...(await orUnavailable(tenantFacts(db, row, clock.now()))),
+    secretFingerprint: fingerprintOf(openSecret(parts, row)),
+  }
+  try {
+    const tenant = await keeper.control.getTenant(tenantOf(row), deletionTimestamp !== undefined)
+    const there =
+      entrance === keeper ? undefined : { tenant: await entrance.control.getTenant(tenantOf(row)), upstream }
+    return { ...base, row, endpoint, tenant, wanted, ...(there && { entrance: there }) }
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    return { ...base, row, endpoint, tenant: undefined, wanted, isAway: true }
   }
 }
 
@@ -155,14 +158,10 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     await orUnavailable(removeObjectStorage(parts.db, row))
     return undefined
   },
-  prepareMove: withRefusalCondition(MOVED, async ({ row, operationId }) => {
-    await prepareMove(parts, row, operationId)
-    return undefined
-  }),
-  goOnMoving: withRefusalCondition(MOVED, async ({ row }) => {
-    await goOnMoving(parts, row)
-    return undefined
-  }),
+  prepareMove: withRefusalCondition(MOVED, ({ row, operationId }) =>
+    orSaysWhy(parts, row, () => prepareMove(parts, row, operationId)),
+  ),
+  goOnMoving: withRefusalCondition(MOVED, ({ row }) => orSaysWhy(parts, row, () => goOnMoving(parts, row))),
   switchOver: async ({ row }) => {
     await switchOver(parts, row)
     return undefined
@@ -173,6 +172,19 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
   },
   audit: auditEffect(parts),
 })
+
+/** A step that a store kept from being done is done again; meanwhile its owner reads why. */
+async function orSaysWhy(parts: AllParts, row: ObjectStorageRow, step: () => Promise<void>): Promise<EffectReport> {
+  try {
+    await step()
+    return grantedCondition(MOVING)
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    parts.log?.warn('a move of object storage waits', { error })
+    const message = await whyMoveWaits(parts, row, error)
+    return { conditions: [{ type: MOVING, status: 'False', reason: 'Waiting', message }] }
+  }
+}
 
 const usageOf = ({ usedBytes, objectCount, measuredAt }: TenantState) => ({
   usedBytes,

@@ -17,6 +17,7 @@ import { offerIn } from '../../kit/object-storage/configuration.ts'
 import type { ObjectStorage as Served, ObjectStorageControl } from '../../kit/object-storage/control.ts'
 import type { Stores } from '../../kit/object-storage/copy-object.ts'
 import { BEGINNING, moveObstacle, type PassKind, runPass } from '../../kit/object-storage/pass.ts'
+import { StoreRefused } from '../../kit/object-storage/s3.ts'
 import type { BackupAccess } from '../backup-key.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
@@ -29,6 +30,9 @@ const FEW_CHANGES = 100
 const LIVE_PASSES_MAXIMUM = 5
 /** The engine may still be busy with a request whose client has gone. */
 const SETTLE_MILLISECONDS = 10_000
+/** Of the tenant at the gateway until it is switched: the gateway holds each object against it rounded up to 4 KiB, and
+ *  what the single host has let in is to fit. */
+const MOVING_QUOTA_BYTES = 2 ** 52
 
 export type MoveParts = Pick<Parts, 'db' | 'clock' | 'objectStorage'> & BackupAccess
 
@@ -153,7 +157,10 @@ async function tellTarget(
   row: ObjectStorageRow,
 ): Promise<void> {
   const facts = await tenantFacts(tx, row, parts.clock.now())
-  const settings = { ...facts, isSuspended: false, isFrozen: false, secretAccessKey: moveSecretOf(row) }
+  const settings = {
+    ...{ ...facts, isSuspended: false, isFrozen: false, secretAccessKey: moveSecretOf(row) },
+    quotaBytes: MOVING_QUOTA_BYTES,
+  }
   await bothIn(parts, row.zone).gateway.control.putTenant(tenantOf(row), settings)
 }
 
@@ -184,6 +191,22 @@ export const abandonMove = (parts: MoveParts, row: ObjectStorageRow): Promise<vo
     await bothIn(parts, row.zone).gateway.control.removeTenant(tenantOf(row), true)
     await recordObjectStorageMove(tx, locked, null)
   })
+
+/** For its owner, who reads nothing of addresses here: which of the stores does not answer, or what one of them has
+ *  refused. */
+export async function whyMoveWaits(parts: MoveParts, row: ObjectStorageRow, error: Unavailable): Promise<string> {
+  const { cause } = error
+  if (cause instanceof StoreRefused && cause.answer !== undefined)
+    return `A store refuses what is copied: ${cause.answer}.`
+  const isAway = (check: (both: Both) => Promise<unknown>) =>
+    (async () => check(bothIn(parts, row.zone)))().then(
+      () => false,
+      () => true,
+    )
+  if (await isAway(({ single }) => single.control.getTenant(tenantOf(row)))) return 'The single host does not answer.'
+  if (await isAway(({ gateway }) => gateway.control.getTenant(tenantOf(row)))) return 'The gateway does not answer.'
+  return 'A step of it did not come to its end, and is tried again.'
+}
 
 /** Problems end the move; whatever else a store says or does not is tried again. */
 const orStoreAway = <Result>(work: Promise<Result>): Promise<Result> =>

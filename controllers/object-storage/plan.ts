@@ -22,6 +22,8 @@ export interface Observed {
   readonly row: ObjectStorageRow | undefined
   /** Why the zone keeps no objects. */
   readonly obstacle?: string
+  /** What serves it does not answer. */
+  readonly isAway?: boolean
   /** Where clients of the zone connect. */
   readonly endpoint?: string
   /** As the store has it. */
@@ -57,6 +59,8 @@ const LOOK_SECONDS = 15
 
 /** Condition that says why its objects could not be moved. */
 export const MOVED = 'Moved'
+/** Condition that says why its move does not go on, while that is tried again. */
+export const MOVING = 'Moving'
 
 interface Input {
   readonly object: ObjectStorageObject
@@ -90,8 +94,8 @@ export const plan = planOperations<ObjectStorageObject, Observed, Input, Decisio
 })
 
 /** No operation stands for the move any more. */
-const abandoned = ({ row, obstacle }: Observed): readonly ObjectStorageAction[] | undefined =>
-  row === undefined || row.move === null || obstacle !== undefined
+const abandoned = ({ row, obstacle, isAway }: Observed): readonly ObjectStorageAction[] | undefined =>
+  row === undefined || row.move === null || obstacle !== undefined || isAway === true
     ? undefined
     : [
         { do: 'effect', name: 'abandonMove', input: { row } },
@@ -107,6 +111,11 @@ const STEPS = {
   verified: 'switched',
 } as const
 const FREEZE_LOOK_SECONDS = 2
+/** A store that refuses is not asked at once again. */
+const REFUSED_LOOK_SECONDS = 10
+/** Reason of one that is not ready. */
+export const UNREACHABLE = 'Unreachable'
+const AWAY = 'The store that it is on does not answer.'
 
 /** The row says how far it is. Past the switch nothing can be undone. */
 function move({ object, observed, operation }: During<Input>): Decision {
@@ -120,14 +129,25 @@ function move({ object, observed, operation }: During<Input>): Decision {
   if (refusal !== undefined) return { step: stepOf(row), outcome: 'failed', error: refusal.message, waitSeconds: 0 }
   if (row.move !== null && row.move.operationId !== operation.id)
     return { actions: [{ do: 'effect', name: 'abandonMove', input: { row } }], step: 'prepared', waitSeconds: 0 }
-  if (!isToldRight) return { actions, step: stepOf(row), waitFor: 'the store that it is on' }
+  if (!isToldRight) return { actions, step: stepOf(row), waitFor: 'the store that it is on', ...waiting(observed) }
+  const { message } = object.status?.conditions?.find(({ type, status }) => type === MOVING && status === 'False') ?? {}
   return {
     step: stepOf(row),
     actions: [...actions.filter((action) => action.do !== 'wait'), effectOf(row, operation.id)],
-    waitFor: 'its objects to be copied',
-    waitSeconds: row.move?.phase === 'frozen' ? FREEZE_LOOK_SECONDS : 0,
+    waitFor: message ?? 'its objects to be copied',
+    waitSeconds: message !== undefined ? REFUSED_LOOK_SECONDS : row.move?.phase === 'frozen' ? FREEZE_LOOK_SECONDS : 0,
+    ...(message === undefined ? {} : { events: [waitingEvent(message)] }),
   }
 }
+
+/** Said once, however often it is tried. */
+const waitingEvent = (message: string) => ({ kind: 'waiting', message })
+const waiting = ({ isAway, obstacle }: Observed) =>
+  isAway === true
+    ? { events: [waitingEvent(AWAY)] }
+    : obstacle === undefined
+      ? {}
+      : { events: [waitingEvent(`The zone has no object storage: ${obstacle}.`)] }
 
 const stepOf = ({ move: state }: ObjectStorageRow): string => (state === null ? 'prepared' : STEPS[state.phase])
 
@@ -145,6 +165,7 @@ function decide(object: ObjectStorageObject, observed: Observed): readonly Objec
   if (row === undefined && obstacle === undefined) return [...claim(object, accountId)]
   if (row === undefined || obstacle !== undefined)
     return stalled('NotOffered', `The zone has no object storage: ${obstacle}.`)
+  if (observed.isAway === true) return stalled(UNREACHABLE, AWAY)
   if (tenant === undefined || wanted === undefined || !isSame(tenant, wanted) || !isEntranceRight(observed))
     return [
       { do: 'effect', name: 'bringUp', input: { row } },
@@ -187,13 +208,14 @@ function* claim({ metadata, spec, status }: ObjectStorageObject, accountId: stri
 }
 
 /** What has buckets stays, and so does what nobody can look into. */
-function leave({ row, tenant, obstacle }: Observed): readonly ObjectStorageAction[] {
+function leave({ row, tenant, obstacle, isAway }: Observed): readonly ObjectStorageAction[] {
   if (row === undefined) return [{ do: 'finalized' }]
   const waiting = (reason: string, message: string): readonly ObjectStorageAction[] => [
     { do: 'status', status: {}, conditions: healthConditions('reconciling', reason, message) },
     { do: 'wait', seconds: LOOK_SECONDS, for: 'it to be empty' },
   ]
   if (obstacle !== undefined) return waiting('NotOffered', `Nothing can tell whether it is empty: ${obstacle}.`)
+  if (isAway === true) return waiting(UNREACHABLE, AWAY)
   if (tenant !== undefined && tenant.bucketCount > 0) return waiting('InUse', 'It goes when its buckets are gone.')
   return [
     { do: 'effect', name: 'remove', input: { row } },

@@ -21,8 +21,18 @@ export function openDoorMetrics(registry: Registry, { tenants, isEngineUp }: Wat
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter({ name: `svccloud_object_storage_${name}`, help, labelNames, registers })
   const requests = counter('requests_total', 'Requests that were handed to the engine, by what they do', ['action'])
-  const answers = counter('responses_total', 'Answers of the engine, by class of status', ['class'])
-  const refusals = counter('refusals_total', 'Requests that the door refused, by code', ['code'])
+  const answers = new Counter({
+    name: 'svccloud_object_storage_responses_total',
+    help: 'Answers of the engine, by class of status',
+    labelNames: ['class'],
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'svccloud_object_storage_refusals_total',
+    help: 'Requests that the door refused, by code',
+    labelNames: ['code'],
+    registers,
+  })
   const received = counter('received_bytes_total', 'Bytes of bodies from clients')
   const sent = counter('sent_bytes_total', 'Bytes of bodies to clients')
   new Gauge({

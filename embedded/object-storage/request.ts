@@ -54,6 +54,7 @@ const SINGLE_HEADERS = [
 ]
 /** Whoever else could be let in by them is kept out by the door; who locks themselves out would stay outside. */
 const SHARING_PARTS = ['policy', 'acl', 'publicAccessBlock', 'ownershipControls', 'website']
+const SEALING = /^x-amz-(?:copy-source-)?server-side-encryption/
 const PRIVATE_ACLS = ['private', 'bucket-owner-full-control']
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const CREDENTIAL = /^AWS4-HMAC-SHA256 +[^]*?\bCredential=([A-Za-z0-9]{1,128})\//
@@ -69,6 +70,7 @@ export function readRequest({ method, target, rawHeaders }: RawRequest): Storage
   const action = readAction(method, query)
   const { bucket, hasKey } = readPath(path)
   refuseSharing(method, headers, query)
+  if (action === 'write') refuseSealing(headers, query)
   const copySource = headers.get('x-amz-copy-source')
   const isUpload = method === 'PUT' && hasKey && copySource === undefined
   if (headers.has('transfer-encoding') && !isUpload) throw missingLength()
@@ -152,6 +154,12 @@ function refuseSharing(method: string, headers: ReadonlyMap<string, string>, que
   const acl = headers.get('x-amz-acl')
   if (acl !== undefined && !PRIVATE_ACLS.includes(acl)) throw notOffered(`The ACL ${acl}`)
   if ([...headers.keys()].some((name) => name.startsWith('x-amz-grant-'))) throw notOffered('Granting access')
+}
+
+/** The engine overlooks it and stores what it gets: nobody is to believe that it is sealed. */
+function refuseSealing(headers: ReadonlyMap<string, string>, query: URLSearchParams): void {
+  const names = [...headers.keys(), ...[...query.keys()].map((name) => name.toLowerCase())]
+  if (names.some((name) => SEALING.test(name)) || query.has('encryption')) throw notOffered('Encryption by the server')
 }
 
 /** A body in chunks says how long it is without what is around them. */

@@ -6,7 +6,14 @@ import { readWhole } from '../http/bounded.ts'
 import type { StoreAnswer, StoreExchange, StoreRequest } from './exchange.ts'
 
 /** The server said something else than was asked for. */
-export class StoreRefused extends Error {}
+export class StoreRefused extends Error {
+  /** Method, status and S3's code, without what was asked for: the same for every object that is refused so. */
+  readonly answer: string | undefined
+  constructor(message: string, answer?: string) {
+    super(message)
+    this.answer = answer
+  }
+}
 
 export interface Listed {
   readonly key: string
@@ -99,7 +106,10 @@ export function openS3(exchange: StoreExchange): S3 {
 }
 
 export const refusalOf = ({ method, path = '' }: StoreRequest, status: number, text: string): StoreRefused =>
-  new StoreRefused(`${method} /${path}: status ${status}: ${text.slice(0, ERROR_CHARACTERS)}`)
+  new StoreRefused(
+    `${method} /${path}: status ${status}: ${text.slice(0, ERROR_CHARACTERS)}`,
+    [method, status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? []].flat().join(' '),
+  )
 
 /** What the answer to a request for an object says of it. */
 export const headOf = (headers: IncomingMessage['headers']): Head => ({

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CHART = join(ROOT, 'charts/svccloud')
-const SOURCES = ['kit', 'apiserver', 'controllers', 'agents']
+const SOURCES = ['kit', 'apiserver', 'controllers', 'agents', 'embedded/object-storage']
 const WORDS = new Set(['by', 'and', 'or', 'unless', 'without', 'for'])
 
 /** Names of the series that a PromQL expression reads. */
@@ -115,6 +115,11 @@ it.each([
   'svccloud_nodes',
   'svccloud_deletions_overdue',
   'svccloud_change_intents_unknown',
+  'svccloud_object_storage_unreachable',
+  'svccloud_object_storage_nearly_full',
+  'svccloud_object_storage_moves_waiting',
+  'svccloud_object_storage_responses_total',
+  'svccloud_object_storage_refusals_total',
 ])('%s has a panel and an alert', async (name) => {
   expect(
     (await expressions()).filter((expression) => seriesIn(expression).includes(name)).length,

@@ -5,6 +5,7 @@ import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { ObjectStorage } from '../../../resources/object-storage/index.ts'
+import { Operation } from '../../../resources/operation/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, ZONE } from '../cloud.ts'
@@ -150,6 +151,19 @@ describe('a move to the gateway', () => {
     await cloud.kubectl.delete(ObjectStorage, { namespace, name: 'mine' })
     await expect.poll(() => read()).toBeUndefined()
     expect([tenant(), atGateway()]).toEqual([undefined, undefined])
+  })
+
+  test('says why it waits while the gateway is away or refuses, and goes on by itself', async () => {
+    cloud.gateway.isAway = true
+    const events = async () => (await cloud.kubectl.get(Operation, { namespace, name: id }))?.status?.events ?? []
+    const id = newUuid(systemRandom)
+    await startMove(id)
+    await expect
+      .poll(async () => (await events()).filter(({ kind }) => kind === 'waiting').map(({ message }) => message))
+      .toEqual(['The gateway does not answer.'])
+    cloud.gateway.isAway = false
+    await expect.poll(phase, { timeout: 30_000 }).toEqual(['frozen', ''])
+    expect(atGateway()?.quotaBytes, 'what is there has to fit, however the gateway counts').toBeGreaterThan(2 ** 50)
   })
 
   test('that is cancelled leaves the single host serving, and nothing at the gateway', async () => {

@@ -89,6 +89,7 @@ describe('object storage', () => {
       [],
       'Suspended',
     ],
+    ['whose store does not answer says so', { tenant: undefined, isAway: true }, [], 'Unreachable'],
     ['that holds more is written down', { tenant: { ...TENANT, usedBytes: 11 } }, ['record'], 'Served'],
   ])('%s', (_what, observed, effects, reason) => {
     expect([effectsOf(observed), reasonOf(observed)]).toEqual([effects, reason])
@@ -97,6 +98,7 @@ describe('object storage', () => {
   test.each<[string, Partial<Observed>, readonly string[], string | undefined]>([
     ['has gone without a row', { row: undefined }, [], undefined],
     ['stays while it has buckets', {}, [], 'InUse'],
+    ['stays while its store does not answer', { isAway: true, tenant: undefined }, [], 'Unreachable'],
     ['stays while nobody can look into it', { obstacle: 'no engine', tenant: undefined }, [], 'NotOffered'],
     ['goes when it is empty', { tenant: { ...TENANT, bucketCount: 0 } }, ['remove'], undefined],
     ['goes when the store does not know it', { tenant: undefined }, ['remove'], undefined],
@@ -167,6 +169,13 @@ describe('a move to the gateway', () => {
     ['verifies', at('check'), ['goOnMoving'], 'verified', undefined],
     ['switches', at('verified'), ['switchOver'], 'switched', undefined],
     ['is over', { row: { ...ROW, backend: 'rgw', movedAt: NOW } }, [], 'switched', 'succeeded'],
+    [
+      'waits while a store does not answer',
+      { ...at('live'), isAway: true, tenant: undefined },
+      [],
+      'copied',
+      undefined,
+    ],
     ['waits while a store is not there', { ...at('live'), obstacle: 'away' }, [], 'copied', undefined],
     [
       'undoes what another one has left',
@@ -189,6 +198,25 @@ describe('a move to the gateway', () => {
   test('that was refused fails, and one that takes too long', () => {
     expect(summary(at('check'), refused)).toEqual([[], 'verified', 'failed'])
     expect(summary(at('live'), MOVING, new Date('2026-01-08T00:00:01Z'))[2]).toBe('failed')
+  })
+
+  test('that waits says why, and is not tried again at once', () => {
+    const why = (observed: Partial<Observed>, object: typeof MOVING) => {
+      const actions = plan(object, { ...SERVED, ...observed }, NOW)
+      const seconds = actions.flatMap((action) => (action.do === 'wait' ? [action.seconds] : []))
+      const events = actions.flatMap((action) => (action.do === 'operation' ? (action.events ?? []) : []))
+      return [events.map(({ message }) => message).join(), ...seconds]
+    }
+    const condition = { type: 'Moving', reason: 'Waiting', lastTransitionTime: '', message: 'PUT 403.' }
+    const withCondition = (status: 'True' | 'False') => ({
+      ...MOVING,
+      status: { observedGeneration: 1, conditions: [{ ...condition, status }] },
+    })
+    expect(why(at('live'), withCondition('False'))).toEqual(['PUT 403.', 10])
+    expect(why(at('live'), withCondition('True'))).toEqual(['', 0])
+    const away = { ...at('live'), isAway: true, tenant: undefined }
+    expect(why(away, MOVING)).toEqual([expect.stringContaining('does not answer'), 15])
+    expect(why({ ...at('live'), obstacle: 'no engine' }, MOVING)[0]).toContain('no engine')
   })
 
   test('of one that is deleted is undone', () => {

@@ -5,6 +5,7 @@ import { readRequest, Refusal } from '../../../embedded/object-storage/request.t
 const SIGNED = 'AWS4-HMAC-SHA256 Credential=KEY1/20260101/us-east-1/s3/aws4_request,SignedHeaders=host,Signature=00'
 const read = (method: string, target: string, headers: readonly string[] = []) =>
   readRequest({ method, target, rawHeaders: ['Authorization', SIGNED, ...headers] })
+const SEALED = ['Content-Length', '2', 'X-Amz-Server-Side-Encryption-Customer-Algorithm', 'AES256']
 const codeOf = (work: () => unknown): string => {
   try {
     work()
@@ -72,6 +73,16 @@ describe('a request', () => {
     ['a policy', 'PUT', '/b-1?policy', ['Content-Length', '2'], 'NotImplemented'],
     ['a grant', 'PUT', '/b-1', ['x-amz-grant-read', 'id=x'], 'NotImplemented'],
     ['a public bucket', 'PUT', '/b-1', ['x-amz-acl', 'public-read'], 'NotImplemented'],
+    ['a key to seal it with', 'PUT', '/b-1/k', SEALED, 'NotImplemented'],
+    [
+      'one for what it copies',
+      'PUT',
+      '/b-1/k',
+      ['x-amz-copy-source-server-side-encryption-customer-key', 'x'],
+      'NotImplemented',
+    ],
+    ['one in its URL', 'PUT', '/b-1/k?X-Amz-Server-Side-Encryption=AES256', ['Content-Length', '2'], 'NotImplemented'],
+    ['buckets that are to be sealed', 'PUT', '/b-1?encryption', ['Content-Length', '2'], 'NotImplemented'],
     ['another method', 'TRACE', '/b-1', [], 'MethodNotAllowed'],
   ])('with %s is refused', (_what, method, target, headers, code) =>
     expect(codeOf(() => read(method, target, headers))).toBe(code),
