@@ -1,7 +1,12 @@
 /** Which nodes of a zone reach its store of backups, as they say themselves. */
 import { isReachableState } from '../domain/node-rules.ts'
 import type { Caches } from '../kit/kube/caches.ts'
-import { BACKUPS_FEATURE, backupSourceFeature } from '../resources/backup-job/index.ts'
+import {
+  BACKUPS_FEATURE,
+  backupSourceFeature,
+  OBJECT_BACKUPS_FEATURE,
+  VAULT_FEATURE,
+} from '../resources/backup-job/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance/index.ts'
 import { Node } from '../resources/node/index.ts'
 
@@ -21,3 +26,12 @@ export const backupHosts = (caches: Caches, zone: string | undefined, source?: s
     .filter(({ metadata }) => source === undefined || has(caches, metadata.name, backupSourceFeature(source)))
     .map(({ metadata }) => metadata.name)
     .sort()
+
+/** Those of them that can use its object storage. */
+export const objectBackupHosts = (caches: Caches, zone: string | undefined): readonly string[] =>
+  backupHosts(caches, zone).filter((node) => has(caches, node, OBJECT_BACKUPS_FEATURE))
+
+/** Where a new backup goes from the host: into a bucket that its operator chose, else into object storage where the
+ *  zone has any and the host can use it, else to its own place. */
+export const isObjectStorageChosen = (caches: Caches, node: string): boolean =>
+  has(caches, node, OBJECT_BACKUPS_FEATURE) && !has(caches, node, VAULT_FEATURE)

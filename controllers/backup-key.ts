@@ -3,9 +3,10 @@ import { unavailable } from '../domain/problem.ts'
 import { backupKeyOwner, keepBackupKey } from '../db/backup/index.ts'
 import type { Key } from '../kit/kube/object.ts'
 import type { Sealing } from '../kit/sys/sealing.ts'
-import { BACKUP_KEY } from '../resources/backup-job/index.ts'
+import { BACKUP_KEY, BACKUP_PLACE, type BackupPlace, backupPlaceSecret } from '../resources/backup-job/index.ts'
 import { nodeNamespace } from '../resources/instance/index.ts'
 import { orUnavailable } from './database.ts'
+import { openInternalTenant } from './internal-tenant.ts'
 import type { Parts } from './parts.ts'
 import { writeSecret } from './shared-key.ts'
 
@@ -22,13 +23,37 @@ export const backupKeyKey = (accountId: string, node: string): Key => ({
   name: `backup-key-${accountId}`,
 })
 
-/** Puts the account's key, which is made at the first use, into the Secret. Throws 503 without sealing keys. */
+export interface SharedBackups {
+  readonly accountId: string
+  /** Of the host. */
+  readonly secret: Key
+  /** Whose object storage holds what the host reads or writes. */
+  readonly objectStorageZones?: readonly string[]
+}
+
+/** Puts the account's key, which is made at the first use, into the Secret, and what opens its places in object storage
+ *  into others beside it. Throws 503 without sealing keys, and Unavailable. */
 export async function shareBackupKey(
   parts: Parts & BackupAccess,
-  { accountId, secret }: { readonly accountId: string; readonly secret: Key },
+  { accountId, secret, objectStorageZones = [] }: SharedBackups,
 ): Promise<void> {
   const key = await accountKey(parts, accountId)
   await writeSecret(parts, secret, { [BACKUP_KEY]: Buffer.from(key).toString('base64') })
+  for (const zone of objectStorageZones) {
+    const place = JSON.stringify(await placeOf(parts, accountId, zone))
+    const beside = { namespace: secret.namespace ?? '', name: backupPlaceSecret(accountId, zone) }
+    await writeSecret(parts, beside, { [BACKUP_PLACE]: Buffer.from(place).toString('base64') })
+  }
+}
+
+async function placeOf(parts: Parts & BackupAccess, owner: string, zone: string): Promise<BackupPlace> {
+  const { store, bucket, ...keys } = await openInternalTenant(parts, { purpose: 'backups', owner, zone })
+  return {
+    url: `${store.endpointOf(zone)}/${bucket}`,
+    authority: store.certificateAuthority,
+    ...keys,
+    backend: store.backend,
+  }
 }
 
 /** 64 hexadecimal digits. */

@@ -20,6 +20,7 @@ import {
 import type { Registration, Sharding } from './controller.ts'
 import { customImageController } from './custom-image/index.ts'
 import { databaseController, runArchiveSweeper } from './database/index.ts'
+import { runInternalTenantSweeper } from './internal-tenant.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
 import { kubernetesClusterController } from './kubernetes-cluster/index.ts'
@@ -173,6 +174,7 @@ export async function runControllers(
         runInvoicing(options, signal),
         runPayments(options, signal),
         runArchiveSweeper(options, signal),
+        runInternalTenantSweeper(options, signal),
       ]
     : []
   const { usageOf } = options

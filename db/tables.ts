@@ -317,6 +317,20 @@ export interface Tables extends IdentityTables {
     /** Rises with every change, from 1. */
     generation: Count
   }
+  /** What the platform itself keeps in object storage. */
+  internal_tenant: {
+    purpose: 'backups' | 'clusters' | 'audit'
+    /** Id of the account or cluster whose things they are; `platform` for its own. */
+    owner: string
+    zone: string
+    backend: 'rgw' | 'svc-s3-single'
+    access_key_id: string
+    sealed_secret: string
+    bucket_prefix: string
+    created_at: Date
+    /** When the store first knew it. */
+    told_at: OptionalInstant
+  }
   database_archive: {
     account_id: string
     /** Of the database, which it may outlive. */

@@ -169,3 +169,10 @@ export interface Stored<Spec, Status = unknown> {
   readonly spec: Spec
   readonly status?: Status | undefined
 }
+
+/** Of a backup that a host reads or writes. */
+export const ObjectStorageZone = z
+  .string()
+  .max(63)
+  .optional()
+  .describe('Zone whose object storage holds the backup; the place that the host is configured with when absent.')

@@ -11,9 +11,10 @@
  *  ones),
  *  SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second that one move may take; unlimited),
  *  SVCCLOUD_BACKUP_STORE (a folder, or a bucket as https://HOST/BUCKET with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
- *  and AWS_REGION; no backups when absent or `none`), SVCCLOUD_BACKUP_SOURCES (those of other zones, from which backups
- *  are copied here, as ZONE=PLACE with commas between; none), SVCCLOUD_BACKUP_BANDWIDTH (MiB per second of all backups,
- *  100), SVCCLOUD_ARCHIVE_ADDRESS (HOST:PORT of the object storage that databases archive to, by way of this host;
+ *  and AWS_REGION; `object-storage` for that of the zone and nothing else; no backups when absent or `none`),
+ *  SVCCLOUD_BACKUP_SOURCES (those of other zones, from which backups are copied here, as ZONE=PLACE with commas
+ *  between; none), SVCCLOUD_BACKUP_BANDWIDTH (MiB per second of all backups, 100),
+ *  SVCCLOUD_ARCHIVE_ADDRESS (HOST:PORT of the object storage that databases archive to, by way of this host;
  *  none),
  *  SVCCLOUD_GUEST_NETWORK ovn | outbound | isolated (outbound), SVCCLOUD_GUEST_NETWORK_OBSTACLE (why it is not ovn, for
  *  people), SVCCLOUD_GUEST_NAMESPACE (folder of the namespaces, as /proc/1/ns, that Open vSwitch and the guests are in,
@@ -41,7 +42,12 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { startTraceExport } from '../../kit/sys/trace-export.ts'
 import { environment, exitProcess, onFatal, printErrorLine, stopSignal, sendToParent } from '../../kit/sys/process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
-import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job/index.ts'
+import {
+  BACKUPS_FEATURE,
+  backupSourceFeature,
+  OBJECT_BACKUPS_FEATURE,
+  VAULT_FEATURE,
+} from '../../resources/backup-job/index.ts'
 import { NETWORK_OBSTACLE_CHARACTERS, nodeNamespace } from '../../resources/instance/index.ts'
 import { openDiskWork } from './backup/disk-work.ts'
 import { hostCapacity, bootId as readBootId } from './host.ts'
@@ -239,19 +245,17 @@ const listener = await startListener({
   consoleOf: (instance) => agent.consoleOf(instance),
   usage: () => agent.usage.list(),
 })
-const backupStore =
-  settings.SVCCLOUD_BACKUP_STORE === 'none' || host.hypervisor.kind === 'simulated'
-    ? undefined
-    : settings.SVCCLOUD_BACKUP_STORE
+const hasBackups = settings.SVCCLOUD_BACKUP_STORE !== 'none' && host.hypervisor.kind !== 'simulated'
+const backupStore = hasBackups ? settings.SVCCLOUD_BACKUP_STORE : 'none'
 const placeOf = (location: string): string => (isBucket(location) ? location : resolve(location))
-const backupSources = backupStore === undefined ? [] : Object.entries(settings.SVCCLOUD_BACKUP_SOURCES)
+const backupSources = hasBackups ? Object.entries(settings.SVCCLOUD_BACKUP_SOURCES) : []
 const backupFolder = join(folder, 'backups')
 await mkdir(backupFolder, { recursive: true, mode: 0o700 })
-const openBackups = (location: string) => (parts: BackupParts) =>
+const openBackups = (parts: BackupParts) =>
   openDiskWork({
     ...host,
     ...parts,
-    location: placeOf(location),
+    location: backupStore === 'object-storage' ? undefined : placeOf(backupStore),
     sources: Object.fromEntries(backupSources.map(([zone, place]) => [zone, placeOf(place)])),
     environment: environment(),
     bytesPerSecond: settings.SVCCLOUD_BACKUP_BANDWIDTH * MEBIBYTE,
@@ -261,7 +265,7 @@ const openBackups = (location: string) => (parts: BackupParts) =>
     random,
   })
 const agent = openAgent({
-  ...(backupStore === undefined ? {} : { openBackups: openBackups(backupStore) }),
+  ...(hasBackups ? { openBackups } : {}),
   nodeName,
   store,
   ...host,
@@ -278,7 +282,8 @@ const agent = openAgent({
     hypervisor: host.hypervisor.kind,
     features: [
       ...host.features,
-      ...(backupStore === undefined ? [] : [BACKUPS_FEATURE]),
+      ...(hasBackups ? [BACKUPS_FEATURE, OBJECT_BACKUPS_FEATURE] : []),
+      ...(isBucket(backupStore) ? [VAULT_FEATURE] : []),
       ...backupSources.map(([zone]) => backupSourceFeature(zone)),
     ],
     pools: [...host.volumes.pools],

@@ -2,7 +2,7 @@
 import { Unavailable } from '../../domain/problem.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
-import { BACKUP_KEY } from '../../resources/backup-job/index.ts'
+import { BACKUP_KEY, BACKUP_PLACE, BackupPlace, backupPlaceSecret } from '../../resources/backup-job/index.ts'
 import { MACHINE_DOCUMENT_KEY } from '../../resources/managed-machine/index.ts'
 import type { InstanceSpec } from '../../resources/instance/index.ts'
 
@@ -26,6 +26,16 @@ export const readUserData = async (
 /** The key of an account's backups, 32 bytes. */
 export const readBackupKey = async (store: Store, namespace: string, name: string): Promise<Buffer> =>
   Buffer.from((await readSecret(store, namespace, name, BACKUP_KEY)).toString(), 'hex')
+
+/** What opens the backups of the account in the object storage of the zone. */
+export const readBackupPlace = async (
+  store: Store,
+  namespace: string,
+  { accountId, zone }: { readonly accountId: string; readonly zone: string },
+): Promise<BackupPlace> => {
+  const text = await readSecret(store, namespace, backupPlaceSecret(accountId, zone), BACKUP_PLACE)
+  return BackupPlace.parse(JSON.parse(text.toString()))
+}
 
 /** What a managed machine shall run, as JSON. */
 export const readMachineDocument = async (store: Store, namespace: string, name: string): Promise<string> =>

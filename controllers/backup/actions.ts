@@ -1,14 +1,14 @@
 /** What the backup's plan may decide: its effects by name, each with its input. */
 import type { BackupId } from '../../db/backup/index.ts'
-import type { Key } from '../../kit/kube/object.ts'
 import type { AuditEffects } from '../audit.ts'
+import type { SharedBackups } from '../backup-key.ts'
 import type { ActionWith } from '../effects.ts'
 
 export interface BackupEffects extends AuditEffects {
   readonly claim: BackupId
   readonly release: BackupId
-  /** Puts the account's key, which is made at the first use, into the Secret of a host. */
-  readonly shareKey: { readonly accountId: string; readonly secret: Key }
+  /** Lets a host use what is the account's: its key, which is made at the first use, and its places. */
+  readonly shareKey: SharedBackups
   /** Mails the owners of the account that a backup did not verify. */
   readonly reportDamage: { readonly accountId: string; readonly damage: string; readonly operationId: string }
 }

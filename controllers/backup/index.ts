@@ -15,10 +15,11 @@ import { Storage } from '../../resources/storage/index.ts'
 import { findAccountOf } from '../account.ts'
 import { auditEffect } from '../audit.ts'
 import { type BackupAccess, shareBackupKey } from '../backup-key.ts'
-import { backupHosts } from '../backup-hosts.ts'
+import { backupHosts, isObjectStorageChosen, objectBackupHosts } from '../backup-hosts.ts'
 import { controller, type IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
+import { hasObjectStorage } from '../internal-tenant.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
@@ -31,8 +32,6 @@ import { type BackupEffects, CLAIMED, KEY_SHARED } from './actions.ts'
 import { copyName } from './copy.ts'
 import { safetyName } from './before-restore.ts'
 import { type BackupObject, type Observed, plan } from './plan.ts'
-
-const COMPLETE_BACKUPS_MAXIMUM = 2_000
 
 const backupIntents: IntentHandler = {
   resourceType: 'backup',
@@ -95,13 +94,15 @@ function watches({ caches }: Parts): readonly Watch[] {
   ]
 }
 
-async function observe({ caches, db, store }: Parts, backup: BackupObject): Promise<Observed> {
+async function observe(parts: Parts & BackupAccess, backup: BackupObject): Promise<Observed> {
+  const { caches, db, store } = parts
   const { namespace = '', name, uid = '' } = backup.metadata
   const { spec } = backup
   const accountId = await findAccountOf(db, namespace)
   const storage = caches.of(Storage).get({ namespace, name: spec.storageId })
   const zone = zoneOf(caches, backup)
-  const hosts = backupHosts(caches, zone)
+  const isInObjectStorage = backup.status?.place === 'object-storage'
+  const hosts = isInObjectStorage ? objectBackupHosts(caches, zone) : backupHosts(caches, zone)
   const volume = caches
     .of(Volume)
     .by('backed-up-storage', storage?.metadata.uid ?? '')
@@ -144,7 +145,8 @@ async function observe({ caches, db, store }: Parts, backup: BackupObject): Prom
     siblings: complete
       .filter((each) => each.spec.storageId === spec.storageId)
       .sort((one, other) => ((one.status?.completedAt ?? '') < (other.status?.completedAt ?? '') ? 1 : -1)),
-    completeBackups: complete.map(({ metadata }) => metadata.name).slice(0, COMPLETE_BACKUPS_MAXIMUM),
+    complete,
+    isObjectStorageUsed: (host) => hasObjectStorage(parts, zone ?? '') && isObjectStorageChosen(caches, host),
     editor: spec.operation === undefined ? await findEditor(store, Backup, backup, 'storageId') : 'user:kubernetes',
   }
 }
@@ -159,10 +161,19 @@ const copiesOf = (
         copyZone: copyZone === zone ? undefined : copyZone,
         copy: caches.of(Backup).get({ namespace, name: copyName(uid) }),
       }
-    : {
-        original: caches.of(Backup).get({ namespace, name: copyOf.name }),
-        copyingHost: backupHosts(caches, zone, copyOf.zone)[0],
-      }
+    : copyingFrom(caches, caches.of(Backup).get({ namespace, name: copyOf.name }), { zone, from: copyOf.zone })
+
+/** Object storage is in reach of every host that can use that of its own zone. */
+const copyingFrom = (
+  caches: Parts['caches'],
+  original: BackupObject | undefined,
+  { zone, from }: { readonly zone: string | undefined; readonly from: string },
+): Pick<Observed, 'original' | 'copyingHost'> => ({
+  original,
+  copyingHost: (original?.status?.place === 'object-storage'
+    ? objectBackupHosts(caches, zone)
+    : backupHosts(caches, zone, from))[0],
+})
 
 /** Its storage may have gone to another one since, and a name may have been given again. */
 const zoneOf = (

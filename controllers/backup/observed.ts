@@ -33,6 +33,8 @@ export interface Observed {
   readonly copyingHost?: string | undefined
   /** Storages that are being made from it. */
   readonly readers?: readonly string[]
+  /** Whether a new backup of the host goes into the object storage of the zone. */
+  readonly isObjectStorageUsed?: (host: string) => boolean
   /** Its disk, where it is ready on a host of the zone that has a place for backups. */
   readonly disk:
     | { readonly volume: string; readonly node: string; readonly origin?: BackupStatus['origin'] }
@@ -45,8 +47,8 @@ export interface Observed {
   readonly jobs: readonly JobObject[]
   /** The complete backups of the storage in the zone but this one, newest first. */
   readonly siblings: readonly BackupObject[]
-  /** The complete backups of the account in the zone but this one, by name. */
-  readonly completeBackups: readonly string[]
+  /** The complete backups of the account in the zone but this one. */
+  readonly complete: readonly BackupObject[]
   /** Who made the edit that no operation stands for, as an actor. */
   readonly editor: string
 }

@@ -33,6 +33,7 @@ const DAY_MILLISECONDS = 86_400_000
 const VERIFICATION_HOURS = { first: 1, last: 4 }
 const VERIFICATION_DAYS = 7
 const GIBIBYTE = 1_073_741_824
+const COMPLETE_BACKUPS_MAXIMUM = 2_000
 /** Events of progress are as many as this, at most. */
 const PROGRESS_STEPS = 10
 
@@ -187,7 +188,7 @@ const working =
     return {
       ...reconciling('Working'),
       step,
-      ...(isMaking(work) ? { status: { state: 'creating' } } : {}),
+      ...(isMaking(work) ? { status: { state: 'creating', place: placeIn(job) } } : {}),
       events: progressEvents(job),
       waitFor: status?.detail === undefined ? 'the host' : `the host: ${status.detail}`,
     }
@@ -195,7 +196,7 @@ const working =
 
 function place(input: OperationInput, work: BackupJobSpec['work'], host: string | undefined): Decision {
   const { backup, observed, operation } = input
-  const { accountId, disk } = observed
+  const { accountId } = observed
   const waiting: Decision = { ...reconciling('Placing'), step: 'placed', waitFor: 'a host with a place for backups' }
   if (accountId === undefined || host === undefined) return { ...waiting, waitSeconds: RECHECK_SECONDS }
   if (work === 'restore' && !observed.isDiskFree)
@@ -203,24 +204,18 @@ function place(input: OperationInput, work: BackupJobSpec['work'], host: string 
   const secret = backupKeyKey(accountId, host)
   const refusal = refusalOf(backup, KEY_SHARED)
   if (refusal !== undefined) return failed('placed', refusal.message)
-  const { name, uid = '', namespace = '' } = backup.metadata
-  const parent = observed.siblings.find(({ status }) => status?.verificationError === undefined)?.metadata.name
-  const spec: BackupJobSpec = {
-    backup: { namespace, name, uid },
-    work,
-    accountId,
-    secretName: secret.name,
-    storageId: backup.spec.storageId,
-    ...(disk === undefined || (work !== 'write' && work !== 'restore') ? {} : { volume: disk.volume }),
-    ...(isMaking(work) && parent !== undefined ? { parent } : {}),
-    ...(work === 'copy' && backup.spec.copyOf !== undefined ? { copyOf: backup.spec.copyOf } : {}),
-    ...(work === 'remove' ? { completeBackups: [...observed.completeBackups] } : {}),
-  }
+  const place = placeFor(input, work, host)
+  const spec = jobSpec(input, work, { secretName: secret.name, place })
   return {
     ...waiting,
-    ...(isMaking(work) ? { status: { state: 'creating' } } : {}),
+    // Known before anything is there: whatever ends this, it is removed from where it is.
+    ...(isMaking(work) ? { status: { state: 'creating', place } } : {}),
     actions: [
-      { do: 'effect', name: 'shareKey', input: { accountId, secret } },
+      {
+        do: 'effect',
+        name: 'shareKey',
+        input: { accountId, secret, objectStorageZones: [...new Set(zonesOf(spec))] },
+      },
       {
         do: 'ensure',
         type: BackupJob,
@@ -231,6 +226,59 @@ function place(input: OperationInput, work: BackupJobSpec['work'], host: string 
       },
     ],
     waitFor: 'the host to begin',
+  }
+}
+
+type Place = NonNullable<BackupStatus['place']>
+
+/** Of a backup that is known; one from before there was a choice is at the host's own. */
+const placeOf = ({ status }: BackupObject): Place => status?.place ?? 'host'
+
+const placeIn = (job: JobObject | undefined): Place =>
+  job?.spec.objectStorageZone === undefined ? 'host' : 'object-storage'
+
+/** Where it was begun, whatever has changed since. */
+const placeFor = ({ backup, observed }: OperationInput, work: BackupJobSpec['work'], host: string): Place => {
+  const isNew = isMaking(work) && backup.status?.place === undefined
+  return isNew && observed.isObjectStorageUsed?.(host) === true ? 'object-storage' : placeOf(backup)
+}
+
+const zonesOf = ({ objectStorageZone, copyOf }: BackupJobSpec): readonly string[] =>
+  [objectStorageZone, copyOf?.objectStorageZone].filter((zone) => zone !== undefined)
+
+/** Each place knows nothing of the others: unchanged data comes from a backup in the same one, and chunks are held
+ *  against the backups of the same one. */
+function jobSpec(
+  { backup, observed }: OperationInput,
+  work: BackupJobSpec['work'],
+  { secretName, place }: { readonly secretName: string; readonly place: Place },
+): BackupJobSpec {
+  const { accountId = '', disk, zone, original, siblings, complete } = observed
+  const { name, uid = '', namespace = '' } = backup.metadata
+  const { storageId, copyOf } = backup.spec
+  const isHere = (other: BackupObject) => placeOf(other) === place
+  const parent = siblings.find((each) => isHere(each) && each.status?.verificationError === undefined)?.metadata.name
+  const originalZone = original !== undefined && placeOf(original) === 'object-storage' ? copyOf?.zone : undefined
+  return {
+    backup: { namespace, name, uid },
+    work,
+    accountId,
+    secretName,
+    storageId,
+    ...(place === 'object-storage' ? { objectStorageZone: zone } : {}),
+    ...(disk === undefined || (work !== 'write' && work !== 'restore') ? {} : { volume: disk.volume }),
+    ...(isMaking(work) && parent !== undefined ? { parent } : {}),
+    ...(work === 'copy' && copyOf !== undefined
+      ? { copyOf: { ...copyOf, ...(originalZone === undefined ? {} : { objectStorageZone: originalZone }) } }
+      : {}),
+    ...(work === 'remove'
+      ? {
+          completeBackups: complete
+            .filter(isHere)
+            .map(({ metadata }) => metadata.name)
+            .slice(0, COMPLETE_BACKUPS_MAXIMUM),
+        }
+      : {}),
   }
 }
 
@@ -266,6 +314,7 @@ const written: Rule = (input) => {
       stateDetail: undefined,
       sizeGibibytes: Math.ceil(sizeBytes / GIBIBYTE),
       completedAt: input.now.toISOString(),
+      place: placeIn(job),
       target,
       isSameHost,
       parent,

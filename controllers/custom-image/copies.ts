@@ -100,7 +100,11 @@ const needs = ({ node, content: { backup } }: Extract<DiskSource, { is: 'known' 
         {
           do: 'effect',
           name: 'shareBackupKey',
-          input: { accountId: backup.accountId, secret: { namespace: nodeNamespace(node), name: backup.secretName } },
+          input: {
+            accountId: backup.accountId,
+            secret: { namespace: nodeNamespace(node), name: backup.secretName },
+            ...(backup.objectStorageZone === undefined ? {} : { objectStorageZones: [backup.objectStorageZone] }),
+          },
         },
       ]
 

@@ -3,7 +3,7 @@ import { claimCustomImage, hasCustomImageClaim, releaseCustomImage } from '../..
 import { listKubernetesRequests } from '../../db/request/index.ts'
 import { keyOf, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
-import { Backup, type BackupSpec, type BackupStatus } from '../../resources/backup/index.ts'
+import { Backup, type BackupSpec, type BackupStatus, objectStorageZoneOf } from '../../resources/backup/index.ts'
 import { Template, Zone } from '../../resources/catalog/index.ts'
 import { CustomImage, type CustomImageSpec, type CustomImageStatus } from '../../resources/custom-image/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
@@ -18,7 +18,7 @@ import { auditEffect } from '../audit.ts'
 import { type BackupAccess, backupKeyKey, shareBackupKey } from '../backup-key.ts'
 import { isBeingMade } from '../being-made.ts'
 import { reachableNodes } from '../reachable-nodes.ts'
-import { backupHosts } from '../backup-hosts.ts'
+import { backupHosts, objectBackupHosts } from '../backup-hosts.ts'
 import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
@@ -206,14 +206,18 @@ function backupOf(
   if (backup?.status?.zone !== undefined && backup.status.zone !== zone)
     return { is: 'refused', why: `The backup is in zone ${backup.status.zone}.` }
   if (state !== 'online' || sizeGibibytes === undefined) return { is: 'waiting', for: 'the backup to be complete' }
-  const [node] = backupHosts(caches, zone)
+  const objectStorageZone = backup === undefined ? undefined : objectStorageZoneOf(backup)
+  const [node] = (objectStorageZone === undefined ? backupHosts : objectBackupHosts)(caches, zone)
   if (node === undefined) return { is: 'waiting', for: 'a node that reaches the backups of the zone' }
   const secretName = backupKeyKey(accountId, node).name
   return {
     is: 'known',
     node,
     content: {
-      backup: { name: id, sizeGibibytes, accountId, secretName },
+      backup: {
+        ...{ name: id, sizeGibibytes, accountId, secretName },
+        ...(objectStorageZone === undefined ? {} : { objectStorageZone }),
+      },
       ...(origin === undefined ? {} : { origin }),
     },
   }

@@ -1,9 +1,10 @@
 /** What the custom image controller knows of the world when it decides, and its effects. */
 import type { KubernetesRequest } from '../../db/request/index.ts'
-import type { Key, KubeObject } from '../../kit/kube/object.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
 import type { CustomImageSpec, CustomImageStatus } from '../../resources/custom-image/index.ts'
 import type { ImageSpec, ImageStatus } from '../../resources/instance/index.ts'
 import type { AuditEffects } from '../audit.ts'
+import type { SharedBackups } from '../backup-key.ts'
 import type { ActionWith } from '../effects.ts'
 import type { SecretPlace } from '../shared-key.ts'
 
@@ -56,7 +57,7 @@ export interface CustomImageEffects extends AuditEffects {
   readonly claim: ImageId
   readonly giveBack: ImageId
   /** The key of the account's backups, for the node that reads one. */
-  readonly shareBackupKey: { readonly accountId: string; readonly secret: Key }
+  readonly shareBackupKey: SharedBackups
   /** The key that both nodes between which it is copied know. */
   readonly shareKey: { readonly keys: readonly [SecretPlace, SecretPlace] }
 }

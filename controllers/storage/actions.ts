@@ -13,6 +13,7 @@ import type {
 } from '../../db/storage/index.ts'
 import type { Key } from '../../kit/kube/object.ts'
 import type { AuditEffects } from '../audit.ts'
+import type { SharedBackups } from '../backup-key.ts'
 import type { ActionWith } from '../effects.ts'
 import type { ServerOperationEffects } from '../platform-operation.ts'
 
@@ -37,7 +38,7 @@ export interface StorageEffects extends AuditEffects, ServerOperationEffects {
     readonly expiresAt: string
   }
   /** The key of the account's backups, for the host that reads one. */
-  readonly shareBackupKey: { readonly accountId: string; readonly secret: Key }
+  readonly shareBackupKey: SharedBackups
   readonly releaseSource: StorageId
   /** The key that both nodes between which the disk is copied know. */
   readonly shareKey: { readonly keys: readonly [Key, Key] }

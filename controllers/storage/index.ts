@@ -8,7 +8,7 @@ import { findStorageClaim, type StorageClaim } from '../../db/storage/index.ts'
 import { copyHolder, hasHold, readHolds as readHoldsOf } from '../../db/storage-hold/index.ts'
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Watch, watch } from '../../kit/reconcile/reconciler.ts'
-import { Backup } from '../../resources/backup/index.ts'
+import { Backup, objectStorageZoneOf } from '../../resources/backup/index.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import {
   imageName,
@@ -247,7 +247,7 @@ async function observe(readings: Readings, storage: StorageObject, now: Date): P
 function backupsOf(
   caches: Parts['caches'],
   { metadata: { namespace = '', name }, spec: { source }, status }: StorageObject,
-): Pick<Observed, 'restore' | 'isBackingUp' | 'isBackupOnline'> {
+): Pick<Observed, 'restore' | 'isBackingUp' | 'isBackupOnline' | 'backupObjectStorageZone'> {
   const backups = caches.of(Backup)
   const origin = source?.kind === 'backup' ? backups.get({ namespace, name: source.id }) : undefined
   const own = backups.by('backed-up-storage', `${namespace}/${name}`)
@@ -260,6 +260,7 @@ function backupsOf(
   return {
     isBackingUp: own.some((backup) => activeOperation(backup)?.kind === 'storage.backup'),
     isBackupOnline: origin?.status?.state === 'online' && origin.metadata.deletionTimestamp === undefined,
+    backupObjectStorageZone: origin === undefined ? undefined : objectStorageZoneOf(origin),
     restore: {
       requested:
         restored === undefined || operationId === undefined

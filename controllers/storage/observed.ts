@@ -59,6 +59,8 @@ export interface Observed {
   readonly isBackingUp?: boolean
   /** Of a storage that is made from a backup: whether all of that is there. */
   readonly isBackupOnline?: boolean
+  /** Zone whose object storage holds that backup; undefined when a host's own place does. */
+  readonly backupObjectStorageZone?: string | undefined
   /** All of this storage, on whatever node. */
   readonly volumes: readonly VolumeObject[]
   /** Nodes where an instance has the disk. */

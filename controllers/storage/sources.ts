@@ -20,10 +20,13 @@ type ContentOf = (source: StorageSource, observed: Observed) => SourceContent
 const CONTENTS: Readonly<Record<StorageSource['kind'], ContentOf>> = {
   template: ({ id }, { image }) =>
     known(image === undefined ? { kind: 'template', name: id } : { kind: 'image', name: image }),
-  backup: ({ id }, { accountId, node, isBackupOnline }) => {
+  backup: ({ id }, { accountId, node, isBackupOnline, backupObjectStorageZone: objectStorageZone }) => {
     if (accountId === undefined || node === undefined) return { is: 'waiting', for: 'a host' }
     return isBackupOnline === true
-      ? known({ kind: 'backup', name: id, accountId, secretName: backupKeyKey(accountId, node).name })
+      ? known({
+          ...{ kind: 'backup', name: id, accountId, secretName: backupKeyKey(accountId, node).name },
+          ...(objectStorageZone === undefined ? {} : { objectStorageZone }),
+        })
       : { is: 'refused', why: `There is no backup ${id} that is complete.` }
   },
   snapshot: (_source, observed) => pointOf(observed, 'snapshot'),
@@ -37,10 +40,20 @@ const CONTENTS: Readonly<Record<StorageSource['kind'], ContentOf>> = {
 /** What a host has to have before it can make the volume. */
 export const needsOfSource = (
   source: StorageSource | undefined,
-  { accountId, node }: Observed,
+  { accountId, node, backupObjectStorageZone: zone }: Observed,
 ): readonly StorageAction[] =>
   source?.kind === 'backup' && accountId !== undefined && node !== undefined
-    ? [{ do: 'effect', name: 'shareBackupKey', input: { accountId, secret: backupKeyKey(accountId, node) } }]
+    ? [
+        {
+          do: 'effect',
+          name: 'shareBackupKey',
+          input: {
+            accountId,
+            secret: backupKeyKey(accountId, node),
+            ...(zone === undefined ? {} : { objectStorageZones: [zone] }),
+          },
+        },
+      ]
     : []
 
 /** A point in the disk of another storage, which this one's node reads: on shared storage, or on its own disks. */

@@ -32,6 +32,9 @@ export class StoreFailed extends Error {
   }
 }
 
+/** The store is not there, or says itself that it cannot now. It says nothing of what was asked. */
+export class StoreAway extends StoreFailed {}
+
 const OBJECT_NAME = /^[a-z]\/[a-z0-9][a-z0-9-]{0,127}$/
 
 /** Names never lead out of a folder, and need no escaping in a path. */

@@ -1,14 +1,24 @@
 /** A repository in a bucket of an S3 server: each object is the bucket's object of its name behind a prefix. Requests
  *  are signed with their body's digest, so a server keeps nothing but what was sent. */
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { openExchange, type StoreAddress, type StoreRequest } from '../object-storage/exchange.ts'
 import type { Clock } from '../sys/clock.ts'
-import { checkObjectName, isObjectName, type ObjectStore, type StoredObject, StoreFailed } from './object-store.ts'
-import { type S3Credentials, type S3Request, signRequest } from './sign-request.ts'
+import {
+  checkObjectName,
+  isObjectName,
+  type ObjectStore,
+  StoreAway,
+  type StoredObject,
+  StoreFailed,
+} from './object-store.ts'
 
 export interface S3Options {
   /** `https://host[:port]/bucket[/prefix]`: the bucket is part of the path. */
   readonly url: URL
-  readonly credentials: S3Credentials
+  /** PEM of who signed its certificate; none when that is one that everybody trusts. */
+  readonly authority?: string | null
+  readonly credentials: StoreAddress['credentials']
   readonly clock: Clock
 }
 
@@ -17,62 +27,63 @@ const LIST_BYTES_MAXIMUM = 4 * 1024 * 1024
 const ERROR_BYTES_MAXIMUM = 65_536
 const ERROR_CHARACTERS = 300
 const MD5 = /^"?([0-9a-f]{32})"?$/
+const NOT_FOUND = 404
+const TOO_MANY_REQUESTS = 429
+const SERVER_ERROR = 500
 
-export function openS3Store({ url, credentials, clock }: S3Options): ObjectStore {
+/** The server refused, for good. */
+class Refused extends Error {}
+
+export function openS3Store({ url, authority = null, credentials, clock }: S3Options): ObjectStore {
   const [bucket = '', ...prefixes] = url.pathname.split('/').filter((part) => part !== '')
   if (bucket === '') throw new Error(`${url.href} names no bucket`)
   const prefix = prefixes.map((part) => `${part}/`).join('')
+  const exchange = openExchange({ url: url.origin, authority, credentials, clock })
 
-  const send = (request: S3Request, maximumBytes: number): Promise<Answer> =>
+  const send = (request: StoreRequest, maximumBytes: number): Promise<Answer> =>
     withinTime(clock, async (signal) => {
-      const { method, url: target, body } = request
-      const response = await fetch(target, {
-        method,
-        headers: signRequest(request, credentials, clock.now()),
-        signal,
-        redirect: 'error',
-        ...(body === undefined ? {} : { body: new Uint8Array(body) }),
-      })
-      const content = await readBody(response, response.ok ? maximumBytes : ERROR_BYTES_MAXIMUM)
-      const isAbsent = response.status === 404 && method !== 'PUT' && !content.includes('NoSuchBucket')
-      if (response.ok || isAbsent) return { isAbsent, headers: response.headers, content }
-      throw new Error(`status ${response.status}: ${content.toString().slice(0, ERROR_CHARACTERS)}`)
+      const answer = await exchange.ask(request, signal)
+      const { statusCode: status = SERVER_ERROR, headers } = answer
+      const isOk = status >= 200 && status < 300
+      const content = await readBody(answer, isOk ? maximumBytes : ERROR_BYTES_MAXIMUM)
+      const isAbsent = status === NOT_FOUND && request.method !== 'PUT' && !content.includes('NoSuchBucket')
+      if (isOk || isAbsent) return { isAbsent, headers, content }
+      const what = `status ${status}: ${content.toString().slice(0, ERROR_CHARACTERS)}`
+      throw status >= SERVER_ERROR || status === TOO_MANY_REQUESTS ? new Error(what) : new Refused(what)
     }).catch((cause: unknown) => {
-      throw new StoreFailed(`${request.method} ${request.url.pathname}: ${describe(cause)}`, { cause })
+      const what = `${request.method} /${request.path ?? ''}: ${describe(cause)}`
+      throw cause instanceof Refused ? new StoreFailed(what, { cause }) : new StoreAway(what, { cause })
     })
-  const objectUrl = (name: string): URL => {
+  const pathOf = (name: string): string => {
     checkObjectName(name)
-    return new URL(`/${bucket}/${prefix}${name}`, url)
+    return `${bucket}/${prefix}${name}`
   }
 
   async function listPage(start: string, token: string | undefined): Promise<Page> {
-    const target = new URL(`/${bucket}`, url)
     const query = {
       ...(token === undefined ? {} : { 'continuation-token': token }),
       'list-type': '2',
       prefix: `${prefix}${start}`,
     }
-    target.search = Object.entries(query)
-      .map(([name, value]) => `${name}=${escape(value)}`)
-      .join('&')
-    return readPage((await send({ method: 'GET', url: target }, LIST_BYTES_MAXIMUM)).content.toString(), prefix)
+    const { content } = await send({ method: 'GET', path: bucket, query }, LIST_BYTES_MAXIMUM)
+    return readPage(content.toString(), prefix)
   }
 
   return {
     async put(name, body) {
-      const { headers } = await send({ method: 'PUT', url: objectUrl(name), body }, LIST_BYTES_MAXIMUM)
-      const held = MD5.exec(headers.get('etag') ?? '')?.[1] // of servers that encrypt it is no digest of the content
+      const { headers } = await send({ method: 'PUT', path: pathOf(name), body }, LIST_BYTES_MAXIMUM)
+      const held = MD5.exec(headers.etag ?? '')?.[1] // of servers that encrypt it is no digest of the content
       if (held !== undefined && held !== createHash('md5').update(body).digest('hex'))
         throw new StoreFailed(`the store holds other bytes as ${name} than were sent`)
     },
     settle: async () => {}, // what a bucket has acknowledged it keeps
     async get(name, maximumBytes) {
-      const { isAbsent, headers, content } = await send({ method: 'GET', url: objectUrl(name) }, maximumBytes)
+      const { isAbsent, headers, content } = await send({ method: 'GET', path: pathOf(name) }, maximumBytes)
       if (isAbsent) return undefined
-      const length = headers.get('content-length')
-      if (length !== null && Number(length) !== content.length)
+      const length = headers['content-length']
+      if (length !== undefined && Number(length) !== content.length)
         throw new StoreFailed(`the store sent ${content.length} of ${length} bytes of ${name}`)
-      return { bytes: content, modifiedAt: dateOf(headers.get('last-modified')) }
+      return { bytes: content, modifiedAt: dateOf(headers['last-modified']) }
     },
     async *list(start) {
       let token: string | undefined
@@ -83,24 +94,20 @@ export function openS3Store({ url, credentials, clock }: S3Options): ObjectStore
       } while (token !== undefined)
     },
     async remove(name) {
-      await send({ method: 'DELETE', url: objectUrl(name) }, LIST_BYTES_MAXIMUM)
+      await send({ method: 'DELETE', path: pathOf(name) }, LIST_BYTES_MAXIMUM)
     },
   }
 }
 
 /** Of an answer without a usable date: long ago. */
-function dateOf(text: string | null): Date {
+function dateOf(text: string | undefined): Date {
   const at = new Date(text ?? Number.NaN)
   return Number.isNaN(at.getTime()) ? new Date(0) : at
 }
 
-/** As signatures need it: everything but letters, digits and `-_.~`. */
-const escape = (value: string): string =>
-  encodeURIComponent(value).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
-
 interface Answer {
   readonly isAbsent: boolean
-  readonly headers: Headers
+  readonly headers: IncomingMessage['headers']
   readonly content: Buffer
 }
 
@@ -114,12 +121,13 @@ async function withinTime<Result>(clock: Clock, work: (signal: AbortSignal) => P
   }
 }
 
-async function readBody({ body }: Response, maximumBytes: number): Promise<Buffer> {
-  const parts: Uint8Array[] = []
+async function readBody(answer: IncomingMessage, maximumBytes: number): Promise<Buffer> {
+  const parts: Buffer[] = []
   let bytes = 0
-  for await (const part of body ?? []) {
+  // Without an encoding parts are bytes.
+  for await (const part of answer as AsyncIterable<Buffer>) {
     bytes += part.length
-    if (bytes > maximumBytes) throw new Error(`the answer has more than ${maximumBytes} bytes`)
+    if (bytes > maximumBytes) throw new Refused(`the answer has more than ${maximumBytes} bytes`)
     parts.push(part)
   }
   return Buffer.concat(parts)

@@ -13,7 +13,8 @@ export interface StoreAddress {
   readonly url: string
   /** PEM of who signed its certificate; null when that is one that everybody trusts. */
   readonly authority: string | null
-  readonly credentials: Omit<S3Credentials, 'region'>
+  /** Without a region: the one that S3 servers take when they have none. */
+  readonly credentials: Omit<S3Credentials, 'region'> & Partial<Pick<S3Credentials, 'region'>>
   readonly clock: Clock
 }
 
@@ -34,7 +35,7 @@ export interface StoreAnswer {
 
 export interface StoreExchange {
   /** Resolves with the head of the answer, whatever it says; its body must be read or destroyed. */
-  ask(request: StoreRequest): Promise<IncomingMessage>
+  ask(request: StoreRequest, signal?: AbortSignal): Promise<IncomingMessage>
   /** With the whole answer, within the time. */
   askWhole(request: StoreRequest, milliseconds?: number): Promise<StoreAnswer>
 }
@@ -67,7 +68,7 @@ export function openExchange({ url, authority, credentials, clock }: StoreAddres
         .join('&')
       const signed = signRequest(
         { method, url: target, headers, ...(body && { body }), isStreamed: stream !== undefined },
-        { ...credentials, region: REGION },
+        { region: REGION, ...credentials },
         byTheMachine(clock.now()),
       )
       const request = (isSecure ? sendSecure : sendPlain)(target, {

@@ -2,7 +2,7 @@
  *  status. */
 import { z } from 'zod'
 import { resource } from '../define.ts'
-import { Conditions, ObservedGeneration } from '../shapes.ts'
+import { Conditions, ObjectStorageZone, ObservedGeneration } from '../shapes.ts'
 
 export const BACKUP_JOB_WORK = ['write', 'copy', 'restore', 'verify', 'remove'] as const
 const BACKUPS_MAXIMUM = 2_000
@@ -15,8 +15,29 @@ export const backupSourcesOf = (features: readonly string[]): readonly string[] 
   features
     .filter((feature) => feature.startsWith(SOURCE_FEATURE))
     .map((feature) => feature.slice(SOURCE_FEATURE.length))
+/** Of a node that can keep backups in the object storage of its zone. */
+export const OBJECT_BACKUPS_FEATURE = 'backups-object-storage'
+/** Of a node whose place is a bucket that its operator chose: its backups go there. */
+export const VAULT_FEATURE = 'backups-vault'
 /** In the Secret that the job names: the account's key, 64 hexadecimal digits. */
 export const BACKUP_KEY = 'key'
+/** In the Secret of a place in object storage: `BackupPlace` as JSON. */
+export const BACKUP_PLACE = 'place'
+
+/** Secret of a node's namespace that lets it use the place of the account's backups in the object storage of a zone. */
+export const backupPlaceSecret = (accountId: string, zone: string): string => `backup-place-${zone}-${accountId}`
+
+/** Where the backups of one account are in the object storage of one zone. The key opens nothing else. */
+export const BackupPlace = z.strictObject({
+  /** With the bucket: `https://host[:port]/bucket`. */
+  url: z.url({ protocol: /^https?$/ }),
+  /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+  authority: z.string().nullable(),
+  accessKeyId: z.string(),
+  secretAccessKey: z.string(),
+  backend: z.enum(['rgw', 'svc-s3-single']),
+})
+export type BackupPlace = z.infer<typeof BackupPlace>
 
 const BackupName = z.string().max(63)
 
@@ -42,11 +63,13 @@ export const BackupJob = resource({
       accountId: z.string().max(63).describe('Account whose part of the store is used.'),
       secretName: z.string().max(253).describe("Secret of this namespace with the account's key."),
       storageId: z.string().max(253).describe('Storage that the backup is of.'),
+      objectStorageZone: ObjectStorageZone,
       volume: z.string().max(253).optional().describe('Volume that is read (write) or written (restore).'),
       copyOf: z
         .strictObject({
           zone: z.string().max(63).describe('Zone whose store has it.'),
           name: BackupName.describe('Name of its manifest there.'),
+          objectStorageZone: ObjectStorageZone,
         })
         .optional()
         .describe('With copy: the backup that is copied into the store of this node.'),

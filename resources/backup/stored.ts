@@ -47,6 +47,13 @@ export const Backup = resource({
       zone: z.string().max(63).optional().describe('Zone whose store holds it.'),
       sizeGibibytes: z.int().optional().describe('Size of the storage at that point, in GiB.'),
       completedAt: Instant.optional().describe('When it was complete.'),
+      place: z
+        .enum(['host', 'object-storage'])
+        .optional()
+        .describe(
+          "Where it is: in the place that the zone's hosts are configured with (also when absent), or in the object " +
+            'storage of the zone.',
+        ),
       target: z.enum(BACKUP_TARGETS).optional().describe('What kind of store holds it.'),
       isSameHost: z.boolean().optional().describe('Whether it is on the host of its storage.'),
       parent: z.string().max(63).optional().describe('Backup whose unchanged data it shares; it needs no other one.'),
@@ -94,3 +101,7 @@ export const readsDisk = ({
 
 export type BackupSpec = z.infer<typeof Backup.spec>
 export type BackupStatus = z.infer<typeof Backup.status>
+
+/** Zone whose object storage holds it; undefined when a place of the hosts does. */
+export const objectStorageZoneOf = ({ status }: { readonly status?: BackupStatus | undefined }): string | undefined =>
+  status?.place === 'object-storage' ? status.zone : undefined

@@ -1,7 +1,7 @@
 /** Image: the disk of a custom image as a node must hold it. */
 import { z } from 'zod'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration } from '../shapes.ts'
+import { Conditions, ObjectStorageZone, ObservedGeneration } from '../shapes.ts'
 import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'
 
 export const IMAGE_GIBIBYTES_MAXIMUM = 1_024
@@ -49,6 +49,7 @@ export const Image = resource({
           sizeGibibytes: z.int().min(1).max(65_536).describe('Size of the disk in GiB.'),
           accountId: z.string().max(63).describe('The account whose part of the store is read.'),
           secretName: z.string().max(253).describe("Secret of this node's namespace with the account's key."),
+          objectStorageZone: ObjectStorageZone,
         })
         .optional()
         .describe('Backup that it is read from. Cannot be changed.'),

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, SshHostKeys, StoredLabels } from '../shapes.ts'
+import { Conditions, ObjectStorageZone, ObservedGeneration, SshHostKeys, StoredLabels } from '../shapes.ts'
 import { IsRemoved, MigrationSecretName, OperationId, Origin, Port } from './parts.ts'
 
 export * from './image.ts'
@@ -318,6 +318,7 @@ export const Volume = resource({
             .max(253)
             .optional()
             .describe("Of a backup: Secret of this node's namespace with the account's key."),
+          objectStorageZone: ObjectStorageZone,
         })
         .optional()
         .describe('What the disk begins as; empty when absent.'),

@@ -36,7 +36,7 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { createSealing } from '../../kit/sys/sealing.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job/index.ts'
+import { BACKUPS_FEATURE, backupSourceFeature, OBJECT_BACKUPS_FEATURE } from '../../resources/backup-job/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Image, Instance, Volume } from '../../resources/instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
@@ -337,6 +337,7 @@ export async function openCloud(
           hypervisor: 'simulated',
           features: [
             BACKUPS_FEATURE,
+            OBJECT_BACKUPS_FEATURE,
             ...[...stores.keys()].filter((zone) => zone !== (zoneOf[node] ?? ZONE)).map(backupSourceFeature),
           ],
           pools: [...mounted],

@@ -7,6 +7,8 @@ import { Unavailable } from '../../../domain/problem.ts'
 import { isBucket, openStoreAt } from '../../../kit/chunks/locate.ts'
 import type { Manifest } from '../../../kit/chunks/manifest.ts'
 import { openRepository, type Repository, restoreDisk, verifyBackup } from '../../../kit/chunks/repository.ts'
+import type { ObjectStore } from '../../../kit/chunks/object-store.ts'
+import { openS3Store } from '../../../kit/chunks/s3-store.ts'
 import { Damaged } from '../../../kit/chunks/seal.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -18,7 +20,7 @@ import type { DiskPoints, VolumeStore } from '../drivers/storage/volume-store.ts
 import { DiskReads } from '../disk-reads.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import { ProgramFailed, runProgram } from '../run-program.ts'
-import { readBackupKey } from '../secrets.ts'
+import { readBackupKey, readBackupPlace } from '../secrets.ts'
 import { openBandwidth, throttled } from './bandwidth.ts'
 import { bitmapOf, type Changes, changesSince, isBackupBitmap } from './bitmaps.ts'
 import { closeGuestPoint, openGuestPoint } from './guest-point.ts'
@@ -29,8 +31,8 @@ import { type BackupWork, HalfWritten, type WorkOptions, type WorkResult } from 
 import { copyBackup, writeBackup } from './write-backup.ts'
 
 export interface DiskWorkOptions {
-  /** A folder, or a bucket by its URL. */
-  readonly location: string
+  /** A folder, or a bucket by its URL; without one there is the object storage of zones only. */
+  readonly location: string | undefined
   /** The same of other zones, from which backups are copied here, by zone. */
   readonly sources?: Readonly<Record<string, string>>
   /** Holds the credentials of a bucket. */
@@ -69,32 +71,41 @@ export function openDiskWork(options: DiskWorkOptions): BackupWork {
   const { location, sources = {}, environment, bytesPerSecond, clock, random, store, namespace } = options
   const bandwidth = openBandwidth(bytesPerSecond, clock)
   const reads = new DiskReads()
-  const kind = isBucket(location)
-    ? ({ target: 'vault', isSameHost: false } as const)
-    : ({ target: 'zone-object-store', isSameHost: true } as const)
-
+  const placeOf = (
+    { accountId, objectStorageZone: zone }: Place,
+    at: string | undefined = location,
+  ): Promise<OpenPlace> | OpenPlace => {
+    if (zone !== undefined) return openObjectPlace(options, { accountId, zone })
+    if (at === undefined) throw new Error('this host has no place of its own for backups')
+    return { store: openStoreAt({ location: at, environment, clock }, accountId), ...kindOfLocation(at) }
+  }
   const repositoryOf = async (
-    { accountId, secretName }: Pick<BackupJobSpec, 'accountId' | 'secretName'>,
+    job: Place & Pick<BackupJobSpec, 'secretName'>,
     signal?: AbortSignal,
-    at = location,
-  ): Promise<Repository> =>
-    openRepository({
-      store: throttled(openStoreAt({ location: at, environment, clock }, accountId), bandwidth),
-      key: await readBackupKey(store, namespace, secretName),
+    at?: string,
+  ): Promise<PlacedRepository> => {
+    const { store: objects, ...kind } = await placeOf(job, at)
+    const repository = openRepository({
+      store: throttled(objects, bandwidth),
+      key: await readBackupKey(store, namespace, job.secretName),
       clock,
       random,
       ...(signal === undefined ? {} : { signal }),
     })
+    return { ...repository, kind }
+  }
   const run = {
-    write: async (repository: Repository, job: BackupJobSpec, work: WorkOptions) => ({
+    write: async (repository: PlacedRepository, job: BackupJobSpec, work: WorkOptions) => ({
       ...(await write({ ...options, reads }, repository, job, work)),
-      ...kind,
+      ...repository.kind,
     }),
-    async copy(repository: Repository, job: BackupJobSpec, work: WorkOptions) {
-      const { zone = '', name: source = '' } = job.copyOf ?? {}
+    async copy(repository: PlacedRepository, job: BackupJobSpec, work: WorkOptions) {
+      const { zone = '', name: source = '', objectStorageZone } = job.copyOf ?? {}
       const at = sources[zone]
-      if (at === undefined) throw new Error(`this host does not reach the backups of zone ${zone}`)
-      const from = await repositoryOf(job, work.signal, at)
+      if (at === undefined && objectStorageZone === undefined)
+        throw new Error(`this host does not reach the backups of zone ${zone}`)
+      const from = await repositoryOf({ ...job, objectStorageZone }, work.signal, at)
+      const { kind } = repository
       return { ...(await copy({ clock }, { from, source, repository }, job, work)), ...kind, isSameHost: false }
     },
     restore: (repository: Repository, job: BackupJobSpec, work: WorkOptions) => restore(options, repository, job, work),
@@ -120,6 +131,30 @@ export function openDiskWork(options: DiskWorkOptions): BackupWork {
     yieldDisk: (volume) => reads.end(volume),
   }
 }
+
+type Place = Pick<BackupJobSpec, 'accountId' | 'objectStorageZone'>
+type Kind = Required<Pick<WorkResult, 'target' | 'isSameHost'>>
+type PlacedRepository = Repository & { readonly kind: Kind }
+type OpenPlace = Kind & { readonly store: ObjectStore }
+
+const kindOfLocation = (location: string): Kind =>
+  isBucket(location) ? { target: 'vault', isSameHost: false } : { target: 'zone-object-store', isSameHost: true }
+
+/** What opens it is read anew each time: the platform may change it. */
+async function openObjectPlace(
+  { store, namespace, clock }: Pick<DiskWorkOptions, 'store' | 'namespace' | 'clock'>,
+  tenant: { readonly accountId: string; readonly zone: string },
+): Promise<OpenPlace> {
+  const { url, authority, backend, ...credentials } = await readBackupPlace(store, namespace, tenant)
+  const place = new URL(url)
+  return {
+    store: openS3Store({ url: place, authority, credentials, clock }),
+    target: backend === 'rgw' ? 'ceph' : 'zone-object-store',
+    isSameHost: isLoopback(place.hostname),
+  }
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || host.startsWith('127.')
 
 type ReadingOptions = DiskWorkOptions & { readonly reads: DiskReads }
 

@@ -1,5 +1,6 @@
 /** The reconciler of BackupJobs: work that takes hours runs beside the reconciles, which report how far it is. */
 import { Unavailable } from '../../../domain/problem.ts'
+import { StoreAway } from '../../../kit/chunks/object-store.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import { keyOf, type KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -70,7 +71,8 @@ const report = (
 /** Of an attempt that did not succeed. */
 function courseAfter(course: Course, error: unknown): Course {
   const isHalfWritten = error instanceof HalfWritten
-  const isPassing = (isHalfWritten ? error.cause : error) instanceof Unavailable
+  const cause = isHalfWritten ? error.cause : error
+  const isPassing = cause instanceof Unavailable || cause instanceof StoreAway
   return {
     ...course,
     failure: error instanceof Error ? error.message : String(error),

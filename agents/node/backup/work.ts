@@ -23,7 +23,7 @@ export class HalfWritten extends Error {
 }
 
 /** What a disk begins as. */
-export interface BackupSource extends Pick<BackupJobSpec, 'accountId' | 'secretName'> {
+export interface BackupSource extends Pick<BackupJobSpec, 'accountId' | 'secretName' | 'objectStorageZone'> {
   readonly backup: string
 }
 

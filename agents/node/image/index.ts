@@ -127,9 +127,9 @@ async function readInto(
   }
   if (backup === undefined) return undefined
   if (backups === undefined) throw new Unavailable('a place for backups on this host', undefined)
-  const { sizeGibibytes, name: id, accountId, secretName } = backup
+  const { sizeGibibytes, name: id, ...place } = backup
   const onProgress = (progress: WorkProgress) => report(progressOf(id, progress))
-  const write = (path: string) => backups.fill({ backup: id, accountId, secretName }, path, { signal, onProgress })
+  const write = (path: string) => backups.fill({ backup: id, ...place }, path, { signal, onProgress })
   return customImages.fill(name, { sizeGibibytes, origin, write })
 }
 

@@ -139,11 +139,12 @@ const makingEffects = ({
     })
   },
   async fill(_input, { metadata: { name }, spec }) {
-    const { name: backup, accountId, secretName } = spec.source ?? {}
+    const { name: backup, accountId, secretName, objectStorageZone } = spec.source ?? {}
     if (backup === undefined || accountId === undefined || secretName === undefined || backups === undefined) return
     await copies.begin(name, backup, async (signal, report) => {
       const onProgress = (progress: WorkProgress) => report(progressOf(backup, progress))
-      const fill = (path: string) => backups.fill({ backup, accountId, secretName }, path, { signal, onProgress })
+      const place = { accountId, secretName, objectStorageZone }
+      const fill = (path: string) => backups.fill({ backup, ...place }, path, { signal, onProgress })
       await volumes.create({ ...draftOf(name, spec), fill }, signal)
       log.info('volume filled from a backup', { volume: name, backup })
     })

@@ -8,7 +8,7 @@ import { findOperation } from '../../../db/operation/index.ts'
 import { type KubeObject, Secret } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { Backup, type BackupSpec, type BackupStatus } from '../../../resources/backup/index.ts'
-import { BackupJob } from '../../../resources/backup-job/index.ts'
+import { BackupJob, BackupPlace, backupPlaceSecret } from '../../../resources/backup-job/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Instance, nodeNamespace } from '../../../resources/instance/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
@@ -109,6 +109,12 @@ test('a backup is made once, holds its quota, and leaves nothing when it is dele
   const secret = await cloud.kubectl.get(Secret, { namespace: nodeNamespace(NODE), name: `backup-key-${accountId}` })
   expect(Buffer.from(secret?.data?.['key'] ?? '', 'base64').toString()).toMatch(/^[0-9a-f]{64}$/)
   expect([...cloud.backups.keys()].sort()).toEqual(['b1', 'b2'])
+  expect(first.status?.place).toBe('object-storage')
+  const beside = { namespace: nodeNamespace(NODE), name: backupPlaceSecret(accountId, ZONE) }
+  const place = Buffer.from((await cloud.kubectl.get(Secret, beside))?.data?.['place'] ?? '', 'base64').toString()
+  const { url, accessKeyId } = BackupPlace.parse(JSON.parse(place))
+  const tenant = [...cloud.objectStorage.tenants.values()].find((each) => each.accessKeyId === accessKeyId)
+  expect(tenant?.buckets).toEqual([new URL(url).pathname.slice(1)])
 
   await cloud.kubectl.delete(Server, key('web'))
   await until(

@@ -73,7 +73,7 @@ const observedOf = (more: Partial<Observed> = {}): Observed => ({
   host: 'n1',
   jobs: [],
   siblings: [],
-  completeBackups: [],
+  complete: [],
   editor: 'user:somebody',
   ...more,
 })
@@ -94,6 +94,10 @@ const ONLINE = {
   conditions: [...GRANTED],
   completedAt: '2026-11-22T10:00:00Z',
 } satisfies Partial<BackupStatus>
+const sibling = (name: string, status: Partial<BackupStatus>) => ({
+  ...backupOf({ status: { ...ONLINE, ...status } }),
+  metadata: { name },
+})
 const ERROR = { state: 'error', stateDetail: 'why', conditions: [...GRANTED] } satisfies Partial<BackupStatus>
 
 describe('(none) to creating', () => {
@@ -106,10 +110,6 @@ describe('(none) to creating', () => {
   it('by kubectl: the operation begins, in the name of the editor', () =>
     expect(outcome({}).started).toBe('storage.backup'))
   it('the host gets the work with the newest backup that verified, or has not been verified', () => {
-    const sibling = (name: string, status: Partial<BackupStatus>) => ({
-      ...backupOf({ status: { ...ONLINE, ...status } }),
-      metadata: { name },
-    })
     const siblings = [sibling('b3', { verificationError: 'x' }), sibling('b2', {})]
     expect(outcome({ kind: 'storage.backup', status: CREATING }, { siblings })).toMatchObject({
       state: 'creating',
@@ -375,7 +375,7 @@ describe('online and error to deleting', () => {
     expect(outcome({ status: ONLINE, expiresAt: '2026-11-22T12:00:01Z' }).started).toBeUndefined())
   it('a host removes it, with the chunks that the other backups do not name', () =>
     expect(
-      outcome({ kind: 'backup.delete', status: ONLINE, isDeleting: true }, { completeBackups: ['b2'] }),
+      outcome({ kind: 'backup.delete', status: ONLINE, isDeleting: true }, { complete: [sibling('b2', {})] }),
     ).toMatchObject({ state: 'deleting', made: { work: 'remove', completeBackups: ['b2'] }, isFinalized: false }))
   it('work that is under way ends first', () =>
     expect(
@@ -430,4 +430,49 @@ describe('verification by the platform', () => {
     ['not an older one', due({ parent: 'b0', ...older }, [{ completedAt: '2026-11-21T00:00:00Z' }]), false],
     ['not one that is not online', due({ state: 'error' }), false],
   ] as const)('%s', (_why, isDue, expected) => expect(isDue).toBe(expected))
+})
+
+describe('where it is', () => {
+  const isObjectStorageUsed = () => true
+  const inStorage = { place: 'object-storage' } as const
+  const writing = (observed: Partial<Observed>, status: Partial<BackupStatus> = CREATING) =>
+    outcome({ kind: 'storage.backup', status }, { isObjectStorageUsed, ...observed })
+
+  it('a new one goes into the object storage of its zone, and says so before anything is there', () => {
+    const { made, status } = writing({})
+    expect(made?.objectStorageZone).toBe('z1')
+    expect(status).toMatchObject({ state: 'creating', place: 'object-storage' })
+  })
+  it('without object storage it goes where the host is told', () => {
+    const { made, status } = writing({ isObjectStorageUsed: () => false })
+    expect(made).not.toHaveProperty('objectStorageZone')
+    expect(status).toMatchObject({ place: 'host' })
+  })
+  it('what was begun goes on where it was begun', () =>
+    expect(writing({}, { ...CREATING, place: 'host' }).made).not.toHaveProperty('objectStorageZone'))
+  it('nothing is taken from a backup in another place', () => {
+    const siblings = [sibling('b3', {}), sibling('b2', inStorage)]
+    expect(writing({ siblings }).made?.parent).toBe('b2')
+    expect(writing({ siblings, isObjectStorageUsed: () => false }).made?.parent).toBe('b3')
+  })
+  it.each(['backup.restore', 'backup.verify', 'backup.delete'] as const)(
+    '%s finds what is there from before',
+    (kind) => {
+      const found = (status: Partial<BackupStatus>) =>
+        outcome(
+          { kind, status: { ...ONLINE, ...status }, isDeleting: kind === 'backup.delete' },
+          { isObjectStorageUsed, notedRestore: OPERATION, isKeepable: false },
+        ).made?.objectStorageZone
+      expect(found({})).toBeUndefined()
+      expect(found(inStorage)).toBe('z1')
+    },
+  )
+  it('chunks are held against the backups of the same place only', () => {
+    const complete = [sibling('b2', inStorage), sibling('b3', {})]
+    const named = (status: Partial<BackupStatus>) =>
+      outcome({ kind: 'backup.delete', status: { ...ONLINE, ...status }, isDeleting: true }, { complete }).made
+        ?.completeBackups
+    expect(named({})).toEqual(['b3'])
+    expect(named(inStorage)).toEqual(['b2'])
+  })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openFolderStore } from '../../../kit/chunks/folder-store.ts'
 import { openStoreAt } from '../../../kit/chunks/locate.ts'
-import { type ObjectStore, StoreFailed } from '../../../kit/chunks/object-store.ts'
+import { type ObjectStore, StoreAway, StoreFailed } from '../../../kit/chunks/object-store.ts'
 import { openS3Store } from '../../../kit/chunks/s3-store.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -160,4 +160,23 @@ describe('signatures are those of the examples in the API reference of S3', () =
   ] as const)('%s', (_what, request, signature) => {
     expect(signRequest(request, credentials, at)['authorization']).toMatch(new RegExp(`Signature=${signature}$`))
   })
+})
+
+it('a server that cannot now is told from one that refuses', async () => {
+  const { server, store } = await newS3()
+  const failure = () => store.put('c/a', Buffer.from('a')).catch((error: unknown) => error)
+  server.fault = () => 'error'
+  expect(await failure()).toBeInstanceOf(StoreAway)
+  await server.close()
+  ends.length = 0
+  expect(await failure()).toBeInstanceOf(StoreAway)
+  const other = await newS3()
+  const nowhere = openS3Store({
+    url: new URL(other.server.url.href.replace('backups', 'nowhere')),
+    credentials: { accessKeyId: 'id', secretAccessKey: 'secret', region: 'us-east-1' },
+    clock: systemClock,
+  })
+  const refused = await nowhere.put('c/a', Buffer.from('a')).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(StoreFailed)
+  expect(refused).not.toBeInstanceOf(StoreAway)
 })

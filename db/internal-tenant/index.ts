@@ -1,0 +1,136 @@
+/** What the platform itself keeps in object storage: a tenant for each purpose and owner, with a key that opens nothing
+ *  else. A row stays where it is when its zone gets another store. */
+import { type Selectable, sql } from 'kysely'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface InternalTenantId {
+  readonly purpose: Tables['internal_tenant']['purpose']
+  readonly owner: string
+  readonly zone: string
+}
+
+export interface InternalTenantRow extends InternalTenantId {
+  readonly backend: Tables['internal_tenant']['backend']
+  readonly accessKeyId: string
+  /** For `internalTenantOwner`. */
+  readonly sealedSecret: string
+  readonly bucketPrefix: string
+  readonly createdAt: Date
+  /** When the store first knew it. */
+  readonly toldAt: Date | null
+}
+
+/** What its secret is sealed for. */
+export const internalTenantOwner = ({ purpose, owner, zone }: InternalTenantId): string =>
+  `internal_tenant/${purpose}/${owner}/${zone}`
+/** As the store knows it, and its bucket. */
+export const internalTenantOf = ({ bucketPrefix }: Pick<InternalTenantRow, 'bucketPrefix'>): string =>
+  `internal.${bucketPrefix}`
+export const internalBucketOf = ({
+  purpose,
+  bucketPrefix,
+}: Pick<InternalTenantRow, 'purpose' | 'bucketPrefix'>): string => `${bucketPrefix}${purpose}`
+
+const toRow = (row: Selectable<Tables['internal_tenant']>): InternalTenantRow => ({
+  purpose: row.purpose,
+  owner: row.owner,
+  zone: row.zone,
+  backend: row.backend,
+  accessKeyId: row.access_key_id,
+  sealedSecret: row.sealed_secret,
+  bucketPrefix: row.bucket_prefix,
+  createdAt: row.created_at,
+  toldAt: row.told_at,
+})
+
+/** Undefined when there is none. */
+export async function findInternalTenant(
+  db: Queries,
+  { purpose, owner, zone }: InternalTenantId,
+): Promise<InternalTenantRow | undefined> {
+  const row = await db
+    .selectFrom('internal_tenant')
+    .selectAll()
+    .where('purpose', '=', purpose)
+    .where('owner', '=', owner)
+    .where('zone', '=', zone)
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** The one that is there, else the given one, which is then. */
+export async function keepInternalTenant(
+  db: Queries,
+  made: Omit<InternalTenantRow, 'toldAt'>,
+): Promise<InternalTenantRow> {
+  await db
+    .insertInto('internal_tenant')
+    .values({
+      purpose: made.purpose,
+      owner: made.owner,
+      zone: made.zone,
+      backend: made.backend,
+      access_key_id: made.accessKeyId,
+      sealed_secret: made.sealedSecret,
+      bucket_prefix: made.bucketPrefix,
+      created_at: made.createdAt,
+    })
+    .onConflict((clash) => clash.columns(['purpose', 'owner', 'zone']).doNothing())
+    .execute()
+  const kept = await findInternalTenant(db, made)
+  if (kept === undefined) throw new Error('the tenant has gone meanwhile')
+  return kept
+}
+
+/** The store knows it from now on. */
+export async function recordToldTenant(
+  db: Queries,
+  { purpose, owner, zone }: InternalTenantId,
+  toldAt: Date,
+): Promise<void> {
+  await db
+    .updateTable('internal_tenant')
+    .set({ told_at: toldAt })
+    .where('purpose', '=', purpose)
+    .where('owner', '=', owner)
+    .where('zone', '=', zone)
+    .where('told_at', 'is', null)
+    .execute()
+}
+
+/** Of the owner, or of all. */
+export async function listInternalTenants(
+  db: Queries,
+  { purpose, owner }: Pick<InternalTenantId, 'purpose'> & { readonly owner?: string },
+): Promise<readonly InternalTenantRow[]> {
+  const rows = await db
+    .selectFrom('internal_tenant')
+    .selectAll()
+    .where('purpose', '=', purpose)
+    .$if(owner !== undefined, (query) => query.where('owner', '=', owner ?? ''))
+    .orderBy('created_at')
+    .execute()
+  return rows.map(toRow)
+}
+
+/** Those of accounts that are gone. */
+export async function listAbandonedTenants(db: Queries): Promise<readonly InternalTenantRow[]> {
+  const rows = await db
+    .selectFrom('internal_tenant')
+    .selectAll()
+    .where('purpose', '=', 'backups')
+    .where(sql<boolean>`not exists (select from account where account.id::text = internal_tenant.owner)`)
+    .execute()
+  return rows.map(toRow)
+}
+
+/** Free when it has gone. */
+export async function removeInternalTenant(db: Queries, { purpose, owner, zone }: InternalTenantId): Promise<void> {
+  await db
+    .deleteFrom('internal_tenant')
+    .where('purpose', '=', purpose)
+    .where('owner', '=', owner)
+    .where('zone', '=', zone)
+    .execute()
+}
