@@ -1,7 +1,7 @@
 /** The door with the real engine behind it, used with other people's clients: Amazon's for JavaScript and rclone. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -295,4 +295,29 @@ test('rclone copies a folder there and finds no difference', async () => {
   await rclone('copy', from, `cloud:${ada.bucket}/files`)
   expect((await rclone('check', from, `cloud:${ada.bucket}/files`, '--download')).stderr).toContain('0 differences')
   expect(await keysOf(ada)).toEqual(['files/deep/er/three', 'files/deep/two', 'files/one'])
+})
+
+test('boto3 is answered as the documentation says, operation by operation', async ({ skip }) => {
+  const python = ['python3', '/usr/bin/python3']
+  const able = await Promise.all(
+    python.map((each) =>
+      run(each, ['-c', 'import boto3']).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
+  const program = python[able.indexOf(true)]
+  if (program === undefined) return skip('boto3 is not installed (Debian: python3-boto3)')
+  const { settings } = await openTenant()
+  const { stdout } = await run(program, [join(import.meta.dirname, '../../s3-clients/operations.py')], {
+    env: {
+      ...{ PATH: environment()['PATH'], HOME: environment()['HOME'], AUTHORITY: join(folder, 'authority.pem') },
+      ...{ ENDPOINT: `https://localhost:${storage.port}`, BUCKET: `${settings.bucketPrefix}all` },
+      ...{ KEY: settings.accessKeyId, SECRET: settings.secretAccessKey },
+    },
+  })
+  const page = await readFile(join(import.meta.dirname, '../../../docs/object-storage.md'), 'utf8')
+  const documented = [...page.matchAll(/^\| (.*?) \| `?(\w+)`? \| .* \|$/gm)].map(([, name, answer]) => [name, answer])
+  expect(JSON.parse(stdout)).toEqual(Object.fromEntries(documented.filter(([, answer]) => answer !== 'single')))
 })
