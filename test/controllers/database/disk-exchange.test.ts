@@ -6,7 +6,8 @@ import type { Parts } from '../../../controllers/parts.ts'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { crds } from '../../../controllers/crds.ts'
+import { installCrds } from '../../../kit/kube/crd.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -24,7 +25,7 @@ beforeAll(async () => {
   const core = await openCore({ clock, random: systemRandom, log: silentLog, storage: memoryStorage() })
   const transport = (request: Parameters<typeof core.handle>[0]) => core.handle(request, ADMIN)
   store = openClient({ transport, fieldManager: 'tests', clock, random: systemRandom })
-  await installCrds(store, await readCrds('crds'), clock)
+  await installCrds(store, crds(), clock)
   await store.create(Namespace, { metadata: { name: NAMESPACE }, spec: undefined })
   const spec = { hostname: 'db', zone: 'z', plan: 'p', template: 'managed-database', desiredPower: 'running' }
   const bare = { ...spec, managedBy: 'database:db' } as unknown as ServerSpec // the API server fills in the defaults
