@@ -31,6 +31,7 @@ import {
 } from '../../kit/sys/process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { CLOUD, nodeAddresses, OUTSIDE, ROUTE, SERVERS, TRANSFER, wireName, zoneAddresses } from './address-plan.ts'
+import { BRIDGE_LINES } from './bridges.ts'
 import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from '../daemon.ts'
 import { type Central, startCentral } from './central.ts'
 import { startHost } from './host.ts'
@@ -92,11 +93,7 @@ await middle.run(
   ...(existsSync('/proc/sys/net/ipv6')
     ? ['echo 0 > /proc/sys/net/ipv6/conf/all/disable_ipv6', 'echo 1 > /proc/sys/net/ipv6/conf/all/forwarding']
     : []),
-  ...['tunnels', 'outside'].flatMap((bridge) => [
-    `ip link add ${bridge} type bridge`,
-    `ip link set ${bridge} up`,
-    `ethtool -K ${bridge} tx off`,
-  ]),
+  ...BRIDGE_LINES,
   `ip address add ${TRANSFER.ipv4}/24 dev outside`,
   `ip address add ${TRANSFER.ipv6}/64 dev outside nodad`,
   // What nobody has of the cloud's own addresses is not asked for outside.
