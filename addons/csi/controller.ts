@@ -2,7 +2,6 @@
  *  again gets what the platform says by then. */
 import { type Client, pages, SvccloudError, unwrap, waitForOperation } from '../../client/index.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
-import { isUuid } from '../../domain/uuid.ts'
 import { orNothing } from '../platform.ts'
 import { oneAtATime } from './busy.ts'
 import { faultOf, requireCapabilities, requireCapability } from './capabilities.ts'
@@ -120,10 +119,13 @@ async function attach(client: Client, id: string, serverId: string): Promise<voi
   }
 }
 
+/** Of servers: of nodes they are no UUIDs, and of those that people have applied neither. */
+const SERVER_ID = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
+
 /** Throws when there is none. */
 async function requireServer(client: Client, id: string): Promise<void> {
   const reading = async () =>
-    isUuid(id) ? orNothing(unwrap(client.GET('/v1/servers/{id}', { params: { path: { id } } }))) : undefined
+    SERVER_ID.test(id) ? orNothing(unwrap(client.GET('/v1/servers/{id}', { params: { path: { id } } }))) : undefined
   if ((await reading()) === undefined) throw new Refused('NOT_FOUND', `there is no node ${id}`)
 }
 

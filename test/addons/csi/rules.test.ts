@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { OperationFailed, SvccloudError } from '../../../client/index.ts'
+import { createClient, OperationFailed, SvccloudError } from '../../../client/index.ts'
+import { controllerService } from '../../../addons/csi/controller.ts'
 import { oneAtATime } from '../../../addons/csi/busy.ts'
 import { faultOf } from '../../../addons/csi/capabilities.ts'
 import { gibibytesOf, tierOf } from '../../../addons/csi/create-volume.ts'
@@ -133,4 +134,32 @@ test('pages are read to their end, or to as many as are wanted', async () => {
   expect((await pageOf({ maxEntries: 200, startingToken: '' }, read)).nextToken).toBe('201')
   await expect(pageOf({ maxEntries: 0, startingToken: 'nonsense' }, read)).rejects.toMatchObject({ code: 'ABORTED' })
   await expect(pageOf({ maxEntries: -1, startingToken: '' }, read)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+})
+
+test('a volume comes to the server of a node, whose id is no UUID; what is no id is asked for nowhere', async () => {
+  const [volumeId, nodeId] = ['6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11', `machine-node-${'0'.repeat(8)}`]
+  const CAPABILITY = { mount: { fsType: '', mountFlags: [] }, accessMode: { mode: 'SINGLE_NODE_WRITER' } } as const
+  const asked: string[] = []
+  const answers: Readonly<Record<string, object>> = {
+    [`/v1/storages/${volumeId}`]: { storage: { id: volumeId, server_id: null, serial: 's', active_operation: null } },
+    [`/v1/servers/${nodeId}`]: { server: { id: nodeId } },
+    [`/v1/storages/${volumeId}/attach`]: { operation: { id: 'o' } },
+    '/v1/operations/o': { operation: { id: 'o', status: 'succeeded' } },
+  }
+  const client = createClient({
+    url: 'http://platform.test',
+    fetch: async ({ method, url }) => {
+      const { pathname } = new URL(url)
+      asked.push(`${method} ${pathname}`)
+      const answer = answers[pathname]
+      return Response.json(answer ?? {}, { status: answer === undefined ? 404 : 200 })
+    },
+  })
+  const { ControllerPublishVolume: publish } = controllerService({ client, clusterId: 'c', zone: 'z' })
+  const to = (node: string) => publish({ volumeId, nodeId: node, volumeCapability: CAPABILITY })
+  expect(await to(nodeId)).toEqual({ publishContext: { serial: 's' } })
+  expect(asked).toContain(`POST /v1/storages/${volumeId}/attach`)
+  asked.length = 0
+  await expect(to('../networks')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  expect(asked).toEqual([`GET /v1/storages/${volumeId}`])
 })
