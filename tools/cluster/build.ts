@@ -39,6 +39,15 @@ const CSI_TEST_VERSION = 'v5.6.0'
 
 type Release = (typeof KUBERNETES_RELEASES)[number]
 
+/** What stands between Kubernetes and a driver of the Container Storage Interface. */
+const sidecar = (command: string, repository: string, version: string): Recipe => ({
+  name: `csi-${command}`,
+  version,
+  package: `github.com/kubernetes-csi/${repository}/cmd/csi-${command}`,
+  module: 'csi-sidecars',
+  linkerFlags: `-X main.version=${version}`,
+})
+
 /** The folder here whose Go module pins the release. */
 const kubernetesModules: Readonly<Record<Release, string>> = { '1.35.4': 'kubernetes-1.35', '1.36.3': 'kubernetes' }
 
@@ -117,6 +126,9 @@ const recipes = {
     package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity',
     linkerFlags: '',
   },
+  'csi-provisioner': sidecar('provisioner', 'external-provisioner/v6', 'v6.4.0'),
+  'csi-attacher': sidecar('attacher', 'external-attacher/v4', 'v4.13.0'),
+  'csi-resizer': sidecar('resizer', 'external-resizer/v2', 'v2.3.0'),
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
 } satisfies Record<string, Recipe>
 
