@@ -159,7 +159,7 @@ async function handle(
   response.once('close', () => release(isStored))
   parts.metrics.admitted(asked.action)
   const bytesMaximum = wireBytesMaximum(asked.bytes)
-  await forward(parts, parts.targetOf(tenant.upstream), request, response, {
+  await forward(parts, parts.targetOf(tenant.upstream, hasBody(request)), request, response, {
     bytesMaximum: asked.bytes > 0 || request.headers['transfer-encoding'] !== undefined ? bytesMaximum : undefined,
     begin: () => {
       if (isWaiting) response.writeContinue()
@@ -170,6 +170,9 @@ async function handle(
     },
   })
 }
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
 
 const slowDown = () => new Refusal(503, 'SlowDown', 'Please reduce your request rate.')
 
@@ -212,17 +215,37 @@ interface Target {
   readonly options: RequestOptions
 }
 
+/** What an engine has left of a body would be the beginning of the next request, of whoever that is: a connection that
+ *  carried a body is never used again. */
+class OnceAgent extends Agent {
+  override keepSocketAlive(): boolean {
+    return false
+  }
+}
+class SecureOnceAgent extends SecureAgent {
+  override keepSocketAlive(): boolean {
+    return false
+  }
+}
+
+function newAgent(hasBody: boolean, isSecure: boolean, authority: string | null | undefined): Agent {
+  // Nobody waits for a connection: that would be one which has carried a body.
+  if (hasBody && !isSecure) return new OnceAgent({ keepAlive: true })
+  const ca = authority ? { ca: authority } : {}
+  if (hasBody) return new SecureOnceAgent({ keepAlive: true, ...ca })
+  const kept = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxFreeSockets: 64 }
+  return isSecure ? new SecureAgent({ ...kept, ...ca }) : new Agent(kept)
+}
+
 /** The engine, or the store that a tenant has moved to. */
 const openTargets =
   (socketPath: string, agents: Map<string, Agent>) =>
-  (upstream: Upstream | undefined): Target => {
+  (upstream: Upstream | undefined, hasBody: boolean): Target => {
     const url = upstream && new URL(upstream.url)
     const isSecure = url?.protocol === 'https:'
     const ca = isSecure ? upstream?.authority : null
-    const name = JSON.stringify([url?.origin, ca])
-    const known = agents.get(name)
-    const kept = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxFreeSockets: 64 }
-    const agent = known ?? (isSecure ? new SecureAgent({ ...kept, ...(ca && { ca }) }) : new Agent(kept))
+    const name = JSON.stringify([url?.origin, ca, hasBody])
+    const agent = agents.get(name) ?? newAgent(hasBody, isSecure, ca)
     agents.set(name, agent)
     if (url === undefined) return { send: httpRequest, options: { agent, socketPath } }
     const { hostname, port } = url
