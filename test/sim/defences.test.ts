@@ -5,7 +5,7 @@ import { useConnection } from './connection.ts'
 import { simulate, type SimulationOptions } from './simulate.ts'
 
 /** Not every seed comes near the edge that a defence guards. */
-const SEEDS_MAXIMUM = 20
+const SEEDS_MAXIMUM = 40
 
 const connection = useConnection()
 
@@ -33,7 +33,7 @@ it.each<readonly [string, SimulationOptions, RegExp, number]>([
     'a node that takes shared data with it when it lets go',
     { without: 'retention' },
     /disk .*(gone|holds undefined)|is not on/,
-    4,
+    23,
   ],
 ])('finds %s', async (_what, options, pattern, lastSeed) => {
   expect(await firstViolation(options, pattern, lastSeed)).toMatch(pattern)
