@@ -40,7 +40,7 @@ PORT = os.environ.get("MACHINE_POSTGRESQL_PORT", "5432")
 ARCHIVE = os.environ.get("MACHINE_ARCHIVE")
 POINT_SECONDS = float(os.environ.get("MACHINE_POINT_SECONDS", "60"))
 KEEP_SECONDS = float(os.environ.get("MACHINE_KEEP_SECONDS", "5"))
-STORE_SECONDS = float(os.environ.get("MACHINE_STORE_SECONDS", "15"))
+STORE_SECONDS = int(os.environ.get("MACHINE_STORE_SECONDS", "15"))
 SILENT_SECONDS = 60 + 2 * KEEP_SECONDS
 LATE_SECONDS = 3 * POINT_SECONDS
 INFO_SECONDS = 600
@@ -620,7 +620,8 @@ class Archivist:
         self.pointed_at = now
 
     def confirm_points(self):
-        [last] = sql("select coalesce(left(last_archived_wal, 24), '') from pg_stat_archiver")
+        # Nothing at first, and after a crash until the next one is archived.
+        last = "".join(sql("select left(last_archived_wal, 24) from pg_stat_archiver"))
         confirmed = [point for point in self.pending if point[1] <= last]
         if not confirmed:
             return

@@ -1,4 +1,4 @@
-/** From when to when an archive can be restored, by what is in it. */
+/** From when to when an archive can be restored, by what is in it; and what its program is told. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,8 +11,18 @@ const PROGRAM = `
 import json, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
-RUN = ROOT = LIB = "/nowhere"
+RUN = ROOT = LIB = CURRENT = "/nowhere"
 import database
+
+def points_confirmed(pending, answers):
+    """What is left of them when the server answers so."""
+    database.sql = lambda text: answers
+    archivist = database.Archivist()
+    archivist.pending = pending
+    archivist.confirm_points()
+    return archivist.pending
+
+database.points_confirmed = points_confirmed
 print(json.dumps(getattr(database, sys.argv[2])(*json.loads(sys.argv[3]))))`
 
 async function call(name: string, ...input: readonly unknown[]): Promise<unknown> {
@@ -104,4 +114,17 @@ test('full backups are due once a day, at their time', async () => {
 test('moments are never later than they were', async () => {
   expect(await call('iso', 1_767_225_600.9999)).toBe('2026-01-01T00:00:00.999Z')
   expect(await call('moment_of', '2026-01-01T00:00:00.123456Z')).toBe('2026-01-01 00:00:00.123456+00')
+})
+
+test('a server that has archived nothing yet, as after a crash, confirms no moment', async () => {
+  const pending = [point(150, 2)]
+  expect(await call('points_confirmed', pending, [])).toEqual(pending)
+})
+
+test('pgBackRest is told whole numbers, newer versions refuse others', async () => {
+  const repository = { bucket: 'b', endpoint: 'e', accessKeyId: 'k', secretAccessKey: 's', region: 'r', cipherKey: 'c' }
+  const section = { archive: { repository: { ...repository, port: 443 }, retentionDays: 7 } }
+  const text = await call('pgbackrest_conf', section, 'archive')
+  expect(text).toMatch(/^io-timeout=15$/m)
+  expect(text).not.toMatch(/=\d+\.\d*$/m)
 })
