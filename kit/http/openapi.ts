@@ -14,6 +14,7 @@ import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './ope
 import { sayExactlyOne } from './exactly-one.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import type { Credential, Route } from './route.ts'
+import { sentence } from '../sys/sentence.ts'
 
 export interface DocumentOptions {
   readonly title: string
@@ -109,8 +110,6 @@ const IDEMPOTENCY_HEADER = z.object({
         'with Idempotent-Replayed: true.',
     ),
 })
-
-const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** Where the operations of an area are: the first parts of their paths. */
 const placesOf = (routes: readonly Route[]): string => {

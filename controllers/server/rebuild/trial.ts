@@ -2,6 +2,7 @@
  *  become healthy. When it does not, the old disk comes back. That it goes back is written into the operation first, so
  *  that whoever dies on the way goes on in the same direction. */
 import { IMAGE_VERSION_ARGUMENT } from '../../../domain/managed-machine.ts'
+import { sentence } from '../../../kit/sys/sentence.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { present } from '../../operation/decision.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
@@ -126,7 +127,7 @@ export const runsAsBefore: Rule = (input) => {
   const reason = reasonOf(input) ?? ''
   if (hasFailed(instance)) {
     const detail = instance?.status?.detail ?? ''
-    return { state: 'error', detail, step: 'started', outcome: 'failed', error: `${reason} ${detail}`.trim() }
+    return { state: 'error', detail, step: 'started', outcome: 'failed', error: `${sentence(reason)} ${detail}`.trim() }
   }
   const decision = running(input)
   if (decision?.outcome === undefined)
@@ -134,5 +135,5 @@ export const runsAsBefore: Rule = (input) => {
   const milliseconds = input.now.getTime() - Date.parse(instance?.status?.startedAt ?? input.now.toISOString())
   if (!isHealthy(input.observed) && milliseconds < ANSWER_MILLISECONDS)
     return { ...inProgress(input, 'started'), waitFor: 'its machine to be well again' }
-  return { ...decision, outcome: 'failed', error: `${reason} The server has its boot storage as before.` }
+  return { ...decision, outcome: 'failed', error: `${sentence(reason)} The server has its boot storage as before.` }
 }

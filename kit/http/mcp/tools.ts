@@ -7,6 +7,7 @@ import type { Route } from '../route.ts'
 import type { Schema } from '../openapi-fields.ts'
 import { describeFields, type Descriptions } from '../openapi-fields.ts'
 import type { Members } from './protocol.ts'
+import { sentence } from '../../sys/sentence.ts'
 
 /** How long lists are when a tool call does not say: answers are read by models, a page at a time. */
 export const LIMIT_DEFAULT = 20
@@ -95,7 +96,6 @@ function toolOf(route: Route, name: string, descriptions: Descriptions): Tool {
 
 const STARTS =
   'Answers an operation at once: call get_operation with its id until status is succeeded, failed or cancelled.'
-const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** A parameter of a path, and the argument of the tool that it comes from. */
 export interface PathParameter {

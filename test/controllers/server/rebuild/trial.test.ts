@@ -140,7 +140,7 @@ test.each<[string, World, readonly string[], Date?]>([
   ],
   [
     'leaves a machine that does not answer again to its owner',
-    at({ instance: onOld(3, 'running', { ...RUNS, incarnation: 3 }), newStorage: undefined }, 'Why.', false),
+    at({ instance: onOld(3, 'running', { ...RUNS, incarnation: 3 }), newStorage: undefined }, 'Why', false),
     ['operation op-1 started failed: Why. The server has its boot storage as before.', 'state started'],
     LATE,
   ],
