@@ -99,21 +99,6 @@ export async function recordToldTenant(
     .execute()
 }
 
-/** Of the owner, or of all. */
-export async function listInternalTenants(
-  db: Queries,
-  { purpose, owner }: Pick<InternalTenantId, 'purpose'> & { readonly owner?: string },
-): Promise<readonly InternalTenantRow[]> {
-  const rows = await db
-    .selectFrom('internal_tenant')
-    .selectAll()
-    .where('purpose', '=', purpose)
-    .$if(owner !== undefined, (query) => query.where('owner', '=', owner ?? ''))
-    .orderBy('created_at')
-    .execute()
-  return rows.map(toRow)
-}
-
 /** Those of accounts that are gone. */
 export async function listAbandonedTenants(db: Queries): Promise<readonly InternalTenantRow[]> {
   const rows = await db
