@@ -31,6 +31,7 @@ COPY crds ./crds
 COPY roles ./roles
 COPY apiserver ./apiserver
 COPY controllers ./controllers
+COPY hosts ./hosts
 USER 65532:65532
 ENTRYPOINT ["node"]
 CMD ["apiserver/main.ts"]

@@ -1,5 +1,6 @@
 /** The platform as add-ons of a cluster reach it: the API with the token of the cluster, which is read anew for each
  *  request, so that a new one needs no restart. */
+import { CLUSTER_LABELS } from '../domain/kubernetes-cluster.ts'
 import { readFile } from 'node:fs/promises'
 import { type Client, createClient, OperationFailed, SvccloudError, waitForOperation } from '../client/index.ts'
 import { Unavailable } from '../domain/problem.ts'
@@ -10,6 +11,9 @@ export interface PlatformOptions {
   readonly tokenFile: string
   readonly clock: Clock
 }
+
+/** Of whatever a cluster has made: its id. */
+export const CLUSTER_LABEL = CLUSTER_LABELS.cluster
 
 const TOO_MANY = 429
 /** Of one request that comes too soon. */

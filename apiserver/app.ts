@@ -43,6 +43,7 @@ export interface AppOptions
     | 'payments'
     | 'objectStorage'
     | 'controlPlanes'
+    | 'hasOrganisationPlatform'
   > {
   readonly metrics: Registry
   /** Reaches the consoles on the hosts. */

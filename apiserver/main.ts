@@ -12,12 +12,12 @@ import { startServer } from '../kit/http/server.ts'
 import { type Caches, openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
 import { openControlPlanes } from '../kit/control-planes/configuration.ts'
-import { openObjectStorage } from '../kit/object-storage/configuration.ts'
+import { type ObjectStorageOffer, openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments } from '../kit/payments/configuration.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
-import { systemClock } from '../kit/sys/clock.ts'
+import { type Clock, systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { startTraceExport } from '../kit/sys/trace-export.ts'
@@ -32,7 +32,7 @@ import { openAdmissionMetrics } from './admission/metrics.ts'
 import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
-import { parseSealingKeys } from '../kit/sys/sealing.ts'
+import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
 import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS, runUpkeep } from './identity/upkeep.ts'
 import { type MailTransport, openMailTransport } from './mail/transport.ts'
 import { type MailWorkerParts, runMailWorker } from './mail/worker.ts'
@@ -86,6 +86,8 @@ const Environment = z.object({
   SVCCLOUD_WEBHOOK_REGISTER: z.enum(['true', 'false']).default('false'),
   SVCCLOUD_PLATFORM_USERS: List,
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
+  /** How long it goes on serving once it has been asked to stop, while whoever sends it requests learns of it. */
+  SVCCLOUD_DRAIN_SECONDS: z.coerce.number().int().min(0).max(300).default(0),
   /** The payment processor; invoices stay unbilled without the file with its key. */
   SVCCLOUD_STRIPE_URL: z.url({ protocol: /^https?$/ }).optional(),
   SVCCLOUD_STRIPE_KEY_FILE: z.string().optional(),
@@ -101,8 +103,12 @@ const Environment = z.object({
   SVCCLOUD_RGW_FILE: z.string().min(1).optional(),
   SVCCLOUD_CONTROL_PLANES_URL: z.url({ protocol: /^https?$/ }).optional(),
   SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_FILE: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
+  /** The controllers speak to it; here it is only known that there is one. */
+  SVCCLOUD_ORGANISATION_PLATFORM_URL: z.url({ protocol: /^https?$/ }).optional(),
 })
 
 /** How long running requests may take to finish once the process has been asked to stop. */
@@ -110,7 +116,9 @@ const GRACE_MILLISECONDS = 10_000
 
 type Settings = z.infer<typeof Environment>
 
-async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<void> {
+async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise<void> {
+  const ending = new AbortController()
+  const stop = ending.signal
   const clock = systemClock
   const random = systemRandom
   const metrics = openRegistry({ isProcessWide: true, build: { component: 'apiserver', version: VERSION } })
@@ -129,6 +137,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
 
   const mail = openMail(settings)
+  const objectStorage = await openObjectStorage(settings, clock)
   const payments = await openPayments(settings)
   const app = await createApp({
     ...appSettings(settings),
@@ -143,11 +152,13 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
     canSendMail: mail !== undefined,
     ...(payments === undefined ? {} : { payments }),
-    objectStorage: await openObjectStorage(settings, clock),
+    objectStorage,
     controlPlanes: await openControlPlanes(settings, clock),
+    hasOrganisationPlatform: settings.SVCCLOUD_ORGANISATION_PLATFORM_URL !== undefined,
     kubernetes: kubernetes.transport,
     isWebhookServed,
   })
+  const isServing = () => customerApi === app.customers && !asked.aborted
   const operator = await startServer({
     host: settings.SVCCLOUD_OPERATOR_HOST,
     port: settings.SVCCLOUD_OPERATOR_PORT,
@@ -157,28 +168,41 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     log,
     pages: createOperatorPages(documentFor('operator'), {
       metrics,
-      missing: () => missing(db, caches),
+      missing: async () => [...(isServing() ? [] : ['listeners']), ...(await missing(db, caches))],
       metricsAccess: openMetricsAccess(kubernetes.transport, clock),
     }),
   })
   caches.start(stop)
-  const background = runInBackground(settings, { db, clock, random, log, mail }, stop)
+  const background = runInBackground(settings, { db, clock, random, log, mail, objectStorage }, stop)
 
   // Lists are answered from the caches, so customers are served only once those are filled.
-  await Promise.race([caches.ready(), aborted(stop)])
-  const admission = stop.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
+  await Promise.race([caches.ready(), aborted(asked)])
+  const admission = asked.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
   customerApi = app.customers
   const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
   sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
   log.info('ready', { port: customers.port, operator_port: operator.port })
 
-  await aborted(stop)
-  log.info('stopping')
+  await aborted(asked)
+  await drain(settings, { clock, log }, [customers, admission])
+  ending.abort()
   await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
   await background
   await kubernetes.close()
   await db.destroy()
 }
+
+/** Serves on while whoever sends it requests learns that it ends. */
+async function drain(
+  settings: Settings,
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  servers: readonly (Drainable | undefined)[],
+): Promise<void> {
+  log.info('stopping')
+  for (const server of servers) server?.drain()
+  await clock.sleep(settings.SVCCLOUD_DRAIN_SECONDS * 1_000)
+}
+type Drainable = Pick<Listener, 'drain'>
 
 const startForCustomers = (
   settings: Settings,
@@ -243,11 +267,12 @@ async function missing(db: Database, caches: Caches): Promise<readonly string[]>
 
 interface BackgroundParts extends Omit<MailWorkerParts, 'transport' | 'from'> {
   readonly mail: MailTransport | undefined
+  readonly objectStorage: ObjectStorageOffer
 }
 
 /** Maintains identities and sends mail until `stop`. */
 async function runInBackground(settings: Settings, parts: BackgroundParts, stop: AbortSignal): Promise<void> {
-  const { db, clock, random, log, mail } = parts
+  const { db, clock, random, log, mail, objectStorage } = parts
   const upkeep = runUpkeep(
     {
       db,
@@ -255,6 +280,8 @@ async function runInBackground(settings: Settings, parts: BackgroundParts, stop:
       log,
       auditVerifySeconds: settings.SVCCLOUD_AUDIT_VERIFY_SECONDS,
       auditRetentionDays: settings.SVCCLOUD_AUDIT_RETENTION_DAYS,
+      objectStorage,
+      sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
     },
     stop,
   )

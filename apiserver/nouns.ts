@@ -14,6 +14,7 @@ import { type AgentConnections, serverConsole } from './console/index.ts'
 import { customImage } from './custom-image/index.ts'
 import { credit } from './credit/index.ts'
 import { database } from './database/index.ts'
+import { devCluster } from './dev-cluster/index.ts'
 import { edge } from './edge/index.ts'
 import { floatingIp } from './floating-ip/index.ts'
 import { identityProvider } from './identity-provider/index.ts'
@@ -34,6 +35,7 @@ import { operation } from './operation/index.ts'
 import { organisation } from './organisation/index.ts'
 import type { Parts } from './parts.ts'
 import { payment } from './payment/index.ts'
+import { playground } from './playground/index.ts'
 import { price } from './price/index.ts'
 import { privateCloud } from './private-cloud/index.ts'
 import { publicPool } from './public-pool/index.ts'
@@ -105,7 +107,9 @@ const OTHER_NOUNS = [
   database,
   kubernetesCluster,
   nodePool,
+  devCluster,
   kubernetesHost,
+  playground,
   objectStorage,
   template,
   instance,

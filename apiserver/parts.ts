@@ -31,6 +31,8 @@ export interface Parts {
   readonly objectStorage?: ObjectStorageOffer
   /** What hosts control planes of Kubernetes; nothing does when absent. */
   readonly controlPlanes?: ControlPlanesOffer
+  /** Organisations of accounts can see their clusters somewhere. */
+  readonly hasOrganisationPlatform?: boolean
   /** The process serves the admission webhook; where it does not, writes past the API are judged after they are
    *  stored. */
   readonly isWebhookServed?: boolean

@@ -66,7 +66,7 @@ export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn)
       await caches.ready()
     },
     begin() {
-      running = runControllers(controllers, parts, stop.signal)
+      running = runControllers(controllers, { ...parts, objectStorage: { stores: [], obstacle: '' } }, stop.signal)
     },
     /** Until the controller has reconciled so often. */
     async reconciled(controller: string, times: number) {

@@ -3112,6 +3112,202 @@ export interface paths {
         patch: operations["update_kubernetes_node_pool"];
         trace?: never;
     };
+    "/v1/dev-clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List dev clusters
+         * @description Newest first.
+         */
+        get: operations["list_dev_clusters"];
+        put?: never;
+        /**
+         * Make a Kubernetes cluster for development
+         * @description One server of the plan is its control plane, its only node, its ingress on ports 80 and 443 and its storage; it is billed as that server. Not for production. What its server would be refused with is answered at once; it is up within 30 minutes or in error.
+         */
+        post: operations["create_dev_cluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/dev-clusters/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the versions of Kubernetes that dev clusters can have, and where
+         * @description Newest first.
+         */
+        get: operations["list_dev_cluster_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/dev-clusters/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a dev cluster
+         * @description Read a dev cluster.
+         */
+        get: operations["get_dev_cluster"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a dev cluster with its server
+         * @description Workloads and volumes go with it. One that is still being made, or is in error, can be deleted too.
+         */
+        delete: operations["delete_dev_cluster"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/dev-clusters/{id}/kubeconfig": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how kubectl gets into a dev cluster
+         * @description The context admin has a token of a service account with all rights until expires_at; oidc asks the svccloud program for short tokens, with the rights of your role.
+         */
+        get: operations["get_dev_cluster_kubeconfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/dev-clusters/{id}/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a short token for the API of a dev cluster
+         * @description It says who you are and your role: owners and admins may do everything in the cluster, members edit, viewers view. It is kept nowhere.
+         */
+        get: operations["get_dev_cluster_token"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/playgrounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List playgrounds
+         * @description Newest first, with those that have ended.
+         */
+        get: operations["list_playgrounds"];
+        put?: never;
+        /**
+         * Start a playground
+         * @description A free Kubernetes cluster of a few hours: a control plane and one guest of its own, one at a time.
+         */
+        post: operations["start_playground"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/playgrounds/offer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read whether a playground can be started
+         * @description Read whether a playground can be started.
+         */
+        get: operations["get_playground_offer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/playgrounds/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a playground
+         * @description Read a playground.
+         */
+        get: operations["get_playground"];
+        put?: never;
+        post?: never;
+        /**
+         * End a playground
+         * @description Its workloads and volumes go with it. It counts as used.
+         */
+        delete: operations["end_playground"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/playgrounds/{id}/kubeconfig": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how kubectl gets into a playground
+         * @description Owners and admins may do everything in it, members edit.
+         */
+        get: operations["get_playground_kubeconfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/object-storage": {
         parameters: {
             query?: never;
@@ -4052,7 +4248,7 @@ export interface components {
              */
             taints?: components["schemas"]["KubernetesTaint"][];
             /**
-             * @description Between which bounds count follows the pods. Not offered yet: only null is taken.
+             * @description Between which bounds count follows what pods need; null: it does not. A count beside it is within them.
              * @default null
              */
             autoscaling?: components["schemas"]["KubernetesAutoscaling"] | null;
@@ -4122,7 +4318,7 @@ export interface components {
         UpdateKubernetesNodePool: {
             /** @description How many nodes it has. */
             count?: number;
-            /** @description Between which bounds count follows the pods. Not offered yet: only null is taken. */
+            /** @description Between which bounds count follows what pods need; null: it does not. A count beside it is within them. */
             autoscaling?: components["schemas"]["KubernetesAutoscaling"] | null;
             /** @description Labels of its nodes in the cluster. */
             labels?: {
@@ -4134,6 +4330,38 @@ export interface components {
             version?: string;
             /** @description How many nodes may be away at a time. */
             max_unavailable?: number;
+        };
+        CreateDevCluster: {
+            /** @description A zone that offers dev clusters. */
+            zone: string;
+            /** @description Name. */
+            name: string;
+            /** @description Plan of its server, with enough memory. */
+            plan: string;
+            /** @description The default one when left out. */
+            version?: string;
+            /**
+             * @description Public IPv4 address; null without one.
+             * @default false
+             */
+            public_ipv4?: boolean;
+            /** @description Private network of the zone that its server is in as well. */
+            network_id?: string;
+            /** @description Public keys. */
+            ssh_keys?: string[];
+            /** @description Keys of the account; all of them when neither ssh_keys nor ssh_key_ids is given. */
+            ssh_key_ids?: string[];
+            /**
+             * @description Keys with values, to find it by; at most 64.
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+        };
+        StartPlayground: {
+            /** @description A region of the offer; its first one when left out. */
+            region?: string | null;
         };
         EnableObjectStorageRequest: {
             /** @description Name of the zone. */
@@ -6837,12 +7065,175 @@ export interface components {
             /** @description Its size in bytes. */
             size_bytes: number;
             /**
+             * @description Where it is: with its control plane only, or sealed in the object storage of its zone too, which outlives the loss of that host.
+             * @enum {string}
+             */
+            place: "host" | "object_storage";
+            /**
              * Format: date-time
              * @description When it was made.
              */
             created_at: string;
             /** @description null: it is kept until newer ones of its kind take its place. */
             expires_at: string | null;
+        };
+        DevCluster: {
+            /** @description Id. */
+            id: string;
+            /** @description Name of the zone. */
+            zone: string;
+            /** @description Region of its zone. */
+            region: string;
+            /** @description Name. */
+            name: string;
+            /** @description Minor version of Kubernetes. */
+            version: string;
+            /** @description What was installed when it was made; +plain says that it is no k3s. */
+            k3s_version: string;
+            /** @description Plan that its server was made with. */
+            plan: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "creating" | "running" | "error" | "deleting" | "deleted";
+            /** @description Whether its server has a public IPv4 address too. */
+            public_ipv4: boolean;
+            /** @description Private network that its server was made in; null without. */
+            network_id: string | null;
+            /** @description Its server; null until that is made. */
+            server_id: string | null;
+            /** @description URL of its API on IPv6; null until its server has an address. */
+            endpoint: string | null;
+            /** @description URL of its API on IPv4; null without public_ipv4. */
+            endpoint_ipv4: string | null;
+            /** @description Of its API on port 6443, and of its ingress on 80 and 443. */
+            ipv6_address: string | null;
+            /** @description The same on IPv4; null without public_ipv4. */
+            ipv4_address: string | null;
+            /** @description Keys with values, to find it by; at most 64. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description How it was when its server said so last. */
+            health: components["schemas"]["DevClusterHealth"];
+            /** @description Why it is in error, for people; null when it is not. */
+            failure_reason: string | null;
+            /**
+             * @description Always false.
+             * @constant
+             */
+            production_recommended: false;
+            /** @description To be shown wherever the cluster is. */
+            production_warning: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When its condition last changed.
+             */
+            updated_at: string;
+        };
+        DevClusterHealth: {
+            /**
+             * @description Whether its API says that it is ready.
+             * @enum {string}
+             */
+            api_server: "healthy" | "unhealthy" | "unknown";
+            /** @description Whether its node says so. */
+            node_ready: boolean;
+            /** @description When that was seen; null when it never was. */
+            observed_at: string | null;
+            /** @description What is wrong, for people; empty otherwise. */
+            detail: string;
+        };
+        DevClusterVersion: {
+            /** @description Minor version. */
+            version: string;
+            /** @description What is installed; +plain says that it is no k3s. */
+            k3s_version: string;
+            /** @description Whether new clusters get it. */
+            is_default: boolean;
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: "preview" | "supported" | "deprecated" | "expired";
+        };
+        Playground: {
+            /** @description Id. */
+            id: string;
+            /** @description DNS label: pg- and ten hexadecimal digits. */
+            name: string;
+            /** @description Name of the region. */
+            region: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            state: "provisioning" | "ready" | "deleting" | "deleted";
+            /** @description What workloads of a playground may use. */
+            limits: components["schemas"]["PlaygroundLimits"];
+            /** @description Wildcard under which its Ingresses are served. */
+            app_domain: string;
+            /** @description URL of its API; null until it is ready. */
+            endpoint: string | null;
+            /** @description Why it has ended; null until it has. */
+            end_reason: ("expired" | "deleted" | "ended_by_staff" | "failed") | null;
+            /** @description What went wrong, for people; null unless it failed. */
+            failure_reason: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at: string;
+            /** @description When its API and its node were ready; null before. */
+            ready_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it ends; null when it does not.
+             */
+            expires_at: string;
+            /** @description When its end began; null before. */
+            ended_at: string | null;
+            /** @description When nothing of it was left; null before. */
+            deleted_at: string | null;
+        };
+        PlaygroundLimits: {
+            /** @description Cores of its guest. */
+            vcpus: number;
+            /** @description Memory that workloads may use. */
+            memory_mebibytes: number;
+            /** @description Room on the disk of its guest for all volumes together. */
+            storage_gibibytes: number;
+            /** @description Pods at a time. */
+            pods: number;
+            /** @description Claims of volumes at a time. */
+            volumes: number;
+        };
+        PlaygroundOffer: {
+            /** @description Whether any region offers playgrounds now. */
+            is_available: boolean;
+            /**
+             * @description Whether one can be started, or what stands in the way first.
+             * @enum {string}
+             */
+            eligibility: "eligible" | "unavailable" | "active_playground" | "allowance_used" | "account_suspended";
+            /** @description Regions that offer them; the first is taken when none is named. */
+            regions: string[];
+            /** @description How long one lasts. */
+            lifetime_hours: number;
+            /** @description How many an account may ever have. */
+            allowance: number;
+            /** @description How many of these it has had; failed starts do not count. */
+            allowance_used: number;
+            /** @description What workloads of a playground may use. */
+            limits: components["schemas"]["PlaygroundLimits"];
+            /** @description The one that the account has now; null without one. */
+            active: components["schemas"]["Playground"] | null;
         };
         ObjectStorage: {
             /** @description Id. */
@@ -7283,6 +7674,8 @@ export type UpgradeKubernetesCluster = components['schemas']['UpgradeKubernetesC
 export type CreateKubernetesClusterSnapshot = components['schemas']['CreateKubernetesClusterSnapshot'];
 export type RestoreKubernetesCluster = components['schemas']['RestoreKubernetesCluster'];
 export type UpdateKubernetesNodePool = components['schemas']['UpdateKubernetesNodePool'];
+export type CreateDevCluster = components['schemas']['CreateDevCluster'];
+export type StartPlayground = components['schemas']['StartPlayground'];
 export type EnableObjectStorageRequest = components['schemas']['EnableObjectStorageRequest'];
 export type MCPMessage = components['schemas']['MCPMessage'];
 export type Problem = components['schemas']['Problem'];
@@ -7379,6 +7772,12 @@ export type KubernetesNode = components['schemas']['KubernetesNode'];
 export type KubernetesPlatformRegistration = components['schemas']['KubernetesPlatformRegistration'];
 export type KubernetesVersion = components['schemas']['KubernetesVersion'];
 export type KubernetesClusterSnapshot = components['schemas']['KubernetesClusterSnapshot'];
+export type DevCluster = components['schemas']['DevCluster'];
+export type DevClusterHealth = components['schemas']['DevClusterHealth'];
+export type DevClusterVersion = components['schemas']['DevClusterVersion'];
+export type Playground = components['schemas']['Playground'];
+export type PlaygroundLimits = components['schemas']['PlaygroundLimits'];
+export type PlaygroundOffer = components['schemas']['PlaygroundOffer'];
 export type ObjectStorage = components['schemas']['ObjectStorage'];
 export type ObjectStorageCredentials = components['schemas']['ObjectStorageCredentials'];
 export type MCPResponse = components['schemas']['MCPResponse'];
@@ -15667,6 +16066,515 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_dev_clusters: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["DevCluster"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    create_dev_cluster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "zone": "eu-1a",
+                 *       "name": "playground",
+                 *       "plan": "starter-2c-4g"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateDevCluster"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The dev cluster. */
+                        dev_cluster: components["schemas"]["DevCluster"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_dev_cluster_versions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["DevClusterVersion"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: null;
+                        /** @description Memory in MiB that its plan has at least. */
+                        minimum_memory_mebibytes: number;
+                        /** @description Names of the zones that offer dev clusters. */
+                        zones: string[];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_dev_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The dev cluster. */
+                        dev_cluster: components["schemas"]["DevCluster"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    delete_dev_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The dev cluster. */
+                        dev_cluster: components["schemas"]["DevCluster"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_dev_cluster_kubeconfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description YAML, as kubectl reads it. */
+                        kubeconfig: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when its token is taken.
+                         */
+                        expires_at: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_dev_cluster_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description A bearer token. */
+                        token: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when it is taken: 15 minutes at most.
+                         */
+                        expires_at: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    list_playgrounds: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: next_cursor of the page before. */
+                cursor?: string;
+                /** @description How many items the page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The items of the page. */
+                        items: components["schemas"]["Playground"][];
+                        /** @description cursor of the next page; null when this is the last. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    start_playground: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "region": "eu-1"
+                 *     }
+                 */
+                "application/json": components["schemas"]["StartPlayground"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The playground. */
+                        playground: components["schemas"]["Playground"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_playground_offer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlaygroundOffer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_playground: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The playground. */
+                        playground: components["schemas"]["Playground"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    end_playground: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The playground. */
+                        playground: components["schemas"]["Playground"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    get_playground_kubeconfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description YAML, as kubectl reads it. */
+                        kubeconfig: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when its token is taken: at most until the playground ends.
+                         */
+                        expires_at: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

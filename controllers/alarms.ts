@@ -2,6 +2,7 @@
  *  whoever does not lead says 0. */
 import { NODE_STATES } from '../domain/node-rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
+import type { Clock } from '../kit/sys/clock.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
 import type { NodeSpec, NodeStatus } from '../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server/index.ts'
@@ -21,9 +22,24 @@ export interface Watched {
 export interface Alarms {
   readonly noteSweep: (result: SweepResult) => void
   readonly noteBilling: (progress: BillingProgress) => void
+  /** When the newest checkpoint of the audit log was written. */
+  readonly noteCheckpoint: (at: Date) => void
 }
 
-export function openAlarms({ nodes, servers, operations }: Watched, registry: Registry): Alarms {
+export function openAlarms(
+  { nodes, servers, operations }: Watched,
+  registry: Registry,
+  clock: Pick<Clock, 'now'>,
+): Alarms {
+  let checkpointAt: Date | undefined
+  new Gauge({
+    name: 'svccloud_audit_checkpoint_age_seconds',
+    help: 'Since the newest checkpoint of the audit log in object storage; 0 where there is none to be',
+    registers: [registry],
+    collect() {
+      this.set(checkpointAt === undefined ? 0 : (clock.now().getTime() - checkpointAt.getTime()) / 1_000)
+    },
+  })
   new Gauge({
     name: 'svccloud_nodes',
     help: 'Nodes by state',
@@ -60,6 +76,7 @@ export function openAlarms({ nodes, servers, operations }: Watched, registry: Re
   return {
     noteSweep: ({ unknown }) => unknownIntents.set(unknown),
     noteBilling: openBillingGauges(registry),
+    noteCheckpoint: (at) => (checkpointAt = at),
   }
 }
 

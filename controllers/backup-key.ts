@@ -56,8 +56,11 @@ async function placeOf(parts: Parts & BackupAccess, owner: string, zone: string)
   }
 }
 
-/** 64 hexadecimal digits. */
-async function accountKey({ db, random, clock, sealing }: Parts & BackupAccess, accountId: string): Promise<string> {
+/** 64 hexadecimal digits; made at the first use. Throws 503 without sealing keys, and Unavailable. */
+export async function accountKey(
+  { db, random, clock, sealing }: Pick<Parts, 'db' | 'random' | 'clock'> & BackupAccess,
+  accountId: string,
+): Promise<string> {
   if (sealing?.isAvailable !== true)
     throw unavailable('not_configured', 'Backups need sealing keys, which this deployment does not have.')
   const sealedKey = sealing.seal(random.bytes(KEY_BYTES).toString('hex'), backupKeyOwner(accountId))

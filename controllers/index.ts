@@ -1,5 +1,6 @@
 /** THE list of controllers, and how they run. Built from parts only, so that tests and the simulation build the same in
  *  one process. */
+import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
 import type { KubeObject, ResourceType } from '../kit/kube/object.ts'
 import type { PaymentProcessor } from '../kit/payments/processor.ts'
 import { openEventRecorder } from '../kit/reconcile/events.ts'
@@ -20,11 +21,14 @@ import {
 import type { Registration, Sharding } from './controller.ts'
 import { customImageController } from './custom-image/index.ts'
 import { databaseController, runArchiveSweeper } from './database/index.ts'
+import { type CheckpointOptions, runAuditCheckpoints } from './audit-checkpoints.ts'
 import { runInternalTenantSweeper } from './internal-tenant.ts'
+import { devClusterController } from './dev-cluster/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
 import { kubernetesClusterController } from './kubernetes-cluster/index.ts'
 import { nodePoolController } from './node-pool/index.ts'
+import { playgroundController } from './playground/index.ts'
 import { loadBalancerController } from './load-balancer/index.ts'
 import { networkController } from './network/index.ts'
 import { type FencingAccess, nodeController } from './node/index.ts'
@@ -85,6 +89,8 @@ const NOUNS: readonly Registration<ControllersOptions>[] = [
   databaseController,
   kubernetesClusterController,
   nodePoolController,
+  playgroundController,
+  devClusterController,
   objectStorageController,
   serverGroupController,
   backupController,
@@ -150,7 +156,9 @@ export function openControllers(options: ControllersOptions): readonly Controlle
   )
 }
 
-export interface RunOptions extends Parts {
+export interface RunOptions extends Parts, CheckpointOptions {
+  /** What is kept there for who has gone is taken away: whoever runs this says where it is, or why nowhere. */
+  readonly objectStorage: ObjectStorageOffer
   readonly shard?: Shard
   readonly usageOf?: UsageSource
   /** Called after each sweep of change intents. */
@@ -175,6 +183,7 @@ export async function runControllers(
         runPayments(options, signal),
         runArchiveSweeper(options, signal),
         runInternalTenantSweeper(options, signal),
+        runAuditCheckpoints(options, signal),
       ]
     : []
   const { usageOf } = options

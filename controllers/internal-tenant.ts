@@ -13,6 +13,7 @@ import {
   recordToldTenant,
   removeInternalTenant,
 } from '../db/internal-tenant/index.ts'
+import { AUDIT_PURPOSE, auditTenantKeys } from '../kit/object-storage/audit-place.ts'
 import { offerIn } from '../kit/object-storage/configuration.ts'
 import { fingerprintOf, type ObjectStorage } from '../kit/object-storage/control.ts'
 import { newTenantKeys } from '../kit/object-storage/keys.ts'
@@ -33,6 +34,8 @@ export interface InternalPlace {
 /** Nobody pays for it by the byte. */
 const QUOTA_BYTES = 2 ** 50
 const SWEEP_MILLISECONDS = 600_000
+/** Of a sweep at one store; then it is taken for away. */
+const FAILURES_IN_A_ROW_MAXIMUM = 5
 
 const servedBy = (
   { objectStorage }: Pick<Parts, 'objectStorage'>,
@@ -57,24 +60,44 @@ export async function openInternalTenant(parts: StoreParts, id: InternalTenantId
   if (sealing?.isAvailable !== true)
     throw unavailable('not_configured', 'This needs sealing keys, which this deployment does not have.')
   const row = known ?? (await orUnavailable(keepInternalTenant(db, newRow(parts, sealing, { ...id, store }))))
-  const secretAccessKey = sealing.open(row.sealedSecret, internalTenantOwner(row))
-  const bucket = internalBucketOf(row)
+  const place = placeOf(store, row, sealing)
   try {
-    await tell(store, row, secretAccessKey)
+    await tell(store, row, place.secretAccessKey)
   } catch (error) {
     // A store that is away for a while has not forgotten it: whoever uses it sees that it is away, and says so.
     if (!(error instanceof Unavailable) || row.toldAt === null) throw error
   }
   if (row.toldAt === null) await orUnavailable(recordToldTenant(db, row, parts.clock.now()))
-  return { store, bucket, accessKeyId: row.accessKeyId, secretAccessKey }
+  return place
 }
+
+/** As it was opened last, without asking the store; undefined before. Throws Unavailable. */
+export async function findInternalPlace(
+  parts: Pick<StoreParts, 'db' | 'objectStorage' | 'sealing'>,
+  id: InternalTenantId,
+): Promise<InternalPlace | undefined> {
+  const { db, sealing } = parts
+  const row = await orUnavailable(findInternalTenant(db, id))
+  const store = row && servedBy(parts, id.zone, row.backend)
+  return row === undefined || store === undefined || sealing?.isAvailable !== true
+    ? undefined
+    : placeOf(store, row, sealing)
+}
+
+const placeOf = (store: ObjectStorage, row: Omit<InternalTenantRow, 'toldAt'>, sealing: Sealing): InternalPlace => ({
+  store,
+  bucket: internalBucketOf(row),
+  accessKeyId: row.accessKeyId,
+  secretAccessKey: sealing.open(row.sealedSecret, internalTenantOwner(row)),
+})
 
 function newRow(
   { random, clock }: Pick<StoreParts, 'random' | 'clock'>,
   sealing: Sealing,
   { store, purpose, owner, zone }: InternalTenantId & { readonly store: ObjectStorage },
 ): Omit<InternalTenantRow, 'toldAt'> {
-  const { secretAccessKey, ...keys } = newTenantKeys(random)
+  const derived = purpose === AUDIT_PURPOSE ? auditTenantKeys(sealing)[0] : undefined
+  const { secretAccessKey, ...keys } = derived ?? newTenantKeys(random)
   const id = { purpose, owner, zone }
   const sealedSecret = sealing.seal(secretAccessKey, internalTenantOwner(id))
   return { ...id, ...keys, backend: store.backend, sealedSecret, createdAt: clock.now() }
@@ -110,7 +133,7 @@ export async function removeInternalPlace(
   await orUnavailable(removeInternalTenant(parts.db, row))
 }
 
-/** Takes away what the platform kept for accounts that are gone, until the signal aborts. */
+/** Takes away what the platform kept for accounts and clusters that are gone, until the signal aborts. */
 export async function runInternalTenantSweeper(parts: StoreParts & Pick<Parts, 'log'>, signal: AbortSignal) {
   while (!signal.aborted) {
     await sweepInternalTenants(parts).catch((error: unknown) => parts.log.warn('internal tenants not swept', { error }))
@@ -118,6 +141,30 @@ export async function runInternalTenantSweeper(parts: StoreParts & Pick<Parts, '
   }
 }
 
+/** Each zone by itself: a store that is away holds up no other, and is not asked for all that it should remove. Throws
+ *  one of the failures at the end. */
 export async function sweepInternalTenants(parts: Pick<StoreParts, 'db' | 'objectStorage'>): Promise<void> {
-  for (const row of await listAbandonedTenants(parts.db)) await removeInternalPlace(parts, row)
+  const abandoned = await orUnavailable(listAbandonedTenants(parts.db))
+  const byStore = Map.groupBy(abandoned, ({ zone, backend }) => `${zone} ${backend}`)
+  const sweeps = await Promise.all([...byStore.values()].map((rows) => sweepStore(parts, rows)))
+  for (const failure of sweeps) if (failure !== undefined) throw failure
+}
+
+/** Answers the last failure. One tenant that cannot go keeps no other. */
+async function sweepStore(
+  parts: Pick<StoreParts, 'db' | 'objectStorage'>,
+  rows: readonly InternalTenantRow[],
+): Promise<unknown> {
+  let [failure, inARow]: [unknown, number] = [undefined, 0]
+  for (const row of rows) {
+    try {
+      await removeInternalPlace(parts, row)
+      inARow = 0
+    } catch (error) {
+      failure = error
+      inARow += 1
+      if (inARow >= FAILURES_IN_A_ROW_MAXIMUM) break
+    }
+  }
+  return failure
 }

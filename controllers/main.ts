@@ -7,6 +7,7 @@ import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
 import { installCrds } from '../kit/kube/crd.ts'
 import { crds } from './crds.ts'
+import { openOrganisationPlatform } from '../kit/organisation-platform/configuration.ts'
 import { openControlPlanes } from '../kit/control-planes/configuration.ts'
 import { openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments, type Payments } from '../kit/payments/configuration.ts'
@@ -26,10 +27,13 @@ import { startTraceExport } from '../kit/sys/trace-export.ts'
 import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
+import { NodePool } from '../resources/node-pool/index.ts'
+import { KubernetesCluster } from '../resources/kubernetes-cluster/index.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { Operation } from '../resources/operation/index.ts'
 import { Node } from '../resources/node/index.ts'
 import { Server } from '../resources/server/index.ts'
+import { Database as DatabaseResource } from '../resources/database/index.ts'
 import { ObjectStorage } from '../resources/object-storage/index.ts'
 import { Storage } from '../resources/storage/index.ts'
 import { VERSION } from '../resources/version.ts'
@@ -41,7 +45,10 @@ import type { Ovn } from './ovn/ovn.ts'
 import { readTlsFolder } from './ovn/tls.ts'
 import { installRoles } from './roles.ts'
 import type { Parts } from './parts.ts'
+import { openDatabaseMetrics } from './database/index.ts'
+import { openKubernetesMetrics } from './kubernetes-cluster/index.ts'
 import { openObjectStorageMetrics } from './object-storage/index.ts'
+import { AUDIT_CHECKPOINT_SECONDS } from './audit-checkpoints.ts'
 import { openStorageMetrics } from './storage-metrics.ts'
 import { inShard, parseShard, type Shard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
@@ -90,8 +97,15 @@ const Environment = z.object({
   SVCCLOUD_RGW_FILE: z.string().min(1).optional(),
   SVCCLOUD_CONTROL_PLANES_URL: z.url({ protocol: /^https?$/ }).optional(),
   SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE: z.string().optional(),
+  SVCCLOUD_CONTROL_PLANES_FILE: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
+  /** Where organisations of accounts see their clusters. */
+  SVCCLOUD_ORGANISATION_PLATFORM_URL: z.url({ protocol: /^https?$/ }).optional(),
+  SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE: z.string().min(1).optional(),
+  /** Between checkpoints of the audit log; the first of a day comes besides. */
+  SVCCLOUD_AUDIT_CHECKPOINT_SECONDS: z.coerce.number().int().min(60).max(86_400).default(AUDIT_CHECKPOINT_SECONDS),
 })
 
 /** Ended by the loss of the lead: the supervisor starts the process anew. */
@@ -118,16 +132,21 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   const caches = openCaches({ store, clock, random, log, registry })
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
-  const parts = { store, caches, db, clock, random, log, shard, ...processorOf(await openPayments(settings)) }
+  const parts = {
+    ...{ store, caches, db, clock, random, log, shard },
+    ...processorOf(await openPayments(settings)),
+    objectStorage: await openObjectStorage(settings, clock),
+    auditCheckpointSeconds: settings.SVCCLOUD_AUDIT_CHECKPOINT_SECONDS,
+    sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
+  }
   const ovn = ovnOf(settings, log)
   const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
   const controllers = openControllers({
     ...parts,
     identity,
     ...(ovn === undefined ? {} : { ovn }),
-    objectStorage: await openObjectStorage(settings, clock),
     controlPlanes: await openControlPlanes(settings, clock),
-    sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
+    organisationPlatform: await openOrganisationPlatform(settings, clock),
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),
   })
@@ -162,11 +181,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
       mayAct = lead.mayAct
       // not before: a watch may have fallen silent, and what the leader before did last must be seen
       caches.start(lead.signal)
-      await runControllers(
-        controllers,
-        { ...parts, usageOf: usageFromAgents(parts), onSwept: alarms.noteSweep, onBilled: alarms.noteBilling },
-        lead.signal,
-      )
+      await runControllers(controllers, { ...parts, usageOf: usageFromAgents(parts), ...toldTo(alarms) }, lead.signal)
     },
     stop,
   )
@@ -224,10 +239,23 @@ async function openStore(settings: Settings, transport: Transport): Promise<Stor
   return store
 }
 
+const toldTo = ({ noteSweep: onSwept, noteBilling: onBilled, noteCheckpoint: onCheckpoint }: Alarms) => ({
+  onSwept,
+  onBilled,
+  onCheckpoint,
+})
+
 /** Over what the shard looks after. */
 function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: Shard }, registry: Registry): Alarms {
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
   openStorageMetrics(() => ofShard(caches.of(Storage).list()), registry)
+  openDatabaseMetrics(() => ofShard(caches.of(DatabaseResource).list()), registry, systemClock)
+  const [clusters, pools] = [caches.of(KubernetesCluster), caches.of(NodePool)]
+  openKubernetesMetrics(
+    { clusters: () => ofShard(clusters.list()), pools: () => ofShard(pools.list()) },
+    registry,
+    systemClock,
+  )
   openObjectStorageMetrics(() => ofShard(caches.of(ObjectStorage).list()), registry)
   return openAlarms(
     {
@@ -236,6 +264,7 @@ function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: S
       operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []),
     },
     registry,
+    systemClock,
   )
 }
 

@@ -3,6 +3,7 @@ import type { Database } from '../db/open.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
 import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
+import type { OrganisationPlatform } from '../kit/organisation-platform/platform.ts'
 import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
@@ -22,4 +23,6 @@ export interface Parts {
   readonly objectStorage?: ObjectStorageOffer
   /** What hosts control planes of Kubernetes; nothing does when absent. */
   readonly controlPlanes?: ControlPlanesOffer
+  /** Where organisations of accounts see their clusters; absent where there is none. */
+  readonly organisationPlatform?: OrganisationPlatform | undefined
 }

@@ -3,6 +3,8 @@ import type { ColumnType, Generated } from 'kysely'
 import type { AddressFamily } from '../domain/addresses.ts'
 import type { AuditChange } from '../domain/audit.ts'
 import type { DatabaseOrigin } from '../domain/database.ts'
+import type { ClusterScope } from '../domain/permissions.ts'
+import type { EndReason } from '../domain/playground.ts'
 import type { PrivateCloudState } from '../domain/private-cloud.ts'
 import type { PoolState, PoolUse } from '../domain/public-pool.ts'
 import type { IdentityTables } from './identity-tables.ts'
@@ -352,6 +354,36 @@ export interface Tables extends IdentityTables {
     sealed_key: string
   }
   kubernetes_host: { region: string; id: string; created_at: Instant }
+  playground: {
+    account_id: string
+    id: string
+    name: string
+    region: string
+    control_plane_id: string
+    release: string
+    app_domain: string
+    endpoint: string | null
+    certificate_authority: string | null
+    created_at: Instant
+    expires_at: Instant
+    ready_at: OptionalInstant
+    ended_at: OptionalInstant
+    /** Nothing of it is left. */
+    deleted_at: OptionalInstant
+    end_reason: EndReason | null
+    failure_reason: string | null
+  }
+  kubernetes_token: {
+    id: string
+    account_id: string
+    cluster_id: string
+    /** Of the add-on that has it. */
+    program: string
+    secret_hash: Buffer
+    scopes: Json<readonly ClusterScope[]>
+    created_at: Instant
+    expires_at: Instant
+  }
   kubernetes_cluster: {
     account_id: string
     id: string
@@ -377,6 +409,7 @@ export interface Tables extends IdentityTables {
     created_at: Instant
   }
   node_pool: { account_id: string; id: string; cluster_id: string; name: string }
+  dev_cluster: { account_id: string; id: string; name: string }
   load_balancer: { account_id: string; id: string; zone: string; name: string; network_id: string }
   load_balancer_certificate: {
     account_id: string

@@ -28,6 +28,13 @@ const QUORUM_MINUTES = 30
 export const TOKEN_ISSUER_URL = 'https://kubernetes.svccloud.internal'
 /** So long a token of the issuer is taken. */
 export const TOKEN_SECONDS = 900
+/** Labels of what programs of a cluster make in its account: whose it is, the name that a volume or a snapshot has
+ *  there, and the service that a load balancer is of. */
+export const CLUSTER_LABELS = {
+  cluster: 'kubernetes-cluster',
+  volume: 'csi-name',
+  service: 'kubernetes-service-uid',
+} as const
 export const MINOR_PATTERN = /^1\.\d{1,3}$/
 
 /** Why snapshots cannot be taken then; undefined when they can. */

@@ -1,9 +1,9 @@
 /** Managed machines: servers that the platform runs for a customer. The customer sees what they are for, and of the
- *  servers themselves only those of nodes of Kubernetes, which change by their pool. */
+ *  servers themselves only those of Kubernetes: nodes, which change by their pool, and dev clusters. */
 import { conflict, type Problem } from './problem.ts'
 
 /** What can have managed machines. */
-export const MACHINE_OWNERS = ['edge', 'load_balancer', 'database', 'node_pool'] as const
+export const MACHINE_OWNERS = ['edge', 'load_balancer', 'database', 'node_pool', 'dev_cluster'] as const
 export type MachineOwnerType = (typeof MACHINE_OWNERS)[number]
 
 export interface MachineOwner {
@@ -17,28 +17,39 @@ export const MANAGED_TEMPLATE = 'managed-machine'
 export const DATABASE_TEMPLATE = 'managed-database'
 /** That of the nodes of Kubernetes clusters: the same with containerd and a kubelet. */
 export const KUBERNETES_NODE_TEMPLATE = 'kubernetes-node'
+/** That of dev clusters: the same as nodes have, with a control plane and an ingress. */
+export const DEV_CLUSTER_TEMPLATE = 'dev-cluster'
 /** Customers cannot make servers of these. */
-export const MANAGED_TEMPLATES = [MANAGED_TEMPLATE, DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE] as const
+export const MANAGED_TEMPLATES = [
+  MANAGED_TEMPLATE,
+  DATABASE_TEMPLATE,
+  KUBERNETES_NODE_TEMPLATE,
+  DEV_CLUSTER_TEMPLATE,
+] as const
 export type ManagedTemplate = (typeof MANAGED_TEMPLATES)[number]
 export const isManagedTemplate = (name: string): boolean => MANAGED_TEMPLATES.some((template) => template === name)
 /** What brings the image of the template to a host. */
 export const MANAGED_IMAGE_COMMAND = 'sudo npm run image:managed'
 export const DATABASE_IMAGE_COMMAND = 'sudo npm run image:database'
 export const KUBERNETES_IMAGE_COMMAND = 'sudo npm run image:kubernetes'
+export const DEV_CLUSTER_IMAGE_COMMAND = 'sudo npm run image:dev-cluster'
 
 /** Of a rebuild that is a trial: the image that its new boot storage is made from. The old one stays until the machine
  *  has become healthy, and comes back when it does not. */
 export const IMAGE_VERSION_ARGUMENT = 'image_version'
 
 const ID_START = 'machine-'
-const NODE_START = `${ID_START}node-`
+/** Of what customers see. */
+const SEEN_STARTS = { node_pool: `${ID_START}node-`, dev_cluster: `${ID_START}dev-` } as const
+const startOf = (type: MachineOwnerType | undefined): string =>
+  type === 'node_pool' || type === 'dev_cluster' ? SEEN_STARTS[type] : ID_START
 
 /** The name of the Server of a machine: nobody else gives such a name. */
-export const machineIdOf = (uuid: string, type?: MachineOwnerType): string =>
-  `${type === 'node_pool' ? NODE_START : ID_START}${uuid}`
+export const machineIdOf = (uuid: string, type?: MachineOwnerType): string => `${startOf(type)}${uuid}`
 /** Whether customers never see a server of this name: nodes are seen, since their cluster is, and its volumes are
- *  attached to them. */
-export const isHiddenMachineId = (id: string): boolean => isMachineId(id) && !id.startsWith(NODE_START)
+ *  attached to them; and so are dev clusters, which are little else. */
+export const isHiddenMachineId = (id: string): boolean =>
+  isMachineId(id) && !Object.values(SEEN_STARTS).some((start) => id.startsWith(start))
 /** Whether a server, or a storage, of this name belongs to a managed machine. */
 export const isMachineId = (id: string): boolean => id.startsWith(ID_START)
 /** As a pattern of SQL's `like`. */
@@ -60,4 +71,11 @@ export const machineInUse = (managedBy: string): Problem => {
   return conflict('in_use', `The server belongs to the ${title} ${resource?.id ?? ''}: change or delete that.`, {
     ...(resource === undefined ? {} : { resource }),
   })
+}
+
+/** Customers do with the server of a dev cluster what they do with theirs; but it is the cluster: what would end that,
+ *  or lead its API elsewhere, is done to the cluster. Throws 409 for what customers leave alone. */
+export function requireOwnMachine(managedBy: string | undefined, { endsIt = false } = {}): void {
+  if (managedBy === undefined) return
+  if (endsIt || ownerOf(managedBy)?.type !== 'dev_cluster') throw machineInUse(managedBy)
 }

@@ -87,7 +87,7 @@ const OPERATIONS = {
     cancellableBy: 'customers',
   },
   'kubernetes_cluster.create': { steps: ['claimed', 'control_plane'], minutes: 60 },
-  'kubernetes_cluster.delete': { steps: ['node_pools', 'control_plane', 'released'], minutes: 60 },
+  'kubernetes_cluster.delete': { steps: ['node_pools', 'control_plane', 'associated', 'released'], minutes: 60 },
   'kubernetes_cluster.upgrade': { steps: ['reached', 'saved', 'upgraded'], minutes: 60 },
   'kubernetes_cluster.snapshot': { steps: ['reached', 'taken'] },
   'kubernetes_cluster.restore': { steps: ['reached', 'saved', 'restored'], minutes: 60 },

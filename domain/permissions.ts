@@ -35,6 +35,14 @@ export function tokenPermissions(role: Role, scope: TokenScope): readonly Permis
   return held.filter((permission) => scope.includes(permission) && !NEVER_BY_TOKEN.includes(permission))
 }
 
+/** Areas of routes that a token of a cluster may be for. It acts for the cluster, within its account, and not for a
+ *  person: what is in none of its areas it may not do, whatever the people of the account may. */
+export const CLUSTER_SCOPES = ['storages', 'load_balancers'] as const
+export type ClusterScope = (typeof CLUSTER_SCOPES)[number]
+
+/** What tokens of clusters hold, within their areas. */
+export const CLUSTER_PERMISSIONS: readonly Permission[] = ['read', 'operate']
+
 export const SUPPORT_MODES = ['read_only', 'elevated'] as const
 export type SupportMode = (typeof SUPPORT_MODES)[number]
 

@@ -21,6 +21,9 @@ export const DEFAULT_QUOTAS = {
   databases: 5,
   kubernetes_clusters: 5,
   node_pools: 25,
+  /** Ever: one that has ended counts on. */
+  playgrounds: 1,
+  dev_clusters: 5,
   custom_images: 20,
   /** In each zone. */
   object_storage_gibibytes: 1_024,

@@ -104,6 +104,13 @@ const PASSED_ON_TO_APISERVER = [
   'SVCCLOUD_AUDIT_RETENTION_DAYS',
   'SVCCLOUD_WEBHOOK_TOKEN_FILE',
   'SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE',
+  'SVCCLOUD_ORGANISATION_PLATFORM_URL',
+] as const
+
+const PASSED_ON_TO_CONTROLLERS = [
+  'SVCCLOUD_AUDIT_CHECKPOINT_SECONDS',
+  'SVCCLOUD_ORGANISATION_PLATFORM_URL',
+  'SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE',
 ] as const
 
 /** How to reach the payment processor; for those who speak to it. */
@@ -163,6 +170,9 @@ const textOf = (message: ReadyMessage, name: string): string => {
   if (typeof value !== 'string') throw new Error(`the ready message lacks ${name}`)
   return value
 }
+
+/** Names below it lead to the machine that asks. */
+const PLAYGROUNDS_DOMAIN = 'apps.localhost'
 
 /** Undefined where there are no control planes that nodes could reach. */
 const nodesSocket = async ({ controlPlanes }: DataFolder): Promise<string | undefined> =>
@@ -231,7 +241,7 @@ export class Cloud {
     if (options.hasFakePayments)
       this.#fakePayments = await this.#startFakePayments(`http://${reachable(options.host)}:${port}`)
     await this.#startObjectStorage()
-    await this.#startControlPlanes()
+    await this.#startControlPlanes(`http://${reachable(options.host)}:${port}`)
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access =
       options.kubeconfig === undefined
@@ -336,7 +346,7 @@ export class Cloud {
   }
 
   /** Where their programs are found; the regions say why they have none where they are not. */
-  async #startControlPlanes(): Promise<void> {
+  async #startControlPlanes(apiUrl: string): Promise<void> {
     const { folder, options, random } = this.#options
     if ((await findKubernetes()) === undefined) return
     const { process, platform } = await prepareControlPlanes({
@@ -344,10 +354,13 @@ export class Cloud {
       host: options.host,
       regions: [REGION],
       random,
+      apiUrl,
       nodes: this.#network?.nodesDoor,
     })
     await this.#startComponent('control-planes', 'embedded/control-planes/main.ts', {
-      ...given(['SVCCLOUD_TOOLS']),
+      ...given(['SVCCLOUD_TOOLS', 'SVCCLOUD_PLAYGROUNDS_ACCELERATOR']),
+      SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
+      SVCCLOUD_PLAYGROUNDS_DOMAIN: environment()['SVCCLOUD_PLAYGROUNDS_DOMAIN'] ?? PLAYGROUNDS_DOMAIN,
       ...process,
     })
     this.#controlPlanes = platform
@@ -356,6 +369,7 @@ export class Cloud {
   #startControllers(access: Access, databaseUrl: string): Promise<ReadyMessage> {
     return this.#startComponent('controllers', 'controllers/main.ts', async () => ({
       SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
+      ...given(PASSED_ON_TO_CONTROLLERS),
       ...this.#payments(),
       ...this.#objectStorage,
       ...this.#controlPlanes,

@@ -8,6 +8,7 @@ const IMAGES = [
   ['edges', 'managed-machine', 'off, as load balancers are, until: sudo npm run image:managed'],
   ['databases', 'managed-database', 'off until: sudo npm run image:database'],
   ['nodes of clusters', 'kubernetes-node', 'off until: sudo npm run image:kubernetes'],
+  ['dev clusters', 'dev-cluster', 'off until: sudo npm run image:dev-cluster'],
 ] as const
 
 /** A line for each: its name, and what to do. An image of another version of svccloud is none: hosts do not take it.

@@ -12,6 +12,7 @@ import { CREDIT_ROUTES } from './credit/index.ts'
 import { CUSTOM_IMAGE_ROUTES, CustomImage } from './custom-image/index.ts'
 import { Database, DATABASE_ROUTES } from './database/index.ts'
 import type { Resource } from './define.ts'
+import { DEV_CLUSTER_ROUTES, DevCluster } from './dev-cluster/index.ts'
 import { Edge, EDGE_ROUTES } from './edge/index.ts'
 import { FLOATING_IP_ROUTES, FloatingIp } from './floating-ip/index.ts'
 import { IDENTITY_PROVIDER_ROUTES } from './identity-provider/index.ts'
@@ -33,6 +34,7 @@ import { Operation, OPERATION_ROUTES } from './operation/index.ts'
 import { OPERATOR_ROUTES } from './operator/index.ts'
 import { ORGANISATION_ROUTES } from './organisation/index.ts'
 import { PAYMENT_ROUTES } from './payment/index.ts'
+import { Playground, PLAYGROUND_ROUTES } from './playground/index.ts'
 import { Price } from './price/index.ts'
 import { PUBLIC_POOL_ROUTES, PublicPool } from './public-pool/index.ts'
 import { QUOTA_ROUTES } from './quota/index.ts'
@@ -74,6 +76,8 @@ export const RESOURCES: readonly Resource[] = [
   Database,
   KubernetesCluster,
   NodePool,
+  Playground,
+  DevCluster,
   ObjectStorage,
   Operation,
   Instance,
@@ -123,7 +127,9 @@ export const ROUTES: readonly Route[] = [
   ...DATABASE_ROUTES,
   ...KUBERNETES_CLUSTER_ROUTES,
   ...NODE_POOL_ROUTES,
+  ...DEV_CLUSTER_ROUTES,
   ...KUBERNETES_HOST_ROUTES,
+  ...PLAYGROUND_ROUTES,
   ...OBJECT_STORAGE_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,

@@ -1,14 +1,19 @@
 /** A host of control planes that only counts: states go from one to the next with each look, nothing runs. */
 import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
 import type {
+  AddonGrant,
+  AgentObject,
   ControlPlaneDesired,
   ControlPlaneNode,
   ControlPlanes,
   ControlPlaneSnapshot,
   ControlPlaneState,
   ServingRequest,
+  SnapshotPlace,
 } from '../kit/control-planes/control.ts'
-import { conflict, notFound, Unavailable, unavailable } from '../domain/problem.ts'
+import { markOf } from '../kit/control-planes/control.ts'
+import type { ClusterLoad } from '../kit/control-planes/load.ts'
+import { conflict, Unavailable, unavailable } from '../domain/problem.ts'
 
 interface Plane {
   desired: ControlPlaneDesired
@@ -20,6 +25,13 @@ interface Plane {
   readonly nodes: Map<string, ControlPlaneNode>
   readonly requests: Map<string, ServingRequest>
   readonly tokens: Set<string>
+  /** By the names of the add-ons that it could run. */
+  readonly grants: Map<string, AddonGrant>
+  place: SnapshotPlace | undefined
+  /** Of the organisation platform. */
+  agent: readonly AgentObject[]
+  /** What autoscaling sees. */
+  load: ClusterLoad
   /** Nodes whose pods may not go. */
   readonly busy: Set<string>
 }
@@ -31,18 +43,22 @@ export interface SimulatedControlPlanes {
   isAway: boolean
   releases: string[]
   nodesObstacle: string
+  guestsObstacle: string
+  /** `process` has endpoints, where nobody answers. */
+  driver: 'simulated' | 'process'
   /** What was asked of it that changes something, in order. */
   readonly calls: string[]
 }
 
 const FOR_NODES = { endpoint: 'https://[2001:2::1]:6443', tunnel: { host: '2001:2::1', port: 6_444 } }
+const ADDON = 'csi-driver'
 const AT = '2026-01-01T12:00:00.000Z'
 
 export function openSimulatedControlPlanes(regions: readonly string[]): SimulatedControlPlanes {
   const planes = new Map<string, Plane>()
   const known = (id: string): Plane => {
     const plane = planes.get(id)
-    if (plane === undefined) throw notFound('control plane')
+    if (plane === undefined) throw new Unavailable('the control plane')
     return plane
   }
   const stateOf = (id: string, plane: Plane): ControlPlaneState => {
@@ -55,27 +71,35 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
         restoreId,
         phase: release === null ? 'starting' : release === desired.release ? 'running' : 'upgrading',
       },
-      endpoint: null,
+      endpoint: simulated.driver === 'process' ? 'https://192.0.2.1:6443' : null,
       forNodes: FOR_NODES,
       addons: [],
+      grants: [{ addon: ADDON, tokenId: plane.grants.get(ADDON)?.tokenId ?? null }],
+      snapshotStore: { mark: plane.place === undefined ? '' : markOf(plane.place), detail: '' },
       certificateAuthority: 'the certificate of an authority',
       ...{ apiServer: hasQuorum ? 'healthy' : 'unhealthy', apiServersReady: ready, etcdMembersReady: ready },
       ...{ etcdMembersTotal: total, hasEtcdQuorum: hasQuorum, detail: 'simulated', observedAt: AT },
     }
   }
+  const snapshotOf = (id: string, release: string): ControlPlaneSnapshot => ({
+    ...{ id, release, phase: 'done', sizeBytes: 1_000, createdAt: AT, detail: '', isStored: false },
+  })
   const calls: string[] = []
   const control: ControlPlanes = {
     offer: async () => ({
-      ...{ driver: 'simulated', releases: [...simulated.releases], memoryBytes: 1_000_000, reservedBytes: 0 },
+      ...{ driver: simulated.driver, releases: [...simulated.releases], memoryBytes: 1_000_000, reservedBytes: 0 },
       ...{ bytesOfOne: 1, bytesOfThree: 3, nodeCount: 1, etcdBytes: 1_000_000_000 },
       nodesObstacle: simulated.nodesObstacle,
+      guests: { obstacle: simulated.guestsObstacle, bytesOfOne: 2, appDomain: 'apps.example.com' },
     }),
     async ensure(desired) {
       const before = planes.get(desired.id)
       if (before === undefined)
         planes.set(desired.id, {
           ...{ desired, release: null, restoreId: null, hasQuorum: true, snapshots: new Map() },
-          ...{ nodes: new Map(), requests: new Map(), tokens: new Set(), busy: new Set() },
+          ...{ place: undefined, nodes: new Map(), requests: new Map(), tokens: new Set(), busy: new Set() },
+          ...{ grants: new Map(), agent: [] },
+          ...{ grants: new Map(), load: { nodes: [], pods: [], budgets: {} } },
         })
       else before.desired = desired
       return stateOf(desired.id, known(desired.id))
@@ -89,24 +113,28 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     remove: async (id) => !planes.delete(id),
     async snapshot(id, snapshotId) {
       const { desired, snapshots } = known(id)
-      const snapshot = {
-        id: snapshotId,
-        phase: 'done',
-        release: desired.release,
-        sizeBytes: 1_000,
-        createdAt: AT,
-        detail: '',
-      } as const
+      const snapshot = snapshotOf(snapshotId, desired.release)
       if (!snapshots.has(snapshotId)) snapshots.set(snapshotId, snapshot)
       return snapshots.get(snapshotId) ?? snapshot
     },
     snapshots: async (id) => [...known(id).snapshots.values()],
+    async keepSnapshotsIn(id, place) {
+      known(id).place = place
+    },
     removeSnapshot: async (id, snapshotId) => void known(id).snapshots.delete(snapshotId),
     async restore(id, restoreId, snapshotId) {
       const plane = known(id)
       if (!plane.snapshots.has(snapshotId)) throw conflict('state_not_allowed', 'There is no such snapshot.')
       Object.assign(plane, { restoreId, hasQuorum: true })
       return stateOf(id, plane)
+    },
+    grant: async (id, addon, grant) => void known(id).grants.set(addon, grant),
+    async recover(desired, place, restoreId, snapshotId) {
+      if (!planes.has(desired.id)) await control.ensure(desired)
+      const plane = known(desired.id)
+      plane.snapshots.set(snapshotId, { ...snapshotOf(snapshotId, desired.release), isStored: true })
+      Object.assign(plane, { place, restoreId, release: desired.release })
+      return stateOf(desired.id, plane)
     },
     nodes: async (id) => [...known(id).nodes.values()],
     servingRequests: async (id) => [...known(id).requests.values()],
@@ -115,7 +143,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       const node = known(id).nodes.get(name)
       if (node !== undefined) known(id).nodes.set(name, { ...node, marked: digest })
     },
-    async adminToken() {
+    async userToken() {
       throw unavailable('not_configured', 'The cluster is simulated: nothing answers.')
     },
     async joinToken(id, tokenId, _pool, seconds) {
@@ -124,7 +152,12 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       return { token, expiresAt: new Date(Date.parse(AT) + seconds * 1_000).toISOString() }
     },
     removeJoinToken: async (id, tokenId) => void known(id).tokens.delete(`${tokenId}.0123456789abcdef`),
+    async setAgent(id, objects) {
+      known(id).agent = objects
+    },
     drain: async (id, node) => !known(id).busy.has(node),
+    uncordon: async () => {},
+    load: async (id) => known(id).load,
     removeNode: async (id, node) => void known(id).nodes.delete(node),
   }
   const simulated: SimulatedControlPlanes = {
@@ -135,7 +168,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
           (target, name: keyof ControlPlanes) =>
           async (...values: never[]) => {
             if (simulated.isAway) throw new Unavailable('the host of control planes')
-            if (!['offer', 'get', 'snapshots', 'nodes', 'servingRequests'].includes(name)) calls.push(name)
+            if (!['offer', 'get', 'snapshots', 'nodes', 'servingRequests', 'load'].includes(name)) calls.push(name)
             // Each method takes what its caller hands it.
             return (target[name] as (...given: never[]) => unknown)(...values)
           },
@@ -145,6 +178,8 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     isAway: false,
     releases: ['1.35.4', '1.36.3'],
     nodesObstacle: '',
+    guestsObstacle: '',
+    driver: 'simulated',
     calls,
   }
   return simulated

@@ -78,6 +78,7 @@ export function openSimulatedObjectStorage(
     },
   }
   const storage: SimulatedObjectStorage = {
+    takesArchives: backend === 'svc-s3-single',
     backend,
     durability: backend === 'rgw' ? 'replicated' : 'single_copy',
     zones,

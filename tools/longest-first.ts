@@ -5,12 +5,13 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Each takes more than a third of its tier's time, longest first. */
+/** Each takes more than a third of its tier's time, longest first, or waits most of its time, which others use. */
 export const LONGEST: readonly string[] = [
-  'test/e2e/public-network.network.test.ts',
-  'test/agents/node/move.qemu.test.ts',
+  'test/e2e/public-network.network-long.test.ts',
+  'test/agents/node/move.qemu-long.test.ts',
   'test/agents/node/images/database-archive.postgresql.test.ts',
   'test/agents/node/images/database-store-away.postgresql.test.ts',
+  'test/agents/node/network/user-mode.network.test.ts',
 ]
 
 type File = Pick<TestSpecification, 'moduleId'>

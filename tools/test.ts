@@ -1,7 +1,7 @@
-/** Runs the test suite tier by tier, the tier of virtual time beside the others, and sums up. A tier that cannot run
- *  here is skipped, counts as one skipped test and says why; where it is requested by name it fails, unless
- *  `--skip-unavailable` is given. The last line is always `N passed, N failed, N skipped`; the exit code is 1 when
- *  anything failed. */
+/** Runs the test suite tier by tier, those of virtual time and those that wait beside the others, and sums up. A tier
+ *  that cannot run here is skipped, counts as one skipped test and says why; where it is requested by name it fails,
+ *  unless `--skip-unavailable` is given. The last line is always `N passed, N failed, N skipped`; the exit code is 1
+ *  when anything failed. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { setPriority, tmpdir } from 'node:os'
@@ -68,20 +68,41 @@ export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally
 }
 
 interface Run {
+  /** For people. */
+  readonly name: string
   readonly deadlineMilliseconds: number
   readonly background?: Background | undefined
 }
 
-/** What runs beside the others, with the processor time that they leave. */
+/** What runs beside the others. */
 interface Background {
+  readonly isIdle: boolean
   /** Where its output goes meanwhile. */
   readonly outputFile: string
   readonly stop: AbortSignal
 }
 
+/** A second of the processor, as Linux counts it. */
+const TICKS = 100
+/** Fields of `/proc/self/stat` after the name of the program. */
+const CHILDREN = { user: 13, system: 14 }
+/** Of the programs that have ended, and of whatever they have waited for. */
+let processorSeconds = 0
+
+/** What the program that has just ended took of the processor, which says more than the clock where others run beside
+ *  it; undefined where nobody counts that. */
+async function processorSecondsOfLast(): Promise<number | undefined> {
+  const text = await readFile('/proc/self/stat', 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const before = processorSeconds
+  processorSeconds = (Number(fields[CHILDREN.user]) + Number(fields[CHILDREN.system])) / TICKS
+  return processorSeconds - before
+}
+
 /** Runs a program and answers whether it ended well in time. */
 async function succeeds(program: string, flags: readonly string[], options: Run): Promise<boolean> {
-  const { deadlineMilliseconds, background } = options
+  const { name, deadlineMilliseconds, background } = options
   const output = background && (await open(background.outputFile, 'a'))
   const stream = output?.fd ?? 'inherit'
   const isGood = await new Promise<boolean>((resolve) => {
@@ -98,7 +119,7 @@ async function succeeds(program: string, flags: readonly string[], options: Run)
       },
     })
     // Whatever it starts inherits that.
-    if (background !== undefined && child.pid !== undefined) setPriority(child.pid, BACKGROUND_NICENESS)
+    if (background?.isIdle === true && child.pid !== undefined) setPriority(child.pid, BACKGROUND_NICENESS)
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
       child.kill('SIGKILL')
@@ -110,11 +131,14 @@ async function succeeds(program: string, flags: readonly string[], options: Run)
     })
   })
   await output?.close()
+  const seconds = await processorSecondsOfLast()
+  if (seconds !== undefined) printLine(`== ${name}: ${Math.round(seconds)} s of the processor`)
   return isGood
 }
 
 const inModules = (path: string): string => join(ROOT, 'node_modules', path)
-const BACKGROUND_NICENESS = 10
+/** The lowest: what is idle goes on where others wait, also at the end, and takes nothing of what they can use. */
+const BACKGROUND_NICENESS = 19
 const CHECK_DEADLINE_MILLISECONDS = 3 * 60_000
 
 /** The commands of `npm run check`, one after the other; each counts as one test, also after one that failed. */
@@ -123,7 +147,10 @@ async function check(): Promise<Tally> {
   let tally = NOTHING
   for (const command of scripts.check.split(' && ')) {
     const [program = '', ...flags] = command.split(' ')
-    const isGood = await succeeds(program, flags, { deadlineMilliseconds: CHECK_DEADLINE_MILLISECONDS })
+    const isGood = await succeeds(program, flags, {
+      name: program,
+      deadlineMilliseconds: CHECK_DEADLINE_MILLISECONDS,
+    })
     if (!isGood) printLine(`failed: ${command}`)
     tally = add(tally, { ...NOTHING, [isGood ? 'passed' : 'failed']: 1 })
   }
@@ -160,6 +187,7 @@ async function runFiles(
   ]
   try {
     const isExitClean = await succeeds(nodeBinary(), [inModules('vitest/vitest.mjs'), ...flags], {
+      name: tier.name,
       deadlineMilliseconds: tier.deadlineMilliseconds,
       background,
     })
@@ -214,7 +242,7 @@ function beginTier(tier: Tier, lines: string[], stop: AbortSignal): () => Promis
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
     try {
       const outputFile = join(folder, 'output')
-      const tally = await runTier(tier, lines, { outputFile, stop })
+      const tally = await runTier(tier, lines, { isIdle: tier.beside === 'idle', outputFile, stop })
       const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
       return { tally, seconds, output: await readFile(outputFile, 'utf8') }
     } finally {
@@ -274,12 +302,12 @@ async function runSuite(selection: Selection, stop: AbortSignal): Promise<Tally>
   const { run, lines: notRun, tally } = await chooseTiers(TIERS, selection)
   const lines = [...notRun]
   let total = tally
-  const hasOthers = run.some(({ isBackground }) => !isBackground)
+  const hasOthers = run.some(({ beside }) => beside === undefined)
   const endings = hasOthers
-    ? run.filter(({ isBackground }) => isBackground).map((tier) => beginTier(tier, lines, stop))
+    ? run.filter(({ beside }) => beside !== undefined).map((tier) => beginTier(tier, lines, stop))
     : []
   if (selection.only.length === 0 || selection.only.includes(CHECK)) total = add(total, await section(CHECK, check))
-  for (const tier of run.filter(({ isBackground }) => !isBackground || !hasOthers))
+  for (const tier of run.filter(({ beside }) => beside === undefined || !hasOthers))
     if (!stop.aborted) total = add(total, await section(tier.name, () => runTier(tier, lines)))
   for (const ending of endings) if (!stop.aborted) total = add(total, await ending())
   printLine('')

@@ -1,6 +1,6 @@
 /** The rules of the house that a compiler does not know, read off the source text: who may import whom, where time,
- *  randomness and the process may be touched, how files are named, how wide lines are, and which marks never stay. Runs
- *  as a test and as `node tools/tidy.ts`. Deliberately not a linter: style is a reader's business. */
+ *  randomness and the process may be touched, how files are named, how wide lines are, and which marks never stay. A
+ *  part of `npm run check`. Deliberately not a linter: style is a reader's business. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -46,12 +46,16 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'kit/sys/',
       'kit/object-storage/',
       'kit/control-planes/',
-      'kit/chunks/sign-request.ts',
+      'kit/chunks/',
+      'agents/node/guest-agent/run-in-guest.ts',
       'agents/node/images/template-store.ts',
+      'domain/node-pool.ts',
+      'resources/version.ts',
     ],
   },
+  hosts: { paths: ['domain/problem.ts', 'kit/', 'resources/version.ts'], never: ['express', 'pg', 'kysely'] },
   addons: {
-    paths: ['client/', 'domain/', 'kit/sys/', 'resources/version.ts'],
+    paths: ['client/', 'domain/', 'kit/kube/', 'kit/reconcile/events.ts', 'kit/sys/', 'resources/version.ts'],
     never: ['express', 'pg', 'kysely'],
   },
   client: { paths: [], packages: ['openapi-fetch'] },
@@ -97,7 +101,8 @@ const COMMENT_BANS: readonly Ban[] = [
 ]
 
 const TIER_NAMES =
-  'database|kubectl|qemu|objects|postgresql|kubernetes|csi|network|fencing|ceph|e2e|bench|endurance|seeds|cluster'
+  'database|kubectl|qemu(?:-long)?|objects|postgresql|kubernetes|csi|network(?:-long)?|fencing|ceph|e2e(?:-long)?|' +
+  'bench|endurance|seeds|cluster|pods'
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.ts$`)
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 

@@ -27,9 +27,9 @@ export interface Tier {
   /** How many files that failed are run once more, alone. Only where programs of others run in real time (databases,
    *  guests, switches, clusters), which a busy machine can starve; never where we own the time. */
   readonly secondTries: number
-  /** Its time is virtual, or its tests wait for nothing: it runs beside the others and takes what processor time they
-   *  leave. */
-  readonly isBackground: boolean
+  /** Runs beside the others from the beginning: `idle` with the processor time that they leave, because its time is
+   *  virtual; `waiting` with the same priority as they have, because it waits in real time and needs little of it. */
+  readonly beside: 'idle' | 'waiting' | undefined
   /** Runs only when it is requested by name. */
   readonly isOptIn: boolean
   /** Undefined when the tier can run here, else why it cannot, in words for people. */
@@ -135,6 +135,24 @@ async function cephMissing(): Promise<string | undefined> {
   return String(failure).includes('conf file') ? undefined : 'QEMU cannot open disks in Ceph (Debian: qemu-block-extra)'
 }
 
+/** What a node runs pods with, beside the programs of Kubernetes. */
+async function podsMissing(): Promise<string | undefined> {
+  if (!isRoot()) return 'containers are run by root only'
+  for (const command of ['containerd', 'ctr', 'runc', 'socat', 'ipset', 'iptables', 'nft', 'unshare', 'setpriv'])
+    if (!(await answers('which', command)))
+      return (
+        `${command} is not installed (Debian: containerd, runc, containernetworking-plugins, socat, ipset, iptables, ` +
+        'nftables and util-linux)'
+      )
+  if (!(await answers('test', '-x', '/usr/lib/cni/bridge')))
+    return 'the network of pods is not installed (Debian: containernetworking-plugins)'
+  if (!(await answers('sh', '-c', 'ls /usr/lib/postgresql/*/bin/pg_isready')))
+    return 'PostgreSQL is not installed (Debian: postgresql)'
+  if (!(await answers('unshare', '--net', '--mount', '--pid', '--fork', 'true'))) return 'there are no namespaces here'
+  const programs = ['kubelet', 'kube-proxy', 'kube-router', 'konnectivity-agent', 'pause', 'coredns', 'helm'] as const
+  return (await canHave([...programs, 'kubectl'])) ? kubernetesMissing() : 'there is no Go to build kubelets with'
+}
+
 interface TierInput {
   readonly name: string
   /** Those with the tier in their name, unless it says otherwise. */
@@ -145,7 +163,7 @@ interface TierInput {
   readonly deadlineMinutes: number
   readonly secondTries?: number
   readonly isIsolated?: boolean
-  readonly isBackground?: boolean
+  readonly beside?: Tier['beside']
   readonly isOptIn?: boolean
   readonly missing?: () => Promise<string | undefined>
 }
@@ -165,13 +183,17 @@ const named = (input: TierInput): Tier => ({
   deadlineMilliseconds: input.deadlineMinutes * MINUTE_MILLISECONDS,
   secondTries: input.secondTries ?? 0,
   isIsolated: input.isIsolated ?? true,
-  isBackground: input.isBackground ?? false,
+  beside: input.beside,
   isOptIn: input.isOptIn ?? false,
   missing: input.missing ?? nothing,
 })
 
 /** More than so many files do not fail of a busy machine. */
 const SECOND_TRIES = 2
+
+/** Files of another tier that take longer than the rest of it together: `.ci/run` runs them, `npm test` does not. */
+const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'missing'>): Tier =>
+  named({ workersMaximum: 2, testTimeoutMilliseconds: 300_000, secondTries: SECOND_TRIES, isOptIn: true, ...input })
 
 const special: readonly Tier[] = [
   named({
@@ -213,6 +235,7 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 600_000,
     deadlineMinutes: 8,
     secondTries: SECOND_TRIES,
+    beside: 'waiting',
     missing: postgresqlMissing,
   }),
   named({
@@ -246,6 +269,7 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 4,
     secondTries: SECOND_TRIES,
+    beside: 'waiting',
     missing: fencingMissing,
   }),
   named({
@@ -259,22 +283,31 @@ const special: readonly Tier[] = [
     missing: cephMissing,
   }),
   named({
+    name: 'pods',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 300_000,
+    deadlineMinutes: 12,
+    secondTries: SECOND_TRIES,
+    isOptIn: true,
+    missing: podsMissing,
+  }),
+  named({
     name: 'simulation',
     files: SIMULATION,
     setup: 'test/database.ts',
     workersMaximum: 2,
-    testTimeoutMilliseconds: 900_000,
-    deadlineMinutes: 20,
-    isBackground: true,
+    testTimeoutMilliseconds: 25 * MINUTE_MILLISECONDS,
+    deadlineMinutes: 25,
+    beside: 'idle',
   }),
   named({
     name: 'seeds',
     files: SEEDS,
     setup: 'test/database.ts',
     workersMaximum: 2,
-    testTimeoutMilliseconds: 900_000,
-    deadlineMinutes: 26,
-    isBackground: true,
+    testTimeoutMilliseconds: 40 * MINUTE_MILLISECONDS,
+    deadlineMinutes: 40,
+    beside: 'idle',
     isOptIn: true,
   }),
   named({
@@ -311,6 +344,9 @@ const special: readonly Tier[] = [
     isOptIn: true,
     missing: clusterMissing,
   }),
+  long({ name: 'qemu-long', deadlineMinutes: 8, missing: qemuMissing }),
+  long({ name: 'network-long', deadlineMinutes: 8, missing: networkMissing }),
+  long({ name: 'e2e-long', deadlineMinutes: 8, missing: qemuMissing }),
 ]
 
 const unit: Tier = {

@@ -20,6 +20,7 @@ import {
   type ClusterStorages,
   GIBIBYTE,
   idleStorage,
+  isOwn,
   labelsOf,
   pageOf,
   requireOwn,
@@ -51,13 +52,13 @@ export function controllerService(storages: ClusterStorages): ControllerService 
     async ControllerPublishVolume(request) {
       required(request.nodeId, 'node_id')
       requireCapability(request.volumeCapability)
-      return once(required(request.volumeId, 'volume_id'), () => publish(client, request))
+      return once(required(request.volumeId, 'volume_id'), () => publish(storages, request))
     },
     async ControllerUnpublishVolume({ volumeId, nodeId }) {
-      await once(required(volumeId, 'volume_id'), () => unpublish(client, volumeId, nodeId))
+      await once(required(volumeId, 'volume_id'), () => unpublish(storages, volumeId, nodeId))
       return {}
     },
-    ValidateVolumeCapabilities: (request) => validate(client, request),
+    ValidateVolumeCapabilities: (request) => validate(storages, request),
     async ListVolumes(page) {
       const [label] = Object.entries(labelsOf(storages, '')).map(([key, value]) => `${key}=${value}`)
       const { items, nextToken } = await pageOf(page, (query) =>
@@ -79,7 +80,7 @@ export function controllerService(storages: ClusterStorages): ControllerService 
       return {}
     },
     ListSnapshots: (request) => listSnapshots(client, request),
-    ControllerExpandVolume: (request) => once(required(request.volumeId, 'volume_id'), () => expand(client, request)),
+    ControllerExpandVolume: (request) => once(required(request.volumeId, 'volume_id'), () => expand(storages, request)),
   }
 }
 
@@ -95,8 +96,9 @@ async function deleteVolume(storages: ClusterStorages, id: string): Promise<void
 
 type Published = Awaited<ReturnType<ControllerService['ControllerPublishVolume']>>
 
-async function publish(client: Client, { volumeId: id, nodeId }: PublishRequest): Promise<Published> {
-  const storage = await requireStorage(client, id)
+async function publish(storages: ClusterStorages, { volumeId: id, nodeId }: PublishRequest): Promise<Published> {
+  const { client } = storages
+  const storage = await requireStorage(storages, id)
   await requireServer(client, nodeId)
   if (storage.server_id !== null && storage.server_id !== nodeId)
     throw new Refused('FAILED_PRECONDITION', `the volume is at node ${storage.server_id}, and at one only`)
@@ -136,21 +138,24 @@ async function isFull(client: Client, serverId: string): Promise<boolean> {
   return count >= DATA_STORAGES_PER_SERVER_MAXIMUM
 }
 
-/** From that node, or from whichever it is at when none is named. Free when it is not there. */
-async function unpublish(client: Client, id: string, nodeId: string): Promise<void> {
+/** From that node, or from whichever it is at when none is named. Free when it is not there, and for one of others,
+ *  which was never published here. */
+async function unpublish(storages: ClusterStorages, id: string, nodeId: string): Promise<void> {
+  const { client } = storages
   const storage = await idleStorage(client, id)
-  const serverId = storage?.server_id ?? null
+  if (storage === undefined || !isOwn(storages, storage)) return
+  const serverId = storage.server_id
   if (serverId === null || (nodeId !== '' && serverId !== nodeId)) return
   const detaching = client.POST('/v1/storages/{id}/detach', { params: { path: { id } }, body: {} })
   const { operation } = await unwrap(detaching)
   await waitForOperation(client, operation.id)
 }
 
-async function validate(client: Client, request: ValidateRequest): Promise<ValidateAnswer> {
+async function validate(storages: ClusterStorages, request: ValidateRequest): Promise<ValidateAnswer> {
   const { volumeId, volumeCapabilities, volumeContext, parameters } = request
   required(volumeId, 'volume_id')
   if (volumeCapabilities.length === 0) requireCapabilities(volumeCapabilities)
-  await requireStorage(client, volumeId)
+  await requireStorage(storages, volumeId)
   tierOf(parameters)
   const faults = volumeCapabilities.map(faultOf).filter((fault) => fault !== undefined)
   return faults.length > 0
@@ -159,11 +164,12 @@ async function validate(client: Client, request: ValidateRequest): Promise<Valid
 }
 
 /** Never smaller: one that is as large already stays. */
-async function expand(client: Client, request: ExpandRequest): Promise<ExpandAnswer> {
+async function expand(storages: ClusterStorages, request: ExpandRequest): Promise<ExpandAnswer> {
+  const { client } = storages
   const { volumeId: id, capacityRange, volumeCapability } = request
   if (capacityRange === null) throw new Refused('INVALID_ARGUMENT', 'capacity_range is missing')
   const size = gibibytesOf(capacityRange)
-  const { size_gibibytes } = await requireStorage(client, id)
+  const { size_gibibytes } = await requireStorage(storages, id)
   const { limitBytes } = capacityRange
   if (limitBytes > 0 && size_gibibytes * GIBIBYTE > limitBytes)
     throw new Refused('OUT_OF_RANGE', `the volume has ${size_gibibytes} GiB already, which is above the limit`)

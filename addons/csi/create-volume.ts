@@ -14,7 +14,9 @@ import {
   makeOnce,
   readSnapshot,
   readStorage,
+  requireOwn,
   type Storage,
+  titleOf,
 } from './storages.ts'
 
 const TIERS = ['standard', 'local-nvme'] as const
@@ -22,7 +24,7 @@ type Tier = (typeof TIERS)[number]
 
 /** Parameters that the provisioner adds, and what a title is made of. */
 const PROVISIONER = 'csi.storage.k8s.io/'
-const [CLAIM_NAMESPACE, CLAIM_NAME] = [`${PROVISIONER}pvc/namespace`, `${PROVISIONER}pvc/name`]
+const CLAIM = ['namespace', 'name'].map((part) => `${PROVISIONER}pvc/${part}`)
 
 interface Source {
   readonly kind: 'snapshot' | 'storage'
@@ -74,10 +76,9 @@ function wantedOf(request: CreateVolumeRequest): Wanted {
   const { snapshot, volume } = content ?? {}
   if (content !== null && snapshot === undefined && volume === undefined)
     throw new Refused('INVALID_ARGUMENT', 'volume_content_source says neither snapshot nor volume')
-  const claim = [parameters[CLAIM_NAMESPACE], parameters[CLAIM_NAME]].filter((part) => part !== undefined)
   return {
     name,
-    title: claim.length === 2 ? claim.join('/') : name,
+    title: titleOf(parameters, CLAIM) ?? name,
     tier: tierOf(parameters),
     bytes: capacityRange ?? { requiredBytes: 0, limitBytes: 0 },
     source:
@@ -150,8 +151,8 @@ async function discard(client: Client, id: string): Promise<void> {
 }
 
 async function made(storages: ClusterStorages, wanted: Wanted): Promise<Storage> {
-  const { client, zone } = storages
-  const origin = wanted.source === null ? undefined : await originOf(client, wanted.source)
+  const { zone } = storages
+  const origin = wanted.source === null ? undefined : await originOf(storages, wanted.source)
   const zones = wanted.zones.length === 0 ? [origin?.zone ?? zone] : wanted.zones
   const possible = origin === undefined ? zones : zones.filter((name) => name === origin.zone)
   if (possible.length === 0)
@@ -172,13 +173,15 @@ async function made(storages: ClusterStorages, wanted: Wanted): Promise<Storage>
   throw refused
 }
 
-/** Throws when it is not there. */
+/** Throws when it is not there, or not of this cluster. */
 async function originOf(
-  client: Client,
+  storages: ClusterStorages,
   { kind, id }: Source,
 ): Promise<{ readonly zone: string; readonly gibibytes: number }> {
+  const { client } = storages
   const found = kind === 'snapshot' ? await readSnapshot(client, id) : await readStorage(client, id)
   if (found === undefined) throw new Refused('NOT_FOUND', `there is no ${kind} ${id}`)
+  requireOwn(storages, found)
   return { zone: found.zone, gibibytes: found.size_gibibytes }
 }
 

@@ -1,6 +1,7 @@
 /** The CSI driver of clusters. `controller` speaks to the platform for a cluster: SVCCLOUD_URL, SVCCLOUD_TOKEN_FILE,
  *  SVCCLOUD_CLUSTER_ID, SVCCLOUD_ZONE (of volumes for which nobody says where). `node` mounts disks of the machine that
- *  it runs on, as root and without any token: SVCCLOUD_SERVER_ID, SVCCLOUD_ZONE. Both: SVCCLOUD_CSI_SOCKET. */
+ *  it runs on, as root and without any token: SVCCLOUD_SERVER_ID, SVCCLOUD_ZONE, and SVCCLOUD_REGISTRATION_SOCKET
+ *  where a kubelet looks for drivers. Both: SVCCLOUD_CSI_SOCKET. */
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'
 import {
@@ -17,6 +18,7 @@ import { controllerService } from './controller.ts'
 import { identity } from './identity.ts'
 import { nodeService } from './node.ts'
 import { type Services, serveCsi } from './protocol.ts'
+import { serveRegistration } from './registration.ts'
 
 const log = openLog('csi', environment()['SVCCLOUD_LOG_LEVEL'] ?? 'info')
 onFatal((error) => log.error('unexpected error', { error }))
@@ -49,10 +51,17 @@ if (part === undefined) {
   printErrorLine('usage: main.ts controller | node')
   exitProcess(2)
 }
-const csi = await serveCsi(requiredVariable('SVCCLOUD_CSI_SOCKET'), part(), log)
+const socket = requiredVariable('SVCCLOUD_CSI_SOCKET')
+const csi = await serveCsi(socket, part(), log)
+const { SVCCLOUD_REGISTRATION_SOCKET: registrationSocket } = environment()
+const registration =
+  registrationSocket === undefined
+    ? undefined
+    : await serveRegistration({ socket: registrationSocket, endpoint: socket, clock: systemClock, log })
 log.info('ready')
 await new Promise<void>((resolve) =>
   stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true }),
 )
+await registration?.stop()
 await csi.stop()
 exitProcess(0)

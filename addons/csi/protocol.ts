@@ -23,18 +23,32 @@ export interface Services {
 /** The largest list that an answer holds is far below this. */
 const MESSAGE_BYTES_MAXIMUM = 16 * 1024 * 1024
 
-const definitions = loadSync(join(import.meta.dirname, 'csi.proto'), {
-  longs: Number,
-  enums: String,
-  defaults: true,
-})
+export interface Served {
+  stop(): Promise<void>
+}
 
-/** Answers what stops it. Whoever may open the socket may do everything: it is the user's alone. */
-export async function serveCsi(socket: string, services: Services, log: Logger): Promise<{ stop(): Promise<void> }> {
+/** Answers what stops it. */
+export const serveCsi = (socket: string, services: Services, log: Logger): Promise<Served> =>
+  serve({
+    ...{ socket, services: { ...services }, log },
+    proto: { file: join(import.meta.dirname, 'csi.proto'), package: 'csi.v1' },
+  })
+
+interface ServeOptions {
+  readonly socket: string
+  readonly proto: { readonly file: string; readonly package: string }
+  /** By their names in the file. */
+  readonly services: Readonly<Record<string, object>>
+  readonly log: Logger
+}
+
+/** Whoever may open the socket may do everything: it is the user's alone. */
+export async function serve({ socket, proto, services, log }: ServeOptions): Promise<Served> {
+  const definitions = loadSync(proto.file, { longs: Number, enums: String, defaults: true })
   const server = new Server({ 'grpc.max_receive_message_length': MESSAGE_BYTES_MAXIMUM })
   for (const [name, service] of Object.entries(services)) {
     // the loader does not tell services of the file apart from its messages
-    const definition = definitions[`csi.v1.${name}`] as ServiceDefinition
+    const definition = definitions[`${proto.package}.${name}`] as ServiceDefinition
     server.addService(definition, implementationOf(service, log))
   }
   await rm(socket, { force: true })

@@ -13,10 +13,14 @@ import {
   readSnapshot,
   requireOwn,
   requireStorage,
+  titleOf,
   type Snapshot,
 } from './storages.ts'
 
 const SECOND_MILLISECONDS = 1_000
+/** Of parameters that the snapshotter adds, and what a title is made of. */
+const SNAPSHOTTER = 'csi.storage.k8s.io/'
+const OBJECT = ['namespace', 'name'].map((part) => `${SNAPSHOTTER}volumesnapshot/${part}`)
 
 const answerOf = ({ id, size_gibibytes, storage_id, created_at, state }: Snapshot): Answer => ({
   sizeBytes: size_gibibytes * GIBIBYTE,
@@ -31,20 +35,20 @@ export async function createSnapshot(storages: ClusterStorages, request: CreateS
   const { client, clusterId } = storages
   const { name, sourceVolumeId: id, parameters } = request
   required(id, 'source_volume_id')
-  const strange = Object.keys(parameters).filter((key) => !key.startsWith('csi.storage.k8s.io/'))
+  const strange = Object.keys(parameters).filter((key) => !key.startsWith(SNAPSHOTTER))
   if (strange.length > 0) throw new Refused('INVALID_ARGUMENT', `unknown parameters: ${strange.join(', ')}`)
   const found = await findSnapshot(storages, name)
   if (found !== undefined && found.storage_id !== id)
     throw new Refused('ALREADY_EXISTS', `snapshot ${name} is there, of the volume ${found.storage_id}`)
   if (found !== undefined) return answerOf(await whole(storages, found))
-  await requireStorage(client, id)
+  await requireStorage(storages, id)
   const { snapshot, operation } = await makeOnce({
     text: `csi-snapshot/${clusterId}/${id}/${name}`,
     post: (key) =>
       client.POST('/v1/storages/{id}/snapshots', {
         params: { path: { id } },
         headers: { 'idempotency-key': key },
-        body: { title: name, labels: labelsOf(storages, name) },
+        body: { title: titleOf(parameters, OBJECT) ?? name, labels: labelsOf(storages, name) },
       }),
     isThere: async (answer) => (await readSnapshot(client, answer.snapshot.id)) !== undefined,
   })

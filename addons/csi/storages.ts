@@ -1,7 +1,8 @@
 /** Storages of the platform, as volumes of a cluster: found by the name that the cluster gave them. */
+import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster.ts'
 import { type Client, pages, type Schemas, SvccloudError, unwrap } from '../../client/index.ts'
 import { derivedId, isUuid } from '../../domain/uuid.ts'
-import { orNothing, untilEnded } from '../platform.ts'
+import { CLUSTER_LABEL, orNothing, untilEnded } from '../platform.ts'
 import type { Page } from './messages.ts'
 import { Refused } from './refusal.ts'
 
@@ -16,20 +17,32 @@ export interface ClusterStorages {
 }
 
 export const GIBIBYTE = 1024 ** 3
-
-const CLUSTER_LABEL = 'kubernetes-cluster'
+const TITLE_CHARACTERS_MAXIMUM = 255
 
 /** By which volumes and snapshots of a cluster are found again. */
 export const labelsOf = ({ clusterId }: ClusterStorages, name: string): Record<string, string> => ({
   [CLUSTER_LABEL]: clusterId,
-  'csi-name': name,
+  [CLUSTER_LABELS.volume]: name,
 })
 
-/** Throws for what the cluster has not made: whoever writes volumes in it may name any storage of the account. */
-export function requireOwn({ clusterId }: ClusterStorages, { id, labels }: Storage | Snapshot): void {
-  if (labels[CLUSTER_LABEL] !== clusterId)
-    throw new Refused('FAILED_PRECONDITION', `${id} is not of this cluster: its label ${CLUSTER_LABEL} does not say so`)
+/** What people know it by in their cluster, where whoever asks says so; the platform takes no longer ones. */
+export function titleOf(parameters: Readonly<Record<string, string>>, keys: readonly string[]): string | undefined {
+  const parts = keys.map((key) => parameters[key])
+  return parts.includes(undefined) ? undefined : parts.join('/').slice(0, TITLE_CHARACTERS_MAXIMUM)
 }
+
+/** Throws for what the cluster has not made, nor anybody of the account given it by that label: whoever writes volumes
+ *  in it may name any storage of the account. */
+export function requireOwn(storages: ClusterStorages, made: Storage | Snapshot): void {
+  const { clusterId } = storages
+  if (!isOwn(storages, made))
+    throw new Refused(
+      'FAILED_PRECONDITION',
+      `${made.id} is not of this cluster: no label ${CLUSTER_LABEL}=${clusterId}`,
+    )
+}
+export const isOwn = ({ clusterId }: ClusterStorages, { labels }: Storage | Snapshot): boolean =>
+  labels[CLUSTER_LABEL] === clusterId
 
 /** Those that go away are not there. */
 export async function findStorage(storages: ClusterStorages, name: string): Promise<Storage | undefined> {
@@ -71,10 +84,11 @@ export async function idleStorage(client: Client, id: string): Promise<Storage |
   throw new Refused('ABORTED', `one change of the volume ${id} follows another`)
 }
 
-/** Throws when it is not there. */
-export async function requireStorage(client: Client, id: string): Promise<Storage> {
-  const storage = await idleStorage(client, id)
+/** Throws when it is not there, or not of this cluster. */
+export async function requireStorage(storages: ClusterStorages, id: string): Promise<Storage> {
+  const storage = await idleStorage(storages.client, id)
   if (storage === undefined) throw new Refused('NOT_FOUND', `there is no volume ${id}`)
+  requireOwn(storages, storage)
   return storage
 }
 

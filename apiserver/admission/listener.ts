@@ -32,6 +32,8 @@ export interface ListenerOptions {
 
 export interface Listener {
   readonly port: number
+  /** From now on every connection ends with the next answer on it. */
+  drain(): void
   /** Lets running reviews end. */
   stop(): Promise<void>
 }
@@ -60,7 +62,9 @@ export async function startListener({
       : { requestCert: true, rejectUnauthorized: false, ca: callers.clientAuthority }),
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
+  let isDraining = false
   server.on('request', (request, response) => {
+    if (isDraining) response.setHeader('connection', 'close')
     answer(request, response, { callers, admit }).catch((error: unknown) => {
       log.warn('review failed', { error })
       if (response.headersSent) response.destroy()
@@ -76,6 +80,7 @@ export async function startListener({
   })
   return {
     port: (server.address() as AddressInfo).port, // a listening TCP server has one
+    drain: () => void (isDraining = true),
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -19,7 +19,7 @@ import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { createApiToken, listApiTokens, revokeApiToken, revokeOwnToken } from '../../resources/api-token/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
-import { formatToken, TOKEN_SECRET_CHARACTERS } from '../identity/token-format.ts'
+import { formatToken, TOKEN_SECRET_CHARACTERS } from '../../kit/sys/token-format.ts'
 import { pageOfRows } from '../list/page.ts'
 
 const TOKENS_PER_USER_MAXIMUM = 50

@@ -22,11 +22,14 @@ import { throughOutage } from './audit.ts'
 
 export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'commitAudit'>
 
+/** Nouns without operations. */
+type PlainType = 'server_group' | 'dev_cluster' | 'playground'
+
 export interface Acceptance<Claims, Spec, Status> {
   /** Also the operation's id, where the change starts one. */
   readonly id: string
   readonly accountId: string
-  readonly resource: { readonly type: OperationSpec['target']['type'] | 'server_group'; readonly id: string }
+  readonly resource: { readonly type: OperationSpec['target']['type'] | PlainType; readonly id: string }
   /** The entry of the success. */
   readonly audit: UnsealedAuditEntry
   /** Takes what the change needs; throws a Problem when it cannot be had. */
@@ -238,7 +241,7 @@ async function announce<Claims, Spec, Status>(
   parts: AcceptParts,
   { operation, accountId, resource: { type, id } }: Acceptance<Claims, Spec, Status>,
 ): Promise<void> {
-  if (operation === undefined || type === 'server_group') return
+  if (operation === undefined || type === 'server_group' || type === 'dev_cluster' || type === 'playground') return
   try {
     await makeOperation(parts, accountId, { type, id }, operation)
   } catch (error) {

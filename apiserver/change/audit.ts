@@ -61,7 +61,7 @@ function actorOf(customer: Customer): AuditActor {
       ...NOBODY,
       actor_kind: 'token',
       actor_email: customer.email,
-      user_id: customer.userId,
+      user_id: customer.clusterScopes === undefined ? customer.userId : null,
       token_id: token.id,
       token_name: token.name,
     }

@@ -3,15 +3,28 @@
  *  every replica. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
-import { ROLE_PERMISSIONS, SUPPORT_PERMISSIONS, tokenPermissions } from '../../domain/permissions.ts'
+import {
+  CLUSTER_PERMISSIONS,
+  ROLE_PERMISSIONS,
+  SUPPORT_PERMISSIONS,
+  tokenPermissions,
+} from '../../domain/permissions.ts'
 import type { Database } from '../../db/open.ts'
-import { findSession, hashSecret, type LiveToken, markTokenUsed, minuteOf } from '../../db/identity/index.ts'
+import {
+  findSession,
+  findTokens,
+  hashSecret,
+  type LiveToken,
+  markTokenUsed,
+  minuteOf,
+} from '../../db/identity/index.ts'
+import { findClusterTokens, type LiveClusterToken } from '../../db/kubernetes-cluster/index.ts'
 import { findSupportSession } from '../../db/staff/index.ts'
 import type { Customer, RequestFacts } from '../../kit/http/call.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
+import { holderOf } from '../../kit/sys/token-format.ts'
 import { createKnownTokens } from './known-tokens.ts'
-import { isToken } from './token-format.ts'
 
 export const SESSION_COOKIE = 'svccloud_session'
 export const CSRF_COOKIE = 'svccloud_csrf'
@@ -49,16 +62,32 @@ interface KnownToken {
   usedAt: number
 }
 
+function openTokens(parts: CallerParts) {
+  const { db, clock } = parts
+  const keeping = { clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: KEPT_MAXIMUM }
+  const tokens = createKnownTokens({
+    ...keeping,
+    read: async (hashes) =>
+      (await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => ({
+        secretHash,
+        known: knownToken(parts, token),
+      })),
+  })
+  const clusterTokens = createKnownTokens({
+    ...keeping,
+    read: async (hashes) =>
+      (await findClusterTokens(db, hashes, clock.now())).map(({ secretHash, token }) => ({
+        secretHash,
+        known: clusterOf(token),
+      })),
+  })
+  return { tokens, clusterTokens }
+}
+
 /** What is found is remembered for a moment, so that a busy customer does not ask the database with every request. */
 export function createCallers(parts: CallerParts): Callers {
   const { db, clock, log } = parts
-  const tokens = createKnownTokens({
-    db,
-    clock,
-    keptMilliseconds: KEPT_MILLISECONDS,
-    keptMaximum: KEPT_MAXIMUM,
-    toKnown: (token) => knownToken(parts, token),
-  })
+  const { tokens, clusterTokens } = openTokens(parts)
   const kept = new Map<string, { readonly until: number; readonly known: Promise<Customer | undefined> }>()
 
   function once(key: string, find: () => Promise<Customer | undefined>): Promise<Customer | undefined> {
@@ -92,7 +121,13 @@ export function createCallers(parts: CallerParts): Callers {
       if (authorization !== undefined) {
         const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
         if (token === undefined && !/^bearer( |$)/i.test(authorization)) throw unauthenticated(WITHOUT_SCHEME)
-        if (token === undefined || !isToken(token)) throw unauthenticated('The API token is not valid.')
+        const holder = token === undefined ? undefined : holderOf(token)
+        if (token === undefined || holder === undefined) throw unauthenticated('The API token is not valid.')
+        if (holder === 'cluster') {
+          const cluster = await clusterTokens.find(token)
+          if (cluster === undefined) throw unauthenticated('The token of a cluster is invalid or expired.')
+          return cluster
+        }
         const known = await tokens.find(token)
         if (known === undefined) throw unauthenticated('The API token is invalid, revoked or expired.')
         noteUse(known, request.sourceIp)
@@ -108,6 +143,7 @@ export function createCallers(parts: CallerParts): Callers {
     },
     forget() {
       tokens.forget()
+      clusterTokens.forget()
       kept.clear()
     },
   }
@@ -130,6 +166,19 @@ function knownToken({ canSendMail }: CallerParts, token: LiveToken): KnownToken 
       isEmailVerified: token.emailVerifiedAt !== null || !canSendMail,
     },
     allowed: token.allowedCidrs.length === 0 ? undefined : toBlockList(token.allowedCidrs),
+  }
+}
+
+/** Its name says which cluster and which add-on; nobody else is behind it. */
+function clusterOf({ id, accountId, clusterId, program, scopes }: LiveClusterToken): Customer {
+  const name = `kubernetes-cluster/${clusterId}/${program}`
+  return {
+    ...{ kind: 'token', accountId, userId: '', email: '', role: 'member' },
+    permissions: CLUSTER_PERMISSIONS,
+    token: { id, name, scope: CLUSTER_PERMISSIONS },
+    clusterScopes: scopes,
+    actor: `token:${name}`,
+    isEmailVerified: true, // of who made the cluster
   }
 }
 

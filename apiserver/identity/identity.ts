@@ -13,6 +13,7 @@ import type { CountRequest } from '../../kit/http/rates.ts'
 import type { OperatorAccess } from '../../kit/http/route.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import { inBatches } from '../../kit/sys/batches.ts'
+import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -43,6 +44,8 @@ export interface IdentityOptions {
   readonly providers?: readonly ProviderConfiguration[]
   /** Whether read-only support sessions need the customer's consent; default yes. */
   readonly needsReadOnlyConsent?: boolean
+  /** Where checkpoints of the audit log are; nowhere when absent. */
+  readonly objectStorage?: ObjectStorageOffer
   /** The management cluster, which knows the operators' tokens. */
   readonly kubernetes?: Transport
   /** Reaches providers; for tests that stand in for a provider that cannot run here. */

@@ -1,8 +1,7 @@
 /** The API tokens that are in use, as the database has them. What is known holds for half a second. Tokens that are
  *  asked for at the same time are read together, and those in use are read anew together before they are needed:
  *  however many clients there are, a replica asks the database a few times a second. */
-import { findTokens, hashSecret, type LiveToken } from '../../db/identity/index.ts'
-import type { Database } from '../../db/open.ts'
+import { hashSecret } from '../../db/identity/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 
 export interface KnownTokens<Known> {
@@ -13,12 +12,17 @@ export interface KnownTokens<Known> {
 }
 
 export interface KnownTokenOptions<Known> {
-  readonly db: Database
   readonly clock: Clock
   /** How long an answer of the database holds. */
   readonly keptMilliseconds: number
   readonly keptMaximum: number
-  readonly toKnown: (token: LiveToken) => Known
+  /** Those of the tokens with these hashes (see hashSecret) that may be used now. */
+  readonly read: (secretHashes: readonly Buffer[]) => Promise<readonly FoundToken<Known>[]>
+}
+
+export interface FoundToken<Known> {
+  readonly secretHash: Buffer
+  readonly known: Known
 }
 
 /** Of the time that an answer holds, what may pass before tokens in use are read anew. */
@@ -38,15 +42,13 @@ interface Entry<Known> {
 
 /** Tokens that are asked for at one moment are read in one query. */
 export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): KnownTokens<Known> {
-  const { db, clock, keptMilliseconds, keptMaximum, toKnown } = options
+  const { clock, keptMilliseconds, keptMaximum } = options
   const kept = new Map<string, Entry<Known>>()
   let isRenewing = false
   let renewAt = 0
 
   const read = async (hashes: readonly Buffer[]): Promise<ReadonlyMap<string, Known>> =>
-    new Map(
-      (await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => [keyOf(secretHash), toKnown(token)]),
-    )
+    new Map((await options.read(hashes)).map(({ secretHash, known }) => [keyOf(secretHash), known]))
 
   const ask = openBatch(read)
 

@@ -1,6 +1,7 @@
 /** What the identity handlers are built from. */
 import type { Database } from '../../db/open.ts'
 import type { Cursors } from '../../kit/http/cursor.ts'
+import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -30,4 +31,6 @@ export interface IdentityParts {
   readonly providers: readonly Provider[]
   /** Whether staff need the customer's consent to look, too; to change something they always do. */
   readonly needsReadOnlyConsent: boolean
+  /** Where checkpoints of the audit log are; nowhere when absent. */
+  readonly objectStorage?: ObjectStorageOffer
 }

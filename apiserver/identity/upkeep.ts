@@ -5,7 +5,10 @@ import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../.
 import { forgetOldAttempts, forgetOldEmailTokens, forgetOldSessions } from '../../db/identity/index.ts'
 import { forgetIdempotencyKeys, forgetOldRequests } from '../../db/request/index.ts'
 import type { Database } from '../../db/open.ts'
+import { readTestimony } from '../audit/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 
 export const AUDIT_VERIFY_SECONDS = 3600
@@ -22,6 +25,10 @@ export interface UpkeepOptions {
   /** A chain is verified again when this much time has passed. */
   readonly auditVerifySeconds?: number
   readonly auditRetentionDays?: number
+  /** Opens the checkpoints that chains are held against. */
+  readonly sealing?: Sealing
+  /** Where those are; nowhere when absent. */
+  readonly objectStorage?: ObjectStorageOffer
 }
 
 /** Works until the signal aborts. The first verification is at once. */
@@ -40,6 +47,12 @@ export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Pr
   }
 }
 
+const testimonyOf = (options: UpkeepOptions) =>
+  readTestimony(options).catch((error: unknown) => {
+    options.log.warn('chains are not held against their checkpoints', { error })
+    return undefined
+  })
+
 /** One round: chains that were last verified before `verifiedBefore` (never in the future) are verified now. Nothing
  *  when another replica is at it. */
 export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Promise<void> {
@@ -50,9 +63,12 @@ export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Prom
       is_ours: boolean
     }>`select pg_try_advisory_xact_lock(${UPKEEP_LOCK}) as is_ours`.execute(tx)
     if (rows[0]?.is_ours !== true) return
+    let reading: ReturnType<typeof testimonyOf> | undefined
     for (let accounts; (accounts = await accountsToVerify(db, verifiedBefore, ACCOUNTS_AT_ONCE)).length > 0; ) {
+      reading ??= testimonyOf(options)
+      const testimony = await reading
       for (const accountId of accounts) {
-        const { status, break: found } = await verifyAudit(db, accountId, clock)
+        const { status, break: found } = await verifyAudit(db, accountId, clock, testimony?.heads.get(accountId))
         if (status === 'broken')
           log.error('an audit chain is broken', {
             account_id: accountId,

@@ -64,29 +64,47 @@ export async function kubeconfigOf(
 ): Promise<Kubeconfig> {
   const { endpoint, certificateAuthority } = entryOf(cluster)
   const { controlPlaneId, region, name } = await requireClaim(parts, accountId, cluster)
-  const { token, expiresAt } = await requireHost(parts, region).adminToken(controlPlaneId, seconds)
-  const [admin, oidc] = [`svccloud-admin`, `svccloud-oidc`]
-  const contextOf = (user: string) => ({ name: user, context: { cluster: name, user } })
-  const kubeconfig = stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      {
-        name,
-        cluster: {
-          server: endpoint,
-          'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64'),
-        },
-      },
-    ],
-    contexts: [contextOf(admin), contextOf(oidc)],
-    'current-context': admin,
-    users: [
-      { name: admin, user: { token } },
-      { name: oidc, user: { exec: pluginFor(`kubernetes-cluster/${cluster.metadata.name}`) } },
-    ],
+  const { token, expiresAt } = await requireHost(parts, region).userToken(controlPlaneId, 'admin', seconds)
+  const kubeconfig = kubeconfigText({
+    name,
+    endpoint,
+    certificateAuthority,
+    admin: { context: 'svccloud-admin', user: 'svccloud-admin', token },
+    oidc: {
+      ...{ context: 'svccloud-oidc', user: 'svccloud-oidc' },
+      plugin: `kubernetes-cluster/${cluster.metadata.name}`,
+    },
   })
   return { kubeconfig, expires_at: expiresAt }
+}
+
+interface KubeconfigParts extends Entry {
+  /** Of the cluster in it. */
+  readonly name: string
+  readonly admin: { readonly context: string; readonly user: string; readonly token: string }
+  /** `plugin`: what the program is asked for short tokens with, as `kubernetes-cluster/ID`. Absent where there are
+   *  none. */
+  readonly oidc?: { readonly context: string; readonly user: string; readonly plugin: string }
+}
+
+/** As kubectl reads it: the administrators' token first, and a context that asks the program for short ones. */
+export const kubeconfigText = ({ name, endpoint, certificateAuthority, admin, oidc }: KubeconfigParts): string => {
+  const contextOf = ({ context, user }: { readonly context: string; readonly user: string }) => ({
+    name: context,
+    context: { cluster: name, user },
+  })
+  const authority = Buffer.from(certificateAuthority).toString('base64')
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: { server: endpoint, 'certificate-authority-data': authority } }],
+    contexts: [contextOf(admin), ...(oidc === undefined ? [] : [contextOf(oidc)])],
+    'current-context': admin.context,
+    users: [
+      { name: admin.user, user: { token: admin.token } },
+      ...(oidc === undefined ? [] : [{ name: oidc.user, user: { exec: pluginFor(oidc.plugin) } }]),
+    ],
+  })
 }
 
 const pluginFor = (cluster: string) => ({
@@ -100,22 +118,30 @@ const part = (value: object): string => Buffer.from(JSON.stringify(value)).toStr
 
 /** A token (RFC 7519) for that cluster alone, which says who the caller is and what role he has. */
 export function tokenFor(
-  { publicKey: { kid }, privateKey }: Issuer,
-  { caller, now, controlPlaneId }: { readonly caller: Customer; readonly now: Date; readonly controlPlaneId: string },
+  { publicKey: { kid = '' }, privateKey }: Issuer,
+  { caller, now, audience }: { readonly caller: Customer; readonly now: Date; readonly audience: string },
 ): { readonly token: string; readonly expires_at: string } {
   const issuedAt = Math.floor(now.getTime() / 1_000)
   const expiresAt = issuedAt + TOKEN_SECONDS
   const claims = {
-    ...{ iss: TOKEN_ISSUER_URL, aud: controlPlaneId, sub: caller.userId, account_role: roleIn(caller) },
+    ...{ iss: TOKEN_ISSUER_URL, aud: audience, sub: caller.userId, account_role: roleIn(caller) },
     ...{ iat: issuedAt, nbf: issuedAt, exp: expiresAt },
   }
-  const signed = `${part({ alg: 'ES256', typ: 'JWT', kid })}.${part(claims)}`
-  const key = createPrivateKey(privateKey)
-  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
   return {
-    token: `${signed}.${signature.toString('base64url')}`,
+    token: signedToken(claims, { privateKey, keyId: kid }),
     expires_at: new Date(expiresAt * 1_000).toISOString(),
   }
+}
+
+/** By the key of the issuer, which verifiers know as `keyId`. */
+export function signedToken(
+  claims: object,
+  { privateKey, keyId }: { readonly privateKey: string; readonly keyId: string },
+): string {
+  const signed = `${part({ alg: 'ES256', typ: 'JWT', kid: keyId })}.${part(claims)}`
+  const key = createPrivateKey(privateKey)
+  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
+  return `${signed}.${signature.toString('base64url')}`
 }
 
 /** Never more than the credential of the request may: one that only reads views. */

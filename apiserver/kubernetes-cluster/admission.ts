@@ -77,7 +77,7 @@ function validateChange(
   requireReadable(cluster, before)
   const { spec } = cluster
   const changes = changesOf(
-    ['labels', 'etcdSnapshotSchedule', 'etcdSnapshotRetention', 'isProtected'],
+    ['labels', 'etcdSnapshotSchedule', 'etcdSnapshotRetention', 'isProtected', 'registersInPlatform'],
     spec,
     before.spec,
   )

@@ -84,12 +84,8 @@ export const kubernetesClusterEndpoints = (parts: KubernetesClusterParts): reado
     }),
   ),
   customerEndpoint(restoreKubernetesCluster, (call) => restore(parts, call)),
-  ...[registerKubernetesClusterInPlatform, removeKubernetesClusterFromPlatform].map((route) =>
-    customerEndpoint(route, async ({ caller: { accountId }, params: { id } }) => {
-      requireRunningCluster(parts.kubernetesClusters.factsOf(await parts.kubernetesClusters.read(accountId, id)))
-      throw unavailable('not_configured', NO_PLATFORM)
-    }),
-  ),
+  customerEndpoint(registerKubernetesClusterInPlatform, (call) => setRegistration(parts, call, true)),
+  customerEndpoint(removeKubernetesClusterFromPlatform, (call) => setRegistration(parts, call, false)),
 ]
 
 async function read(
@@ -144,6 +140,23 @@ async function createEndpoint(
   for (const pool of body.node_pools)
     pools.push(bodyOf<{ readonly node_pool: unknown }>(await parts.nodePools.make(call, of, pool)).node_pool)
   return { status: 202, body: { ...begun, node_pools: pools } }
+}
+
+/** Throws 503 where there is no organisation platform. */
+async function setRegistration(
+  parts: KubernetesClusterParts,
+  call: Call<typeof registerKubernetesClusterInPlatform, Customer>,
+  registersInPlatform: boolean,
+): Promise<Answer> {
+  const { kubernetesClusters, hasOrganisationPlatform } = parts
+  const { caller, params } = call
+  requireRunningCluster(kubernetesClusters.factsOf(await kubernetesClusters.read(caller.accountId, params.id)))
+  if (hasOrganisationPlatform !== true) throw unavailable('not_configured', NO_PLATFORM)
+  return operate(parts, kubernetesClusters, call, {
+    kind: registersInPlatform ? 'kubernetes_cluster.platform_register' : 'kubernetes_cluster.platform_deregister',
+    validate: requireRunningCluster,
+    spec: { registersInPlatform },
+  })
 }
 
 /** Of an answer whose shape its maker knows. */
@@ -228,7 +241,7 @@ async function readToken(
   const { caller, now } = call
   const cluster = await serving(parts, caller.accountId, call.params.id)
   const { controlPlaneId } = await requireClaim(parts, caller.accountId, cluster)
-  const body = tokenFor(await requireIssuer(parts), { caller, now, controlPlaneId })
+  const body = tokenFor(await requireIssuer(parts), { caller, now, audience: controlPlaneId })
   await noteRead(parts, call, cluster)
   return { status: 200, body }
 }
@@ -257,12 +270,14 @@ async function listSnapshots(
   { db, kubernetesClusters }: KubernetesClusterParts,
   { caller: { accountId }, params: { id } }: Call<typeof listKubernetesClusterSnapshots, Customer>,
 ): Promise<Answer> {
-  await kubernetesClusters.read(accountId, id)
+  const { status } = await kubernetesClusters.read(accountId, id)
+  const stored = new Set(status?.storedSnapshots)
   const items = (await listClusterSnapshots(db, { accountId, clusterId: id })).map((each) => ({
     id: each.id,
     kind: each.kind,
     kubernetes_version: each.release,
     size_bytes: each.sizeBytes,
+    place: stored.has(each.id) ? 'object_storage' : 'host',
     created_at: each.createdAt.toISOString(),
     expires_at: null,
   }))

@@ -5,6 +5,16 @@ import { kubernetesClusterAdmission } from './admission.ts'
 import { type KubernetesClusters, openKubernetesClusters } from './clusters.ts'
 import { kubernetesClusterEndpoints, type KubernetesClusterParts } from './endpoints.ts'
 
+export {
+  type AccessParts,
+  type Kubeconfig,
+  kubeconfigText,
+  requireHost,
+  requireIssuer,
+  signedToken,
+  tokenFor,
+} from './access.ts'
+
 export const kubernetesCluster = noun<KubernetesClusterParts, { readonly kubernetesClusters: KubernetesClusters }>({
   name: 'kubernetes_cluster',
   kinds: [

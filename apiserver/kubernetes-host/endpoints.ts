@@ -3,6 +3,7 @@ import { countClustersOf, ensureKubernetesHosts, type KubernetesHostRow } from '
 import { newestRelease, minorsOf } from '../../domain/kubernetes-cluster.ts'
 import { clustersCapacity } from '../../domain/kubernetes-host.ts'
 import { badField, conflict, notFound, Unavailable, unavailable } from '../../domain/problem.ts'
+import { hostsOf } from '../../kit/control-planes/configuration.ts'
 import type { ControlPlaneOffer } from '../../kit/control-planes/control.ts'
 import { replicasFor } from '../../kit/control-planes/replicas.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
@@ -34,34 +35,39 @@ export function kubernetesHostEndpoints(parts: Parts): readonly Endpoint[] {
         throw conflict('state_not_allowed', `Region ${body.region} has a host of control planes.`)
       throw unavailable(
         'not_configured',
-        'The platform makes no hosts of control planes from servers. Run one, and name it in ' +
-          'SVCCLOUD_CONTROL_PLANES_URL and its region in SVCCLOUD_CONTROL_PLANES_REGIONS.',
+        'The platform makes no hosts of control planes from servers. Run one in a cluster of yours (chart: ' +
+          'controlPlanes), and name it with its region in SVCCLOUD_CONTROL_PLANES_FILE.',
       )
     }),
   ]
 }
 
-const configuredRegions = ({ controlPlanes }: Parts): readonly string[] =>
-  controlPlanes === undefined || 'obstacle' in controlPlanes ? [] : controlPlanes.regions
+const NONE = { obstacle: 'there is none' }
 
-/** All regions have the same host behind them, which is asked once. */
+const configuredRegions = ({ controlPlanes = NONE }: Parts): readonly string[] =>
+  hostsOf(controlPlanes).flatMap(({ regions }) => regions)
+
+/** Each host is asked once, whatever regions it has. */
 async function listHosts(parts: Parts, now: Date): Promise<readonly routes.KubernetesHostView[]> {
   const names = configuredRegions(parts)
-  const [rows, hosted, offer] = await Promise.all([
+  const [rows, hosted, offers] = await Promise.all([
     ensureKubernetesHosts(parts.db, names, { now, newId: () => newUuid(parts.random) }),
     countClustersOf(parts.db, names),
-    offerOf(parts),
+    offersOf(parts),
   ])
-  return rows.map((row) => viewOf(parts, row, { offer, hosted: hosted.get(row.region) ?? 0 }))
+  return rows.map((row) => viewOf(parts, row, { offer: offers.get(row.region), hosted: hosted.get(row.region) ?? 0 }))
 }
 
-/** Undefined while the host does not answer. */
-async function offerOf({ controlPlanes }: Parts): Promise<ControlPlaneOffer | undefined> {
-  if (controlPlanes === undefined || 'obstacle' in controlPlanes) return undefined
-  return controlPlanes.control.offer().catch((error: unknown) => {
-    if (error instanceof Unavailable) return undefined
-    throw error
+/** By region; undefined while its host does not answer. */
+async function offersOf({ controlPlanes = NONE }: Parts): Promise<ReadonlyMap<string, ControlPlaneOffer | undefined>> {
+  const asked = hostsOf(controlPlanes).map(async ({ control, regions }) => {
+    const offer = await control.offer().catch((error: unknown) => {
+      if (error instanceof Unavailable) return undefined
+      throw error
+    })
+    return regions.map((region) => [region, offer] as const)
   })
+  return new Map((await Promise.all(asked)).flat())
 }
 
 function viewOf(

@@ -1,8 +1,9 @@
 /** Node pools that people make, change and delete past the API must satisfy its rules. Everything is checked and
  *  nothing is claimed: that is the controller's part, once the object is there. */
+import { isDeepStrictEqual } from 'node:util'
 import { requireIdle } from '../../domain/idle-rules.ts'
 import { nodeLabelsFault, poolVersionFault, requireDeletablePool, taintsFault } from '../../domain/node-pool.ts'
-import { badField } from '../../domain/problem.ts'
+import { badField, forbidden } from '../../domain/problem.ts'
 import { claimNodePool } from '../../db/node-pool/index.ts'
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
@@ -27,15 +28,21 @@ const PLATFORM: PlatformFields = {
 /** Throws 403 for what only the platform writes, and 400 for what cannot be. */
 function requireReadable(pool: NodePoolObject, before: NodePoolObject | undefined, of: PoolCluster | undefined): void {
   denyPlatformFields(pool, before, PLATFORM)
+  if (!isDeepStrictEqual(pool.spec.skipped, before?.spec.skipped))
+    throw forbidden('spec.skipped is written by the platform only.')
   const { spec } = pool
   for (const [field, fault] of [
     ['labels', nodeLabelsFault(spec.labels)],
     ['taints', taintsFault(spec.taints)],
     ['version', of && poolVersionFault(spec.version, of.version)],
+    ['autoscaling', autoscalingFault(spec)],
     ['zone', of === undefined || of.zone === spec.zone ? undefined : `the cluster is in ${of.zone}`],
   ] as const)
     if (fault !== undefined) throw badField(`spec.${field}`, fault)
 }
+
+const autoscalingFault = ({ autoscaling }: NodePoolSpec): string | undefined =>
+  autoscaling !== undefined && autoscaling.min > autoscaling.max ? 'has a min above its max' : undefined
 
 /** The cluster of the same manifest may come later: the pool waits for it. */
 function clusterOf(
@@ -84,7 +91,11 @@ async function validateChange(
 ): Promise<readonly AdmittedChange[]> {
   const of = clusterOf(parts, pool)
   requireReadable(pool, before, of)
-  const changes = changesOf(['count', 'labels', 'taints', 'version', 'maxUnavailable'], pool.spec, before.spec)
+  const changes = changesOf(
+    ['count', 'autoscaling', 'labels', 'taints', 'version', 'maxUnavailable'],
+    pool.spec,
+    before.spec,
+  )
   if (changes.length === 0) return []
   requireIdle('node_pool', idleFactsOf(storedOf(before)))
   const more = pool.spec.count - before.spec.count

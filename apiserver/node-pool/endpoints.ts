@@ -4,7 +4,8 @@ import type { AuditChange } from '../../domain/audit.ts'
 import { requireIdle } from '../../domain/idle-rules.ts'
 import { type ClusterFacts, requireChangeableCluster } from '../../domain/kubernetes-cluster.ts'
 import { poolVersionFault, requireDeletablePool } from '../../domain/node-pool.ts'
-import { badField, notFound, unavailable } from '../../domain/problem.ts'
+import { type Bounds, bounded } from '../../domain/autoscaling/judge.ts'
+import { badField, notFound } from '../../domain/problem.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
@@ -20,7 +21,7 @@ import { begin, type OperatedObjects } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import { type NodePoolObject, type NodePools, poolClusterOf } from './node-pools.ts'
-import { rehearseNodes, requireNodeImage } from './rules.ts'
+import { rehearseNodes, requireNodeImage, requireWithin } from './rules.ts'
 
 /** As their noun opens them, which shows pools itself. */
 type Clusters = Pick<
@@ -74,8 +75,7 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
   const pool = await readPool(parts, call)
   const { spec } = pool
   requireIdle('node_pool', nodePools.factsOf(pool))
-  if (body.autoscaling != null)
-    throw unavailable('not_configured', 'Autoscaling of nodes is not offered yet: set count.')
+  if (body.count !== undefined) requireWithin(body.count, boundsOf(spec, body))
   const { networkId, version } = poolClusterOf(await kubernetesClusters.read(accountId, spec.clusterId))
   const fault = body.version === undefined ? undefined : poolVersionFault(body.version, version)
   if (fault !== undefined) throw badField('version', fault)
@@ -83,7 +83,7 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
   await rehearseNodes(parts, {
     ...{ accountId, networkId, nodePoolId: pool.metadata.name },
     ...{ zone: spec.zone, plan: spec.plan, publicIpv4: spec.publicIpv4 },
-    count: (body.count ?? spec.count) - spec.count,
+    count: countOf(spec, body) - spec.count,
   })
   const isUpgrade = body.version !== undefined && body.version !== spec.version
   const operation = await begin(parts, nodePools, ofPool(call), {
@@ -101,8 +101,18 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
   }
 }
 
-const patchOf = (spec: NodePoolSpec, { count, labels, taints, version, max_unavailable }: UpdateNodePool) => ({
-  ...(count === undefined ? {} : { count }),
+const boundsOf = ({ autoscaling: before }: NodePoolSpec, { autoscaling }: UpdateNodePool): Bounds | null =>
+  autoscaling === undefined ? (before ?? null) : autoscaling
+/** Bounds that leave out what there is bring it to the nearer one. */
+const countOf = (spec: NodePoolSpec, body: UpdateNodePool): number =>
+  bounded(body.count ?? spec.count, boundsOf(spec, body))
+
+const patchOf = (spec: NodePoolSpec, body: UpdateNodePool) => ({
+  ...patchOfOthers(spec, body),
+  ...(countOf(spec, body) === spec.count ? {} : { count: countOf(spec, body) }),
+  ...(body.autoscaling === undefined ? {} : { autoscaling: body.autoscaling }),
+})
+const patchOfOthers = (spec: NodePoolSpec, { labels, taints, version, max_unavailable }: UpdateNodePool) => ({
   ...(labels === undefined ? {} : { labels: replacing(spec.labels, labels) }),
   ...(taints === undefined ? {} : { taints }),
   ...(version === undefined ? {} : { version }),
@@ -112,7 +122,8 @@ const patchOf = (spec: NodePoolSpec, { count, labels, taints, version, max_unava
 const changesOf = (spec: NodePoolSpec, body: UpdateNodePool): readonly AuditChange[] =>
   (
     [
-      ['count', spec.count, body.count],
+      ['count', spec.count, countOf(spec, body)],
+      ['autoscaling', spec.autoscaling ?? null, body.autoscaling],
       ['labels', spec.labels, body.labels],
       ['taints', spec.taints, body.taints],
       ['version', spec.version, body.version],

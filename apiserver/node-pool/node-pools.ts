@@ -1,7 +1,7 @@
 /** Node pools as requests find them, and how they are made, alone or with their cluster. */
 import type { IdleFacts } from '../../domain/idle-rules.ts'
 import { minorOf } from '../../domain/kubernetes-cluster.ts'
-import { badField, unavailable } from '../../domain/problem.ts'
+import { badField } from '../../domain/problem.ts'
 import { claimNodePool, releaseNodePool } from '../../db/node-pool/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
@@ -21,7 +21,7 @@ import { create } from '../change/create.ts'
 import { type OperatedObjects, openOperated } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import type { ObjectParts } from '../plain/objects.ts'
-import { rehearseNodes, requireNodeImage, requireNodePlan, requireReachable } from './rules.ts'
+import { rehearseNodes, requireNodeImage, requireNodePlan, requireReachable, requireWithin } from './rules.ts'
 
 export type NodePoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 
@@ -87,8 +87,7 @@ export function openNodePools(parts: Parts & ObjectParts): NodePools {
         if (names.indexOf(pool.name) !== index) throw badField(field('name'), 'is that of another pool')
         if (pool.zones?.some((name) => name !== zone) === true)
           throw badField(field('zones'), `the network of the cluster is in ${zone} only`)
-        if (pool.autoscaling !== null)
-          throw unavailable('not_configured', 'Autoscaling of nodes is not offered yet: set count.')
+        requireWithin(pool.count, pool.autoscaling, field('count'))
         const { plan, count, public_ipv4: publicIpv4 } = pool
         await rehearseNodes(parts, { accountId, zone, networkId, plan, publicIpv4, count })
       }
@@ -105,6 +104,7 @@ export function openNodePools(parts: Parts & ObjectParts): NodePools {
         release: (tx, nodePoolId) => releaseNodePool(tx, { accountId, nodePoolId }),
         specOf: (operation): NodePoolSpec => ({
           ...{ clusterId, zone, name, plan, count, version, labels, taints, publicIpv4, maxUnavailable },
+          ...(pool.autoscaling === null ? {} : { autoscaling: pool.autoscaling }),
           operation,
         }),
       })

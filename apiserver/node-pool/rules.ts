@@ -1,6 +1,7 @@
 /** What node pools need of their surroundings, whichever door a request comes through. */
 import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
-import { unavailable } from '../../domain/problem.ts'
+import type { Bounds } from '../../domain/autoscaling/judge.ts'
+import { badField, unavailable } from '../../domain/problem.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { offersKubernetesNodes } from '../../resources/managed-machine/index.ts'
@@ -31,6 +32,12 @@ export async function requireReachable(
 /** Throws 400 for a plan that is unknown, or too small for a node. */
 export const requireNodePlan = (parts: Pick<Parts, 'caches'>, plan: string, field = 'plan'): void =>
   void requireMachinePlan(parts, plan, field, KUBERNETES_NODE_TEMPLATE)
+
+/** Throws 400 for a count that autoscaling would change at once. */
+export function requireWithin(count: number, bounds: Bounds | null, field = 'count'): void {
+  if (bounds !== null && (count < bounds.min || count > bounds.max))
+    throw badField(field, `must be from ${bounds.min} to ${bounds.max}, as autoscaling has it`)
+}
 
 interface NodesRehearsal {
   readonly accountId: string

@@ -28,6 +28,7 @@ import type { Sealing } from '../../kit/sys/sealing.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
+import { accountNamespace } from '../../resources/index.ts'
 import {
   enableObjectStorage,
   getObjectStorageCredentials,
@@ -51,6 +52,8 @@ export type ObjectStorageParts = Parts & { readonly sealing: Sealing; readonly o
 
 /** While nobody is told where it is: less is not promised. */
 const UNREACHABLE = { endpoint: '', certificateAuthority: null, durability: 'single_copy' } as const
+const MAKING_MILLISECONDS = 5_000
+const LOOK_MILLISECONDS = 50
 const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'this cloud is not told of any' }
 
 export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endpoint[] {
@@ -104,12 +107,23 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
   requireSealing(parts)
   const isNew = known === undefined && (await claim(parts, call, { backend, createdAt: now }))
   const row = await findIn(parts, accountId, zone)
+  if (!isNew) await whileBeingMade(parts, row)
   await parts.db.transaction().execute(async (tx) => {
     await bringUp(parts, tx, row)
     // It shows the key, whoever has enabled it.
     if (!isNew) await appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: zone } }), parts)
   })
   return answerOf(parts, row)
+}
+
+const hasObject = async ({ store }: Parts, { accountId, id }: ObjectStorageRow): Promise<boolean> =>
+  (await store.get(ObjectStorage, { namespace: accountNamespace(accountId), name: id })) !== undefined
+
+/** Whoever was faster has claimed it, and is about to make the object; one that died in between never will. */
+async function whileBeingMade(parts: Parts, row: ObjectStorageRow): Promise<void> {
+  const end = parts.clock.monotonicMilliseconds() + MAKING_MILLISECONDS
+  while (!(await hasObject(parts, row)) && parts.clock.monotonicMilliseconds() < end)
+    await parts.clock.sleep(LOOK_MILLISECONDS)
 }
 
 /** False when somebody else was faster. */
@@ -198,7 +212,9 @@ async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjec
   return { object_storage: view, operation }
 }
 
-/** Tells the store what the row says. The row stays locked meanwhile, so that nobody tells it something older. */
+/** Tells the store what the row says. The row stays locked meanwhile, so that nobody tells it something older. Throws
+ *  Unavailable for a row without an object: of one that is half made, or half gone, the row is given back, and nobody
+ *  would ever take what the store was told. */
 async function bringUp(
   parts: ObjectStorageParts,
   tx: Parameters<typeof lockObjectStorage>[0],
@@ -206,6 +222,7 @@ async function bringUp(
 ): Promise<void> {
   const locked = await lockObjectStorage(tx, row)
   if (locked === undefined) throw notFound('object storage')
+  if (!(await hasObject(parts, locked))) throw new Unavailable('the object storage')
   const facts = await tenantFacts(tx, locked, parts.clock.now())
   const { secret_access_key: secretAccessKey } = credentialsOf(parts, locked)
   await tellTenant(requireTold(parts, locked), tenantOf(row), { ...facts, secretAccessKey })

@@ -142,16 +142,23 @@ export async function renameClaimed<R extends Route, Row extends ClaimedRow, Spe
   return row
 }
 
-/** Releases the row and deletes the object. Throws 404 and what `release` does. */
-export async function deleteClaimed<R extends Route, Row extends ClaimedRow, Spec, Status>(
+/** Releases the row and deletes the object. Answers the row as `release` does. Throws 404 and what `release` does. */
+export async function deleteClaimed<R extends Route, Row extends Pick<ClaimedRow, 'id' | 'name'>, Spec, Status>(
   parts: Parts,
-  noun: ClaimedNoun<Row, Spec, Status>,
+  noun: Pick<ClaimedNoun<Row & ClaimedRow, Spec, Status>, 'name' | 'title' | 'resource'> & {
+    readonly specOf: (row: Row) => Spec
+    readonly find: (queries: Queries, accountId: string, id: string) => Promise<Row | undefined>
+    readonly claim: (tx: Transaction<Tables>, accountId: string, row: Row) => Promise<void>
+    readonly release: (tx: Transaction<Tables>, accountId: string, id: string) => Promise<Row | undefined>
+  },
   call: Call<R, Customer>,
-): Promise<void> {
+): Promise<Row> {
   const { accountId } = call.caller
   const { name: type, resource, title } = noun
   const id = idOf(call)
-  const before = await findClaimed(parts, noun, accountId, id)
+  const before = await noun.find(parts.db, accountId, id)
+  if (before === undefined) throw notFound(title)
+  let released = before
   const key = { namespace: accountNamespace(accountId), name: id }
   await accept(parts, {
     id: newUuid(parts.random),
@@ -159,7 +166,9 @@ export async function deleteClaimed<R extends Route, Row extends ClaimedRow, Spe
     resource: { type, id },
     audit: auditEntryOf(call, { resourceId: id, detail: { name: before.name } }),
     claim: async (tx) => {
-      if ((await noun.release(tx, accountId, id)) === undefined) throw notFound(title)
+      const row = await noun.release(tx, accountId, id)
+      if (row === undefined) throw notFound(title)
+      released = row
     },
     release: (tx) => noun.claim(tx, accountId, before),
     write: async () => {
@@ -174,6 +183,7 @@ export async function deleteClaimed<R extends Route, Row extends ClaimedRow, Spe
     read: async () => undefined,
     wasApplied: () => false,
   })
+  return released
 }
 
 /** Before another change takes the place of the last one. */

@@ -1,5 +1,6 @@
 /** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Making one is
  *  `create-server.ts`. */
+import { requireOwnMachine } from '../../domain/managed-machine.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
@@ -41,15 +42,17 @@ function plainEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
       fields: { hostname },
     })),
     customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
-    customerEndpoint(deleteServer, (call) =>
-      operate(parts, servers, call, {
+    customerEndpoint(deleteServer, async (call) => {
+      const { spec } = await servers.read(call.caller.accountId, call.params.id)
+      requireOwnMachine(spec.managedBy, { endsIt: true })
+      return operate(parts, servers, call, {
         kind: 'server.delete',
         validate: requireDeletable,
         spec: {},
         claim: (tx) => requireNoBootHolds(tx, { accountId: call.caller.accountId, serverId: call.params.id }),
         ...(call.query.delete_storages === 'true' ? { arguments: { delete_storages: 'true' } } : {}),
-      }),
-    ),
+      })
+    }),
   ]
 }
 

@@ -1,4 +1,5 @@
 /** Making the boot storage of a server anew. */
+import { requireOwnMachine } from '../../domain/managed-machine.ts'
 import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
 import { badField } from '../../domain/problem.ts'
 import { requireRebuildable } from '../../domain/server-rules.ts'
@@ -24,7 +25,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     } = call
     const namespace = accountNamespace(accountId)
     const server = await servers.read(accountId, serverId)
-    servers.requireOwn(server)
+    requireOwnMachine(server.spec.managedBy, { endsIt: true })
     const system = await chooseBoot(parts, server, body, now)
     const sshKeys =
       body.ssh_keys === undefined && body.ssh_key_ids === undefined

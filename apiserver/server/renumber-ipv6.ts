@@ -1,5 +1,6 @@
 /** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins;
  *  that there is one is checked before. */
+import { requireOwnMachine } from '../../domain/managed-machine.ts'
 import { requireRenumberable } from '../../domain/server-rules.ts'
 import { hasFreeAddress, noFreeAddress } from '../../db/public-pool/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -12,7 +13,7 @@ import { storedOf } from '../list/stored.ts'
 export const renumberIpv6Endpoint = (parts: Parts, servers: Servers): Endpoint =>
   customerEndpoint(renumberServerIpv6, async (call) => {
     const server = await servers.read(call.caller.accountId, call.params.id)
-    servers.requireOwn(server)
+    requireOwnMachine(server.spec.managedBy, { endsIt: true })
     const isAvailable = server.status?.ipv6RenumberAvailable === true
     requireRenumberable(factsOf(storedOf(server)), isAvailable)
     if (!(await hasFreeAddress(parts.db, server.spec.zone, 'server_ipv6_prefix')))

@@ -1,6 +1,6 @@
 /** Servers as requests find them, with what their view shows besides them. */
 import type { ServerFacts } from '../../domain/server-rules.ts'
-import { isHiddenMachineId, machineInUse } from '../../domain/managed-machine.ts'
+import { isHiddenMachineId, requireOwnMachine } from '../../domain/managed-machine.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
@@ -54,9 +54,7 @@ export function openServers(parts: ObjectParts): Servers {
     factsOf,
     labelsOf: ({ labels }) => labels,
     isHidden: isHiddenMachineId,
-    requireOwn: ({ spec: { managedBy } }) => {
-      if (managedBy !== undefined) throw machineInUse(managedBy)
-    },
+    requireOwn: ({ spec: { managedBy } }) => requireOwnMachine(managedBy),
     fields: { hostname: ({ hostname }) => hostname },
   })
 }

@@ -23,7 +23,7 @@ import * as routes from '../../resources/staff/index.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { auditStaff } from '../change/staff-audit.ts'
 import { readPage, readPageByTime } from '../list/page.ts'
-import { integrityView } from '../audit/index.ts'
+import { integrityView, readTestimony } from '../audit/index.ts'
 import { creditView } from '../credit/index.ts'
 import { impersonationView } from '../support/index.ts'
 
@@ -390,5 +390,8 @@ async function verifyChain(
   // Before the chain is walked: it may be this entry's own.
   const resource = accountId === undefined ? {} : { resourceType: 'account', resourceId: id }
   await parts.db.transaction().execute((tx) => auditStaff(tx, parts, call, { action: 'audit.verify', ...resource }))
-  return { status: 200, body: integrityView(await verifyAudit(parts.db, id, parts.clock)) }
+  // Without what the store testifies a chain that was written anew would be said to be whole.
+  const testimony = await readTestimony(parts)
+  const integrity = await verifyAudit(parts.db, id, parts.clock, testimony?.heads.get(id))
+  return { status: 200, body: { ...integrityView(integrity), checkpoint_at: testimony?.at?.toISOString() ?? null } }
 }

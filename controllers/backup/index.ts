@@ -1,6 +1,8 @@
 /** The backup controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { Unavailable } from '../../domain/problem.ts'
 import { claimBackup, releaseBackup } from '../../db/backup/index.ts'
 import { listOwnerMails } from '../../db/account/index.ts'
+import { listToldZones } from '../../db/internal-tenant/index.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import { keyOf, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { type Watch, watch } from '../../kit/reconcile/reconciler.ts'
@@ -19,7 +21,7 @@ import { backupHosts, isObjectStorageChosen, objectBackupHosts } from '../backup
 import { controller, type IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
-import { hasObjectStorage } from '../internal-tenant.ts'
+import { hasObjectStorage, openInternalTenant } from '../internal-tenant.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
@@ -28,7 +30,7 @@ import { derivedId } from '../../domain/uuid.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { hasEnded } from '../server/index.ts'
 import { requireStandingOfEdit } from '../standing.ts'
-import { type BackupEffects, CLAIMED, KEY_SHARED } from './actions.ts'
+import { type BackupEffects, CLAIMED, KEY_SHARED, PLACES_OPENED } from './actions.ts'
 import { copyName } from './copy.ts'
 import { safetyName } from './before-restore.ts'
 import { type BackupObject, type Observed, plan } from './plan.ts'
@@ -146,9 +148,15 @@ async function observe(parts: Parts & BackupAccess, backup: BackupObject): Promi
       .filter((each) => each.spec.storageId === spec.storageId)
       .sort((one, other) => ((one.status?.completedAt ?? '') < (other.status?.completedAt ?? '') ? 1 : -1)),
     complete,
+    ...(hasObjectStorage(parts, zone ?? '') ? { isPlaceOpen: await placesOf(parts, accountId) } : {}),
     isObjectStorageUsed: (host) => hasObjectStorage(parts, zone ?? '') && isObjectStorageChosen(caches, host),
     editor: spec.operation === undefined ? await findEditor(store, Backup, backup, 'storageId') : 'user:kubernetes',
   }
+}
+
+async function placesOf({ db }: Parts, owner: string | undefined): Promise<(zone: string) => boolean> {
+  const zones = owner === undefined ? [] : await orUnavailable(listToldZones(db, { purpose: 'backups', owner }))
+  return (zone) => zones.includes(zone)
 }
 
 const copiesOf = (
@@ -200,6 +208,17 @@ const backupEffects = (parts: Parts & BackupAccess): EffectsOn<BackupEffects, Ba
     await shareBackupKey(parts, input)
     return grantedCondition(KEY_SHARED)
   }),
+  async openPlaces({ accountId: owner, zones }) {
+    for (const zone of zones)
+      try {
+        await openInternalTenant(parts, { purpose: 'backups', owner, zone })
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+        const message = `Waiting for the object storage of zone ${zone} to answer; nothing is backed up before.`
+        return { conditions: [{ type: PLACES_OPENED, status: 'False', reason: 'Unreachable', message }] }
+      }
+    return grantedCondition(PLACES_OPENED)
+  },
   reportDamage: (input, backup) => reportDamage(parts, input, backup),
   audit: auditEffect(parts),
 })

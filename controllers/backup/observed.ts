@@ -35,6 +35,8 @@ export interface Observed {
   readonly readers?: readonly string[]
   /** Whether a new backup of the host goes into the object storage of the zone. */
   readonly isObjectStorageUsed?: (host: string) => boolean
+  /** Whether the object storage of the zone knows the account's place there; all do when absent. */
+  readonly isPlaceOpen?: (zone: string) => boolean
   /** Its disk, where it is ready on a host of the zone that has a place for backups. */
   readonly disk:
     | { readonly volume: string; readonly node: string; readonly origin?: BackupStatus['origin'] }

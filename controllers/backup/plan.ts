@@ -14,7 +14,7 @@ import { planOperations } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { detectPointEdit, failed, isLeft, pointActions, reconciling, removeFirst, standingOf } from '../point.ts'
 import { isGranted, refusalOf } from '../refusal.ts'
-import { type BackupAction, CLAIMED, KEY_SHARED } from './actions.ts'
+import { type BackupAction, CLAIMED, KEY_SHARED, PLACES_OPENED } from './actions.ts'
 import { kept, keptEvents } from './before-restore.ts'
 import { copied } from './copy.ts'
 import type { Decision, OperationInput, ReconcileInput, Rule } from './decision.ts'
@@ -206,10 +206,12 @@ function place(input: OperationInput, work: BackupJobSpec['work'], host: string 
   if (refusal !== undefined) return failed('placed', refusal.message)
   const place = placeFor(input, work, host)
   const spec = jobSpec(input, work, { secretName: secret.name, place })
+  // Known before anything is there: whatever ends this, it is removed from where it is.
+  const begun: Decision = { ...waiting, ...(isMaking(work) ? { status: { state: 'creating', place } } : {}) }
+  const unopened = zonesOf(spec).filter((zone) => observed.isPlaceOpen?.(zone) === false)
+  if (unopened.length > 0) return { ...begun, ...opening(input, accountId, unopened) }
   return {
-    ...waiting,
-    // Known before anything is there: whatever ends this, it is removed from where it is.
-    ...(isMaking(work) ? { status: { state: 'creating', place } } : {}),
+    ...begun,
     actions: [
       {
         do: 'effect',
@@ -226,6 +228,17 @@ function place(input: OperationInput, work: BackupJobSpec['work'], host: string 
       },
     ],
     waitFor: 'the host to begin',
+  }
+}
+
+/** The first backup of an account in a zone needs its store to answer; whoever waits is told for what. */
+function opening({ backup }: OperationInput, accountId: string, zones: readonly string[]): Partial<Decision> {
+  const { status, message } = backup.status?.conditions?.find(({ type }) => type === PLACES_OPENED) ?? {}
+  return {
+    actions: [{ do: 'effect', name: 'openPlaces', input: { accountId, zones } }],
+    ...(status === 'False' && message !== undefined ? { events: [{ kind: 'waiting', message }], message } : {}),
+    waitFor: 'the object storage to answer',
+    waitSeconds: RECHECK_SECONDS,
   }
 }
 

@@ -14,7 +14,7 @@ import {
   removeExpiredArchive,
 } from '../../db/database/index.ts'
 import { ARCHIVE_HOST } from '../../kit/object-storage/archive.ts'
-import { offerIn } from '../../kit/object-storage/configuration.ts'
+import { archivesIn } from '../../kit/object-storage/configuration.ts'
 import { fingerprintOf, type ObjectStorage } from '../../kit/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
@@ -28,8 +28,6 @@ const REGION = 'us-east-1'
 /** Nobody pays for it by the byte, and a database whose archive were full would lose what it is there for. */
 const QUOTA_BYTES = 2 ** 50
 const SWEEP_MILLISECONDS = 600_000
-/** Hosts pass archives on to this one. */
-const ARCHIVES = 'svc-s3-single'
 
 export interface ArchiveState {
   readonly row: ArchiveRow | undefined
@@ -41,14 +39,14 @@ export interface ArchiveState {
 
 /** Why databases of the zone have no archive, for people; empty when they have one. */
 export function archiveObstacleIn({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): string {
-  const offer = offerIn(objectStorage ?? { stores: [], obstacle: 'this cloud has none' }, zone, ARCHIVES)
+  const offer = archivesIn(objectStorage ?? { stores: [], obstacle: 'this cloud has none' }, zone)
   return 'obstacle' in offer
-    ? `Nothing is archived, and the database cannot be restored: its zone has no object storage (${offer.obstacle}).`
+    ? `Nothing is archived, and the database cannot be restored: its zone has no place for it (${offer.obstacle}).`
     : ''
 }
 
 const servedIn = ({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): ObjectStorage | undefined => {
-  const offer = offerIn(objectStorage ?? { stores: [], obstacle: '' }, zone, ARCHIVES)
+  const offer = archivesIn(objectStorage ?? { stores: [], obstacle: '' }, zone)
   return 'obstacle' in offer ? undefined : offer
 }
 
@@ -134,17 +132,23 @@ export async function runArchiveSweeper(parts: Parts, signal: AbortSignal): Prom
   }
 }
 
+/** One whose store is away keeps no other. Throws what kept the first. */
 export async function sweepArchives(parts: Pick<Parts, 'db' | 'clock' | 'objectStorage' | 'log'>): Promise<void> {
   const now = parts.clock.now()
+  const failures: unknown[] = []
   for (const id of await listExpiredArchives(parts.db, now))
-    await parts.db.transaction().execute((tx) =>
-      removeExpiredArchive(tx, id, {
-        now,
-        async remove(row) {
-          const served = servedIn(parts, row.zone)
-          if (served === undefined) throw new Unavailable(`the object storage of zone ${row.zone}`)
-          await served.control.removeTenant(archiveTenantOf(row), true)
-        },
-      }),
-    )
+    await parts.db
+      .transaction()
+      .execute((tx) =>
+        removeExpiredArchive(tx, id, {
+          now,
+          async remove(row) {
+            const served = servedIn(parts, row.zone)
+            if (served === undefined) throw new Unavailable(`the object storage of zone ${row.zone}`)
+            await served.control.removeTenant(archiveTenantOf(row), true)
+          },
+        }),
+      )
+      .catch((error: unknown) => void failures.push(error))
+  if (failures.length > 0) throw failures[0]
 }

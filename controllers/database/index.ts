@@ -51,6 +51,8 @@ import { dataStorageName, documentOf, isToRestore } from './machine.ts'
 import { CLAIMED, type DatabaseEffects, type DatabaseObject, type Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
 
+export { openDatabaseMetrics } from './metrics.ts'
+
 const DATABASES_OF = 'databases of a network'
 const DATA_OF = 'database of a storage'
 

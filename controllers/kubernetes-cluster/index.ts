@@ -2,23 +2,26 @@
  *  `plan.ts`. */
 import { Unavailable, unavailable } from '../../domain/problem.ts'
 import { newestRelease, TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster.ts'
+import { findOrganisationOf } from '../../db/account/index.ts'
 import {
   claimCluster,
   type ClusterClaim,
+  type ClusterId,
   ensureIssuer,
   findCluster,
   forgetClusterSnapshot,
   listClusterSnapshots,
+  listClusterTokens,
   recordClusterSnapshot,
   releaseCluster,
   setClusterRelease,
 } from '../../db/kubernetes-cluster/index.ts'
 import { isEdit } from '../../db/request/index.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
-import type { ControlPlaneDesired, ControlPlanes } from '../../kit/control-planes/control.ts'
+import { type ControlPlaneDesired, type ControlPlanes, markOf } from '../../kit/control-planes/control.ts'
 import { replicasFor } from '../../kit/control-planes/replicas.ts'
 import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
-import { watch } from '../../kit/reconcile/reconciler.ts'
+import { type EffectReport, watch } from '../../kit/reconcile/reconciler.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -35,6 +38,7 @@ import { auditEffect } from '../audit.ts'
 import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
+import { hasObjectStorage } from '../internal-tenant.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
@@ -42,8 +46,22 @@ import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
-import { CLAIMED, type ClusterEffects, type ClusterObject, HOSTED, type HostView, type Observed } from './observed.ts'
+import { ASSOCIATED_KINDS, openAssociated } from './associated.ts'
+import { grantToken } from './grants.ts'
+import {
+  CLAIMED,
+  type ClusterEffects,
+  type ClusterObject,
+  HOSTED,
+  type HostView,
+  type Observed,
+  SNAPSHOTS_PLACED,
+} from './observed.ts'
 import { plan } from './plan.ts'
+import { deregisterCluster, registerCluster } from './registering.ts'
+import { findSnapshotPlace, openSnapshotPlace } from './snapshot-place.ts'
+
+export { openKubernetesMetrics } from './metrics.ts'
 
 const CLUSTERS_OF = 'Kubernetes clusters of a network'
 const POOLS_OF = 'pools of a Kubernetes cluster'
@@ -71,9 +89,10 @@ export const kubernetesClusterController = controller<ClusterEffects>()({
   plan,
   reads: [Network, Zone],
   // One whose operation is its deletion is deleted here, and so are its pools.
-  writes: [KubernetesCluster, NodePool],
+  writes: [KubernetesCluster, NodePool, ...ASSOCIATED_KINDS],
   open(parts: AllParts) {
     const clusters = parts.caches.of(KubernetesCluster)
+    const associatedOf = openAssociated(parts)
     parts.caches.of(NodePool).addIndex(POOLS_OF, poolsOf)
     clusters.addIndex(CLUSTERS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.networkId}`])
     return {
@@ -84,13 +103,17 @@ export const kubernetesClusterController = controller<ClusterEffects>()({
         ),
         watch(Zone, () => []),
       ],
-      observe: (cluster) => observe(parts, cluster),
+      observe: (cluster) => observe(parts, cluster, associatedOf),
       effects: effectsOf(parts),
     }
   },
 })
 
-async function observe(parts: AllParts, cluster: ClusterObject): Promise<Observed> {
+async function observe(
+  parts: AllParts,
+  cluster: ClusterObject,
+  associatedOf: ReturnType<typeof openAssociated>,
+): Promise<Observed> {
   const { db, caches, store } = parts
   const { metadata, spec, status } = cluster
   const { namespace = '', name: clusterId } = metadata
@@ -104,11 +127,31 @@ async function observe(parts: AllParts, cluster: ClusterObject): Promise<Observe
     claim,
     hasNetwork: caches.of(Network).get({ namespace, name: spec.networkId })?.status?.ipv4Cidr !== undefined,
     snapshots: claim === undefined ? [] : await orUnavailable(listClusterSnapshots(db, id)),
+    tokens: claim === undefined ? [] : await orUnavailable(listClusterTokens(db, id)),
     host: await hostViewOf(parts, cluster, claim),
+    place: claim === undefined ? undefined : await placeMarkOf(parts, { ...claim, ...id }),
+    platform: await platformOf(parts, accountId),
     pools: caches.of(NodePool).by(POOLS_OF, `${namespace}/${clusterId}`),
+    associated:
+      spec.operation?.kind === 'kubernetes_cluster.delete' ? associatedOf({ namespace, name: clusterId }) : [],
     edits: requests.filter((request) => isEdit(request) && request.action === 'kubernetes_cluster.update'),
     editor: isEdited ? await findEditor(store, KubernetesCluster, cluster, '') : '',
   }
+}
+
+async function platformOf(
+  { db, organisationPlatform }: AllParts,
+  accountId: string | undefined,
+): Promise<Observed['platform']> {
+  if (organisationPlatform === undefined) return { isConfigured: false, organisationId: undefined }
+  const organisationId = accountId === undefined ? undefined : await orUnavailable(findOrganisationOf(db, accountId))
+  return { isConfigured: true, organisationId }
+}
+
+async function placeMarkOf(parts: AllParts, cluster: ClusterClaim & ClusterId): Promise<string | undefined> {
+  if (!hasObjectStorage(parts, cluster.zone)) return undefined
+  const place = await findSnapshotPlace(parts, cluster)
+  return place === undefined ? '' : markOf(place)
 }
 
 const controlIn = (
@@ -159,6 +202,8 @@ function sealingOf({ sealing }: SecretAccess): Sealing {
   return sealing
 }
 
+const NOT_PLACED = 'Its snapshots are with its control plane only: the object storage, or its host, does not answer.'
+
 async function desiredOf(parts: AllParts, claim: ClusterClaim): Promise<ControlPlaneDesired> {
   const { publicKey } = await orUnavailable(ensureIssuer(parts.db, sealingOf(parts)))
   const { controlPlaneId: id, release, replicas } = claim
@@ -171,6 +216,21 @@ async function desiredOf(parts: AllParts, claim: ClusterClaim): Promise<ControlP
   }
 }
 
+/** A store that is away must not stand in the way of anything else. */
+async function tellPlace(
+  parts: AllParts,
+  { claim, control }: { readonly claim: ClusterClaim; readonly control: ControlPlanes },
+  id: ClusterId,
+): Promise<EffectReport> {
+  try {
+    await control.keepSnapshotsIn(claim.controlPlaneId, await openSnapshotPlace(parts, { ...claim, ...id }))
+    return grantedCondition(SNAPSHOTS_PLACED)
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    return { conditions: [{ type: SNAPSHOTS_PLACED, status: 'False', reason: 'Unreachable', message: NOT_PLACED }] }
+  }
+}
+
 const raisePools =
   ({ store }: Parts): EffectsOn<ClusterEffects, KubernetesClusterSpec, KubernetesClusterStatus>['raisePools'] =>
   async ({ version, names }, { metadata: { namespace = '' } }) => {
@@ -178,35 +238,44 @@ const raisePools =
     return undefined
   }
 
-function effectsOf(parts: AllParts): EffectsOn<ClusterEffects, KubernetesClusterSpec, KubernetesClusterStatus> {
+/** Throws Unavailable when it has gone, or its host is not known: the next look decides. */
+const placesOf = (parts: Parts) => async (id: Parameters<typeof findCluster>[1]) => {
+  const claim = await orUnavailable(findCluster(parts.db, id))
+  if (claim === undefined) throw new Unavailable('the claim of the cluster')
+  const hosted = controlIn(parts, claim.region)
+  if ('obstacle' in hosted) throw new Unavailable('the host of its control plane')
+  return { claim, control: hosted.control }
+}
+
+/** What is claimed for one that has gone meanwhile would stay for ever. */
+async function claim(parts: AllParts, id: ClusterId, cluster: ClusterObject): Promise<EffectReport> {
   const { db, random } = parts
-  /** Throws Unavailable when it has gone, or its host is not known: the next look decides. */
-  const at = async (id: Parameters<typeof findCluster>[1]) => {
-    const claim = await orUnavailable(findCluster(db, id))
-    if (claim === undefined) throw new Unavailable('the claim of the cluster')
-    const hosted = controlIn(parts, claim.region)
-    if ('obstacle' in hosted) throw new Unavailable('the host of its control plane')
-    return { claim, control: hosted.control }
-  }
+  await requireNewest(parts.store, KubernetesCluster, cluster)
+  await requireStandingOfEdit(parts, cluster, id.accountId)
+  const { zone, name, networkId, version } = cluster.spec
+  const region = parts.caches.of(Zone).get({ name: zone })?.spec.region
+  const hosted = controlIn(parts, region ?? '')
+  if ('obstacle' in hosted || region === undefined) throw new Unavailable('the host of control planes')
+  const offer = await hosted.control.offer()
+  const [release, replicas] = [newestRelease(version, offer.releases), replicasFor(offer)]
+  if (release === undefined) throw unavailable('not_configured', `Kubernetes ${version} is not offered.`)
+  if (replicas === undefined)
+    throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
+  const made = { controlPlaneId: newUuid(random), release, replicas }
+  const demand = { ...id, ...{ zone, region, name, networkId }, ...made }
+  await orUnavailable(db.transaction().execute((tx) => claimCluster(tx, demand, 'spec.networkId')))
+  return grantedCondition(CLAIMED)
+}
+
+/** Where kubeconfigs look for it. */
+const portOf = (endpoint: string | undefined): number | null =>
+  endpoint === undefined ? null : Number(new URL(endpoint).port) || null
+
+function effectsOf(parts: AllParts): EffectsOn<ClusterEffects, KubernetesClusterSpec, KubernetesClusterStatus> {
+  const { db } = parts
+  const at = placesOf(parts)
   return {
-    // What is claimed for one that has gone meanwhile would stay for ever.
-    claim: withRefusalCondition(CLAIMED, async (id, cluster) => {
-      await requireNewest(parts.store, KubernetesCluster, cluster)
-      await requireStandingOfEdit(parts, cluster, id.accountId)
-      const { zone, name, networkId, version } = cluster.spec
-      const region = parts.caches.of(Zone).get({ name: zone })?.spec.region
-      const hosted = controlIn(parts, region ?? '')
-      if ('obstacle' in hosted || region === undefined) throw new Unavailable('the host of control planes')
-      const offer = await hosted.control.offer()
-      const [release, replicas] = [newestRelease(version, offer.releases), replicasFor(offer)]
-      if (release === undefined) throw unavailable('not_configured', `Kubernetes ${version} is not offered.`)
-      if (replicas === undefined)
-        throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
-      const made = { controlPlaneId: newUuid(random), release, replicas }
-      const demand = { ...id, ...{ zone, region, name, networkId }, ...made }
-      await orUnavailable(db.transaction().execute((tx) => claimCluster(tx, demand, 'spec.networkId')))
-      return grantedCondition(CLAIMED)
-    }),
+    claim: withRefusalCondition(CLAIMED, (id, cluster) => claim(parts, id, cluster)),
     ensure: withRefusalCondition(HOSTED, async (id) => {
       const { claim, control } = await at(id)
       await control.ensure(await desiredOf(parts, claim))
@@ -225,6 +294,7 @@ function effectsOf(parts: AllParts): EffectsOn<ClusterEffects, KubernetesCluster
       await orUnavailable(recordClusterSnapshot(db, id, snapshot))
       return undefined
     },
+    place: async (id) => tellPlace(parts, await at(id), id),
     async forget({ snapshotId, ...id }) {
       const { claim, control } = await at(id)
       await control.removeSnapshot(claim.controlPlaneId, snapshotId)
@@ -236,6 +306,23 @@ function effectsOf(parts: AllParts): EffectsOn<ClusterEffects, KubernetesCluster
       await control.restore(claim.controlPlaneId, restoreId, snapshotId)
       return grantedCondition(HOSTED)
     }),
+    async grant({ addon, tokenId, ...id }) {
+      await grantToken(parts, { ...id, addon, tokenId }, await at(id))
+      return undefined
+    },
+    recover: withRefusalCondition(HOSTED, async ({ restoreId, snapshotId, ...id }, { status }) => {
+      const { claim, control } = await at(id)
+      const [desired, place] = [await desiredOf(parts, claim), await openSnapshotPlace(parts, { ...claim, ...id })]
+      await control.recover(desired, place, restoreId, snapshotId, portOf(status?.endpoint))
+      return grantedCondition(HOSTED)
+    }),
+    register: async (input, cluster) => registerCluster(parts, input, cluster, await at(input)),
+    deregister: async (input, cluster) => deregisterCluster(parts, input, cluster, await at(input)),
+    async forgetNodes({ names, ...id }) {
+      const { claim, control } = await at(id)
+      for (const name of names) await control.removeNode(claim.controlPlaneId, name)
+      return undefined
+    },
     raisePools: raisePools(parts),
     async dismantle(id) {
       const { claim, control } = await at(id)

@@ -28,7 +28,17 @@ import {
   type Observed,
   type OperationInput,
 } from './observed.ts'
-import { dueSnapshot, kindOf, noted, snapshotUpkeep, taken } from './snapshots.ts'
+import { dueGrants } from './grants.ts'
+import { forgettingNodes } from './nodes.ts'
+import { dueSnapshot, kindOf, noted, placing, snapshotUpkeep, storedOf, taken } from './snapshots.ts'
+import {
+  deregistrationRules,
+  dueRegistration,
+  leaving,
+  notedRegistration,
+  registrationRules,
+  registrationUpkeep,
+} from './registration.ts'
 import { failed } from '../synced.ts'
 import { hasAccount } from '../synced-plan.ts'
 
@@ -47,7 +57,10 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
     'kubernetes_cluster.create': (input) => firstDecision(input, [hasAccount, hasNetwork, claimed, hosted, made]),
     'kubernetes_cluster.upgrade': (input) => firstDecision(input, [reachable, savedForUpgrade, rolled, upgraded]),
     'kubernetes_cluster.snapshot': (input) => firstDecision(input, [reachable, takenNow, saved]),
-    'kubernetes_cluster.restore': (input) => firstDecision(input, [reachable, savedForRestore, broughtBack, restored]),
+    'kubernetes_cluster.restore': (input) =>
+      firstDecision(input, [recovered, reachable, savedForRestore, broughtBack, restored]),
+    'kubernetes_cluster.platform_register': (input) => firstDecision(input, registrationRules),
+    'kubernetes_cluster.platform_deregister': (input) => firstDecision(input, deregistrationRules),
   },
   detectMore({ root, observed, now }) {
     const { spec, status } = root
@@ -55,7 +68,8 @@ export const plan = planMade<ClusterObject, KubernetesClusterSpec, KubernetesClu
     if (hasFailedToUpgrade(root)) return undefined
     const isEdited = status.version !== undefined && spec.version !== status.version
     if (isEdited && spec.version !== status.failedVersion) return { kind: 'kubernetes_cluster.upgrade' }
-    return status.fault === undefined && hasQuorum(observed) ? dueSnapshot(root, now) : undefined
+    if (status.fault !== undefined || !hasQuorum(observed)) return undefined
+    return dueSnapshot(root, now) ?? dueRegistration(root, observed)
   },
   idle,
   remove,
@@ -131,6 +145,7 @@ const made: Rule = (input) => ({
 const versionOf = (claim: ClusterClaim | undefined): string | undefined => claim && minorOf(claim.release)
 
 const LOST = 'The host of its control plane has lost it.'
+const NOT_STORED = 'The snapshot was with it: only one in object storage brings it back.'
 
 /** The host answers, and has what was made there. */
 const reachable: Rule = ({ root, observed: { host } }) => {
@@ -138,6 +153,21 @@ const reachable: Rule = ({ root, observed: { host } }) => {
   return root.status?.isMade === true && host.plane === undefined
     ? { ...failed('reached', LOST), status: { fault: LOST } }
     : undefined
+}
+
+/** One that its host has lost is made anew of a snapshot that is in object storage, and of nothing else. */
+const recovered: Rule = ({ root, operation, observed, ...input }) => {
+  const host = hostOf(observed)
+  const { id: restoreId, arguments: { snapshotId = '' } = {} } = operation
+  if (root.status?.isMade !== true || host === undefined || host.plane !== undefined) return undefined
+  const refusal = refusalOf(root, HOSTED)
+  if (refusal !== undefined) return failed('restored', refusal.message)
+  if (root.status.storedSnapshots?.includes(snapshotId) !== true) return failed('restored', `${LOST} ${NOT_STORED}`)
+  return waiting('restored', 'its host to make it anew', {
+    actions: [
+      { do: 'effect', name: 'recover', input: { ...idOf({ root, observed, ...input }), restoreId, snapshotId } },
+    ],
+  })
 }
 
 /** What is restored when the upgrade goes wrong. */
@@ -257,6 +287,7 @@ function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']>
     ...(plane.certificateAuthority === null ? {} : { certificateAuthority: plane.certificateAuthority }),
     availableUpgrade: available,
     addons: plane.addons.length === 0 ? undefined : [...plane.addons],
+    storedSnapshots: storedOf(host),
     quorumLostAt: plane.hasEtcdQuorum ? undefined : (root.status?.quorumLostAt ?? now.toISOString()),
     health: {
       apiServer: plane.apiServer,
@@ -266,7 +297,7 @@ function seenOf({ root, observed, now }: Input): NonNullable<Decision['status']>
       nodesReady: host.nodes.filter(({ isReady }) => isReady).length,
       nodesTotal: host.nodes.length,
       observedAt: plane.observedAt,
-      detail: truncated(plane.detail),
+      detail: truncated(plane.detail === '' ? plane.snapshotStore.detail : plane.detail),
     },
   }
 }
@@ -302,14 +333,37 @@ function idle(input: Input): Decision {
     health: fault !== undefined ? 'stalled' : isRunning ? 'ready' : 'reconciling',
     reason: fault !== undefined ? 'Error' : isRunning ? 'Running' : 'Unhealthy',
     message: fault ?? '',
-    status: { ...seenOf(input), fault, ...noted(input), failedVersion: failedVersionOf(root) },
-    actions: isRunning ? snapshotUpkeep(input) : [],
+    status: {
+      ...{ ...seenOf(input), fault, ...noted(input), failedVersion: failedVersionOf(root) },
+      ...notedRegistration(input),
+    },
+    actions: [...placing(input), ...(isRunning ? upkeep(input) : [])],
     waitFor: 'a change',
     waitSeconds: LOOK_SECONDS,
   }
 }
 
-/** Its pools go first, with their servers, then its control plane, then what it has claimed. */
+const upkeep = (input: Input): readonly ClusterEffect[] => [
+  ...snapshotUpkeep(input),
+  ...dueGrants(input),
+  ...registrationUpkeep(input),
+  ...forgettingNodes(input),
+]
+
+function associatedDeletion({ root, observed }: Input): Partial<Decision> | undefined {
+  const isWanted = root.spec.operation?.arguments?.['associated'] === 'delete'
+  if (!isWanted || observed.associated.length === 0) return undefined
+  return {
+    step: 'associated',
+    actions: observed.associated
+      .filter(({ isDeleting }) => !isDeleting)
+      .map(({ type, key }) => ({ do: 'remove', type, key })),
+    waitFor: 'volumes and load balancers that it made to go',
+  }
+}
+
+/** Its pools go first, with their servers, then the organisation platform lets go of it, then its control plane goes,
+ *  then what that made, if it shall: nothing makes any more of it then. At last what it has claimed. */
 function remove(input: Input): Decision {
   const { host, claim, accountId, pools } = input.observed
   const going = { health: 'reconciling', reason: 'Deleting', waitSeconds: BUSY_LOOK_SECONDS } as const
@@ -322,6 +376,8 @@ function remove(input: Input): Decision {
         .map((pool) => ({ do: 'remove', type: NodePool, key: keyOf(pool) })),
       waitFor: 'its node pools to go',
     }
+  const left = leaving(input)
+  if (left !== undefined) return { ...going, ...left }
   if (claim !== undefined) {
     if ('obstacle' in host) return { ...going, step: 'control_plane', message: host.obstacle, waitFor: host.obstacle }
     if (host.plane !== undefined)
@@ -332,6 +388,8 @@ function remove(input: Input): Decision {
         waitFor: 'its control plane to end',
       }
   }
+  const associated = associatedDeletion(input)
+  if (associated !== undefined) return { ...going, ...associated }
   return {
     health: 'reconciling',
     reason: 'Deleting',

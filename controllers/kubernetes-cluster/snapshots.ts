@@ -3,7 +3,7 @@
 import { dueSlot, parseBackupSchedule } from '../../domain/backup-schedule.ts'
 import { isSnapshotKind, type SnapshotKind } from '../../domain/kubernetes-cluster.ts'
 import type { ClusterSnapshot } from '../../db/kubernetes-cluster/index.ts'
-import type { KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
+import { type KubernetesClusterStatus, STORED_SNAPSHOTS_MAXIMUM } from '../../resources/kubernetes-cluster/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { SYSTEM_ACTOR, type OperationStart } from '../operation/direct-edit.ts'
 import { type ClusterEffect, type ClusterObject, type Decision, type HostView, idOf, type Input } from './observed.ts'
@@ -73,6 +73,23 @@ export function noted({ root, now }: Input): Pick<KubernetesClusterStatus, 'snap
   const slot = triedSlot(root)
   const isNewer = slot !== undefined && Date.parse(slot) > Date.parse(done.doneUntil)
   return { snapshots: isNewer ? { schedule, doneUntil: slot } : done }
+}
+
+/** Its host is told where they go in object storage when it knows it otherwise, and when they do not get there: a store
+ *  that has forgotten the tenant is told anew. */
+export function placing(input: Input): readonly ClusterEffect[] {
+  const { host, place } = input.observed
+  const store = 'obstacle' in host ? undefined : host.plane?.snapshotStore
+  if (place === undefined || store === undefined) return []
+  const isKnown = place !== '' && place === store.mark
+  if (isKnown && store.detail === '') return []
+  return [{ do: 'effect', name: 'place', input: idOf(input) }]
+}
+
+/** Those that are in object storage too; undefined for none. */
+export function storedOf({ snapshots }: HostView): string[] | undefined {
+  const stored = snapshots.flatMap(({ id, isStored }) => (isStored ? [id] : []))
+  return stored.length === 0 ? undefined : stored.slice(-STORED_SNAPSHOTS_MAXIMUM)
 }
 
 /** Beyond so many of each kind the oldest go. One that the host has and nobody wrote down is kept, as one that

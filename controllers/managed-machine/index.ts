@@ -44,11 +44,15 @@ export type {
   Owner,
 } from './machine.ts'
 export {
+  delivery,
   fingerprintOf,
+  isSame,
   machineName,
   type MachinesInput,
   type MachinesPlan,
   planMachines,
+  removal,
+  serverOf,
   FIRST_ANSWER_SECONDS,
   REPLACE_AFTER_SECONDS,
   RETRY_AFTER_SECONDS,

@@ -41,6 +41,10 @@ export interface MachineDemand {
   readonly configuration?: ConfigurationId | undefined
   /** It is not exchanged for not being healthy. */
   readonly isPatient?: boolean
+  /** Of its server; none when absent. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** Who may sign in, as its server shows it; nobody when absent. */
+  readonly sshKeys?: readonly string[]
   /** A newer image is no reason to exchange it: its owner gives it another root disk. */
   readonly keepsImage?: boolean
 }

@@ -77,7 +77,8 @@ interface Pair {
   readonly machine: Machine | undefined
 }
 
-const removal = ({ namespace }: Owner, { serverId, isDeleting }: Machine): readonly MachineAction[] =>
+/** Of its server, once. */
+export const removal = ({ namespace }: Owner, { serverId, isDeleting }: Machine): readonly MachineAction[] =>
   isDeleting ? [] : [{ do: 'remove', type: Server, key: { namespace, name: serverId } }]
 
 const leaving = (pairs: readonly Pair[]): Machine | undefined =>
@@ -127,7 +128,8 @@ function ensured(owner: Owner, demand: MachineDemand, machine: Machine | undefin
   return [...(isAsWanted ? [] : [serverOf(owner, demand, machine)]), ...delivery(owner, demand, machine)]
 }
 
-function delivery(
+/** What it shall run is handed to its host, unless that has it. */
+export function delivery(
   owner: Owner,
   { role, configuration }: MachineDemand,
   machine: Machine | undefined,
@@ -139,11 +141,11 @@ function delivery(
   return [{ do: 'effect', name: 'deliver', input }]
 }
 
-const isSame = (one: ConfigurationId | undefined, other: ConfigurationId | undefined): boolean =>
+export const isSame = (one: ConfigurationId | undefined, other: ConfigurationId | undefined): boolean =>
   one !== undefined && one.generation === other?.generation && one.fingerprint === other.fingerprint
 
 /** Its plan is what it was made with: another one comes with another machine. */
-function serverOf(owner: Owner, demand: MachineDemand, machine: Machine | undefined): MachineAction {
+export function serverOf(owner: Owner, demand: MachineDemand, machine: Machine | undefined): MachineAction {
   const { resource, id, uid, namespace, accountId, zone } = owner
   const spec: ServerSpec = {
     hostname: demand.hostname,
@@ -151,9 +153,9 @@ function serverOf(owner: Owner, demand: MachineDemand, machine: Machine | undefi
     zone,
     plan: machine?.plan ?? demand.plan,
     template: demand.template ?? MANAGED_TEMPLATE,
-    labels: {},
+    labels: { ...demand.labels },
     desiredPower: 'running',
-    sshKeys: [],
+    sshKeys: [...(demand.sshKeys ?? [])],
     haPolicy: 'restart',
     migrationPolicy: 'default',
     publicIpv4: demand.publicIpv4,

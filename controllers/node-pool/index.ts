@@ -1,5 +1,6 @@
 /** The controller of node pools: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { Unavailable } from '../../domain/problem.ts'
+import { isFinal } from '../../domain/operations.ts'
 import { JOIN_SECONDS } from '../../domain/node-pool.ts'
 import { type ClusterClaim, findCluster } from '../../db/kubernetes-cluster/index.ts'
 import { claimNodePool, isNodePoolClaimed, releaseNodePool } from '../../db/node-pool/index.ts'
@@ -8,7 +9,7 @@ import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import type { ControlPlanes } from '../../kit/control-planes/control.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
-import { Zone } from '../../resources/catalog/index.ts'
+import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../resources/node-pool/index.ts'
@@ -30,9 +31,10 @@ import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
-import { demandOf, documentOf, slotsOf } from './nodes.ts'
+import { demandOf, documentOf, slotsOf, takenNumbers } from './nodes.ts'
 import { CLAIMED, type ClusterObject, type NodePoolEffects, type NodePoolObject, type Observed } from './observed.ts'
 import { plan } from './plan.ts'
+import { look, type UnderusedMemory } from './scaling.ts'
 
 const POOLS_OF = 'node pools of a cluster'
 /** A cluster may be made with pools. */
@@ -53,11 +55,12 @@ export const nodePoolController = controller<NodePoolEffects>()({
     },
   },
   plan,
-  reads: [KubernetesCluster, Zone, ...MACHINE_READS],
+  reads: [KubernetesCluster, Plan, Zone, ...MACHINE_READS],
   // One whose operation is its deletion is deleted here.
   writes: [...MACHINE_WRITES, NodePool],
   open(parts: Parts) {
     const machines = openMachines(parts, 'node_pool')
+    const memory: UnderusedMemory = new Map()
     const pools = parts.caches.of(NodePool)
     pools.addIndex(POOLS_OF, ({ metadata: { namespace }, spec }) => [`${namespace}/${spec.clusterId}`])
     return {
@@ -65,16 +68,22 @@ export const nodePoolController = controller<NodePoolEffects>()({
         watch(KubernetesCluster, ({ metadata: { namespace, name } }) =>
           pools.by(POOLS_OF, `${namespace}/${name}`).map(keyOf),
         ),
+        watch(Plan, () => []),
         watch(Zone, () => []),
         ...machines.watches,
       ],
-      observe: (pool) => observe(parts, machines, pool),
+      observe: (pool) => observe(parts, machines, pool, memory),
       effects: effectsOf(parts, machines),
     }
   },
 })
 
-async function observe(parts: Parts, machines: Machines, pool: NodePoolObject): Promise<Observed> {
+async function observe(
+  parts: Parts,
+  machines: Machines,
+  pool: NodePoolObject,
+  memory: UnderusedMemory = new Map(),
+): Promise<Observed> {
   const { db, caches, store } = parts
   const { namespace = '', name: nodePoolId } = pool.metadata
   const { clusterId, zone } = pool.spec
@@ -84,16 +93,49 @@ async function observe(parts: Parts, machines: Machines, pool: NodePoolObject): 
     accountId === undefined ? undefined : await orUnavailable(findCluster(db, { accountId, clusterId }))
   const requests = await newRequests(db, pool)
   const begun = requests.find(({ action }) => BEGINNINGS.includes(action))
+  const region = caches.of(Zone).get({ name: zone })?.spec.region ?? ''
+  const api = await apiViewOf(parts, cluster, clusterClaim)
+  const own = machines.observe({ namespace, id: nodePoolId })
   return {
     accountId,
     isClaimed: accountId !== undefined && (await orUnavailable(isNodePoolClaimed(db, { accountId, nodePoolId }))),
     cluster,
     clusterClaim,
-    region: caches.of(Zone).get({ name: zone })?.spec.region ?? '',
-    api: await apiViewOf(parts, cluster, clusterClaim),
-    machines: machines.observe({ namespace, id: nodePoolId }),
+    region,
+    api,
+    machines: own,
+    scaling: 'obstacle' in api ? undefined : await scalingOf(parts, pool, { clusterClaim, region, memory }),
+    taken: takenNumbers(pool, own, api),
     edits: [],
     editor: begun === undefined ? await findEditor(store, NodePool, pool, '') : userActor(begun.username),
+  }
+}
+
+/** A cluster that does not say is none that nothing can be done with. */
+async function scalingOf(
+  parts: Parts,
+  { metadata: { namespace = '' }, spec, status }: NodePoolObject,
+  {
+    clusterClaim: claim,
+    region,
+    memory,
+  }: Pick<Observed, 'clusterClaim' | 'region'> & { readonly memory: UnderusedMemory },
+): Promise<Observed['scaling']> {
+  const isIdle = status?.operation !== undefined && isFinal(status.operation.status)
+  if (spec.autoscaling === undefined || !isIdle || claim === undefined) return undefined
+  const plans = parts.caches.of(Plan)
+  try {
+    const load = await controlOf(parts, claim).load(claim.controlPlaneId)
+    return look(memory, claim.controlPlaneId, {
+      load,
+      pools: parts.caches.of(NodePool).by(POOLS_OF, `${namespace}/${spec.clusterId}`),
+      region,
+      now: parts.clock.now(),
+      planOf: (name) => plans.get({ name }),
+    })
+  } catch (error) {
+    if (error instanceof Unavailable) return undefined
+    throw error
   }
 }
 
@@ -129,7 +171,7 @@ async function apiViewOf(
 
 type Effects = EffectsOn<NodePoolEffects, NodePoolSpec, NodePoolStatus>
 /** Those that speak to the cluster. */
-type ClusterEffectName = 'issue' | 'revoke' | 'approve' | 'mark' | 'drain' | 'forget'
+type ClusterEffectName = 'issue' | 'revoke' | 'approve' | 'mark' | 'drain' | 'keep' | 'forget'
 
 /** Throws Unavailable when it has gone, or its host is not known: the next look decides. */
 async function planeOf(
@@ -205,6 +247,15 @@ const clusterEffects = (parts: Parts): Pick<Effects, ClusterEffectName> => ({
       drains.set(hostname, { hostname, since, isDone: await control.drain(id, hostname) })
     }
     return { status: { drains: [...drains.values()] } }
+  },
+  async keep({ names, known }, pool) {
+    const { control, id } = await planeOf(parts, pool)
+    for (const name of names) await control.uncordon(id, name)
+    return {
+      status: {
+        drains: known.map((drain) => (names.includes(drain.hostname) ? { ...drain, isCalledOff: true } : drain)),
+      },
+    }
   },
   async forget({ names }, pool) {
     const { control, id } = await planeOf(parts, pool)

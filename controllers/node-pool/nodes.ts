@@ -29,11 +29,14 @@ export function ownerOf({ metadata, spec }: NodePoolObject, accountId: string): 
 }
 
 export interface Slot {
+  readonly number: number
   readonly role: string
   /** Of the node, and of its server. */
   readonly name: string
   /** It shall be there, this one or another one in its place. */
   readonly isWanted: boolean
+  /** Autoscaling has let it go. */
+  readonly isLetGo: boolean
   readonly machine: Machine | undefined
   readonly node: ControlPlaneNode | undefined
 }
@@ -44,13 +47,21 @@ const numberOf = (role: string): number | undefined => {
   return text === undefined ? undefined : Number(text)
 }
 
+/** The first numbers from 0 on, but for those that autoscaling has let go. */
+export function wantedNumbers({ spec }: NodePoolObject, count: number): ReadonlySet<number> {
+  const wanted = new Set<number>()
+  for (let number = 0; wanted.size < count; number++) if (spec.skipped?.includes(number) !== true) wanted.add(number)
+  return wanted
+}
+
 /** Those that shall be there, and those that are, by number. */
 export function slotsOf(pool: NodePoolObject, observed: Observed, count: number): readonly Slot[] {
   const { metadata, spec } = pool
   const named = { name: spec.name, uid: metadata.uid ?? '', type: 'node_pool' } as const
   const nodes = apiOf(observed)?.nodes ?? []
+  const wanted = wantedNumbers(pool, count)
   const numbers = new Set([
-    ...Array.from({ length: count }, (_, number) => number),
+    ...wanted,
     ...observed.machines.flatMap(({ role }) => numberOf(role) ?? []),
     ...nodes.flatMap((node) => nodeNumberOf(named, node.name) ?? []),
   ])
@@ -59,8 +70,24 @@ export function slotsOf(pool: NodePoolObject, observed: Observed, count: number)
     .map((number) => {
       const [role, name] = [roleOf(number), nodeNameOf(named, number)]
       const machine = observed.machines.find(({ serverId }) => serverId === machineName(named, role))
-      return { role, name, isWanted: number < count, machine, node: nodes.find((node) => node.name === name) }
+      const node = nodes.find((each) => each.name === name)
+      const isLetGo = spec.skipped?.includes(number) === true
+      return { number, role, name, isWanted: wanted.has(number), isLetGo, machine, node }
     })
+}
+
+/** Of nodes of which there is something. */
+export function takenNumbers(
+  { metadata, spec }: NodePoolObject,
+  machines: Observed['machines'],
+  api: Observed['api'],
+): readonly number[] {
+  const named = { name: spec.name, uid: metadata.uid ?? '' }
+  const nodes = 'obstacle' in api ? [] : api.nodes
+  return [
+    ...machines.flatMap(({ role }) => numberOf(role) ?? []),
+    ...nodes.flatMap(({ name }) => nodeNumberOf(named, name) ?? []),
+  ]
 }
 
 /** `1.36.3` of `v1.36.3`. */
@@ -120,8 +147,9 @@ export function documentOf(
 function kubernetesOf(pool: NodePoolObject, observed: Observed, slot: Slot): Kubernetes | undefined {
   const { cluster, clusterClaim } = observed
   const api = apiOf(observed)
-  const at = addressIn(slot.machine, cluster?.spec.networkId ?? '')
-  if (api === undefined || clusterClaim === undefined || at === undefined) return undefined
+  const { machine } = slot
+  const at = addressIn(machine, cluster?.spec.networkId ?? '')
+  if (api === undefined || clusterClaim === undefined || machine === undefined || at === undefined) return undefined
   const { forNodes, certificateAuthority } = api.plane
   const release = runningRelease(slot, api.releases) ?? newestRelease(pool.spec.version, api.releases)
   const dns = serviceAddress(clusterClaim.serviceCidr, DNS_SERVICE_NUMBER)
@@ -134,6 +162,7 @@ function kubernetesOf(pool: NodePoolObject, observed: Observed, slot: Slot): Kub
     tunnel: forNodes.tunnel,
     localApi: NODE_API,
     certificateAuthority,
+    volumes: { serverId: machine.serverId, zone: pool.spec.zone },
     podCidr: clusterClaim.podCidr,
     serviceCidr: clusterClaim.serviceCidr,
     dnsAddress: dns,

@@ -1,4 +1,6 @@
 /** What the controller of node pools knows of the world when it decides, and what it may decide. */
+import type { ScalingPool } from '../../domain/autoscaling/judge.ts'
+import type { Load } from '../../domain/autoscaling/load.ts'
 import type { ClusterClaim } from '../../db/kubernetes-cluster/index.ts'
 import type { NodePoolDemand, NodePoolId } from '../../db/node-pool/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
@@ -32,6 +34,13 @@ export interface ApiView {
   readonly requests: readonly ServingRequest[]
 }
 
+/** What autoscaling looks at: the load of the cluster, all pools of it, and since when which nodes are under-used. */
+export interface Scaling {
+  readonly load: Load
+  readonly pools: readonly ScalingPool[]
+  readonly underusedSince: ReadonlyMap<string, string>
+}
+
 export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
@@ -45,6 +54,10 @@ export interface Observed {
   readonly api: ApiView | { readonly obstacle: string }
   /** Its servers, also those that are on their way out. */
   readonly machines: readonly Machine[]
+  /** Undefined for a pool that does not scale by itself, or is busy, and while the cluster does not say. */
+  readonly scaling: Scaling | undefined
+  /** Numbers of nodes of which there is something. */
+  readonly taken: readonly number[]
   /** Edits that start no operation. */
   readonly edits: readonly KubernetesRequest[]
   /** Who made the edit that no operation stands for, as an actor. */
@@ -62,6 +75,8 @@ export type NodePoolEffects = AuditEffects &
     readonly mark: { readonly names: readonly string[]; readonly marks: NodeMarks }
     /** Asks the pods of these nodes to go, and notes how far they are beside what is known of them and others. */
     readonly drain: { readonly names: readonly string[]; readonly known: readonly Drain[] }
+    /** Has nodes take pods again that autoscaling has let go, and notes that they stay. */
+    readonly keep: { readonly names: readonly string[]; readonly known: readonly Drain[] }
     /** Takes nodes out of the cluster whose servers have gone. */
     readonly forget: { readonly names: readonly string[] }
     /** Gives back all that it has claimed. */

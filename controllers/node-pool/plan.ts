@@ -10,6 +10,7 @@ import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 import { digestOf, failed } from '../synced.ts'
 import { hasAccount } from '../synced-plan.ts'
+import { dueScaling, reconsidered } from './scaling.ts'
 import { addressesOf, demandOf, isOutdated, marksOf, ownerOf, type Slot, slotsOf } from './nodes.ts'
 import {
   apiOf,
@@ -28,6 +29,7 @@ type Rule = (input: OperationInput) => Decision | undefined
 /** What is under way in a cluster wakes nobody. */
 const BUSY_LOOK_SECONDS = 2
 const LOOK_SECONDS = 15
+const SCALING_LOOK_SECONDS = 10
 
 /** What makes it and what takes it away. */
 export const LIFE = { creates: 'node_pool.sync', deletes: 'node_pool.delete' } as const
@@ -41,9 +43,10 @@ export const plan = planMade<NodePoolObject, NodePoolSpec, NodePoolStatus, Obser
   },
   auditedAs: ({ kind, arguments: given }) =>
     kind === 'node_pool.delete' ? kind : given === undefined ? 'node_pool.create' : 'node_pool.update',
-  detectMore({ root, observed }) {
+  detectMore(input) {
+    const { root, observed } = input
     if (activeOperation(root) !== undefined || root.status?.followed === undefined) return undefined
-    if (root.status.followed === followed(root)) return undefined
+    if (root.status.followed === followed(root)) return dueScaling(input)
     const isUpgrade = slotsOf(root, observed, root.spec.count).some((slot) => isOutdated(root, slot))
     return { kind: 'node_pool.sync', arguments: { action: isUpgrade ? 'upgrade' : 'scale' } }
   },
@@ -138,14 +141,15 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
   const slots = slotsOf(pool, observed, count)
   const drains = currentDrains(pool, slots)
   const leaving = leavingOf(pool, slots, drains)
-  const isEmpty = ({ name, node }: Slot): boolean => {
+  const isEmpty = ({ name, node, isLetGo }: Slot): boolean => {
     const drain = drains.find(({ hostname }) => hostname === name)
-    return node === undefined || (drain !== undefined && (drain.isDone || isDrainOver(drain.since, now)))
+    // Nobody asked for this one to go: its pods may take longer, and it stays then.
+    return node === undefined || (drain !== undefined && (drain.isDone || (!isLetGo && isDrainOver(drain.since, now))))
   }
   const demanded = slots.filter((slot) => {
     if (leaving.includes(slot)) return !isEmpty(slot)
     // One that is replaced has left the cluster before another one comes under its name.
-    return slot.isWanted && (slot.machine !== undefined || slot.node === undefined)
+    return (slot.isWanted || isKept(slot, drains)) && (slot.machine !== undefined || slot.node === undefined)
   })
   const planned = planMachines({
     owner: ownerOf(pool, accountId),
@@ -154,32 +158,43 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
     now,
   })
   const draining = leaving.filter((slot) => !isEmpty(slot)).map(({ name }) => name)
+  const changes = reconsidered({ root: pool, now }, slots, drains)
   const inCluster = clusterActions(pool, slots, { draining, drains, region, observed, now })
   const missing = missingOf(pool, slots, { leaving, marks: marksOf(pool, region).digest })
   return {
     slots,
-    actions: [...inCluster, ...planned.actions],
+    // The spec is another one then, which the next look follows.
+    actions: changes?.actions ?? [...inCluster, ...planned.actions],
     waitFor: missing === '' ? planned.waitFor : missing,
     status: {
       nodes: nodesOf(slots),
+      ...changes?.status,
       // The effect notes them itself.
       ...(draining.length > 0 ? {} : { drains: drains.length === 0 ? undefined : [...drains] }),
     },
   }
 }
 
-/** Of nodes whose server, or whose place in the cluster, is still there. */
+/** Of nodes whose server, or whose place in the cluster, is still there, unless they stay after all. */
 const currentDrains = ({ status }: NodePoolObject, slots: readonly Slot[]): readonly Drain[] =>
-  (status?.drains ?? []).filter(({ hostname }) =>
-    slots.some(({ name, machine, node }) => name === hostname && (machine !== undefined || node !== undefined)),
+  (status?.drains ?? []).filter(({ hostname, isCalledOff }) =>
+    slots.some(
+      ({ name, machine, node, isLetGo }) =>
+        name === hostname && (machine !== undefined || node !== undefined) && (isCalledOff !== true || isLetGo),
+    ),
   )
+
+/** Autoscaling has let it go, and its pods would not. */
+const isKept = ({ name }: Slot, drains: readonly Drain[]): boolean =>
+  drains.some(({ hostname, isCalledOff }) => hostname === name && isCalledOff === true)
 
 /** Those whose servers are to go: too many, begun to go before, or of another version, of which so many at a time as
  *  may be away. */
 function leavingOf(pool: NodePoolObject, slots: readonly Slot[], drains: readonly Drain[]): readonly Slot[] {
-  const isBegun = ({ name }: Slot) => drains.some(({ hostname }) => hostname === name)
+  const isBegun = ({ name }: Slot) =>
+    drains.some(({ hostname, isCalledOff }) => hostname === name && isCalledOff !== true)
   const present = slots.filter(({ machine }) => machine !== undefined && !machine.isDeleting)
-  const going = present.filter((slot) => !slot.isWanted || isBegun(slot))
+  const going = present.filter((slot) => (!slot.isWanted && !isKept(slot, drains)) || isBegun(slot))
   const wanted = slots.filter(({ isWanted }) => isWanted)
   const away = wanted.filter((slot) => slot.node?.isReady !== true || isBegun(slot) || !present.includes(slot))
   const next = present.filter((slot) => slot.isWanted && !isBegun(slot) && isOutdated(pool, slot))
@@ -292,23 +307,33 @@ function idle(input: Input): Decision {
     actions: kept.actions,
     status: { ...kept.status, fault, ...(isMade ? { isMade } : {}) },
     waitFor: kept.waitFor === '' ? 'a change' : kept.waitFor,
-    waitSeconds: isSettled ? LOOK_SECONDS : BUSY_LOOK_SECONDS,
+    waitSeconds: !isSettled
+      ? BUSY_LOOK_SECONDS
+      : pool.spec.autoscaling === undefined
+        ? LOOK_SECONDS
+        : SCALING_LOOK_SECONDS,
   }
 }
 
-/** Its nodes go first, then what it has claimed. Nobody drains nodes of a cluster that goes, or does not answer. */
+/** Its nodes go first, then what it has claimed. Nobody drains nodes of a cluster that goes, or that has not answered
+ *  for as long as a drain may take. */
 function remove(input: Input): Decision {
   const { root: pool, observed, now } = input
   const { accountId, machines, cluster } = observed
   const isLast = cluster === undefined || isLeaving(cluster)
   const going = { health: 'reconciling', reason: 'Deleting', step: 'servers', waitSeconds: BUSY_LOOK_SECONDS } as const
-  if (accountId !== undefined && (isLast || 'obstacle' in observed.api)) {
+  const isSilent = 'obstacle' in observed.api
+  if (isSilent && !isLast && machines.length > 0 && !isDrainOver(pool.metadata.deletionTimestamp ?? '', now))
+    return { ...going, ...waiting('servers', observed.api.obstacle), reason: 'Deleting' }
+  if (accountId !== undefined && (isLast || isSilent)) {
     if (machines.length > 0) {
       const planned = planMachines({ owner: ownerOf(pool, accountId), demands: [], machines, now })
       return { ...going, actions: planned.actions, waitFor: planned.waitFor }
     }
   } else if (accountId !== undefined) {
-    const kept = maintained(input, 0)
+    // All go, also those that autoscaling has let go and kept.
+    const all = { ...pool, spec: { ...pool.spec, skipped: [] } }
+    const kept = maintained({ ...input, root: all }, 0)
     const isRevoked = pool.status?.join === undefined
     if (kept.waitFor !== '' || !isRevoked)
       return { ...going, actions: kept.actions, status: kept.status, waitFor: kept.waitFor }

@@ -152,10 +152,17 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     await orUnavailable(recordObjectStorageUsage(parts.db, row, usageOf(tenant)))
     return undefined
   },
+  // Whoever tells a store of it waits meanwhile, and then finds no row: nobody brings a tenant back that has gone.
   remove: async ({ row }) => {
-    const told = toldIn(parts, row.zone, row)
-    if ('obstacle' in told || !(await forgetTenant(told, tenantOf(row)))) return undefined
-    await orUnavailable(removeObjectStorage(parts.db, row))
+    await orUnavailable(
+      parts.db.transaction().execute(async (tx) => {
+        const locked = await lockObjectStorage(tx, row)
+        if (locked === undefined) return
+        const told = toldIn(parts, row.zone, locked)
+        if ('obstacle' in told || !(await forgetTenant(told, tenantOf(row)))) return
+        await removeObjectStorage(tx, row)
+      }),
+    )
     return undefined
   },
   prepareMove: withRefusalCondition(MOVED, ({ row, operationId }) =>

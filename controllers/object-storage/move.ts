@@ -17,6 +17,7 @@ import { offerIn } from '../../kit/object-storage/configuration.ts'
 import type { ObjectStorage as Served, ObjectStorageControl } from '../../kit/object-storage/control.ts'
 import type { Stores } from '../../kit/object-storage/copy-object.ts'
 import { BEGINNING, moveObstacle, type PassKind, runPass } from '../../kit/object-storage/pass.ts'
+import type { Patience } from '../../kit/object-storage/retry.ts'
 import { StoreRefused } from '../../kit/object-storage/s3.ts'
 import type { BackupAccess } from '../backup-key.ts'
 import { orUnavailable } from '../database.ts'
@@ -34,7 +35,7 @@ const SETTLE_MILLISECONDS = 10_000
  *  what the single host has let in is to fit. */
 const MOVING_QUOTA_BYTES = 2 ** 52
 
-export type MoveParts = Pick<Parts, 'db' | 'clock' | 'objectStorage'> & BackupAccess
+export type MoveParts = Pick<Parts, 'db' | 'clock' | 'random' | 'objectStorage'> & BackupAccess
 
 export interface MoveContext extends Stores {
   /** Of the source. */
@@ -42,6 +43,7 @@ export interface MoveContext extends Stores {
   readonly tenant: string
   readonly now: () => Date
   readonly isOver: () => boolean
+  readonly patience: Patience
 }
 
 /** Answers how far the move is now; the same when there is nothing to do yet. Throws the Problem that ends the move. */
@@ -75,9 +77,9 @@ export async function stepMove(move: ObjectStorageMove, context: MoveContext): P
 
 const AFTER = { exact: 'prune', prune: 'check', check: 'verified' } as const
 
-async function goOn(move: ObjectStorageMove, kind: PassKind, { source, target, isOver }: MoveContext) {
+async function goOn(move: ObjectStorageMove, kind: PassKind, { source, target, ...rest }: MoveContext) {
   const since = move.since === null ? undefined : new Date(move.since)
-  const progress = await runPass({ source, target }, { kind, from: move.place, since, isOver })
+  const progress = await runPass({ source, target }, { kind, from: move.place, since, ...rest })
   return {
     place: progress.next,
     changed: move.changed + progress.changed,
@@ -132,6 +134,7 @@ const contextOf = (parts: MoveParts, row: ObjectStorageRow): MoveContext => {
     tenant: tenantOf(row),
     now: parts.clock.now,
     isOver: () => parts.clock.monotonicMilliseconds() >= until,
+    patience: parts,
   }
 }
 

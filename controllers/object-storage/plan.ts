@@ -29,7 +29,7 @@ export interface Observed {
   /** As the store has it. */
   readonly tenant: TenantState | undefined
   /** What it should be, once there is a row. */
-  readonly wanted?: (TenantFacts & Pick<TenantState, 'secretFingerprint'>) | undefined
+  readonly wanted?: (Omit<TenantFacts, 'toldAt'> & Pick<TenantState, 'secretFingerprint'>) | undefined
   /** Of one that has moved: as the store has it that its clients connect to, and where that is to pass it on. */
   readonly entrance?: { readonly tenant: TenantState | undefined; readonly upstream: Upstream | undefined }
   /** What people asked the Kubernetes API for since the last reconcile. */
@@ -158,7 +158,7 @@ function effectOf(row: ObjectStorageRow, operationId: string): ObjectStorageActi
 
 /** Guards in order: no account, no zone, no row, nothing that serves it, told something else, done. */
 function decide(object: ObjectStorageObject, observed: Observed): readonly ObjectStorageAction[] {
-  const { accountId, isZone, row, obstacle, endpoint, tenant, wanted } = observed
+  const { accountId, isZone, row, obstacle, endpoint, tenant } = observed
   const { spec } = object
   if (accountId === undefined) return stalled('NoAccount', 'The namespace belongs to no account.')
   if (!isZone) return stalled('NoZone', `There is no zone ${spec.zone}.`)
@@ -166,13 +166,9 @@ function decide(object: ObjectStorageObject, observed: Observed): readonly Objec
   if (row === undefined || obstacle !== undefined)
     return stalled('NotOffered', `The zone has no object storage: ${obstacle}.`)
   if (observed.isAway === true) return stalled(UNREACHABLE, AWAY)
-  if (tenant === undefined || wanted === undefined || !isSame(tenant, wanted) || !isEntranceRight(observed))
-    return [
-      { do: 'effect', name: 'bringUp', input: { row } },
-      { do: 'wait', seconds: 0, for: 'the store to know it' },
-    ]
+  if (tenant === undefined || !isTold(observed)) return broughtUp(row)
   return [
-    ...(isRecorded(row, tenant) ? [] : [{ do: 'effect', name: 'record', input: { row, tenant } } as const]),
+    ...recorded(row, tenant),
     {
       do: 'status',
       status: {
@@ -207,8 +203,10 @@ function* claim({ metadata, spec, status }: ObjectStorageObject, accountId: stri
   yield { do: 'wait', seconds: refusal === undefined ? 0 : LOOK_SECONDS, for: 'the claim' }
 }
 
-/** What has buckets stays, and so does what nobody can look into. */
-function leave({ row, tenant, obstacle, isAway }: Observed): readonly ObjectStorageAction[] {
+/** What has buckets stays, and so does what nobody can look into. As long as it stays it is used and paid for: the
+ *  store is told what its row says, and what it holds is written down. */
+function leave(observed: Observed): readonly ObjectStorageAction[] {
+  const { row, tenant, obstacle, isAway } = observed
   if (row === undefined) return [{ do: 'finalized' }]
   const waiting = (reason: string, message: string): readonly ObjectStorageAction[] => [
     { do: 'status', status: {}, conditions: healthConditions('reconciling', reason, message) },
@@ -216,12 +214,27 @@ function leave({ row, tenant, obstacle, isAway }: Observed): readonly ObjectStor
   ]
   if (obstacle !== undefined) return waiting('NotOffered', `Nothing can tell whether it is empty: ${obstacle}.`)
   if (isAway === true) return waiting(UNREACHABLE, AWAY)
-  if (tenant !== undefined && tenant.bucketCount > 0) return waiting('InUse', 'It goes when its buckets are gone.')
+  if (tenant !== undefined && tenant.bucketCount > 0)
+    return isTold(observed)
+      ? [...recorded(row, tenant), ...waiting('InUse', 'It goes when its buckets are gone.')]
+      : broughtUp(row)
   return [
     { do: 'effect', name: 'remove', input: { row } },
     { do: 'wait', seconds: 0, for: 'the next look' },
   ]
 }
+
+/** All stores that know it have what its row says. */
+const isTold = (observed: Observed): boolean =>
+  observed.tenant !== undefined &&
+  observed.wanted !== undefined &&
+  isSame(observed.tenant, observed.wanted) &&
+  isEntranceRight(observed)
+
+const broughtUp = (row: ObjectStorageRow): readonly ObjectStorageAction[] => [
+  { do: 'effect', name: 'bringUp', input: { row } },
+  { do: 'wait', seconds: 0, for: 'the store to know it' },
+]
 
 const isSame = (tenant: TenantState, wanted: NonNullable<Observed['wanted']>): boolean =>
   tenant.accessKeyId === wanted.accessKeyId &&
@@ -239,7 +252,10 @@ const isEntranceRight = ({ entrance, wanted }: Observed): boolean =>
     isSame(entrance.tenant, wanted) &&
     isDeepStrictEqual(entrance.tenant.upstream, entrance.upstream))
 
-const isRecorded = (row: ObjectStorageRow, tenant: TenantState): boolean =>
-  row.usedBytes === tenant.usedBytes &&
-  row.objectCount === tenant.objectCount &&
-  row.usageMeasuredAt?.getTime() === Date.parse(tenant.measuredAt)
+function recorded(row: ObjectStorageRow, tenant: TenantState): readonly ObjectStorageAction[] {
+  const isKnown =
+    row.usedBytes === tenant.usedBytes &&
+    row.objectCount === tenant.objectCount &&
+    row.usageMeasuredAt?.getTime() === Date.parse(tenant.measuredAt)
+  return isKnown ? [] : [{ do: 'effect', name: 'record', input: { row, tenant } }]
+}

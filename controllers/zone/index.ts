@@ -10,7 +10,7 @@ import { listGroupsOn } from '../../db/server-group/index.ts'
 import { controlPlanesIn, type ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
 import { type ObjectStorageOffer, offerIn } from '../../kit/object-storage/configuration.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
-import { BACKUPS_FEATURE, backupSourcesOf } from '../../resources/backup-job/index.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport, type NodeReportSpec } from '../../resources/instance/index.ts'
 import { Plan, Zone } from '../../resources/catalog/index.ts'
@@ -18,9 +18,11 @@ import { isFenceCapable, Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
+import { backupHosts, copySourcesOf } from '../backup-hosts.ts'
 import { cpuPoolOf } from '../cpu-pool.ts'
 import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
+import { hasObjectStorage } from '../internal-tenant.ts'
 import { isCompute, type NodeObject } from '../node/index.ts'
 import { present } from '../operation/decision.ts'
 import { findEditor } from '../operation/direct-edit.ts'
@@ -33,7 +35,7 @@ import { plan } from './plan.ts'
 import { sharedStorageEffects } from './shared-storage.ts'
 import { detectEdit } from './storage-policy.ts'
 
-async function observe(parts: Parts, root: ZoneObject): Promise<Observed> {
+async function observe(parts: Parts & { readonly sealing?: Sealing }, root: ZoneObject): Promise<Observed> {
   const { caches, db, ovn, store, objectStorage, controlPlanes } = parts
   const zone = root.metadata.name
   const nodes = await orUnavailable(listCandidates(db, zone))
@@ -67,7 +69,7 @@ async function observe(parts: Parts, root: ZoneObject): Promise<Observed> {
         ),
       ovn !== undefined,
     ),
-    ...backupsOf(caches, zone),
+    ...backupsOf(parts, root),
     ...(objectStorage === undefined ? {} : { objectStorage: objectStorageOf(objectStorage, zone) }),
     ...(controlPlanes === undefined ? {} : { kubernetes: await kubernetesOf(controlPlanes, root) }),
     builtTemplates: builtOnAll(
@@ -107,15 +109,14 @@ const poolsOfZone = (caches: Parts['caches'], zone: string): readonly string[] =
     ),
   ].sort()
 
-function backupsOf(caches: Parts['caches'], zone: string): Pick<Observed, 'hasBackups' | 'backupSources'> {
-  const features = caches
-    .of(Node)
-    .list()
-    .filter(({ spec, status }) => spec.zone === zone && isReachableState(status?.state))
-    .map(({ metadata: { name } }) => reportOf(caches, name)?.features ?? [])
+function backupsOf(
+  parts: Parts & { readonly sealing?: Sealing },
+  { metadata: { name: zone }, spec: { region } }: ZoneObject,
+): Pick<Observed, 'hasBackups' | 'backupSources'> {
+  const { caches } = parts
   return {
-    hasBackups: features.some((each) => each.includes(BACKUPS_FEATURE)),
-    backupSources: [...new Set(features.flatMap(backupSourcesOf))].sort(),
+    hasBackups: backupHosts(caches, zone).length > 0,
+    backupSources: copySourcesOf(caches, { zone, region, hasObjectStorage: (each) => hasObjectStorage(parts, each) }),
   }
 }
 
@@ -130,16 +131,20 @@ async function kubernetesOf(
   { spec: { region }, status }: ZoneObject,
 ): Promise<NonNullable<Observed['kubernetes']>> {
   const offer = controlPlanesIn(configured, region)
-  if ('obstacle' in offer) return { kubernetesObstacle: offer.obstacle }
+  if ('obstacle' in offer) return { kubernetesObstacle: offer.obstacle, playgroundsObstacle: offer.obstacle }
   try {
-    const { releases } = await offer.control.offer()
-    return { kubernetesReleases: [...releases] }
+    const { releases, guests } = await offer.control.offer()
+    return {
+      kubernetesReleases: [...releases],
+      ...(guests.obstacle === '' ? { hasPlaygrounds: true } : { playgroundsObstacle: guests.obstacle }),
+    }
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
-    const { kubernetesReleases } = status ?? {}
+    const { kubernetesReleases, hasPlaygrounds, playgroundsObstacle } = status ?? {}
+    const silent = 'its host does not answer'
     return kubernetesReleases === undefined
-      ? { kubernetesObstacle: 'its host does not answer' }
-      : { kubernetesReleases }
+      ? { kubernetesObstacle: silent, playgroundsObstacle: silent }
+      : { kubernetesReleases, hasPlaygrounds, playgroundsObstacle }
   }
 }
 

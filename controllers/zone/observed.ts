@@ -44,7 +44,10 @@ export interface Observed {
   /** What keeps objects for S3 clients, or why nothing does. */
   readonly objectStorage?: Pick<ZoneStatus, 'objectStorageBackend' | 'objectStorageObstacle'>
   /** What releases of Kubernetes there are, or why there are none. */
-  readonly kubernetes?: Pick<ZoneStatus, 'kubernetesReleases' | 'kubernetesObstacle'>
+  readonly kubernetes?: Pick<
+    ZoneStatus,
+    'kubernetesReleases' | 'kubernetesObstacle' | 'hasPlaygrounds' | 'playgroundsObstacle'
+  >
   /** Every reachable host has their image. */
   readonly builtTemplates: readonly string[]
   /** Shared storage that hosts of the zone reach. */

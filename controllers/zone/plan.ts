@@ -71,6 +71,8 @@ function judged(
       objectStorageObstacle: objectStorage?.objectStorageObstacle,
       kubernetesReleases: kubernetes?.kubernetesReleases,
       kubernetesObstacle: kubernetes?.kubernetesObstacle,
+      hasPlaygrounds: kubernetes?.hasPlaygrounds,
+      playgroundsObstacle: kubernetes?.playgroundsObstacle,
       backupSources: backupSources.length === 0 ? undefined : [...backupSources],
       haObstacle: haObstacle(name, hosts, nodes, guests),
       ...more,

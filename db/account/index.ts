@@ -43,6 +43,7 @@ export {
 export {
   type MembershipRow,
   type StatementRow,
+  findOrganisationOf,
   isOrganisationManaged,
   linkOrganisation,
   listMemberships,

@@ -179,6 +179,16 @@ export async function linkOrganisation(
   return updated.numUpdatedRows === 1n
 }
 
+/** The organisation that the account belongs to; undefined when there is none. */
+export async function findOrganisationOf(queries: Queries, accountId: string): Promise<string | undefined> {
+  const row = await queries
+    .selectFrom('organisation')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row?.id
+}
+
 /** Whether the platform manages the person's role in the account. */
 export async function isOrganisationManaged(queries: Queries, accountId: string, userId: string): Promise<boolean> {
   const row = await queries

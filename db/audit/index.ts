@@ -196,13 +196,51 @@ export async function countUnverified(
   return { entries: Number(counted.entries), brokenAccounts: Number(counted.broken) }
 }
 
-/** Walks the whole kept chain of the account and records the result. A break, once found, stays recorded. */
-export async function verifyAudit(db: Database, accountId: string, clock: Clock): Promise<AuditIntegrity> {
+/** What is known from elsewhere of the chain: that its newest entry was this one, at that time. */
+export interface Witnessed extends ChainHead {
+  readonly at: Date
+}
+
+/** The newest entry of every chain that has one. */
+export async function listHeads(queries: Queries): Promise<readonly (ChainHead & { readonly chain: string })[]> {
+  const rows = await queries
+    .selectFrom('audit_head')
+    .select(['account_id as chain', 'sequence', 'entry_hash as entryHash'])
+    .where('sequence', '>', 0)
+    .execute()
+  return rows
+}
+
+/** Whether the chain has the entry still, or has let it go in order. */
+export async function hasEntry(queries: Queries, chain: string, { sequence, entryHash }: ChainHead): Promise<boolean> {
+  const head = await queries.selectFrom('audit_head').selectAll().where('account_id', '=', chain).executeTakeFirst()
+  if (head === undefined) return false
+  const pruned = head.pruned_through_sequence
+  if (sequence <= pruned) return sequence < pruned || entryHash === head.pruned_through_hash
+  const entry = await queries
+    .selectFrom('audit_entry')
+    .select('entry_hash')
+    .where('account_id', '=', chain)
+    .where('sequence', '=', sequence)
+    .executeTakeFirst()
+  return entry?.entry_hash === entryHash
+}
+
+/** Walks the whole kept chain of the account and records the result. A break, once found, stays recorded. What is
+ *  `witnessed` has been read before. */
+export async function verifyAudit(
+  db: Database,
+  accountId: string,
+  clock: Clock,
+  witnessed?: Witnessed,
+): Promise<AuditIntegrity> {
+  // A chain that is known from elsewhere, and of which nothing is left, is broken all the same.
+  if (witnessed !== undefined) await db.transaction().execute((tx) => openChain(tx, accountId))
   const walked = await db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
-    .execute((tx) => walk(tx, accountId))
+    .execute((tx) => walk(tx, accountId, witnessed))
   if (walked !== undefined) {
     await db
       .updateTable('audit_head')
@@ -223,6 +261,7 @@ export async function verifyAudit(db: Database, accountId: string, clock: Clock)
 async function walk(
   tx: Transaction<Tables>,
   accountId: string,
+  witnessed: Witnessed | undefined,
 ): Promise<{ through: ChainHead; break?: ChainBreak } | undefined> {
   const head = await tx.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).executeTakeFirst()
   if (head === undefined) return undefined
@@ -231,6 +270,8 @@ async function walk(
     through,
     break: { sequence, id, reason },
   })
+  const isAnother = (sequence: number, hash: string) => sequence === witnessed?.sequence && hash !== witnessed.entryHash
+  if (isAnother(through.sequence, through.entryHash)) return breakAt(through.sequence, null, rewritten(witnessed))
   for (;;) {
     const rows: StoredEntry[] = await tx
       .selectFrom('audit_entry')
@@ -249,6 +290,7 @@ async function walk(
       if (row.sequence === head.verified_through_sequence && row.entry_hash !== head.verified_through_hash) {
         return breakAt(row.sequence, row.id, 'the entry is not the one that was verified before')
       }
+      if (isAnother(row.sequence, row.entry_hash)) return breakAt(row.sequence, row.id, rewritten(witnessed))
     }
     if (rows.length < WALK_ENTRIES) break
   }
@@ -256,8 +298,17 @@ async function walk(
     return breakAt(through.sequence + 1, null, `entry ${through.sequence + 1} is missing at the end of the chain`)
   if (through.sequence > head.sequence || through.entryHash !== head.entry_hash)
     return breakAt(through.sequence, null, 'the head is not the newest entry')
+  if (witnessed !== undefined && witnessed.sequence > through.sequence)
+    return breakAt(
+      through.sequence + 1,
+      null,
+      `entry ${through.sequence + 1} is missing: the checkpoint of ${witnessed.at.toISOString()} has it`,
+    )
   return { through }
 }
+
+const rewritten = (witnessed: Witnessed | undefined): string =>
+  `the entry is not the one of the checkpoint of ${witnessed?.at.toISOString()}: the log was written anew up to it`
 
 /** Accounts whose chain no verification has looked at since `before`, oldest first. Broken chains are skipped. */
 export async function accountsToVerify(queries: Queries, before: Date, limit: number): Promise<string[]> {

@@ -98,9 +98,10 @@ export async function retireArchive(
     .execute()
 }
 
-/** Nobody may restore from it any more: its time is over, or its account is gone. */
-const isExpired = (now: Date) => sql<boolean>`(origin is not null and kept_until <= ${now})
-  or not exists (select from account where account.id = database_archive.account_id)`
+/** Nobody may restore from it any more: its time is over, or its account is gone. In brackets: it stands beside other
+ *  conditions. */
+const isExpired = (now: Date) => sql<boolean>`((origin is not null and kept_until <= ${now})
+  or not exists (select from account where account.id = database_archive.account_id))`
 
 /** Those that nobody may restore from any more. */
 export async function listExpiredArchives(db: Queries, now: Date): Promise<readonly DatabaseId[]> {

@@ -59,6 +59,19 @@ export async function findInternalTenant(
   return row && toRow(row)
 }
 
+/** That of the checkpoints of the audit log; undefined when there is none. */
+export async function findAuditTenant(db: Queries): Promise<InternalTenantRow | undefined> {
+  const row = await db
+    .selectFrom('internal_tenant')
+    .selectAll()
+    .where('purpose', '=', 'audit')
+    .orderBy('created_at')
+    .orderBy('zone')
+    .limit(1)
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
 /** The one that is there, else the given one, which is then. */
 export async function keepInternalTenant(
   db: Queries,
@@ -83,6 +96,21 @@ export async function keepInternalTenant(
   return kept
 }
 
+/** Zones whose store knows that of the owner for the purpose. */
+export async function listToldZones(
+  db: Queries,
+  { purpose, owner }: Omit<InternalTenantId, 'zone'>,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('internal_tenant')
+    .select('zone')
+    .where('purpose', '=', purpose)
+    .where('owner', '=', owner)
+    .where('told_at', 'is not', null)
+    .execute()
+  return rows.map(({ zone }) => zone)
+}
+
 /** The store knows it from now on. */
 export async function recordToldTenant(
   db: Queries,
@@ -99,13 +127,15 @@ export async function recordToldTenant(
     .execute()
 }
 
-/** Those of accounts that are gone. */
+/** Those of accounts and of control planes that are gone. */
 export async function listAbandonedTenants(db: Queries): Promise<readonly InternalTenantRow[]> {
   const rows = await db
     .selectFrom('internal_tenant')
     .selectAll()
-    .where('purpose', '=', 'backups')
-    .where(sql<boolean>`not exists (select from account where account.id::text = internal_tenant.owner)`)
+    .where(
+      sql<boolean>`(purpose = 'backups' and not exists (select from account where account.id::text = owner))
+        or (purpose = 'clusters' and not exists (select from kubernetes_cluster where control_plane_id::text = owner))`,
+    )
     .execute()
   return rows.map(toRow)
 }

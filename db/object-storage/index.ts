@@ -243,10 +243,11 @@ export interface TenantFacts extends Pick<ObjectStorageRow, 'accessKeyId' | 'buc
   readonly quotaBytes: number
   readonly isSuspended: boolean
   readonly isFrozen: boolean
+  readonly toldAt: number
 }
 
 /** What the store has to know of the account's tenant, but for its secret. An account that is suspended adds nothing.
- */
+ *  Whoever tells it has locked the row before, so that what is told later is newer. */
 export async function tenantFacts(db: Queries, row: ObjectStorageRow, now: Date): Promise<TenantFacts> {
   const standing = await readStanding(db, row.accountId, now)
   return {
@@ -255,5 +256,13 @@ export async function tenantFacts(db: Queries, row: ObjectStorageRow, now: Date)
     quotaBytes: await objectStorageQuotaBytes(db, row.accountId),
     isSuspended: standing.suspendedByStaffAt !== null || standing.suspendedForPaymentAt !== null,
     isFrozen: row.move !== null && row.move.phase !== 'live',
+    toldAt: await microseconds(db),
   }
+}
+
+/** By the clock of the database, which all who tell a store have in common. */
+async function microseconds(db: Queries): Promise<number> {
+  const { rows } = await sql<{ at: number }>`
+    select (extract(epoch from clock_timestamp()) * 1000000)::bigint as at`.execute(db)
+  return Number(rows[0]?.at)
 }

@@ -6,6 +6,7 @@ import type { Transaction } from 'kysely'
 import { type Demand, difference, largest, type Room } from '../../domain/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
+import { rehearse } from '../begin.ts'
 import { claimHostname, findHostname, passClaims, releaseClaims } from '../claim/index.ts'
 import {
   claimBestRoom,
@@ -170,12 +171,7 @@ const arrivingHolderOf = ({ accountId, serverId }: Pick<MoveId, 'accountId' | 's
 
 /** Throws what `reserveTarget` would, and reserves nothing. */
 export async function requireTarget(db: Database, request: TargetRequest, now: Date): Promise<void> {
-  const trial = await db.startTransaction().execute()
-  try {
-    await reserveTarget(trial, request, now)
-  } finally {
-    await trial.rollback().execute()
-  }
+  await rehearse(db, (tx) => reserveTarget(tx, request, now))
 }
 
 /** Deletes the reservation of the move. Returns it with the server's placement, which stays locked; undefined when

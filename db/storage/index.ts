@@ -8,6 +8,7 @@ import type { Candidate, Demand } from '../../domain/placement.ts'
 import { badField, conflict, Unavailable, unavailable } from '../../domain/problem.ts'
 import { storageQuota } from '../../domain/quota.ts'
 import { DATA_STORAGES_PER_SERVER_MAXIMUM } from '../../domain/storage-rules.ts'
+import { rehearse } from '../begin.ts'
 import { changeQuotas, releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Database, Queries } from '../open.ts'
 import {
@@ -444,12 +445,7 @@ export async function requireStorageMove(
   db: Database,
   request: Parameters<typeof reserveStorageMove>[1],
 ): Promise<void> {
-  const trial = await db.startTransaction().execute()
-  try {
-    await reserveStorageMove(trial, request)
-  } finally {
-    await trial.rollback().execute()
-  }
+  await rehearse(db, (tx) => reserveStorageMove(tx, request))
 }
 
 const releaseTargetRoom = async (

@@ -1,6 +1,6 @@
 /** The one address in front of the API servers: hands each connection to the next that is ready. */
 import { connect, createServer, type Socket } from 'node:net'
-import { LOOPBACK } from './credentials.ts'
+import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
 
 export interface BalancerOptions {
   readonly host: string

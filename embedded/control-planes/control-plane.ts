@@ -4,19 +4,22 @@ import { execFile } from 'node:child_process'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
-import { promisify } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
+import { StoreAway } from '../../kit/chunks/object-store.ts'
 import {
+  type AddonGrant,
   type ControlPlaneDesired,
-  type ControlPlaneSnapshot,
   type ControlPlaneState,
   serviceAddress,
 } from '../../kit/control-planes/control.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { ADDONS, applyAddons } from './addons.ts'
+import { ADDONS, applyAddons } from '../../kit/control-planes/hosting/addons.ts'
+import type { Addon } from './addon-table.ts'
+import { RunningAddons } from './addons-running.ts'
 import { type Balancer, pipeTo, startBalancer } from './balancer.ts'
-import { applyClusterObjects } from './cluster-objects.ts'
+import { applyClusterObjects } from '../../kit/control-planes/hosting/cluster-objects.ts'
 import {
   apiserverCommand,
   controllerManagerCommand,
@@ -25,16 +28,21 @@ import {
   restoreCommand,
   schedulerCommand,
   tunnelCommand,
+  tunnelSocket,
+  withCredentials,
 } from './commands.ts'
-import { writeConfiguration } from './configuration-files.ts'
-import { type Credentials, LOOPBACK, openCredentials } from './credentials.ts'
-import { type Client, openClient } from './https-client.ts'
+import { writeConfiguration } from '../../kit/control-planes/hosting/configuration-files.ts'
+import { GO_ENVIRONMENT } from '../../kit/control-planes/hosting/flags.ts'
+import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
+import { GATEWAY } from './guests/machine.ts'
+import { type Credentials, endOf, LOOPBACK, openCredentials } from '../../kit/control-planes/hosting/credentials.ts'
+import { type Client, openClient } from '../../kit/control-planes/hosting/https-client.ts'
 import type { IssuerDoor } from './issuer-door.ts'
-import type { KubeApi } from './kube-api.ts'
+import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { RunningPrograms } from './programs-running.ts'
 import { type ControlPlaneRecord, writeRecord } from './record.ts'
-import { listSnapshots, snapshotFile, takeSnapshot, writeSnapshot } from './snapshots.ts'
+import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
 
 const run = promisify(execFile)
 
@@ -49,6 +57,10 @@ export interface ControlPlaneOptions {
   readonly addresses: readonly string[]
   /** By which nodes reach it, in the certificate too; undefined when they do not. */
   readonly nodeAddress: string | undefined
+  /** Programs that run beside it once they have a token, and the API of the platform that they call. */
+  readonly addons: { readonly apiUrl: string; readonly known: readonly Addon[] }
+  /** What guests begin from, and how large they are; undefined where there are none. */
+  readonly guests: Pick<KeeperOptions, 'templates' | 'size' | 'appDomain' | 'port'> | undefined
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -59,12 +71,15 @@ interface Opened {
   readonly credentials: Credentials
   readonly kube: Client
   readonly etcd: Client
+  /** As who reads what autoscaling looks at. */
+  readonly autoscaler: Client
 }
 
 const ROUND_MILLISECONDS = 1_000
 const PROBE_MILLISECONDS = 3_000
 const ROLL_MILLISECONDS = 180_000
-const SNAPSHOT_TRIES = 60
+/** So often it is looked at whether a certificate ends soon. */
+const CREDENTIALS_MILLISECONDS = 3_600_000
 
 const etcdName = (member: number): string => `etcd-${member}`
 const apiName = (replica: number): string => `kube-apiserver-${replica}`
@@ -72,14 +87,16 @@ const [MANAGER, SCHEDULER, TUNNEL] = ['kube-controller-manager', 'kube-scheduler
 
 export class ControlPlane {
   readonly folder: string
+  readonly snapshots: SnapshotKeeper
   readonly #options: ControlPlaneOptions
   readonly #stopping = new AbortController()
   readonly #killing = new AbortController()
   readonly #programs: RunningPrograms
-  readonly #taking = new Map<string, Promise<void>>()
+  readonly #addons: RunningAddons
   readonly #leaving = new Set<number>()
   #record: ControlPlaneRecord
   #opened: Opened | undefined
+  #openedAt = Number.NEGATIVE_INFINITY
   #balancer: Balancer | undefined
   #areObjectsApplied = false
   #readyApis: readonly number[] = []
@@ -89,14 +106,39 @@ export class ControlPlane {
   #wake = new AbortController()
   #changing: Promise<unknown> = Promise.resolve()
   #running: Promise<void> = Promise.resolve()
+  readonly #guest: GuestKeeper | undefined
+  #guestRunning: Promise<void> = Promise.resolve()
   isGone = false
 
   constructor(options: ControlPlaneOptions) {
-    const { folder, record, clock, random, log } = options
+    const { folder, record, addons, clock, random, log } = options
     this.folder = folder
     this.#options = options
     this.#record = record
     this.#programs = new RunningPrograms(folder, { clock, random, log, signal: this.#killing.signal })
+    const programs = this.#programs
+    this.#addons = new RunningAddons({ folder, addons: addons.known, apiUrl: addons.apiUrl, programs, clock, random })
+    this.snapshots = new SnapshotKeeper({
+      ...{ folder, clock, random, log, controlPlane: record.desired.id, etcdutl: options.programs.etcdutl },
+      etcd: () => this.#etcd(),
+    })
+    this.#guest = this.#guestOf(options)
+  }
+
+  #guestOf({ folder, record, guests, clock, random }: ControlPlaneOptions): GuestKeeper | undefined {
+    const { guest } = record.desired
+    if (guest === undefined || guests === undefined) return undefined
+    return new GuestKeeper({
+      ...{ folder, guest, ...guests, programs: this.#programs, record: () => this.#record },
+      ...{ api: () => this.api(), authority: () => this.#opened?.credentials.authority },
+      ...{ clock, random, signal: this.#stopping.signal },
+    })
+  }
+
+  /** Its time is over, whatever has become of it. */
+  #isOver(): boolean {
+    const { guest } = this.#record.desired
+    return guest !== undefined && Date.parse(guest.endsAt) <= this.#options.clock.now().getTime()
   }
 
   get record(): ControlPlaneRecord {
@@ -110,6 +152,7 @@ export class ControlPlane {
 
   start(): void {
     this.#running = this.#keep()
+    if (this.#guest !== undefined) this.#guestRunning = this.#guest.keep()
   }
 
   /** The programs end in order; the record stays. */
@@ -148,9 +191,11 @@ export class ControlPlane {
       etcdMembersTotal: total,
       hasEtcdQuorum: this.#readyMembers.length > total / 2,
       forNodes: this.#forNodes(),
-      addons: this.#record.tunnel === null ? [] : [...ADDONS],
+      addons: [...(this.#record.tunnel === null ? [] : ADDONS), ...this.#addons.versions()],
+      grants: this.#addons.grants(this.#record),
       restoreId,
-      detail: this.#detail,
+      snapshotStore: this.snapshots.state,
+      detail: this.#detail === '' ? (this.#guest?.detail ?? '') : this.#detail,
       observedAt: (this.#observedAt ?? this.#options.clock.now()).toISOString(),
     }
   }
@@ -177,63 +222,53 @@ export class ControlPlane {
     if (isRemoved) return 'stopping'
     if (restore !== null) return 'restoring'
     if (release === null || !this.#areObjectsApplied) return 'starting'
+    if (desired.guest !== undefined && this.#guest?.isReady !== true) return 'starting'
     return release === desired.release ? 'running' : 'upgrading'
   }
 
-  /** Undefined while no API server is ready. */
-  api(): KubeApi | undefined {
+  /** Undefined while no API server is ready. As its administrator, unless somebody else is named. */
+  api(as: 'kube' | 'autoscaler' = 'kube'): KubeApi | undefined {
     const port = this.#readyApis.map((replica) => this.#record.replicas[replica]?.api)[0]
     return port === undefined || this.#opened === undefined || !this.#areObjectsApplied
       ? undefined
-      : { url: `https://${LOOPBACK}:${port}`, client: this.#opened.kube }
+      : { url: `https://${LOOPBACK}:${port}`, client: this.#opened[as] }
   }
 
-  get snapshotFolder(): string {
-    return join(this.folder, 'snapshots')
+  /** How what is in a playground of that name is reached; undefined for another one, and until its guest is ready. */
+  playground(name: string): { readonly api: KubeApi; readonly tunnel: string } | undefined {
+    const api = this.api()
+    if (this.#record.desired.guest?.name !== name || this.#guest?.isReady !== true || api === undefined)
+      return undefined
+    return { api, tunnel: tunnelSocket(this.folder) }
   }
 
-  /** Goes on in the background. The caller has recorded it. */
-  take(snapshot: ControlPlaneSnapshot): void {
-    const { id } = snapshot
-    if (this.#taking.has(id)) return
-    const taking = this.#take(snapshot).finally(() => this.#taking.delete(id))
-    this.#taking.set(id, taking)
+  /** When the first of its certificates ends that are renewed; undefined before it has any. */
+  certificatesEndAt(): Date | undefined {
+    return this.#opened && endOf(this.#opened.credentials)
   }
 
-  async #take(snapshot: ControlPlaneSnapshot): Promise<void> {
-    const { clock, log, programs } = this.#options
-    let failure: unknown
-    for (let tries = 0; tries < SNAPSHOT_TRIES && !this.#stopping.signal.aborted; tries++) {
-      try {
-        const member = this.#readyMembers[0]
-        const port = member === undefined ? undefined : this.#record.replicas[member]?.etcdClient
-        if (port === undefined || this.#opened === undefined) throw new Error('etcd is not ready')
-        const sizeBytes = await takeSnapshot({
-          folder: this.snapshotFolder,
-          id: snapshot.id,
-          etcdUrl: `https://${LOOPBACK}:${port}`,
-          etcdutl: programs.etcdutl,
-          client: this.#opened.etcd,
-        })
-        return await writeSnapshot(this.snapshotFolder, { ...snapshot, phase: 'done', sizeBytes })
-      } catch (error) {
-        failure = error
-        await clock.sleep(ROUND_MILLISECONDS, this.#stopping.signal)
-      }
-    }
-    if (this.#stopping.signal.aborted) return // taken at the next start
-    log.warn('no snapshot', { controlPlane: this.#record.desired.id, error: failure })
-    await writeSnapshot(this.snapshotFolder, { ...snapshot, phase: 'failed', detail: textOf(failure) })
+  /** False for an add-on that cannot run here. */
+  async grant(addon: string, { token, ...told }: AddonGrant): Promise<boolean> {
+    if (!this.#addons.can(addon)) return false
+    await this.#addons.writeToken(addon, { token })
+    await this.change((record) => ({ ...record, addons: { ...record.addons, [addon]: told } }))
+    return true
+  }
+
+  #etcd(): { readonly etcdUrl: string; readonly client: Client } {
+    const port = this.#record.replicas[this.#readyMembers[0] ?? -1]?.etcdClient
+    if (port === undefined || this.#opened === undefined) throw new Error('etcd is not ready')
+    return { etcdUrl: `https://${LOOPBACK}:${port}`, client: this.#opened.etcd }
   }
 
   async #keep(): Promise<void> {
     const { clock, log } = this.#options
     const { signal } = this.#stopping
-    for (const snapshot of await listSnapshots(this.snapshotFolder))
-      if (snapshot.phase === 'running') this.take(snapshot)
+    await this.snapshots.start()
     while (!signal.aborted && !this.isGone) {
       this.#wake = new AbortController()
       try {
+        if (this.#isOver()) await this.change((record) => ({ ...record, isRemoved: true }))
         await this.#round()
         this.#detail = ''
       } catch (error) {
@@ -250,6 +285,7 @@ export class ControlPlane {
   async #round(): Promise<void> {
     if (this.#record.isRemoved) {
       this.#stopping.abort()
+      await this.#programs.stop([GUEST])
       await this.#end()
       await rm(this.folder, { recursive: true, force: true })
       this.isGone = true
@@ -263,21 +299,23 @@ export class ControlPlane {
     await this.#programs.boundLogs()
   }
 
-  /** API servers before what they store in: none waits for a store that is gone. */
+  /** Whoever uses the API before it, and API servers before what they store in: none waits for what is gone. */
   async #end(): Promise<void> {
     this.#readyApis = []
+    await this.#guestRunning
     await this.#balancer?.stop()
     this.#balancer = undefined
     await this.#stopPrograms()
     this.#killing.abort()
-    await Promise.all(this.#taking.values())
-    this.#opened?.kube.close()
-    this.#opened?.etcd.close()
+    await this.snapshots.stop()
+    closeClients(this.#opened)
     this.#opened = undefined
   }
 
   async #stopPrograms(): Promise<void> {
     const isStore = (name: string) => name.startsWith('etcd')
+    await this.#programs.stop([GUEST])
+    for (const name of this.#addons.names()) await this.#programs.stop([name])
     await this.#programs.stop(this.#programs.names().filter((name) => !isStore(name)))
     await this.#programs.stop(this.#programs.names())
     ;[this.#readyApis, this.#readyMembers] = [[], []]
@@ -292,21 +330,34 @@ export class ControlPlane {
   async #open(): Promise<Opened> {
     const { folder, clock, random, host, addresses, nodeAddress, issuerDoor } = this.#options
     const { desired, endpointPort } = this.#record
-    if (this.#opened?.desired !== desired) {
+    const now = clock.monotonicMilliseconds()
+    if (this.#opened?.desired !== desired || now - this.#openedAt >= CREDENTIALS_MILLISECONDS) {
       const before = this.#opened
       const forNodes = nodeAddress === undefined ? [] : [nodeAddress]
-      const hosts = [...addresses, ...forNodes, ...serviceAddresses(desired.serviceCidrs), ...desired.serverNames]
+      const forGuest = desired.guest === undefined ? [] : [GATEWAY.address]
+      const hosts = [
+        ...addresses,
+        ...forGuest,
+        ...forNodes,
+        ...serviceAddresses(desired.serviceCidrs),
+        ...desired.serverNames,
+      ]
       const credentials = await openCredentials({ folder, hosts, clock, random })
-      const endpoint = `https://${LOOPBACK}:${endpointPort}`
-      await writeConfiguration({ folder, desired, credentials, endpoint, issuerDoor, random })
+      const endpoint = `https://${this.#endpointHost()}:${endpointPort}`
+      const discovery = issuerDoor.discoveryOf(desired.id)
+      const of = { folder, desired, credentials, endpoint, discovery, tunnelSocket: tunnelSocket(folder), random }
+      await writeConfiguration(of)
+      this.#openedAt = now
+      this.#addons.applyAnew() // with certificates of their own
+      if (before?.desired === desired && isDeepStrictEqual(before.credentials, credentials)) return before
       this.#opened = {
         desired,
         credentials,
         kube: openClient(credentials.authority, credentials.admin),
         etcd: openClient(credentials.etcdAuthority, credentials.etcdClient),
+        autoscaler: openClient(credentials.authority, credentials.autoscaler),
       }
-      before?.kube.close()
-      before?.etcd.close()
+      closeClients(before)
     }
     this.#balancer ??= await startBalancer({
       host,
@@ -321,18 +372,25 @@ export class ControlPlane {
 
   async #startPrograms(opened: Opened): Promise<void> {
     const { programs } = this.#options
+    const { credentials } = opened
     const record = this.#record
     const kubernetes = programs.releases.find(({ release }) => release === record.desired.release)
     if (kubernetes === undefined) throw new Error(`the programs of ${record.desired.release} are not here`)
     const members = record.replicas.map((_, index) => index)
     if (record.tunnel !== null && programs.tunnel !== undefined)
-      await this.#programs.start(TUNNEL ?? '', tunnelCommand(programs.tunnel, this.folder, record.tunnel))
+      await this.#programs.start(
+        TUNNEL ?? '',
+        tunnelCommand(programs.tunnel, this.folder, record.tunnel),
+        withCredentials(GO_ENVIRONMENT, credentials.apiserver.certificate),
+      )
     for (const member of members)
       await this.#programs.start(etcdName(member), etcdCommand(programs, this.folder, record, member))
     for (const replica of members) await this.#startApi(opened, kubernetes, replica)
     if (this.#readyApis.length === 0) return
-    await this.#programs.start(MANAGER ?? '', controllerManagerCommand(kubernetes, this.folder, record))
-    await this.#programs.start(SCHEDULER ?? '', schedulerCommand(kubernetes, this.folder))
+    const asManager = withCredentials(GO_ENVIRONMENT, credentials.controllerManager.certificate)
+    await this.#programs.start(MANAGER ?? '', controllerManagerCommand(kubernetes, this.folder, record), asManager)
+    const asScheduler = withCredentials(GO_ENVIRONMENT, credentials.scheduler.certificate)
+    await this.#programs.start(SCHEDULER ?? '', schedulerCommand(kubernetes, this.folder), asScheduler)
   }
 
   /** One that runs another release makes way only while all others serve. */
@@ -385,7 +443,7 @@ export class ControlPlane {
   }
 
   /** Notes what has been reached. */
-  async #finish({ kube }: Opened): Promise<void> {
+  async #finish({ kube, credentials }: Opened): Promise<void> {
     const record = this.#record
     const api = record.replicas[this.#readyApis[0] ?? -1]?.api
     if (api === undefined) return
@@ -393,8 +451,13 @@ export class ControlPlane {
       const server = { url: `https://${LOOPBACK}:${api}`, client: kube }
       await applyClusterObjects(server)
       if (record.tunnel !== null) await applyAddons(server, record.desired)
+      this.#addons.applyAnew()
       this.#areObjectsApplied = true
     }
+    await this.#addons.start({
+      ...{ record, api: { url: `https://${LOOPBACK}:${api}`, client: kube }, authority: credentials.authority },
+      endpoint: `https://${this.#endpointHost()}:${record.endpointPort}`,
+    })
     if (this.#readyApis.length < record.replicas.length) return
     const { release } = record.desired
     await this.change((current) =>
@@ -422,10 +485,10 @@ export class ControlPlane {
   /** The next generation from the snapshot; the old one stays until the new one serves. A snapshot that is no good
    *  changes nothing. */
   async #writeRestore(restore: { readonly id: string; readonly snapshotId: string }): Promise<void> {
-    await this.#stopPrograms()
     const next = { ...this.#record, generation: this.#record.generation + 1 }
-    const snapshot = snapshotFile(this.snapshotFolder, restore.snapshotId)
     try {
+      const snapshot = await this.snapshots.fileOf(restore.snapshotId)
+      await this.#stopPrograms()
       for (const member of next.replicas.keys()) {
         await rm(dataFolder(this.folder, next.generation, member), { recursive: true, force: true })
         const [program = '', ...words] = restoreCommand(this.#options.programs, this.folder, {
@@ -436,7 +499,8 @@ export class ControlPlane {
         await run(program, words)
       }
     } catch (error) {
-      await this.change((current) => ({ ...current, restore: null }))
+      // A store that is away is waited for, and what runs goes on meanwhile.
+      if (!(error instanceof StoreAway)) await this.change((current) => ({ ...current, restore: null }))
       throw error
     }
     this.#areObjectsApplied = false
@@ -446,6 +510,12 @@ export class ControlPlane {
       restore: { ...restore, isWritten: true },
     }))
   }
+}
+
+function closeClients(opened: Opened | undefined): void {
+  opened?.kube.close()
+  opened?.etcd.close()
+  opened?.autoscaler.close()
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -2,25 +2,36 @@
  *  run. */
 import { mkdir, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CallRefusal, type RefusalReason } from '../../kit/control-planes/calls.ts'
-import type { ControlPlaneDesired, ControlPlanes } from '../../kit/control-planes/control.ts'
+import type { ControlPlaneDesired, ControlPlaneOffer } from '../../kit/control-planes/control.ts'
+import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
+import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
+import { readLoad } from '../../kit/control-planes/hosting/load.ts'
+import type { HostedPlanes } from '../../kit/control-planes/hosting/metrics.ts'
+import {
+  beginRestore,
+  changeDesired,
+  clusterCalls,
+  earliest,
+  fromPlace,
+  requireOffered,
+  snapshotCalls,
+} from '../../kit/control-planes/hosting/planes.ts'
+import { Refused } from '../../kit/control-planes/hosting/refused.ts'
+import { BUILD_KUBERNETES_COMMAND } from '../../kit/control-planes/versions.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { probePort } from '../ports.ts'
-import { putJoinToken, removeJoinToken, requestAdminToken } from './cluster-objects.ts'
 import { ControlPlane, type ControlPlaneOptions } from './control-plane.ts'
-import { LOOPBACK } from './credentials.ts'
+import { openAppsDoor } from './guests/apps.ts'
+import type { GuestSize } from './guests/machine.ts'
+import type { GuestTemplates } from './guests/template.ts'
 import { openIssuerDoor } from './issuer-door.ts'
-import type { KubeApi } from './kube-api.ts'
 import { openNodeDoor } from './node-door.ts'
-import { approveServing, drainNode, listNodes, listServingRequests, markNode, removeNode } from './nodes.ts'
 import type { ControlPlanePrograms } from './programs.ts'
-import { BUILD_KUBERNETES_COMMAND } from '../../kit/control-planes/versions.ts'
 import { type ControlPlaneRecord, readRecord, writeRecord } from './record.ts'
-import { listSnapshots, removeSnapshot, writeSnapshot } from './snapshots.ts'
 
 export interface HostOptions {
   readonly folder: string
@@ -30,6 +41,17 @@ export interface HostOptions {
   readonly addresses: readonly string[]
   /** How nodes reach this machine; undefined when they do not. */
   readonly nodes?: NodesWay | undefined
+  /** What guests of playgrounds begin from, and the domain that their Ingresses are served below; none when absent. */
+  readonly guests?:
+    | {
+        readonly templates: GuestTemplates
+        readonly appDomain: string
+        /** That this machine serves what is in playgrounds on. */
+        readonly port: number
+      }
+    | undefined
+  /** What runs beside each of them; nothing when absent. */
+  readonly addons?: ControlPlaneOptions['addons'] | undefined
   /** For all of them together. */
   readonly memoryBytes: number
   readonly clock: Clock
@@ -44,38 +66,50 @@ export interface NodesWay {
   readonly door?: { readonly socket: string; readonly firstPort: number; readonly ports: number }
 }
 
-export interface ControlPlaneHost extends ControlPlanes {
+/** Its stop ends all programs in order. */
+export interface ControlPlaneHost extends HostedPlanes {
   /** Of one program of one control plane; undefined while it does not run. */
   pid(id: string, program: string): number | undefined
-  /** Ends all programs in order; everything stays for the next start. */
-  stop(): Promise<void>
 }
 
 const MEBIBYTE = 1024 ** 2
-/** Of resident memory without load, with its text. */
-const BYTES_OF_ONE = 490 * MEBIBYTE
-const BYTES_OF_THREE = 1_140 * MEBIBYTE
-const bytesOf = (replicas: number): number => (replicas === 1 ? BYTES_OF_ONE : BYTES_OF_THREE)
+/** What one takes for itself without load and without add-ons, and a tenth of that. */
+const BYTES_OF_ONE = 260 * MEBIBYTE
+const BYTES_OF_THREE = 740 * MEBIBYTE
+/** The text of all programs, add-ons and two releases included, which lies in memory once for all of them. */
+const BYTES_OF_TEXT = 650 * MEBIBYTE
+/** What is there for control planes. */
+const roomOf = ({ memoryBytes }: HostOptions): number => Math.max(0, memoryBytes - BYTES_OF_TEXT)
+const bytesOf = ({ addons }: HostOptions, replicas: number): number =>
+  (addons?.known ?? []).reduce((sum, { bytes }) => sum + bytes, replicas === 1 ? BYTES_OF_ONE : BYTES_OF_THREE)
+/** Of a guest: what its own programs take, and QEMU beside it. */
+const GUEST_OVERHEAD_MEBIBYTES = 512
+const EMULATOR_MEBIBYTES = 600
+export const GUEST_SIZE: GuestSize = { vcpus: 2, memoryMebibytes: 1_024 + GUEST_OVERHEAD_MEBIBYTES }
+const GUEST_BYTES = (GUEST_SIZE.memoryMebibytes + EMULATOR_MEBIBYTES) * MEBIBYTE
+/** Add-ons are for clusters. */
+const bytesWithGuest = BYTES_OF_ONE + GUEST_BYTES
+const bytesFor = (options: HostOptions, { guest, replicas }: ControlPlaneDesired): number =>
+  guest === undefined ? bytesOf(options, replicas) : bytesWithGuest
 
-/** What the platform asked for is not possible. */
-export class Refused extends Error {
-  readonly reason: RefusalReason
-  constructor(reason: RefusalReason, detail: string) {
-    super(detail)
-    this.reason = reason
-  }
+const releasesOf = ({ programs }: HostOptions): string[] => programs.releases.map(({ release }) => release)
 
-  toBody(): CallRefusal {
-    return CallRefusal.parse({ reason: this.reason, detail: this.message })
-  }
-}
+const NO_ADDONS: ControlPlaneOptions['addons'] = { apiUrl: '', known: [] }
 
-const minorOf = (release: string): number => Number(release.split('.')[1])
+const TUNNEL_MISSING = `the tunnel to them is not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
 
 /** Of the disk that the folder is on. */
 async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder)
   return bavail * bsize
+}
+
+/** What a control plane begins with. */
+interface Beginning {
+  /** Puts it into its folder; the record says what is to be done with it. */
+  prepare?(folder: string): Promise<Pick<ControlPlaneRecord, 'restore'>>
+  /** Where clients look for it; null where none do. */
+  readonly endpointPort?: number | null
 }
 
 /** Those there are, by id. */
@@ -89,8 +123,10 @@ class Planes {
   }
 
   begin(folder: string, record: ControlPlaneRecord): ControlPlane {
-    const nodeAddress = this.#options.nodes?.address
-    const plane = new ControlPlane({ ...this.#options, folder, record, nodeAddress })
+    const { nodes, addons = NO_ADDONS, guests } = this.#options
+    const nodeAddress = nodes?.address
+    const more = { addons, folder, record, nodeAddress, guests: guests && { ...guests, size: GUEST_SIZE } }
+    const plane = new ControlPlane({ ...this.#options, ...more })
     this.#byId.set(record.desired.id, plane)
     plane.start()
     return plane
@@ -106,18 +142,18 @@ class Planes {
   }
 
   reservedBytes(): number {
-    return this.all().reduce((sum, { record }) => sum + bytesOf(record.replicas.length), 0)
+    return this.all().reduce((sum, { record }) => sum + bytesFor(this.#options, record.desired), 0)
   }
 
   /** Throws Refused for one that is not there, or leaves. */
   known(id: string): ControlPlane {
     const plane = this.find(id)
-    if (plane === undefined || plane.record.isRemoved) throw new Refused('not_found', 'control plane')
+    if (plane === undefined || plane.record.isRemoved) throw new Refused('gone', 'the control plane')
     return plane
   }
 
-  api(id: string): KubeApi {
-    const api = this.known(id).api()
+  api(id: string, as?: 'autoscaler'): KubeApi {
+    const api = this.known(id).api(as)
     if (api === undefined) throw new Error('no API server is ready')
     return api
   }
@@ -125,10 +161,11 @@ class Planes {
   /** With ports for what nodes reach, where it has none yet and they can have some. */
   async withWay(record: ControlPlaneRecord): Promise<ControlPlaneRecord> {
     const { nodes, programs } = this.#options
-    if (nodes === undefined || programs.tunnel === undefined) return { ...record, tunnel: null }
+    const isGuest = record.desired.guest !== undefined
+    if ((nodes === undefined && !isGuest) || programs.tunnel === undefined) return { ...record, tunnel: null }
     const port = () => probePort(LOOPBACK, 0)
     const tunnel = record.tunnel ?? { agents: await port(), admin: await port(), health: await port() }
-    if (nodes.door === undefined) return { ...record, tunnel, nodePorts: null }
+    if (nodes?.door === undefined || isGuest) return { ...record, tunnel, nodePorts: null }
     const { firstPort, ports } = nodes.door
     const used = new Set(this.all().flatMap((plane) => plane.record.nodePorts?.endpoint ?? []))
     const free = Array.from({ length: ports / 2 }, (_, pair) => firstPort + 2 * pair).find((each) => !used.has(each))
@@ -143,26 +180,28 @@ class Planes {
     return result
   }
 
-  async create(desired: ControlPlaneDesired): Promise<ControlPlane> {
-    const { folder, memoryBytes, host } = this.#options
-    if (this.reservedBytes() + bytesOf(desired.replicas) > memoryBytes)
+  async create(
+    desired: ControlPlaneDesired,
+    { prepare = async () => ({ restore: null }), endpointPort = null }: Beginning = {},
+  ): Promise<ControlPlane> {
+    const { folder, host } = this.#options
+    if (this.reservedBytes() + bytesFor(this.#options, desired) > roomOf(this.#options))
       throw new Refused('no_capacity', 'The host of control planes has no memory left for another one.')
     const at = join(folder, desired.id)
     await rm(at, { recursive: true, force: true }) // of one that was promised to nobody
     await mkdir(at, { mode: 0o700 })
-    const record = await this.withWay(await newRecord(desired, host))
+    const begun = await prepare(at)
+    const used = this.all().map(({ record: other }) => other.endpointPort)
+    const port = endpointPort === null || used.includes(endpointPort) ? 0 : endpointPort
+    const record = await this.withWay({ ...(await newRecord(desired, host, port)), ...begun })
     await writeRecord(at, record)
     await syncToDisk(folder)
     return this.begin(at, record)
   }
 }
 
-/** Serves once this resolves; the control planes of the last run come back meanwhile. */
-export async function openHost(options: HostOptions): Promise<ControlPlaneHost> {
-  const { folder, programs, clock, memoryBytes } = options
-  await makeFolder(folder, 0o700)
-  const issuerDoor = await openIssuerDoor({ ...options, issuerOf: (id) => planes.find(id)?.record.desired.issuer })
-  const planes: Planes = new Planes({ ...options, issuerDoor })
+/** Those of the last run. */
+async function bringBack(planes: Planes, folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const at = join(folder, name)
     const record = await readRecord(at)
@@ -174,34 +213,31 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
       planes.begin(at, whole)
     }
   }
+}
+
+/** Serves once this resolves; the control planes of the last run come back meanwhile. */
+export async function openHost(options: HostOptions): Promise<ControlPlaneHost> {
+  const { folder } = options
+  await makeFolder(folder, 0o700)
+  const issuerDoor = await openIssuerDoor({ ...options, issuerOf: (id) => planes.find(id)?.record.desired.issuer })
+  const planes: Planes = new Planes({ ...options, issuerDoor })
+  await bringBack(planes, folder)
   const nodeDoor =
     options.nodes?.door &&
     (await openNodeDoor(options.nodes.door.socket, (client, port) =>
       planes.all().some((plane) => plane.takeNode(client, port)),
     ))
+  const appsDoor = await appsDoorOf(options, planes)
   return {
-    offer: async () => ({
-      driver: 'process',
-      releases: programs.releases.map(({ release }) => release),
-      memoryBytes,
-      reservedBytes: planes.reservedBytes(),
-      bytesOfOne: BYTES_OF_ONE,
-      bytesOfThree: BYTES_OF_THREE,
-      nodeCount: 1,
-      etcdBytes: await freeBytes(folder),
-      nodesObstacle: obstacleOf(options),
-    }),
+    offer: () => offerOf(options, planes),
     ensure: (desired) =>
       planes.inTurn(async () => {
-        if (!programs.releases.some(({ release }) => release === desired.release))
-          throw new Refused('state_not_allowed', `Kubernetes ${desired.release} is not offered here.`)
+        requireOffered(releasesOf(options), desired)
+        const obstacle = desired.guest === undefined ? '' : await guestsObstacle(options)
+        if (obstacle !== '') throw new Refused('state_not_allowed', `The host has no guests: ${obstacle}.`)
         const plane = planes.find(desired.id)
         if (plane === undefined) return (await planes.create(desired)).state()
-        judgeChange(plane.record, desired)
-        await plane.change((record) =>
-          JSON.stringify(record.desired) === JSON.stringify(desired) ? record : { ...record, desired },
-        )
-        return plane.state()
+        return changeDesired(plane, desired)
       }),
     get: async (id) => planes.find(id)?.state(),
     async remove(id) {
@@ -209,125 +245,91 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
       await plane?.change((record) => ({ ...record, isRemoved: true }))
       return plane === undefined
     },
-    ...snapshotCalls((id) => planes.known(id), clock),
+    async grant(id, addon, grant) {
+      if (!(await planes.known(id).grant(addon, grant)))
+        throw new Refused('state_not_allowed', `The add-on ${addon} does not run here.`)
+    },
+    ...snapshotCalls((id) => planes.known(id)),
+    recover: (desired, place, restoreId, snapshotId, endpointPort) =>
+      planes.inTurn(async () => {
+        requireOffered(releasesOf(options), desired)
+        const known = planes.find(desired.id)
+        if (known !== undefined) return beginRestore(known, restoreId, snapshotId)
+        const prepare = fromPlace(options, place, { restoreId, snapshotId })
+        return (await planes.create(desired, { prepare, endpointPort })).state()
+      }),
     ...clusterCalls((id) => planes.api(id), options),
+    load: async (id) => readLoad(planes.api(id, 'autoscaler')),
     pid: (id, program) => planes.find(id)?.pid(program),
+    certificatesEndAt: () => earliest(planes.all().flatMap((plane) => plane.certificatesEndAt() ?? [])),
     async stop() {
       await planes.inTurn(async () => {})
       nodeDoor?.close()
+      await appsDoor?.stop()
       await Promise.all(planes.all().map((plane) => plane.stop()))
+      options.guests?.templates.stop()
       await issuerDoor.stop()
     },
   }
 }
 
-const obstacleOf = ({ nodes, programs }: HostOptions): string => {
-  if (programs.tunnel === undefined)
-    return `the tunnel to them is not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
-  return nodes === undefined ? 'servers do not reach the host of control planes' : ''
-}
+const appsDoorOf = (
+  { guests, host, clock, log }: HostOptions,
+  planes: Planes,
+): Promise<{ stop(): Promise<void> }> | undefined =>
+  guests &&
+  openAppsDoor({
+    ...{ host, port: guests.port, domain: guests.appDomain, clock, log },
+    playground: (name) => planes.all().flatMap((plane) => plane.playground(name) ?? [])[0],
+  })
 
-function clusterCalls(
-  apiOf: (id: string) => KubeApi,
-  { clock, random }: HostOptions,
-): Pick<
-  ControlPlanes,
-  | 'nodes'
-  | 'adminToken'
-  | 'joinToken'
-  | 'removeJoinToken'
-  | 'servingRequests'
-  | 'approveServing'
-  | 'markNode'
-  | 'drain'
-  | 'removeNode'
-> {
+async function offerOf(options: HostOptions, planes: Planes): Promise<ControlPlaneOffer> {
+  const { folder, guests } = options
   return {
-    nodes: async (id) => listNodes(apiOf(id)),
-    adminToken: async (id, seconds) => requestAdminToken(apiOf(id), seconds),
-    joinToken: async (id, tokenId, pool, seconds) => {
-      const expiresAt = new Date(clock.now().getTime() + seconds * 1_000)
-      return putJoinToken(apiOf(id), { tokenId, pool, expiresAt, random })
+    driver: 'process',
+    releases: releasesOf(options),
+    memoryBytes: roomOf(options),
+    reservedBytes: planes.reservedBytes(),
+    bytesOfOne: bytesOf(options, 1),
+    bytesOfThree: bytesOf(options, 3),
+    nodeCount: 1,
+    etcdBytes: await freeBytes(folder),
+    nodesObstacle: obstacleOf(options),
+    guests: {
+      obstacle: await guestsObstacle(options),
+      bytesOfOne: bytesWithGuest,
+      appDomain: guests?.appDomain ?? '',
     },
-    removeJoinToken: async (id, tokenId, pool) => removeJoinToken(apiOf(id), tokenId, pool),
-    servingRequests: async (id) => listServingRequests(apiOf(id)),
-    approveServing: async (id, request) => approveServing(apiOf(id), request),
-    markNode: async (id, node, marks) => markNode(apiOf(id), node, marks),
-    drain: async (id, node) => drainNode(apiOf(id), node),
-    removeNode: async (id, node) => removeNode(apiOf(id), node),
   }
 }
 
-function judgeChange(record: ControlPlaneRecord, desired: ControlPlaneDesired): void {
-  if (record.isRemoved) throw new Refused('state_not_allowed', 'The control plane is being removed.')
-  if (record.replicas.length !== desired.replicas)
-    throw new Refused('state_not_allowed', 'The number of replicas does not change.')
-  const [from, to] = [minorOf(record.desired.release), minorOf(desired.release)]
-  if (to < from) throw new Refused('state_not_allowed', 'Kubernetes does not go back to an older minor version.')
-  if (to > from + 1) throw new Refused('state_not_allowed', 'Kubernetes goes up one minor version at a time.')
+const guestsObstacle = async ({ guests, programs }: HostOptions): Promise<string> => {
+  if (guests === undefined) return 'this host runs no guests'
+  return programs.tunnel === undefined ? TUNNEL_MISSING : guests.templates.obstacle()
 }
 
-async function newRecord(desired: ControlPlaneDesired, host: string): Promise<ControlPlaneRecord> {
+const obstacleOf = ({ nodes, programs }: HostOptions): string => {
+  if (programs.tunnel === undefined) return TUNNEL_MISSING
+  return nodes === undefined ? 'servers do not reach the host of control planes' : ''
+}
+
+/** At that port when it is free. */
+async function newRecord(desired: ControlPlaneDesired, host: string, wantedPort: number): Promise<ControlPlaneRecord> {
   const port = () => probePort(LOOPBACK, 0)
   const replicas = []
   for (let replica = 0; replica < desired.replicas; replica++)
     replicas.push({ etcdClient: await port(), etcdPeer: await port(), api: await port() })
   return {
     desired,
-    endpointPort: await probePort(host, 0),
+    endpointPort: await probePort(host, wantedPort).catch(() => probePort(host, 0)),
     replicas,
     release: null,
     tunnel: null,
     nodePorts: null,
+    addons: {},
     generation: 0,
     restore: null,
     restoreId: null,
     isRemoved: false,
-  }
-}
-
-function snapshotCalls(
-  known: (id: string) => ControlPlane,
-  clock: Clock,
-): Pick<ControlPlanes, 'snapshot' | 'snapshots' | 'removeSnapshot' | 'restore'> {
-  return {
-    async snapshot(id, snapshotId) {
-      const plane = known(id)
-      const { release, desired } = plane.record
-      const before = (await listSnapshots(plane.snapshotFolder)).find((each) => each.id === snapshotId)
-      if (before !== undefined) return before
-      const snapshot = {
-        id: snapshotId,
-        phase: 'running' as const,
-        release: release ?? desired.release,
-        sizeBytes: 0,
-        createdAt: clock.now().toISOString(),
-        detail: '',
-      }
-      await writeSnapshot(plane.snapshotFolder, snapshot)
-      plane.take(snapshot)
-      return snapshot
-    },
-    snapshots: async (id) => listSnapshots(known(id).snapshotFolder),
-    removeSnapshot: async (id, snapshotId) => {
-      const plane = known(id)
-      if (plane.record.restore?.snapshotId === snapshotId)
-        throw new Refused('state_not_allowed', 'The snapshot is being restored.')
-      await removeSnapshot(plane.snapshotFolder, snapshotId)
-    },
-    async restore(id, restoreId, snapshotId) {
-      const plane = known(id)
-      const snapshot = (await listSnapshots(plane.snapshotFolder)).find((each) => each.id === snapshotId)
-      if (snapshot?.phase !== 'done') throw new Refused('not_found', 'snapshot')
-      const { restore } = plane.record
-      if (restore !== null && restore.id !== restoreId)
-        throw new Refused('state_not_allowed', 'Another restore is under way.')
-      await plane.change((record) =>
-        record.restore !== null || record.restoreId === restoreId
-          ? record
-          : { ...record, restore: { id: restoreId, snapshotId, isWritten: false } },
-      )
-      return plane.state()
-    },
   }
 }

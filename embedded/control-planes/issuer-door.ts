@@ -6,13 +6,12 @@ import type { ControlPlaneDesired } from '../../kit/control-planes/control.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { LOOPBACK } from './credentials.ts'
-
-/** As the configuration of API servers has it. */
-export interface Discovery {
-  readonly discoveryURL: string
-  readonly certificateAuthority: string
-}
+import {
+  DISCOVERY_PATH,
+  type Discovery,
+  discoveryDocument,
+} from '../../kit/control-planes/hosting/configuration-files.ts'
+import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
 
 export interface IssuerDoor {
   /** Of the control plane of that id. */
@@ -28,7 +27,6 @@ export interface IssuerDoorOptions {
 }
 
 const DAYS = 3_650
-const DISCOVERY = '.well-known/openid-configuration'
 
 /** Its certificate is made anew at every start: nobody else trusts it. */
 export async function openIssuerDoor({ issuerOf, clock, random }: IssuerDoorOptions): Promise<IssuerDoor> {
@@ -48,8 +46,8 @@ export async function openIssuerDoor({ issuerOf, clock, random }: IssuerDoorOpti
       issuer &&
       (path === 'jwks'
         ? { keys: issuer.keys }
-        : path === DISCOVERY
-          ? documentOf(issuer.url, `${url}/${id}/jwks`)
+        : path === DISCOVERY_PATH
+          ? discoveryDocument(issuer.url, `${url}/${id}/jwks`)
           : undefined)
     response.writeHead(body ? 200 : 404, { 'content-type': 'application/json' })
     response.end(body ? JSON.stringify(body) : '')
@@ -61,7 +59,7 @@ export async function openIssuerDoor({ issuerOf, clock, random }: IssuerDoorOpti
   url = `https://${LOOPBACK}:${(server.address() as AddressInfo).port}` // it listens on a port
   return {
     discoveryOf: (id) => ({
-      discoveryURL: `${url}/${id}/${DISCOVERY}`,
+      discoveryURL: `${url}/${id}/${DISCOVERY_PATH}`,
       certificateAuthority: authority.certificate,
     }),
     stop: () =>
@@ -71,8 +69,3 @@ export async function openIssuerDoor({ issuerOf, clock, random }: IssuerDoorOpti
       }),
   }
 }
-
-const documentOf = (issuer: string, jwksUri: string) => ({
-  ...{ issuer, jwks_uri: jwksUri, response_types_supported: ['id_token'] },
-  ...{ subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['ES256'] },
-})

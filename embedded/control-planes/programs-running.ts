@@ -2,13 +2,18 @@
 import { join } from 'node:path'
 import { type Daemon, type DaemonParts, startDaemon, tied } from '../daemon.ts'
 import { boundLogFile } from '../log-file.ts'
-import { GO_ENVIRONMENT } from './commands.ts'
+import { GO_ENVIRONMENT } from '../../kit/control-planes/hosting/flags.ts'
+
+type Settings = Readonly<Record<string, string>>
 
 interface Running {
   readonly words: string
   readonly daemon: Daemon
   readonly stopping: AbortController
 }
+
+const wordsOf = (command: readonly string[], environment: Settings): string =>
+  [...command, ...Object.entries(environment).map(([name, value]) => `${name}=${value}`)].join('\n')
 
 export class RunningPrograms {
   readonly #folder: string
@@ -30,13 +35,13 @@ export class RunningPrograms {
   }
 
   /** Whether it runs with another command than this, or not at all. */
-  isOther(name: string, command: readonly string[]): boolean {
-    return this.#running.get(name)?.words !== command.join('\n')
+  isOther(name: string, command: readonly string[], environment: Settings = GO_ENVIRONMENT): boolean {
+    return this.#running.get(name)?.words !== wordsOf(command, environment)
   }
 
   /** Runs from now on, by this command. */
-  async start(name: string, command: readonly string[]): Promise<void> {
-    if (!this.isOther(name, command)) return
+  async start(name: string, command: readonly string[], environment: Settings = GO_ENVIRONMENT): Promise<void> {
+    if (!this.isOther(name, command, environment)) return
     await this.stop([name])
     const stopping = new AbortController()
     const daemon = startDaemon(
@@ -44,12 +49,12 @@ export class RunningPrograms {
         name,
         command: tied(command),
         folder: this.#folder,
-        environment: GO_ENVIRONMENT,
+        environment,
         logFile: join(this.#folder, `${name}.log`),
       },
       { ...this.#parts, signal: AbortSignal.any([this.#parts.signal, stopping.signal]) },
     )
-    this.#running.set(name, { words: command.join('\n'), daemon, stopping })
+    this.#running.set(name, { words: wordsOf(command, environment), daemon, stopping })
   }
 
   /** Cuts logs that have grown too long. */

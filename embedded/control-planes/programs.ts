@@ -2,10 +2,14 @@
  *  found by every start. */
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BUILD_KUBERNETES_COMMAND, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../kit/control-planes/versions.ts'
+import {
+  BUILD_KUBERNETES_COMMAND,
+  KUBERNETES_RELEASES,
+  TUNNEL_VERSION,
+  ETCD_VERSION,
+} from '../../kit/control-planes/versions.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 
-export const ETCD_VERSION = 'v3.6.9'
 export const NO_KUBERNETES = `its programs are not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
 
 export interface KubernetesPrograms {
@@ -42,7 +46,7 @@ export async function findKubernetes(folder = toolsFolder()): Promise<ControlPla
   return releases.length > 0 && (await areThere([etcd, etcdutl])) ? { etcd, etcdutl, tunnel, releases } : undefined
 }
 
-const areThere = (files: readonly string[]): Promise<boolean> =>
+export const areThere = (files: readonly string[]): Promise<boolean> =>
   Promise.all(files.map((file) => access(file, constants.X_OK))).then(
     () => true,
     () => false,

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { ControlPlaneDesired } from '../../kit/control-planes/control.ts'
+import { PlaneRecord } from '../../kit/control-planes/hosting/planes.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 
 const Port = z.int().min(1).max(65_535)
@@ -11,8 +11,7 @@ const Port = z.int().min(1).max(65_535)
 const ReplicaPorts = z.object({ etcdClient: Port, etcdPeer: Port, api: Port })
 export type ReplicaPorts = z.infer<typeof ReplicaPorts>
 
-export const ControlPlaneRecord = z.object({
-  desired: ControlPlaneDesired,
+export const ControlPlaneRecord = PlaneRecord.extend({
   /** Of the balancer in front. */
   endpointPort: Port,
   replicas: z.array(ReplicaPorts).min(1),
@@ -20,15 +19,8 @@ export const ControlPlaneRecord = z.object({
   tunnel: z.object({ agents: Port, admin: Port, health: Port }).nullable().default(null),
   /** Ports by which nodes reach the balancer and the tunnel, where they are others than those of this machine. */
   nodePorts: z.object({ endpoint: Port, tunnel: Port }).nullable().default(null),
-  /** Every API server has been on it; null before the first start. */
-  release: z.string().nullable(),
-  /** Counts restores: each has folders of its own. */
-  generation: z.int().min(0),
-  /** Under way; `isWritten` once the next generation is whole and in use. */
-  restore: z.object({ id: z.uuid(), snapshotId: z.uuid(), isWritten: z.boolean() }).nullable(),
-  /** The last restore that ended. */
-  restoreId: z.uuid().nullable(),
-  isRemoved: z.boolean(),
+  /** Add-ons that run beside it, with what they were told; the token itself is in a file of its own. */
+  addons: z.record(z.string(), z.object({ tokenId: z.uuid(), clusterId: z.string(), zone: z.string() })).default({}),
 })
 export type ControlPlaneRecord = z.infer<typeof ControlPlaneRecord>
 

@@ -8,7 +8,7 @@ import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { environment } from '../../kit/sys/process.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { probePort } from '../ports.ts'
-import { LOOPBACK } from './credentials.ts'
+import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
 
 type Settings = Readonly<Record<string, string>>
 
@@ -18,6 +18,8 @@ export interface ControlPlanesChoice {
   readonly host: string
   readonly regions: readonly string[]
   readonly random: Random
+  /** Of the platform, as this machine reaches it. */
+  readonly apiUrl: string
   /** Where nodes reach them; absent where they do not. */
   readonly nodes?: NodesDoor | undefined
 }
@@ -50,8 +52,12 @@ const MEBIBYTE = 1024 ** 2
 /** Guests take the rest. */
 const SHARE_OF_MEMORY = 0.25
 
+/** What is in playgrounds is served on: the one that is asked for, or any. */
+const appsPort = (host: string): Promise<number> =>
+  probePort(host, Number(environment()['SVCCLOUD_PLAYGROUNDS_PORT'] ?? 0))
+
 export async function prepareControlPlanes(choice: ControlPlanesChoice): Promise<ControlPlanesSettings> {
-  const { folder, host, regions, random, nodes } = choice
+  const { folder, host, regions, random, apiUrl, nodes } = choice
   await makeFolder(folder, 0o700)
   const tokenFile = join(folder, 'token')
   const token = await readFile(tokenFile, 'utf8').catch(() => '')
@@ -66,6 +72,8 @@ export async function prepareControlPlanes(choice: ControlPlanesChoice): Promise
       SVCCLOUD_HOST: host,
       SVCCLOUD_CONTROL_PORT: String(controlPort),
       SVCCLOUD_MEMORY_MEBIBYTES: memory,
+      SVCCLOUD_API_URL: apiUrl,
+      SVCCLOUD_PLAYGROUNDS_PORT: String(await appsPort(host)),
       ...(nodes === undefined
         ? {}
         : {

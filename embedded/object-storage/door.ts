@@ -1,22 +1,16 @@
 /** The door in front of the engine: decides by what a request claims to be, and hands it through as it came, so that
  *  the signature stays good. It keeps tenants in their own buckets, within their quota and their share of the machine;
  *  who they are, the engine proves. Bodies pass through and are never held. */
-import {
-  Agent,
-  type IncomingMessage,
-  request as httpRequest,
-  type RequestOptions,
-  type ServerResponse,
-} from 'node:http'
-import { Agent as SecureAgent, createServer, request as httpsRequest, type Server } from 'node:https'
-import { isIP, type Socket } from 'node:net'
-import { pipeline } from 'node:stream'
-import type { Upstream } from '../../kit/object-storage/control.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { Socket } from 'node:net'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import type { DoorMetrics } from './metrics.ts'
+import { drain, forward } from './forward.ts'
 import { accessDenied, readRequest, Refusal, type StorageRequest, wireBytesMaximum } from './request.ts'
+import { openTargets, type Targets } from './targets.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
 export interface DoorOptions {
@@ -51,28 +45,12 @@ const CONNECTIONS_MAXIMUM = 4_096
 const CONNECTIONS_OF_ADDRESS_MAXIMUM = 1_024
 const REQUESTS_OF_TENANT_MAXIMUM = 256
 const BUCKETS_MAXIMUM = 100
-/** Of a refused body, so that the client reads why. */
-const DRAIN_BYTES_MAXIMUM = 2 * 1024 * 1024
-const DRAIN_MILLISECONDS = 2_000
 /** A tenant that deleted something to have room is measured anew, but not for each of its requests. */
 const MEASURE_AGAIN_MILLISECONDS = 3_000
 const REQUEST_ID_CHARACTERS = 16
-/** Of one connection, and not of the request. */
-const HOP_HEADERS = [
-  'connection',
-  'expect',
-  'keep-alive',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-]
-
 /** Listens once this resolves. */
 export async function startDoor(options: DoorOptions): Promise<Door> {
-  const agents = new Map<string, Agent>()
-  const targetOf = openTargets(options.socketPath, agents)
+  const targets = openTargets(options.socketPath)
   const server = createServer({
     cert: options.certificate,
     key: options.key,
@@ -87,7 +65,7 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
   server.maxConnections = CONNECTIONS_MAXIMUM
   boundAddresses(server)
   const serve = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean): void => {
-    handle({ ...options, targetOf }, request, response, isWaiting).catch((error: unknown) => {
+    handle({ ...options, targets }, request, response, isWaiting).catch((error: unknown) => {
       if (!(error instanceof Refusal)) options.log.warn('request failed', { error })
       const refusal =
         error instanceof Refusal ? error : new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
@@ -108,7 +86,7 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
-      for (const agent of agents.values()) agent.destroy()
+      targets.stop()
       await closed
     },
   }
@@ -130,7 +108,7 @@ function boundAddresses(server: Server): void {
   })
 }
 
-type Parts = DoorOptions & { readonly targetOf: ReturnType<typeof openTargets> }
+type Parts = DoorOptions & { readonly targets: Targets }
 
 /** `isWaiting`: the client sends its body when it is told to. Throws the Refusal, and whatever else goes wrong before
  *  the answer has begun. */
@@ -159,7 +137,8 @@ async function handle(
   response.once('close', () => release(isStored))
   parts.metrics.admitted(asked.action)
   const bytesMaximum = wireBytesMaximum(asked.bytes)
-  await forward(parts, parts.targetOf(tenant.upstream, hasBody(request)), request, response, {
+  await forward(parts, parts.targets.of(tenant, hasBody(request)), request, response, {
+    isBodyReadBySuccess: asked.isWhole,
     bytesMaximum: asked.bytes > 0 || request.headers['transfer-encoding'] !== undefined ? bytesMaximum : undefined,
     begin: () => {
       if (isWaiting) response.writeContinue()
@@ -209,123 +188,6 @@ async function admit(
   return usage.reserve(bytes)
 }
 
-/** Where requests go. */
-interface Target {
-  readonly send: typeof httpRequest
-  readonly options: RequestOptions
-}
-
-/** What an engine has left of a body would be the beginning of the next request, of whoever that is: a connection that
- *  carried a body is never used again. */
-class OnceAgent extends Agent {
-  override keepSocketAlive(): boolean {
-    return false
-  }
-}
-class SecureOnceAgent extends SecureAgent {
-  override keepSocketAlive(): boolean {
-    return false
-  }
-}
-
-function newAgent(hasBody: boolean, isSecure: boolean, authority: string | null | undefined): Agent {
-  // Nobody waits for a connection: that would be one which has carried a body.
-  if (hasBody && !isSecure) return new OnceAgent({ keepAlive: true })
-  const ca = authority ? { ca: authority } : {}
-  if (hasBody) return new SecureOnceAgent({ keepAlive: true, ...ca })
-  const kept = { keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxFreeSockets: 64 }
-  return isSecure ? new SecureAgent({ ...kept, ...ca }) : new Agent(kept)
-}
-
-/** The engine, or the store that a tenant has moved to. */
-const openTargets =
-  (socketPath: string, agents: Map<string, Agent>) =>
-  (upstream: Upstream | undefined, hasBody: boolean): Target => {
-    const url = upstream && new URL(upstream.url)
-    const isSecure = url?.protocol === 'https:'
-    const ca = isSecure ? upstream?.authority : null
-    const name = JSON.stringify([url?.origin, ca, hasBody])
-    const agent = agents.get(name) ?? newAgent(hasBody, isSecure, ca)
-    agents.set(name, agent)
-    if (url === undefined) return { send: httpRequest, options: { agent, socketPath } }
-    const { hostname, port } = url
-    const host = hostname.replaceAll(/[[\]]/g, '')
-    // The name in the request stays that of the door, for its signature; the certificate is that of the store.
-    const servername = isSecure && isIP(host) === 0 ? { servername: host } : {}
-    const options = { agent, host, ...(port !== '' && { port }), ...servername }
-    return { send: isSecure ? httpsRequest : httpRequest, options }
-  }
-
-interface Progress {
-  /** Of the body; a client that sends more has said less than the truth. Undefined where the quota does not count
-   *  it. */
-  readonly bytesMaximum: number | undefined
-  /** The engine is there and waits for the body. */
-  readonly begin: () => void
-  readonly answered: (status: number) => void
-}
-
-/** Hands the request to the engine and its answer back. Throws while nothing has been answered; later the connection
- *  breaks, which no client takes for an end. */
-function forward(
-  { metrics }: Parts,
-  { send, options }: Target,
-  request: IncomingMessage,
-  response: ServerResponse,
-  { bytesMaximum = Number.POSITIVE_INFINITY, begin, answered }: Progress,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const upstream = send({
-      ...options,
-      method: request.method ?? '',
-      path: request.url ?? '',
-      headers: withoutHops(request.rawHeaders),
-      timeout: IDLE_MILLISECONDS,
-    })
-    const fail = (error: Error): void => {
-      upstream.destroy()
-      if (response.headersSent) response.destroy()
-      reject(error)
-    }
-    upstream.once('timeout', () => fail(new Error('the engine does not answer')))
-    upstream.once('error', fail)
-    upstream.once('response', (answer) => {
-      const { statusCode = 502, statusMessage = '' } = answer
-      answered(statusCode)
-      // An answer before the end of the body is the last one on its connection.
-      const isEarly = !request.complete
-      response.writeHead(statusCode, statusMessage, [
-        ...withoutHops(answer.rawHeaders),
-        ...(isEarly ? ['Connection', 'close'] : []),
-      ])
-      answer.on('data', (chunk: Buffer) => metrics.sent(chunk.length))
-      pipeline(answer, response, (error) => (error ? fail(error) : resolve()))
-    })
-    response.once('close', () => {
-      if (!response.writableFinished) upstream.destroy()
-    })
-    let received = 0
-    request.on('data', (chunk: Buffer) => {
-      metrics.received(chunk.length)
-      received += chunk.length
-      if (received > bytesMaximum) fail(new Refusal(400, 'IncompleteBody', 'The body is longer than announced.'))
-    })
-    begin()
-    pipeline(request, upstream, (error) => {
-      if (error && !response.headersSent) fail(error)
-    })
-  })
-}
-
-function withoutHops(rawHeaders: readonly string[]): string[] {
-  const kept: string[] = []
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
-    if (!HOP_HEADERS.includes(name.toLowerCase())) kept.push(name, value)
-  }
-  return kept
-}
-
 const ESCAPES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' }
 
 /** Answers in S3's form. What the client still sends is read to a bound first, so that it hears the answer. */
@@ -350,21 +212,4 @@ async function refuse(
     ...(request.complete ? {} : { connection: 'close' }),
   })
   response.end(request.method === 'HEAD' ? undefined : body)
-}
-
-function drain(request: IncomingMessage, clock: Clock): Promise<void> {
-  if (request.complete || request.destroyed) return Promise.resolve()
-  return new Promise((resolve) => {
-    let bytes = 0
-    const cancel = clock.after(DRAIN_MILLISECONDS, resolve)
-    const done = () => {
-      cancel()
-      resolve()
-    }
-    request.once('end', done).once('close', done).once('error', done)
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > DRAIN_BYTES_MAXIMUM) done()
-    })
-  })
 }

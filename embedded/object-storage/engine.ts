@@ -23,13 +23,14 @@ export interface RootKey {
   readonly secretAccessKey: string
 }
 
-/** Paths are absolute: it changes its folder. */
+/** Paths are absolute: it changes its folder. It caches no users: its cache knows them by texts in the memory of
+ *  requests, which other requests overwrite, and then takes one user for another. */
 export const engineCommand = (program: string, folders: EngineFolders): readonly string[] => [
   program,
   ...['--quiet', '--keep-alive'],
   ...['--port', s3Socket(folders)],
   ...['--admin-port', adminSocket(folders)],
-  ...['--iam-dir', folders.users],
+  ...['--iam-dir', folders.users, '--iam-cache-disable'],
   'posix',
   ...['--versioning-dir', folders.versions],
   folders.data,

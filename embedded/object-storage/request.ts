@@ -18,6 +18,8 @@ export interface StorageRequest {
   readonly hasKey: boolean
   /** Of the body of an object or a part, as its client says; 0 for anything else. */
   readonly bytes: number
+  /** Stores the body as it is: who has stored it has read it all. */
+  readonly isWhole: boolean
   /** Object that is copied: its bucket, its path and version for the engine, and how much of it when that is told. */
   readonly copy?: { readonly bucket: string; readonly path: string; readonly bytes?: number }
 }
@@ -56,6 +58,8 @@ const SINGLE_HEADERS = [
 const SHARING_PARTS = ['policy', 'acl', 'publicAccessBlock', 'ownershipControls', 'website']
 const SEALING = /^x-amz-(?:copy-source-)?server-side-encryption/
 const PRIVATE_ACLS = ['private', 'bucket-owner-full-control']
+/** Parts of an address that do not make it a request for something else; the second is of some clients. */
+const OF_UPLOADS = /^(?:partNumber|uploadId|x-id|X-Amz-[A-Za-z0-9-]+)$/
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const CREDENTIAL = /^AWS4-HMAC-SHA256 +[^]*?\bCredential=([A-Za-z0-9]{1,128})\//
 const VERSION = /^versionId=[A-Za-z0-9._-]{1,64}$/
@@ -80,6 +84,7 @@ export function readRequest({ method, target, rawHeaders }: RawRequest): Storage
     bucket,
     hasKey,
     bytes: isUpload ? readLength(headers) : 0,
+    isWhole: isUpload && !isInChunks(headers) && [...query.keys()].every((name) => OF_UPLOADS.test(name)),
     ...(copySource === undefined ? {} : { copy: readCopy(copySource, headers.get('x-amz-copy-source-range')) }),
   }
 }
@@ -161,6 +166,11 @@ function refuseSealing(headers: ReadonlyMap<string, string>, query: URLSearchPar
   const names = [...headers.keys(), ...[...query.keys()].map((name) => name.toLowerCase())]
   if (names.some((name) => SEALING.test(name)) || query.has('encryption')) throw notOffered('Encryption by the server')
 }
+
+const isInChunks = (headers: ReadonlyMap<string, string>): boolean =>
+  headers.has('transfer-encoding') ||
+  headers.has('content-encoding') ||
+  (headers.get('x-amz-content-sha256') ?? '').startsWith('STREAMING-')
 
 /** A body in chunks says how long it is without what is around them. */
 function readLength(headers: ReadonlyMap<string, string>): number {

@@ -1,7 +1,6 @@
 /** Puts engine, door and control together. */
 import { execFile } from 'node:child_process'
-import { chown, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chown } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -17,6 +16,7 @@ import { startControl } from './control-server.ts'
 import { startDoor } from './door.ts'
 import { type EngineFolders, engineCommand, engineEnvironment, openEngine, s3Socket } from './engine.ts'
 import { openDoorMetrics } from './metrics.ts'
+import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts'
 import { openTenants, type Tenants } from './tenants.ts'
 import { openUsage, removeBuckets, walkBuckets } from './usage.ts'
 
@@ -52,13 +52,13 @@ const MEASURE_MILLISECONDS = 60_000
 export async function startObjectStorage(options: ObjectStorageOptions): Promise<RunningObjectStorage> {
   const { folder, program, clock, random, log } = options
   const stopping = new AbortController()
+  await makeFolder(folder, 0o711)
   const folders: EngineFolders = {
     data: join(folder, 'data'),
     versions: join(folder, 'versions'),
     users: join(folder, 'users'),
-    sockets: await mkdtemp(join(tmpdir(), 'svccloud-s3-')),
+    sockets: await makeSocketFolder(folder),
   }
-  await makeFolder(folder, 0o711)
   for (const part of [folders.data, folders.versions, folders.users]) await makeFolder(part, 0o700)
   const rootKey = {
     accessKeyId: newBase62(random, ROOT_KEY_CHARACTERS),
@@ -82,6 +82,7 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
     users: engine,
     openUsage: (prefix) => openUsage(() => walkBuckets(folders, prefix), clock.now),
     purge: (prefix) => removeBuckets(folders, prefix),
+    now: clock.now,
   })
   const registry = openRegistry({ isProcessWide: true })
   const metrics = openDoorMetrics(registry, { tenants, isEngineUp: engine.isUp })
@@ -102,7 +103,7 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
       await Promise.all([door.stop(), control.stop()])
       stopping.abort()
       await Promise.all([daemon.ended, measuring])
-      await rm(folders.sockets, { recursive: true, force: true })
+      await removeSocketFolder(folder)
     },
   }
 }

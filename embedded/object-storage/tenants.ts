@@ -10,6 +10,9 @@ const Known = TenantSettings.omit({ secretAccessKey: true, buckets: true }).exte
   id: z.string(),
   secretFingerprint: z.string(),
 })
+const AHEAD_MILLISECONDS_MAXIMUM = 60_000
+/** No request is under way for longer. */
+const REMOVED_MILLISECONDS = 600_000
 const KnownTenants = z.array(Known)
 type Known = z.infer<typeof Known>
 
@@ -20,7 +23,8 @@ export interface Tenant extends Known {
   writing: number
 }
 
-/** Somebody else has the key or the prefix. */
+/** Somebody else has the key or the prefix, or it was told something newer before: a request can outlive the process
+ *  that has sent it, and would bring an older secret back, or a tenant that was removed. */
 export class TenantConflict extends Error {}
 
 /** What the engine has to know. */
@@ -47,11 +51,12 @@ export interface TenantsOptions {
   readonly file: string
   readonly users: Users
   readonly openUsage: (bucketPrefix: string) => Usage
+  readonly now: () => Date
   /** All buckets whose names begin so go, with what is in them. */
   readonly purge: (bucketPrefix: string) => Promise<void>
 }
 
-export async function openTenants({ file, users, openUsage, purge }: TenantsOptions): Promise<Tenants> {
+export async function openTenants({ file, users, openUsage, purge, now }: TenantsOptions): Promise<Tenants> {
   const byId = new Map<string, Tenant>()
   const byKey = new Map<string, Tenant>()
   const keep = (known: Known, usage: Usage): void => {
@@ -62,6 +67,15 @@ export async function openTenants({ file, users, openUsage, purge }: TenantsOpti
     byKey.set(known.accessKeyId, tenant)
   }
   for (const known of await readTenants(file)) keep(known, openUsage(known.bucketPrefix))
+
+  /** When tenants were removed, oldest first. A request that was under way then ends with this process. */
+  const removed = new Map<string, number>()
+  const wasRemoved = (id: string, toldAt = Infinity): boolean => toldAt / 1_000 < (removed.get(id) ?? 0)
+  const noteRemoved = (id: string): void => {
+    const at = now().getTime()
+    for (const [other, before] of removed) if (at - before > REMOVED_MILLISECONDS) removed.delete(other)
+    removed.set(id, at)
+  }
 
   let changing: Promise<unknown> = Promise.resolve()
   /** One change after the other. */
@@ -83,6 +97,7 @@ export async function openTenants({ file, users, openUsage, purge }: TenantsOpti
         const others = [...byId.values()].filter((other) => other.id !== id)
         if (others.some((other) => collides(other, settings))) throw new TenantConflict()
         if (before !== undefined && before.accessKeyId !== settings.accessKeyId) throw new TenantConflict()
+        if (isLate(settings, before, now()) || wasRemoved(id, settings.toldAt)) throw new TenantConflict()
         const known = { id, upstream: undefined, ...settings, secretFingerprint: fingerprintOf(secretAccessKey) }
         if (settings.upstream?.isSourceKept === false) {
           await purge(settings.bucketPrefix)
@@ -107,12 +122,20 @@ export async function openTenants({ file, users, openUsage, purge }: TenantsOpti
         if ((tenant.usage.measured?.buckets ?? 0) > 0) return false
         await users.removeUser(tenant.accessKeyId)
         await write([...byId.values()].filter((other) => other.id !== id))
+        noteRemoved(id)
         byId.delete(id)
         byKey.delete(tenant.accessKeyId)
         return true
       }),
   }
 }
+
+/** What was told by a clock that was far ahead holds nothing up. */
+const isLate = ({ toldAt }: Pick<Known, 'toldAt'>, before: Pick<Known, 'toldAt'> | undefined, now: Date): boolean =>
+  toldAt !== undefined &&
+  before?.toldAt !== undefined &&
+  toldAt < before.toldAt &&
+  before.toldAt / 1_000 < now.getTime() + AHEAD_MILLISECONDS_MAXIMUM
 
 /** Neither may be in the other's buckets. */
 const collides = (one: Pick<Known, 'accessKeyId' | 'bucketPrefix'>, other: typeof one): boolean =>

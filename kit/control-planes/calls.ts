@@ -2,7 +2,10 @@
  *  array. Both sides read this table. */
 import { z } from 'zod'
 import {
+  AddonGrant,
+  AgentObjects,
   BootstrapTokenId,
+  ClusterRole,
   ControlPlaneDesired,
   ControlPlaneNode,
   ControlPlaneOffer,
@@ -12,11 +15,14 @@ import {
   type ControlPlanes,
   NodeMarks,
   ServingRequest,
+  SnapshotPlace,
 } from './control.ts'
+import { ClusterLoad } from './load.ts'
 
 const Id = z.uuid()
 /** Of nodes and pools: one part of a DNS name, or several. */
 const Name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/)
+const Port = z.int().min(1).max(65_535)
 const Seconds = z.int().min(60).max(31_536_000)
 
 export const CALLS = {
@@ -26,23 +32,33 @@ export const CALLS = {
   remove: { takes: z.tuple([Id]), answers: z.boolean() },
   snapshot: { takes: z.tuple([Id, Id]), answers: ControlPlaneSnapshot },
   snapshots: { takes: z.tuple([Id]), answers: z.array(ControlPlaneSnapshot) },
+  keepSnapshotsIn: { takes: z.tuple([Id, SnapshotPlace]), answers: z.undefined() },
   removeSnapshot: { takes: z.tuple([Id, Id]), answers: z.undefined() },
   restore: { takes: z.tuple([Id, Id, Id]), answers: ControlPlaneState },
+  grant: { takes: z.tuple([Id, Name, AddonGrant]), answers: z.undefined() },
+  recover: {
+    takes: z.tuple([ControlPlaneDesired, SnapshotPlace, Id, Id, Port.nullable()]),
+    answers: ControlPlaneState,
+  },
   nodes: { takes: z.tuple([Id]), answers: z.array(ControlPlaneNode) },
-  adminToken: { takes: z.tuple([Id, Seconds]), answers: ControlPlaneToken },
+  userToken: { takes: z.tuple([Id, ClusterRole, Seconds]), answers: ControlPlaneToken },
   joinToken: { takes: z.tuple([Id, BootstrapTokenId, Name, Seconds]), answers: ControlPlaneToken },
   removeJoinToken: { takes: z.tuple([Id, BootstrapTokenId, Name]), answers: z.undefined() },
   servingRequests: { takes: z.tuple([Id]), answers: z.array(ServingRequest) },
   approveServing: { takes: z.tuple([Id, Name]), answers: z.undefined() },
   markNode: { takes: z.tuple([Id, Name, NodeMarks]), answers: z.undefined() },
   drain: { takes: z.tuple([Id, Name]), answers: z.boolean() },
+  uncordon: { takes: z.tuple([Id, Name]), answers: z.undefined() },
+  load: { takes: z.tuple([Id]), answers: ClusterLoad },
   removeNode: { takes: z.tuple([Id, Name]), answers: z.undefined() },
+  setAgent: { takes: z.tuple([Id, AgentObjects]), answers: z.undefined() },
 } as const satisfies Record<keyof ControlPlanes, { readonly takes: z.ZodType; readonly answers: z.ZodType }>
 
 export type CallName = keyof typeof CALLS
 
-/** Why a call is refused; every other failure is one of the host. */
-export const RefusalReason = z.enum(['state_not_allowed', 'no_capacity', 'not_found'])
+/** Why a call is refused; every other failure is one of the host. `gone` is what has no control plane any more, or not
+ *  yet: whoever looks again finds that. */
+export const RefusalReason = z.enum(['state_not_allowed', 'no_capacity', 'not_found', 'gone'])
 export type RefusalReason = z.infer<typeof RefusalReason>
 /** The body of an answer with status 409. */
 export const CallRefusal = z.object({ reason: RefusalReason, detail: z.string() })

@@ -1,4 +1,5 @@
 /** The platform's side of a host of control planes, over HTTP. */
+import { Agent, fetch } from 'undici'
 import { type Problem, conflict, notFound, Unavailable, unavailable } from '../../domain/problem.ts'
 import type { Clock } from '../sys/clock.ts'
 import { CALLS, type CallName, CallRefusal } from './calls.ts'
@@ -7,6 +8,8 @@ import type { ControlPlanes } from './control.ts'
 export interface ClientOptions {
   readonly url: string
   readonly token: string
+  /** PEM of who signed the host's certificate; undefined where everybody trusts that, or there is none. */
+  readonly authority?: string | undefined
   readonly clock: Clock
 }
 
@@ -14,13 +17,15 @@ const TIMEOUT_MILLISECONDS = 15_000
 const REFUSED = 409
 
 /** Each call throws Unavailable when the host does not answer, and a Problem for what it refuses. */
-export function openControlPlanesClient({ url, token, clock }: ClientOptions): ControlPlanes {
+export function openControlPlanesClient({ url, token, authority, clock }: ClientOptions): ControlPlanes {
+  const dispatcher = new Agent(authority === undefined ? {} : { connect: { ca: authority } })
   const send = async (name: CallName, values: readonly unknown[]) => {
     const over = new AbortController()
     const cancel = clock.after(TIMEOUT_MILLISECONDS, () => over.abort(new Error('no answer in time')))
     try {
       const response = await fetch(new URL(`/calls/${name}`, url), {
         method: 'POST',
+        dispatcher,
         signal: over.signal,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(values),
@@ -46,7 +51,8 @@ export function openControlPlanesClient({ url, token, clock }: ClientOptions): C
   return Object.fromEntries(methods) as ControlPlanes
 }
 
-function problemOf({ reason, detail }: CallRefusal): Problem {
+function problemOf({ reason, detail }: CallRefusal): Problem | Unavailable {
+  if (reason === 'gone') return new Unavailable(detail)
   if (reason === 'not_found') return notFound(detail)
   return reason === 'no_capacity' ? unavailable(reason, detail) : conflict(reason, detail)
 }

@@ -1,15 +1,20 @@
-/** Which host of control planes the platform has, as the environment says. */
+/** Which hosts of control planes the platform has, as the environment says. */
 import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
 import type { Clock } from '../sys/clock.ts'
 import { openControlPlanesClient } from './client.ts'
 import type { ControlPlanes } from './control.ts'
 
-/** Of every process that speaks to the host. */
+/** Of every process that speaks to hosts. */
 export interface ControlPlanesEnvironment {
   readonly SVCCLOUD_CONTROL_PLANES_URL?: string | undefined
   readonly SVCCLOUD_CONTROL_PLANES_TOKEN_FILE?: string | undefined
+  /** Of who signed the host's certificate. */
+  readonly SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE?: string | undefined
   /** Comma separated. */
   readonly SVCCLOUD_CONTROL_PLANES_REGIONS?: string | undefined
+  /** Of further hosts: a JSON list of what each of these says. */
+  readonly SVCCLOUD_CONTROL_PLANES_FILE?: string | undefined
   /** Why there is none, for people. */
   readonly SVCCLOUD_CONTROL_PLANES_OBSTACLE?: string | undefined
 }
@@ -18,35 +23,68 @@ export interface ControlPlanesEnvironment {
 export interface HostedControlPlanes {
   readonly regions: readonly string[]
   readonly control: ControlPlanes
+  /** Of other regions. */
+  readonly others?: readonly HostedControlPlanes[]
 }
+
+const Hosts = z
+  .array(
+    z.strictObject({
+      url: z.url({ protocol: /^https?$/ }),
+      token: z.string().min(1),
+      /** PEM. */
+      authority: z.string().optional(),
+      regions: z.array(z.string().min(1)).min(1),
+    }),
+  )
+  .min(1)
 
 /** What offers it, or why nothing does. */
 export type ControlPlanesOffer = HostedControlPlanes | { readonly obstacle: string }
 
-const NOT_CONFIGURED = 'this cloud is not told of any (SVCCLOUD_CONTROL_PLANES_URL)'
+const NOT_CONFIGURED = 'this cloud is not told of any (SVCCLOUD_CONTROL_PLANES_URL, SVCCLOUD_CONTROL_PLANES_FILE)'
 
-/** Throws for settings that are half there, and a token file that cannot be read. */
+/** Throws for settings that are half there, files that cannot be read, and a region with two hosts. */
 export async function openControlPlanes(
   environment: ControlPlanesEnvironment,
   clock: Clock,
 ): Promise<ControlPlanesOffer> {
+  const { SVCCLOUD_CONTROL_PLANES_OBSTACLE: obstacle = NOT_CONFIGURED, SVCCLOUD_CONTROL_PLANES_FILE: file } =
+    environment
+  const listed = file === undefined ? [] : Hosts.parse(JSON.parse(await readFile(file, 'utf8')))
+  const hosts = [...(await hostOf(environment)), ...listed].map(({ regions, ...access }) => ({
+    regions: regions.filter((region) => region !== ''),
+    control: openControlPlanesClient({ ...access, clock }),
+  }))
+  const regions = hosts.flatMap((host) => host.regions)
+  const twice = regions.find((region, index) => regions.indexOf(region) !== index)
+  if (twice !== undefined) throw new Error(`region ${twice} has two hosts of control planes`)
+  const [first, ...others] = hosts
+  return first === undefined ? { obstacle } : { ...first, others }
+}
+
+/** The one of the variables; none where they name none. */
+async function hostOf(environment: ControlPlanesEnvironment): Promise<z.infer<typeof Hosts>> {
   const {
     SVCCLOUD_CONTROL_PLANES_URL: url,
     SVCCLOUD_CONTROL_PLANES_TOKEN_FILE: tokenFile,
+    SVCCLOUD_CONTROL_PLANES_AUTHORITY_FILE: authorityFile,
     SVCCLOUD_CONTROL_PLANES_REGIONS: regions = '',
-    SVCCLOUD_CONTROL_PLANES_OBSTACLE: obstacle = NOT_CONFIGURED,
   } = environment
-  if (url === undefined) return { obstacle }
+  if (url === undefined) return []
   if (tokenFile === undefined) throw new Error('the host of control planes needs its token file')
   const token = (await readFile(tokenFile, 'utf8')).trim()
-  return {
-    regions: regions.split(',').filter((region) => region !== ''),
-    control: openControlPlanesClient({ url, token, clock }),
-  }
+  const authority = authorityFile === undefined ? {} : { authority: await readFile(authorityFile, 'utf8') }
+  return [{ url, token, ...authority, regions: regions.split(',') }]
 }
+
+/** All there are. */
+export const hostsOf = (offer: ControlPlanesOffer): readonly HostedControlPlanes[] =>
+  'obstacle' in offer ? [] : [offer, ...(offer.others ?? [])]
 
 /** What serves the region, or why nothing does, for people. */
 export function controlPlanesIn(offer: ControlPlanesOffer, region: string): ControlPlanesOffer {
   if ('obstacle' in offer) return offer
-  return offer.regions.includes(region) ? offer : { obstacle: `none is configured for region ${region}` }
+  const host = hostsOf(offer).find(({ regions }) => regions.includes(region))
+  return host ?? { obstacle: `none is configured for region ${region}` }
 }

@@ -1,6 +1,11 @@
 /** What the platform and whatever hosts control planes of Kubernetes say to each other: the shapes of both sides.
  *  Everything is named by ids that the platform chooses, and everything may be said twice. */
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { AGENT_OBJECTS_MAXIMUM, AgentObject } from '../organisation-platform/platform.ts'
+import type { ClusterLoad } from './load.ts'
+
+export type { AgentObject } from '../organisation-platform/platform.ts'
 
 /** A patch release of Kubernetes, without `v`. */
 const Release = z.string().regex(/^1\.\d{1,3}\.\d{1,3}$/)
@@ -22,6 +27,21 @@ export function serviceAddress(cidr: string, number: number): string | undefined
 /** Of the name server of a cluster, by that function. */
 export const DNS_SERVICE_NUMBER = 10
 
+/** The one node of a playground: a guest of the same host that nothing reaches but its control plane. All of it ends by
+ *  then, whoever is away. */
+export const ControlPlaneGuest = z.strictObject({
+  /** Of the node; what its Ingresses are served below begins with it. */
+  name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/),
+  endsAt: z.iso.datetime(),
+  vcpus: z.int().min(1),
+  /** What workloads may use; the guest itself is larger. */
+  memoryMebibytes: z.int().min(1),
+  storageGibibytes: z.int().min(0),
+  pods: z.int().min(1),
+  volumes: z.int().min(0),
+})
+export type ControlPlaneGuest = z.infer<typeof ControlPlaneGuest>
+
 /** What a control plane is to be. */
 export const ControlPlaneDesired = z.strictObject({
   id: Id,
@@ -40,6 +60,8 @@ export const ControlPlaneDesired = z.strictObject({
       keys: z.array(z.record(z.string(), z.string())).min(1).max(8),
     })
     .nullable(),
+  /** Absent where nodes are servers. */
+  guest: ControlPlaneGuest.optional(),
 })
 export type ControlPlaneDesired = z.infer<typeof ControlPlaneDesired>
 
@@ -63,10 +85,15 @@ export const ControlPlaneState = z.object({
   /** Where nodes reach its API, `https://host:port`, and the tunnel by which it reaches them; null where servers reach
    *  nothing of the host. */
   forNodes: z.object({ endpoint: z.url(), tunnel: z.object({ host: z.string(), port: z.int() }) }).nullable(),
-  /** What was installed in it for its nodes. */
+  /** What was installed in it for its nodes, and what runs beside it. */
   addons: z.array(z.object({ name: z.string(), version: z.string() })),
+  /** Programs that can run beside it, each with the id of the token that it has; null while it has none. */
+  grants: z.array(z.object({ addon: z.string(), tokenId: Id.nullable() })),
   /** The last restore that ended, by the id it was given. */
   restoreId: Id.nullable(),
+  /** Where its snapshots go as well: `markOf` that place, empty for none; and why some have not got there, for people,
+   *  empty when all have. */
+  snapshotStore: z.object({ mark: z.string(), detail: z.string() }),
   /** Empty when nothing is wrong. */
   detail: z.string(),
   observedAt: z.iso.datetime(),
@@ -81,8 +108,28 @@ export const ControlPlaneSnapshot = z.object({
   sizeBytes: z.int().min(0),
   createdAt: z.iso.datetime(),
   detail: z.string(),
+  /** It is whole in the object storage too. */
+  isStored: z.boolean().default(false),
 })
 export type ControlPlaneSnapshot = z.infer<typeof ControlPlaneSnapshot>
+
+/** A bucket that the snapshots of one control plane go to as well, and the key that seals them, which is not there. */
+export const SnapshotPlace = z.strictObject({
+  /** `https://host[:port]/bucket`. */
+  url: z.url({ protocol: /^https?$/ }),
+  /** PEM of who signed its certificate; null when that is one that everybody trusts. */
+  authority: z.string().max(8_192).nullable(),
+  accessKeyId: z.string().min(1).max(64),
+  secretAccessKey: z.string().min(1).max(128),
+  sealingKey: z.string().regex(/^[0-9a-f]{64}$/),
+})
+export type SnapshotPlace = z.infer<typeof SnapshotPlace>
+
+/** Tells places apart without telling them. */
+export const markOf = ({ url, authority, accessKeyId, secretAccessKey, sealingKey }: SnapshotPlace): string =>
+  createHash('sha256')
+    .update(JSON.stringify([url, authority, accessKeyId, secretAccessKey, sealingKey]))
+    .digest('hex')
 
 /** What the host of control planes has. */
 export const ControlPlaneOffer = z.object({
@@ -101,6 +148,9 @@ export const ControlPlaneOffer = z.object({
   etcdBytes: z.int().min(0),
   /** Why nodes cannot join, for people; empty when they can. */
   nodesObstacle: z.string(),
+  /** Control planes with a guest of this host: why it has none, for people, empty when it has; what one takes of its
+   *  memory with its guest; and the domain that their Ingresses are served below. */
+  guests: z.object({ obstacle: z.string(), bytesOfOne: z.int().min(0), appDomain: z.string() }),
 })
 export type ControlPlaneOffer = z.infer<typeof ControlPlaneOffer>
 
@@ -142,6 +192,22 @@ export const ServingRequest = z.object({
 })
 export type ServingRequest = z.infer<typeof ServingRequest>
 
+/** What an add-on calls the platform with, and what it is told of its cluster. */
+export const AddonGrant = z.strictObject({
+  tokenId: Id,
+  token: z.string(),
+  clusterId: z.string(),
+  /** Of what it makes, where nobody says another one. */
+  zone: z.string(),
+})
+export type AddonGrant = z.infer<typeof AddonGrant>
+
+/** Of whoever has a token: `admin` may do everything in the cluster, `edit` what the role of that name may. */
+export const ClusterRole = z.enum(['admin', 'edit'])
+export type ClusterRole = z.infer<typeof ClusterRole>
+/** What an agent of the organisation platform consists of. */
+export const AgentObjects = z.array(AgentObject).max(AGENT_OBJECTS_MAXIMUM)
+
 /** A bearer token of an API server, until then. */
 export const ControlPlaneToken = z.object({ token: z.string(), expiresAt: z.iso.datetime() })
 export type ControlPlaneToken = z.infer<typeof ControlPlaneToken>
@@ -160,12 +226,25 @@ export interface ControlPlanes {
   /** Begins one, unless one of that id has begun. */
   snapshot(id: string, snapshotId: string): Promise<ControlPlaneSnapshot>
   snapshots(id: string): Promise<readonly ControlPlaneSnapshot[]>
+  /** From now on, and those that are there: each is brought there as soon as that answers, and stays here too. */
+  keepSnapshotsIn(id: string, place: SnapshotPlace): Promise<void>
   removeSnapshot(id: string, snapshotId: string): Promise<void>
   /** Begins it, unless one of that id has begun or ended. */
   restore(id: string, restoreId: string, snapshotId: string): Promise<ControlPlaneState>
+  /** The add-on runs from now on, with this token; one that runs takes a new one without being started anew. */
+  grant(id: string, addon: string, grant: AddonGrant): Promise<void>
+  /** Makes one that its host has lost anew, with its keys and as that snapshot in the place has it, and at the port
+   *  where its clients look for it when that is free. Of one that is not lost it is a restore. */
+  recover(
+    desired: ControlPlaneDesired,
+    place: SnapshotPlace,
+    restoreId: string,
+    snapshotId: string,
+    endpointPort: number | null,
+  ): Promise<ControlPlaneState>
   nodes(id: string): Promise<readonly ControlPlaneNode[]>
-  /** Bound to cluster-admin, by a service account that can be revoked. */
-  adminToken(id: string, seconds: number): Promise<ControlPlaneToken>
+  /** Of a service account with that role, which can be revoked. */
+  userToken(id: string, role: ClusterRole, seconds: number): Promise<ControlPlaneToken>
   /** One token, with which the nodes of one pool join, and no other. */
   joinToken(id: string, tokenId: string, pool: string, seconds: number): Promise<ControlPlaneToken>
   /** Nothing of it is left, nor of what the pool's nodes may do before they have joined. */
@@ -179,5 +258,12 @@ export interface ControlPlanes {
   markNode(id: string, node: string, marks: NodeMarks): Promise<void>
   /** Evicts the pods of a node, within their budgets; true when none is left that must go. */
   drain(id: string, node: string): Promise<boolean>
+  /** It takes pods again. Free for one that is not there. */
+  uncordon(id: string, node: string): Promise<void>
+  /** What its nodes and pods need and have. */
+  load(id: string): Promise<ClusterLoad>
   removeNode(id: string, node: string): Promise<void>
+  /** The agent of the organisation platform consists of these objects, and of none that it had before. Refuses what an
+   *  agent has no use for. */
+  setAgent(id: string, objects: readonly AgentObject[]): Promise<void>
 }

@@ -11,8 +11,14 @@ export function replicasFor({
   bytesOfOne,
   bytesOfThree,
 }: Pick<ControlPlaneOffer, 'memoryBytes' | 'reservedBytes' | 'bytesOfOne' | 'bytesOfThree'>): 1 | 3 | undefined {
-  const isSmall = memoryBytes < CLUSTERS_LEAST * bytesOfThree
-  const bytes = isSmall ? bytesOfOne : bytesOfThree
-  if (reservedBytes + bytes > memoryBytes) return undefined
+  const isSmall = isSmallHost({ memoryBytes, bytesOfThree })
+  if (reservedBytes + bytesOfNext({ memoryBytes, bytesOfOne, bytesOfThree }) > memoryBytes) return undefined
   return isSmall ? 1 : 3
 }
+
+const isSmallHost = ({ memoryBytes, bytesOfThree }: Pick<ControlPlaneOffer, 'memoryBytes' | 'bytesOfThree'>): boolean =>
+  memoryBytes < CLUSTERS_LEAST * bytesOfThree
+
+/** What it takes. */
+export const bytesOfNext = (offer: Pick<ControlPlaneOffer, 'memoryBytes' | 'bytesOfOne' | 'bytesOfThree'>): number =>
+  isSmallHost(offer) ? offer.bytesOfOne : offer.bytesOfThree

@@ -1,6 +1,6 @@
 /** What a handler gets and gives. Knows no noun: `transaction` is whatever the application's database calls a
  *  transaction. */
-import type { Permission, Role, StaffRole, SupportMode } from '../../domain/permissions.ts'
+import type { ClusterScope, Permission, Role, StaffRole, SupportMode } from '../../domain/permissions.ts'
 import type { BodyOf, ParamsOf, QueryOf, Route } from './route.ts'
 
 /** Who calls, after authentication. */
@@ -27,6 +27,7 @@ export interface Operator {
 export interface Customer {
   readonly kind: 'session' | 'token'
   readonly accountId: string
+  /** Empty for a cluster, as its address is. */
   readonly userId: string
   readonly email: string
   readonly role: Role
@@ -38,6 +39,8 @@ export interface Customer {
     readonly name: string
     readonly scope: 'read' | 'read_write' | readonly Permission[]
   }
+  /** Set where a cluster calls by a token of its own: the areas that the token is for. Nobody is behind it. */
+  readonly clusterScopes?: readonly ClusterScope[]
   /** Set for portal sessions. */
   readonly session?: { readonly id: string; readonly csrfToken: string; readonly expiresAt: Date }
   /** Set for support sessions. */

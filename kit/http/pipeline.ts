@@ -28,6 +28,7 @@ import { route, type Route } from './route.ts'
 import { authenticate } from './steps/authenticate.ts'
 import { spendBudget } from './steps/budget.ts'
 import { guardCredentials } from './steps/credential-guard.ts'
+import { checkClusterScope } from './steps/cluster-scope.ts'
 import { checkCredentialKind } from './steps/credential-kind.ts'
 import { checkCsrf } from './steps/csrf.ts'
 import { limitAddress } from './steps/limit-address.ts'
@@ -38,8 +39,8 @@ import { checkOperator, checkPermission } from './steps/permission.ts'
 import { checkStanding } from './steps/standing.ts'
 import { checkVerifiedEmail } from './steps/verified-email.ts'
 
-/** 403 origin; 429; 401; 429; 403 CSRF; 403 kind of credential; 403 email; 403 credential guard; 403 permission; 400,
- *  413, 415; 429; 402; then the handler. */
+/** 403 origin; 429; 401; 429; 403 CSRF; 403 kind of credential; 403 area of a token; 403 email; 403 credential guard;
+ *  403 permission; 400, 413, 415; 429; 402; then the handler. */
 const STEPS: readonly StepMaker[] = [
   checkOrigin,
   limitAddress,
@@ -47,6 +48,7 @@ const STEPS: readonly StepMaker[] = [
   spendBudget,
   checkCsrf,
   checkCredentialKind,
+  checkClusterScope,
   checkVerifiedEmail,
   guardCredentials,
   checkPermission,
@@ -60,6 +62,7 @@ const STEPS: readonly StepMaker[] = [
 const ACCESS_STEPS: readonly StepMaker[] = [
   authenticate,
   checkCredentialKind,
+  checkClusterScope,
   checkVerifiedEmail,
   guardCredentials,
   checkPermission,

@@ -2,7 +2,7 @@
  *  The router, OpenAPI, MCP tools, CLI commands and the permission tests are projections of these values. */
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
-import type { Permission, StaffRule } from '../../domain/permissions.ts'
+import type { ClusterScope, Permission, StaffRule } from '../../domain/permissions.ts'
 
 export type Credential = 'token' | 'session' | 'public' | 'operator'
 
@@ -46,6 +46,8 @@ export interface Route<
   /** What decides instead of the staff role for a token of the management cluster; null where that has a staff role
    *  too. */
   readonly access: OperatorAccess | null
+  /** Open to tokens of clusters for one of these areas; those of no area are closed to all of them. */
+  readonly clusterScopes: readonly ClusterScope[]
   /** A path parameter: where it is the caller's own user id, `self` is enough. */
   readonly selfParameter: string | null
   /** Reads a credential or a live view: refused to read-only tokens and read-only support sessions, always audited. */
@@ -137,6 +139,7 @@ export function route<
   return {
     audience: 'customer',
     credentials: ['token', 'session'],
+    clusterScopes: [],
     selfParameter: null,
     staffRole: null,
     access: null,

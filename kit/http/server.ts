@@ -26,6 +26,9 @@ export interface ServerOptions {
 
 export interface RunningServer {
   readonly port: number
+  /** From now on every connection ends with the next answer on it, so that its client comes back by another one, and
+   *  nothing is lost when this stops. */
+  drain(): void
   /** Takes no more connections, ends streams, lets running requests finish, and closes whatever is left after the grace
    *  time. */
   stop(graceMilliseconds: number): Promise<void>
@@ -46,6 +49,7 @@ const STRICT_TRANSPORT = 'max-age=31536000'
 /** Resolves when it listens; rejects with node's error (EADDRINUSE, EACCES) when it cannot. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const stopping = new AbortController()
+  let isDraining = false
   const server = createServer({
     maxHeaderSize: HEADER_BYTES_MAXIMUM,
     headersTimeout: HEADERS_TIMEOUT_MILLISECONDS,
@@ -61,6 +65,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     response.once('finish', () => {
       if (stopping.signal.aborted) request.socket.end()
     })
+    if (isDraining) response.setHeader('connection', 'close')
     if (options.isSecure === true) response.setHeader('strict-transport-security', STRICT_TRANSPORT)
     if (options.pages?.(request, response) === true) return
     handle(request, response, options, stopping.signal).catch((error: unknown) => {
@@ -71,6 +76,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await listen(server, options)
   return {
     port: (server.address() as AddressInfo).port, // a listening TCP server has one
+    drain: () => void (isDraining = true),
     stop: (graceMilliseconds) => stop(server, stopping, graceMilliseconds, options.clock),
   }
 }

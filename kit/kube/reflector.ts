@@ -159,10 +159,11 @@ class Reflector<Spec, Status> {
       }
       const guard = () => {
         const now = clock.monotonicMilliseconds()
-        const isIdle = now - lastEventAt >= WATCH_IDLE_MAXIMUM_MILLISECONDS
-        if (isIdle) metrics.idleWatches.inc({ name })
-        if (isIdle || now >= this.#relistAt) return finish()
-        const nextAt = Math.min(lastEventAt + WATCH_IDLE_MAXIMUM_MILLISECONDS, this.#relistAt)
+        // Instants are compared, never durations: what is left of one may be too little for the sum to grow by it.
+        const idleAt = lastEventAt + WATCH_IDLE_MAXIMUM_MILLISECONDS
+        if (now >= idleAt) metrics.idleWatches.inc({ name })
+        const nextAt = Math.min(idleAt, this.#relistAt)
+        if (now >= nextAt) return finish()
         cancel = clock.after(nextAt - now, guard)
       }
       guard()

@@ -38,19 +38,27 @@ const Zones = z.array(z.string().min(1)).min(1)
 const Endpoint = z.string().regex(/^https?:\/\/[^/]+$/)
 const Gateways = z
   .array(
-    z.strictObject({
-      zones: Zones,
-      endpoint: Endpoint,
-      /** Of Admin Ops, and of S3 for the platform itself. */
-      admin_url: z.url({ protocol: /^https?$/ }),
-      /** PEM of who signed both certificates. */
-      certificate_authority: z.string().includes('BEGIN CERTIFICATE').nullable().default(null),
-      /** Of a user with the capabilities `users=*` and `buckets=read`. */
-      access_key_id: z.string().min(1),
-      secret_access_key: z.string().min(1),
-      /** Hosts that each object is kept on. */
-      copies: z.int().min(1).max(16),
-    }),
+    z
+      .strictObject({
+        zones: Zones,
+        endpoint: Endpoint,
+        /** Of Admin Ops, and of S3 for the platform itself. */
+        admin_url: z.url({ protocol: /^https?$/ }),
+        /** PEM of who signed both certificates. */
+        certificate_authority: z.string().includes('BEGIN CERTIFICATE').nullable().default(null),
+        /** Of a user with the capabilities `users=*` and `buckets=read`. */
+        access_key_id: z.string().min(1),
+        secret_access_key: z.string().min(1),
+        /** Hosts that each object is kept on. */
+        copies: z.int().min(1).max(16),
+        /** Its certificate is for `archive.internal` too, and the hosts of its zones pass archives of databases on to
+         *  it. */
+        takes_archives: z.boolean().default(false),
+      })
+      .refine(
+        ({ takes_archives, certificate_authority }) => !takes_archives || certificate_authority !== null,
+        'a gateway that takes archives says who signed its certificate: machines of databases trust nobody else',
+      ),
   )
   .refine((gateways) => isDisjoint(gateways.flatMap(({ zones }) => zones)), 'a zone has one gateway')
 
@@ -62,8 +70,22 @@ export async function openObjectStorage(
   clock: Clock,
 ): Promise<ObjectStorageOffer> {
   const { SVCCLOUD_OBJECT_STORAGE_OBSTACLE: obstacle = NOT_CONFIGURED } = environment
-  const stores = [...(await openGateways(environment, clock)), ...(await openSingle(environment, clock))]
-  return { stores, obstacle }
+  const [gateways, singles] = [await openGateways(environment, clock), await openSingle(environment, clock)]
+  // Nobody would know which of the two has an archive.
+  const both = gateways
+    .filter(({ takesArchives }) => takesArchives)
+    .flatMap(({ zones }) => zones.filter((zone) => singles.some((single) => single.zones.includes(zone))))
+  if (both.length > 0)
+    throw new Error(`archives of databases in zone ${both.join()} are on its single host: takes_archives must be false`)
+  return { stores: [...gateways, ...singles], obstacle }
+}
+
+/** Where archives of databases of the zone are; or why nowhere, for people. */
+export function archivesIn(offer: ObjectStorageOffer, zone: string): ObjectStorage | { readonly obstacle: string } {
+  const stores = offer.stores.filter(({ takesArchives }) => takesArchives)
+  const served = offerIn({ ...offer, stores }, zone)
+  if (!('obstacle' in served) || 'obstacle' in offerIn(offer, zone)) return served
+  return { obstacle: 'its gateway does not take archives: takes_archives in SVCCLOUD_RGW_FILE' }
 }
 
 async function openSingle(environment: ObjectStorageEnvironment, clock: Clock): Promise<readonly ObjectStorage[]> {
@@ -86,6 +108,7 @@ async function openSingle(environment: ObjectStorageEnvironment, clock: Clock): 
   const endpointOf = (zone: string) => endpoint.replaceAll('{zone}', zone)
   const single: ObjectStorage = {
     backend: 'svc-s3-single',
+    takesArchives: true,
     durability: 'single_copy',
     zones: zones.split(',').filter((zone) => zone !== ''),
     endpointOf,
@@ -106,6 +129,7 @@ async function openGateways(
     (gateway): ObjectStorage => ({
       ...reachOf(() => gateway.admin_url, gateway.certificate_authority, clock),
       backend: 'rgw',
+      takesArchives: gateway.takes_archives,
       durability: gateway.copies >= 3 ? 'replicated' : gateway.copies === 2 ? 'degraded' : 'single_copy',
       zones: gateway.zones,
       endpointOf: (zone) => gateway.endpoint.replaceAll('{zone}', zone),

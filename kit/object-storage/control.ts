@@ -19,6 +19,9 @@ export const TenantSettings = z.strictObject({
   isSuspended: z.boolean(),
   /** Nothing may be changed, for a while. */
   isFrozen: z.boolean(),
+  /** When the platform came to say so, in microseconds: what comes later than something newer is refused. Absent where
+   *  nobody else says anything. */
+  toldAt: z.int().min(0).optional(),
   /** Another store, which it has moved to: its requests are passed on there, where the names of its buckets are its
    *  own. */
   upstream: z
@@ -76,6 +79,8 @@ export interface ObjectStorage {
   /** Copies on so many hosts: three, two, one. */
   readonly durability: 'replicated' | 'degraded' | 'single_copy'
   readonly zones: readonly string[]
+  /** Hosts of its zones pass archives of databases on to it. */
+  readonly takesArchives: boolean
   /** Where S3 clients of the zone connect. */
   readonly endpointOf: (zone: string) => string
   /** S3 for the platform itself, with the key of a tenant. */
@@ -126,7 +131,11 @@ export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf
   return {
     async putTenant(id, settings) {
       const { status } = await send('PUT', pathOf(id), settings)
-      if (status === CONFLICT) throw new Unavailable('the object storage', new Error('the key or prefix is taken'))
+      if (status === CONFLICT)
+        throw new Unavailable(
+          'the object storage',
+          new Error('the key or prefix is taken, or it was told something newer'),
+        )
     },
     async getTenant(id, isFresh = false) {
       const response = await send('GET', `${pathOf(id)}${isFresh ? '?fresh=true' : ''}`)

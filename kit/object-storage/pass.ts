@@ -2,6 +2,7 @@
  *  is, is a place that can be kept: whoever goes on from it misses nothing, and does at most the last page again. */
 import { forEachConcurrently } from '../chunks/concurrently.ts'
 import { copyObject, type Stores } from './copy-object.ts'
+import { type Patience, persistently } from './retry.ts'
 import type { BucketSetting, Listed, S3 } from './s3.ts'
 
 /** A bucket, and the last of its keys that is done; both empty at the beginning. */
@@ -23,6 +24,8 @@ export interface PassOptions {
   readonly since?: Date | undefined
   /** The time of this go is over. */
   readonly isOver: () => boolean
+  /** With what the servers fail to do now and then. */
+  readonly patience: Patience
 }
 
 export interface PassProgress {
@@ -53,18 +56,21 @@ export async function moveObstacle(source: S3): Promise<string | undefined> {
   return undefined
 }
 
-/** Goes on with the pass until its end, or until the time is over. Throws what the servers refuse. */
+/** Goes on with the pass until its end, or until the time is over. Throws what the servers refuse, or fail to do each
+ *  time that they are asked. */
 export async function runPass(stores: Stores, options: PassOptions): Promise<PassProgress> {
   const { kind, from, isOver } = options
   const side = kind === 'prune' ? stores.target : stores.source
-  const { names } = await side.buckets()
+  const again = <Result>(work: () => Promise<Result>): Promise<Result> => persistently(options.patience, work)
+  const { names } = await again(() => side.buckets())
   let [objects, changed, bytes] = [0, 0, 0]
   let place = from
   for (const bucket of names.filter((name) => name >= from.bucket)) {
-    if (bucket !== place.bucket || place.after === '') changed += await openBucket(stores, kind, bucket)
+    if (bucket !== place.bucket || place.after === '') changed += await again(() => openBucket(stores, kind, bucket))
     place = { bucket, after: bucket === place.bucket ? place.after : '' }
     for (;;) {
-      const page = await side.list(bucket, place.after, PAGE)
+      const { after } = place
+      const page = await again(() => side.list(bucket, after, PAGE))
       await forEachConcurrently(page, AT_ONCE, async (object) => {
         const isChanged = await doObject(stores, options, bucket, object)
         objects += 1
@@ -77,7 +83,7 @@ export async function runPass(stores: Stores, options: PassOptions): Promise<Pas
       place = { bucket, after: last.key }
       if (isOver()) return { next: place, objects, changed, bytes }
     }
-    if (kind === 'prune') changed += await closeBucket(stores, bucket)
+    if (kind === 'prune') changed += await again(() => closeBucket(stores, bucket))
   }
   return { next: undefined, objects, changed, bytes }
 }
@@ -111,18 +117,23 @@ async function closeBucket({ source, target }: Stores, bucket: string): Promise<
   return 1
 }
 
-/** Answers whether it was another. */
+/** Answers whether it was another. Each object is tried by itself, so that a page of them goes by servers of which one
+ *  request in a hundred fails. */
 async function doObject(stores: Stores, options: PassOptions, bucket: string, object: Listed): Promise<boolean> {
   const { source, target } = stores
   const { kind } = options
-  if (kind === 'prune') {
-    if ((await source.head(bucket, object.key)) !== undefined) return false
-    await target.removeObject(bucket, object.key)
-    return true
-  }
-  if (await isSame(stores, options, bucket, object)) return false
-  if (kind !== 'check') await copyObject(stores, bucket, object)
-  return true
+  // Once it is, half of a copy is none, however much it looks like one.
+  let isOther = false
+  await persistently(options.patience, async () => {
+    if (kind === 'prune') {
+      isOther ||= (await source.head(bucket, object.key)) === undefined
+      if (isOther) await target.removeObject(bucket, object.key)
+      return
+    }
+    isOther ||= !(await isSame(stores, options, bucket, object))
+    if (isOther && kind !== 'check') await copyObject(stores, bucket, object)
+  })
+  return isOther
 }
 
 /** Without a part of it: of an object in parts the ETag is no digest of its bytes, and depends on the parts. */

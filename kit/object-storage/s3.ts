@@ -9,9 +9,11 @@ import type { StoreAnswer, StoreExchange, StoreRequest } from './exchange.ts'
 export class StoreRefused extends Error {
   /** Method, status and S3's code, without what was asked for: the same for every object that is refused so. */
   readonly answer: string | undefined
-  constructor(message: string, answer?: string) {
+  readonly status: number | undefined
+  constructor(message: string, answer?: string, status?: number) {
     super(message)
     this.answer = answer
+    this.status = status
   }
 }
 
@@ -109,6 +111,7 @@ export const refusalOf = ({ method, path = '' }: StoreRequest, status: number, t
   new StoreRefused(
     `${method} /${path}: status ${status}: ${text.slice(0, ERROR_CHARACTERS)}`,
     [method, status, /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? []].flat().join(' '),
+    status,
   )
 
 /** What the answer to a request for an object says of it. */

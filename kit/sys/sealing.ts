@@ -1,6 +1,6 @@
 /** Secrets at rest: AES-256-GCM under a key of the deployment that is not in the database. The first key seals; the
  *  others only open, so that keys can be replaced one after the other. A text is bound to what it belongs to. */
-import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { Random } from './random.ts'
 
 export interface SealingKey {
@@ -18,6 +18,8 @@ export interface Sealing {
   open(sealed: string, owner: string): string
   /** Whether another key than the first sealed it. */
   isOutdated(sealed: string): boolean
+  /** A key for the purpose from each key, in their order: it tells nothing of the key, nor of those for others. */
+  derive(purpose: string): readonly SealingKey[]
 }
 
 const KEY_BYTES = 32
@@ -49,6 +51,11 @@ export function createSealing(keys: readonly SealingKey[], random: Random): Seal
       )
     },
     isOutdated: (sealed) => first !== undefined && sealed.split('.')[0] !== first.id,
+    derive: (purpose) =>
+      keys.map(({ id, key }) => ({
+        id,
+        key: Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `svccloud ${purpose}`, KEY_BYTES)),
+      })),
   }
 }
 

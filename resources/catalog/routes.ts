@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { hourlyMillicents } from '../../domain/billing.ts'
 import { HA_REASONS } from '../../domain/high-availability.ts'
 import { route } from '../define.ts'
-import { offersDatabases, offersManagedMachines } from '../managed-machine/index.ts'
+import { offersDatabases, offersDevClusters, offersManagedMachines } from '../managed-machine/index.ts'
 import {
   type PlanSpec,
   type RegionSpec,
@@ -111,8 +111,10 @@ export function capabilitiesOf({
     floating_ips: status?.hasPrivateNetworks === true,
     load_balancers: status?.hasPrivateNetworks === true && offersManagedMachines(status),
     databases: status?.hasPrivateNetworks === true && offersDatabases(status),
+    dev_clusters: status?.hasPrivateNetworks === true && offersDevClusters(status),
     object_storage: status?.objectStorageBackend !== undefined,
     kubernetes: status?.hasPrivateNetworks === true && status.kubernetesReleases !== undefined,
+    playgrounds: status?.hasPlaygrounds === true,
     // Every driver keeps them, of tier standard.
     snapshots: true,
   }

@@ -212,6 +212,15 @@ export const Zone = resource({
       .max(1024)
       .optional()
       .describe('Why it has no Kubernetes, for people; absent where it has.'),
+    hasPlaygrounds: z
+      .boolean()
+      .optional()
+      .describe('Whether playgrounds can be started in its region; absent where not.'),
+    playgroundsObstacle: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe('Why its region has no playgrounds, for people; absent where it has.'),
     hasSeparateEdges: z
       .boolean()
       .optional()

@@ -117,15 +117,15 @@ const UNSEEN: NonNullable<KubernetesClusterStatus['health']> = {
   nodesTotal: 0,
   detail: '',
 }
-const UNLINKED = {
-  state: 'unlinked',
-  organisation_id: null,
-  cluster_id: null,
-  url: null,
-  reason: 'This cloud is not connected to an organisation platform.',
-  next_attempt_at: null,
-  registered_at: null,
-} as const
+const platformOf = (platform: KubernetesClusterStatus['platform']): KubernetesClusterView['platform'] => ({
+  state: platform?.state ?? 'unlinked',
+  organisation_id: platform?.organisationId ?? null,
+  cluster_id: platform?.clusterId ?? null,
+  url: platform?.url ?? null,
+  reason: platform?.reason ?? 'No organisation platform knows of it.',
+  next_attempt_at: platform?.nextAttemptAt ?? null,
+  registered_at: platform?.registeredAt ?? null,
+})
 
 export function toKubernetesClusterView(
   cluster: StoredKubernetesCluster,
@@ -164,7 +164,7 @@ export function toKubernetesClusterView(
     addons: status?.addons ?? [],
     etcd_snapshot_schedule: spec.etcdSnapshotSchedule,
     etcd_snapshot_retention: spec.etcdSnapshotRetention,
-    platform: UNLINKED,
+    platform: platformOf(status?.platform),
     is_protected: spec.isProtected,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'kubernetes_cluster', id }),
     created_at: createdAt,
@@ -239,6 +239,12 @@ const SnapshotView = z
     kind: z.enum(SNAPSHOT_KINDS).describe('Why it was taken.'),
     kubernetes_version: z.string().describe('Release that ran when it was taken.'),
     size_bytes: z.int().describe('Its size in bytes.'),
+    place: z
+      .enum(['host', 'object_storage'])
+      .describe(
+        'Where it is: with its control plane only, or sealed in the object storage of its zone too, which outlives ' +
+          'the loss of that host.',
+      ),
     created_at: DateTime,
     expires_at: DateTime.nullable().describe('null: it is kept until newer ones of its kind take its place.'),
   })
@@ -310,6 +316,7 @@ export const getKubernetesCluster = route({
   area: AREA,
   summary: 'Read a Kubernetes cluster with its node pools',
   permission: 'read',
+  clusterScopes: ['load_balancers'],
   params: ById,
   answers: { 200: Envelope },
   refuses: [404],

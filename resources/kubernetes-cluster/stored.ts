@@ -1,9 +1,11 @@
 /** KubernetesCluster: a control plane of Kubernetes that the platform runs for an account, as it is stored. */
 import { z } from 'zod'
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
+import { REGISTRATION_STATES } from '../../domain/platform-registration.ts'
 import {
   CLUSTER_NAME,
   MINOR_PATTERN,
+  SNAPSHOT_KINDS,
   SNAPSHOT_RETENTION,
   SNAPSHOT_SCHEDULE_DEFAULT,
 } from '../../domain/kubernetes-cluster.ts'
@@ -22,6 +24,8 @@ const Minor = z.string().max(8).regex(MINOR_PATTERN)
 const PEM_LENGTH_MAXIMUM = 8_192
 const URL_LENGTH_MAXIMUM = 300
 const COUNT_MAXIMUM = 1_000
+/** So many of each kind are kept at most, and each may have one more on its way out. */
+export const STORED_SNAPSHOTS_MAXIMUM = SNAPSHOT_KINDS.length * (SNAPSHOT_RETENTION.most + 1)
 
 export const KubernetesCluster = resource({
   kind: 'KubernetesCluster',
@@ -55,6 +59,10 @@ export const KubernetesCluster = resource({
         .max(SNAPSHOT_RETENTION.most)
         .default(SNAPSHOT_RETENTION.default)
         .describe('How many snapshots of each kind are kept.'),
+      registersInPlatform: z
+        .boolean()
+        .default(true)
+        .describe('Whether it is registered in the organisation platform, where this cloud has one.'),
       isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
       operation: OperationStanza.optional().describe(
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
@@ -119,6 +127,25 @@ export const KubernetesCluster = resource({
         })
         .optional()
         .describe('How far its schedule of snapshots is.'),
+      storedSnapshots: z
+        .array(z.string().max(36))
+        .max(STORED_SNAPSHOTS_MAXIMUM)
+        .optional()
+        .describe('Ids of its snapshots that are in the object storage of its zone too; absent for none.'),
+      platform: z
+        .strictObject({
+          state: z.enum(REGISTRATION_STATES).describe('How its registration in the organisation platform is.'),
+          organisationId: z.string().max(36).optional().describe('The organisation that it is registered in.'),
+          clusterId: z.string().max(100).optional().describe('What the platform calls it.'),
+          url: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('Its page there.'),
+          reason: z.string().max(1024).describe('Why it is not as it shall be; empty when it is.'),
+          attempts: z.int().min(0).describe('Attempts in a row that the platform did not answer.'),
+          operationId: z.string().max(36).optional().describe('The newest operation that has tried.'),
+          nextAttemptAt: Instant.optional().describe('When it is tried again.'),
+          registeredAt: Instant.optional().describe('Since when it is registered.'),
+        })
+        .optional()
+        .describe('Its registration in the organisation platform; absent where this cloud has none.'),
       operation: OperationProgress.optional().describe('How far the newest operation is.'),
     })
     .describe('What the cluster is. Written by its controller.'),

@@ -67,7 +67,7 @@ export const bootstrapKubernetesHost = route({
   summary: 'Make a host of control planes',
   description:
     'Answers 409 in a region that has one, and 503 in every other: the platform does not make hosts from servers ' +
-    'yet. It is told of one by its settings (`SVCCLOUD_CONTROL_PLANES_URL`).',
+    'yet. An operator runs one in a cluster of theirs (chart: `controlPlanes`), and names it in the settings.',
   access: access('update'),
   audit: 'kubernetes_host.bootstrap',
   body: z

@@ -205,6 +205,7 @@ export const listLoadBalancers = route({
   summary: 'List load balancers',
   description: 'Newest first, without frontends and backends. One must carry every label that is named.',
   permission: 'read',
+  clusterScopes: ['load_balancers'],
   query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, zone: ZoneName.optional(), label: LabelFilters }),
   answers: { 200: pageOf(LoadBalancerSummary) },
   refuses: [400],
@@ -220,6 +221,7 @@ export const createLoadBalancer = route({
     'Two machines of the plan are made, which share its addresses: when one fails, the other takes over within ' +
     'seconds. They count against the quotas of servers and are billed as servers are.',
   permission: 'operate',
+  clusterScopes: ['load_balancers'],
   audit: 'load_balancer.create',
   starts: ['load_balancer.create'],
   body: CreateLoadBalancer,
@@ -243,6 +245,7 @@ export const getLoadBalancer = route({
   area: AREA,
   summary: 'Read a load balancer',
   permission: 'read',
+  clusterScopes: ['load_balancers'],
   params: ById,
   answers: { 200: Envelope },
   refuses: [404],
@@ -272,6 +275,7 @@ export const deleteLoadBalancer = route({
   summary: 'Delete a load balancer',
   description: 'Its machines, addresses and certificates go with it.',
   ...startsOperation('load_balancer.delete'),
+  clusterScopes: ['load_balancers'],
   isDestructive: true,
   refuses: [404, 409],
 })
@@ -286,6 +290,7 @@ export const setLoadBalancerConfiguration = route({
     'Frontends and backends become these, all or none. The machines apply it without breaking connections; ' +
     'is_configuration_applied says when they have.',
   permission: 'operate',
+  clusterScopes: ['load_balancers'],
   audit: 'load_balancer.configure',
   params: ById,
   body: SetLoadBalancerConfiguration,

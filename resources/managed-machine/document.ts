@@ -95,6 +95,8 @@ export const MachineDocument = z.strictObject({
       /** Where its pods reach the API: on the node itself, which leads them to the endpoint. */
       localApi: z.strictObject({ address: z.string().max(49), port: z.int() }),
       certificateAuthority: z.string().max(PEM_MAXIMUM),
+      /** For its driver of volumes: which server it is, and where. */
+      volumes: z.strictObject({ serverId: z.string().max(253), zone: z.string().max(63) }).optional(),
       /** Secret: what it asks for its first certificate with; absent once it has joined. */
       bootstrapToken: z
         .string()
@@ -110,6 +112,35 @@ export const MachineDocument = z.strictObject({
         .max(TAINTS_MAXIMUM),
       /** To the pods of the other nodes. */
       routes: z.array(z.strictObject({ to: z.string().max(49), via: z.string().max(49) })).max(NODES_MAXIMUM),
+    })
+    .optional(),
+  /** A whole Kubernetes cluster of one node. It makes its keys itself, and they never leave it. */
+  devCluster: z
+    .strictObject({
+      /** Of the programs: one that the image has. */
+      release: z.string().regex(/^1\.\d{1,3}\.\d{1,3}$/),
+      nodeName: z.string().max(NAME_MAXIMUM),
+      /** Of the node for itself. */
+      nodeAddress: z.ipv4(),
+      apiPort: z.int().min(1).max(65_535),
+      /** Its public ones, IPv6 first. */
+      publicAddresses: z.array(z.string().max(49)).min(1).max(2),
+      /** Of each family, IPv4 first. */
+      podCidrs: z.array(z.string().max(49)).length(2),
+      serviceCidrs: z.array(z.string().max(49)).length(2),
+      dnsAddress: z.ipv4(),
+      nodeLabels: z.record(z.string().max(253), z.string().max(NAME_MAXIMUM)),
+      /** Who signs tokens of people: as API servers know it, and its public keys as a JWK set. */
+      issuer: z.strictObject({
+        url: z.url().max(300),
+        audience: z.string().max(253),
+        keys: z.array(z.looseObject({})),
+      }),
+      /** What its API calls itself in tokens of service accounts. */
+      serviceAccountIssuer: z.url().max(300),
+      /** Public, in PEM: of who signs the tokens of its administrators beside itself. */
+      adminKey: z.string().max(4_096),
+      authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM),
     })
     .optional(),
   /** PostgreSQL, with its data on the disk of that serial. */

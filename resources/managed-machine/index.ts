@@ -1,6 +1,11 @@
 /** Managed machines as their hosts know them: what is delivered to one, and what it answers. */
 import { z } from 'zod'
-import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
+import {
+  DATABASE_TEMPLATE,
+  DEV_CLUSTER_TEMPLATE,
+  KUBERNETES_NODE_TEMPLATE,
+  MANAGED_TEMPLATE,
+} from '../../domain/managed-machine.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration } from '../shapes.ts'
 
@@ -100,3 +105,8 @@ export const offersDatabases = (
 export const offersKubernetesNodes = (
   status: { readonly builtTemplates?: readonly string[] | undefined } | undefined,
 ): boolean => status?.builtTemplates?.includes(KUBERNETES_NODE_TEMPLATE) === true
+
+/** Whether all hosts of the zone have the image of dev clusters. */
+export const offersDevClusters = (
+  status: { readonly builtTemplates?: readonly string[] | undefined } | undefined,
+): boolean => status?.builtTemplates?.includes(DEV_CLUSTER_TEMPLATE) === true

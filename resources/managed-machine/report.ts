@@ -23,7 +23,17 @@ export const MACHINE_SERVICES = [
   'api',
   'kubelet',
   'kube-proxy',
+  'volumes',
   'tunnel',
+  'issuer',
+  'etcd',
+  'apiserver',
+  'controller-manager',
+  'scheduler',
+  'objects',
+  'local-path',
+  'ingress',
+  'ssh',
 ] as const
 export type MachineService = (typeof MACHINE_SERVICES)[number]
 
@@ -72,6 +82,22 @@ export const MachineReport = z.strictObject({
       connections: Count.optional(),
       sizeBytes: Count.optional(),
       archive: ArchiveReport.optional(),
+    })
+    .optional(),
+  devCluster: z
+    .strictObject({
+      /** Its API says that it is ready. */
+      isReady: z.boolean(),
+      /** Its node says so. */
+      isNodeReady: z.boolean(),
+      /** What is wrong, or what is waited for; empty otherwise. */
+      detail: z.string().max(DETAIL_CHARACTERS_MAXIMUM),
+      /** Who signs the certificate of its API, in PEM. */
+      certificateAuthority: z.string().max(4_096).optional(),
+      /** Which service account its administrators' tokens are of. */
+      adminUid: z.string().max(64).optional(),
+      /** What its API says that it runs. */
+      version: z.string().max(64).optional(),
     })
     .optional(),
   keepalived: z.strictObject({ state: z.enum(['master', 'backup', 'fault', 'unknown']) }).optional(),

@@ -48,8 +48,8 @@ const Taints = z
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
   .describe('Taints of its nodes.')
-const NoAutoscaling = Autoscaling.nullable().describe(
-  'Between which bounds count follows the pods. Not offered yet: only null is taken.',
+const MaybeAutoscaling = Autoscaling.nullable().describe(
+  'Between which bounds count follows what pods need; null: it does not. A count beside it is within them.',
 )
 
 export const NewNodePool = z
@@ -69,7 +69,7 @@ export const NewNodePool = z
       .describe('Zones of its nodes; that of the cluster when left out, and the only one that its network is in.'),
     labels: NodeLabels.default({}),
     taints: Taints.default([]),
-    autoscaling: NoAutoscaling.default(null),
+    autoscaling: MaybeAutoscaling.default(null),
     public_ipv4: z.boolean().default(false),
     max_unavailable: MaxUnavailable.default(1),
   })
@@ -79,7 +79,7 @@ export type NewNodePool = z.infer<typeof NewNodePool>
 export const UpdateNodePool = z
   .strictObject({
     count: Count.optional(),
-    autoscaling: NoAutoscaling.optional(),
+    autoscaling: MaybeAutoscaling.optional(),
     labels: NodeLabels.optional(),
     taints: Taints.optional(),
     version: z
@@ -152,7 +152,7 @@ export function toNodePoolView(pool: StoredNodePool): NodePoolView {
     zones: [spec.zone],
     labels: spec.labels,
     taints: spec.taints,
-    autoscaling: null,
+    autoscaling: spec.autoscaling ?? null,
     public_ipv4: spec.publicIpv4,
     max_unavailable: spec.maxUnavailable,
     version: spec.version,

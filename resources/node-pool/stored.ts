@@ -38,6 +38,26 @@ export const NodePool = resource({
         ),
       plan: z.string().min(1).max(63).describe('Plan of its servers. Cannot be changed.'),
       count: z.int().min(0).max(NODES_MAXIMUM).describe('How many nodes it has.'),
+      autoscaling: z
+        .strictObject({
+          min: z.int().min(0).max(NODES_MAXIMUM).describe('Never fewer nodes than that.'),
+          max: z.int().min(1).max(NODES_MAXIMUM).describe('Never more nodes than that.'),
+        })
+        .optional()
+        .describe('Between which bounds count follows what the pods of the cluster need; absent: it does not.'),
+      skipped: z
+        .array(
+          z
+            .int()
+            .min(0)
+            .max(2 * NODES_MAXIMUM),
+        )
+        .max(2 * NODES_MAXIMUM)
+        .optional()
+        .describe(
+          'Numbers of nodes that autoscaling has let go: the count is of the other numbers, from 0 on. Written by ' +
+            'the platform only.',
+        ),
       version: Minor.describe(
         'Minor version of Kubernetes that its nodes run. Another one replaces them, one after another.',
       ),
@@ -98,11 +118,16 @@ export const NodePool = resource({
             hostname: Name.describe('Name of the node.'),
             since: Instant.describe('When its pods were asked to go.'),
             isDone: z.boolean().describe('Whether none is left that must go.'),
+            isCalledOff: z
+              .boolean()
+              .optional()
+              .describe('Autoscaling has let it go, and its pods would not: it stays.'),
           }),
         )
         .max(2 * NODES_MAXIMUM)
         .optional()
         .describe('Nodes that are to go, and how far their pods are.'),
+      growthFailedAt: Instant.optional().describe('When autoscaling gave up nodes that did not come, last.'),
       join: z
         .strictObject({
           tokenId: z.string().max(6).describe('Public part of the bootstrap token.'),

@@ -278,6 +278,7 @@ export const listOperations = route({
   summary: 'List operations',
   description: 'Newest first, without their events.',
   permission: 'read',
+  clusterScopes: ['storages'],
   query: z.strictObject({
     cursor: Cursor.optional(),
     limit: Limit,
@@ -302,6 +303,7 @@ export const getOperation = route({
   area: AREA,
   summary: 'Read an operation with its events',
   permission: 'read',
+  clusterScopes: ['storages'],
   params: z.strictObject({ id: Id }),
   query: z.strictObject({
     wait: z.coerce

@@ -97,6 +97,7 @@ export const listServerInterfaces = route({
   summary: 'List the network interfaces of a server',
   description: 'All of them, the public one first.',
   permission: 'read',
+  clusterScopes: ['load_balancers'],
   params: ById,
   answers: { 200: completeListOf(InterfaceView) },
   refuses: [404],

@@ -7,10 +7,10 @@ const SHARED_ADDRESSES_MAXIMUM = 32
 export const ManagedBy = z
   .string()
   .max(280)
-  .regex(/^(edge|load_balancer|database|node_pool):[a-z0-9][-a-z0-9.]*$/)
+  .regex(/^(edge|load_balancer|database|node_pool|dev_cluster):[a-z0-9][-a-z0-9.]*$/)
   .describe(
-    'What the server is run for: edge:<id>, load_balancer:<id>, database:<id> or node_pool:<id>. Written by the ' +
-      'platform only.',
+    'What the server is run for: edge:<id>, load_balancer:<id>, database:<id>, node_pool:<id> or dev_cluster:<id>. ' +
+      'Written by the platform only.',
   )
 
 export const SharedAddresses = z

@@ -435,6 +435,7 @@ export const getServer = route({
   area: AREA,
   summary: 'Read a server',
   permission: 'read',
+  clusterScopes: ['storages'],
   params: ById,
   answers: { 200: ServerEnvelope },
   refuses: [404],

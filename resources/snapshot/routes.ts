@@ -80,6 +80,7 @@ export const createSnapshot = route({
     'on. Its server may run. The storage is not deleted while it has snapshots, and one that lies on the disks of a ' +
     'single host stays on that host, with its server. Storages of tier local-nvme have none.',
   permission: 'operate',
+  clusterScopes: ['storages'],
   audit: 'snapshot.create',
   starts: ['snapshot.create'],
   params: ById,
@@ -98,6 +99,7 @@ export const listSnapshots = route({
   summary: 'List snapshots',
   description: 'Newest first.',
   permission: 'read',
+  clusterScopes: ['storages'],
   query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, storage_id: Id.optional() }),
   answers: { 200: pageOf(SnapshotView) },
   refuses: [400],
@@ -110,6 +112,7 @@ export const getSnapshot = route({
   area: AREA,
   summary: 'Read a snapshot',
   permission: 'read',
+  clusterScopes: ['storages'],
   params: ById,
   answers: { 200: z.strictObject({ snapshot: SnapshotView }) },
   refuses: [404],
@@ -123,6 +126,7 @@ export const deleteSnapshot = route({
   summary: 'Delete a snapshot',
   description: 'What it alone kept is free when the operation has succeeded. Storages that were made from it stay.',
   ...startsOperation('snapshot.delete'),
+  clusterScopes: ['storages'],
   isDestructive: true,
   refuses: [404, 409],
 })

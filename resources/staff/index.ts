@@ -394,17 +394,24 @@ export const listStaffAuditEntries = route({
   answers: { 200: pageOf(StaffAuditEntry) },
   refuses: [400],
 })
+const AuditVerification = AuditIntegrity.extend({
+  checkpoint_at: DateTime.nullable().describe(
+    'When the newest checkpoint that it was held against was written; null when there is none.',
+  ),
+}).meta({ id: 'AuditVerification' })
 export const verifyAuditChain = route({
   ...by('support'),
   id: 'verify_audit_chain',
   method: 'POST',
   path: '/v1/admin/audit/verify',
   summary: 'Verify an audit chain now',
-  description: 'That of an account; without one that of what staff and operators did.',
+  description:
+    'That of an account; without one that of what staff and operators did. It is held against the newest checkpoint ' +
+    'in object storage too; while that does not answer, nothing is said.',
   audit: 'audit.verify',
   body: z.strictObject({ account_id: z.string().max(253).optional() }),
   example: { account_id: EXAMPLE.id },
-  answers: { 200: AuditIntegrity },
+  answers: { 200: AuditVerification },
   refuses: [400, 404],
 })
 

@@ -204,6 +204,7 @@ export const listStorages = route({
   summary: 'List storages',
   description: 'Newest first, boot storages too. A storage must carry every label that is named.',
   permission: 'read',
+  clusterScopes: ['storages'],
   query: z.strictObject({
     cursor: Cursor.optional(),
     limit: Limit,
@@ -223,6 +224,7 @@ export const createStorage = route({
   summary: 'Add a storage',
   description: 'It is empty, or holds what one source held when it was made. The source may go once it is online.',
   permission: 'operate',
+  clusterScopes: ['storages'],
   audit: 'storage.create',
   starts: ['storage.create'],
   body: CreateStorage,
@@ -240,6 +242,7 @@ export const getStorage = route({
   area: AREA,
   summary: 'Read a storage',
   permission: 'read',
+  clusterScopes: ['storages'],
   params: ById,
   answers: { 200: StorageEnvelope },
   refuses: [404],
@@ -268,6 +271,7 @@ export const deleteStorage = route({
   summary: 'Delete a storage with its data',
   description: 'It must be detached. Its data are gone when the operation has succeeded.',
   ...startsOperation('storage.delete'),
+  clusterScopes: ['storages'],
   isDestructive: true,
   refuses: [404, 409],
 })
@@ -283,6 +287,7 @@ export const attachStorage = route({
     `${DATA_STORAGES_PER_SERVER_MAXIMUM} storages besides its boot storage. Data that lie on another host are ` +
     'brought to that of the server first.',
   ...startsOperation('storage.attach'),
+  clusterScopes: ['storages'],
   body: z.strictObject({ server_id: Id }),
   example: { server_id: EXAMPLE.id },
   refuses: [400, 404, 409, 503],
@@ -298,6 +303,7 @@ export const detachStorage = route({
     'The server may run: the operation succeeds when the guest has released the disk, and fails when it does not ' +
     'release it in time. With force the disk is taken from the guest, which finds errors where it reads or writes.',
   ...startsOperation('storage.detach'),
+  clusterScopes: ['storages'],
   body: z.strictObject({
     force: z.boolean().default(false).describe('Whether the disk is taken from a guest that does not release it.'),
   }),
@@ -312,6 +318,7 @@ export const resizeStorage = route({
   summary: 'Let a storage grow',
   description: 'Its server may run: the guest sees the larger disk at once. A storage never shrinks.',
   ...startsOperation('storage.resize'),
+  clusterScopes: ['storages'],
   body: z.strictObject({ size_gibibytes: SizeGibibytes }),
   example: { size_gibibytes: 20 },
   refuses: [400, 404, 409, 422, 503],

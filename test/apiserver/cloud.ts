@@ -29,6 +29,7 @@ import { RESOURCES } from '../../resources/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { documented } from '../contract/document-check.ts'
+import { hostsOf } from '../../kit/control-planes/configuration.ts'
 import { openSimulatedControlPlanes } from '../control-planes.ts'
 import { openSimulatedObjectStorage } from '../object-storage.ts'
 import { openTestPayments } from '../payments.ts'
@@ -119,6 +120,7 @@ export async function openCloud(
         builtTemplates: [MANAGED_TEMPLATE],
         objectStorageBackend: 'svc-s3-single',
         kubernetesReleases: ['1.35.4', '1.36.3'],
+        hasPlaygrounds: true,
       },
     },
     'status',
@@ -150,9 +152,10 @@ export async function openCloud(
   const gatewayZones: string[] = []
   const gateway = openSimulatedObjectStorage(gatewayZones, 'rgw')
   const controlPlanes = openSimulatedControlPlanes(['eu-1'])
+  const otherControlPlanes = openSimulatedControlPlanes(['eu-2'])
   const opened = await createApp({
     objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
-    controlPlanes: controlPlanes.offer,
+    controlPlanes: { ...controlPlanes.offer, others: hostsOf(otherControlPlanes.offer) },
     store,
     caches,
     db,
@@ -357,6 +360,8 @@ export async function openCloud(
     gateway,
     gatewayZones,
     controlPlanes,
+    /** Of another region. */
+    otherControlPlanes,
     /** The fake payment processor. */
     payments,
     /** From now on requests come at once. */

@@ -84,6 +84,7 @@ it.each([
   { template: 'svccloud/templates/apiserver.yaml', main: 'apiserver/main.ts', shared: true },
   { template: 'svccloud/templates/controllers.yaml', main: 'controllers/main.ts', shared: true },
   { template: 'svccloud/templates/migrations.yaml', main: 'db/main.ts', shared: true },
+  { template: 'svccloud/templates/control-planes.yaml', main: 'hosts/control-planes/main.ts', shared: false },
   { template: 'svccloud-node-agent/templates/agents.yaml', main: 'agents/node/main.ts', shared: false },
 ])('$template sets only what $main reads', async ({ template, main, shared }) => {
   const text = await read(`charts/${template}`)
@@ -192,14 +193,12 @@ const NOT_OF_CHARTS = new Set([
   'SVCCLOUD_OBJECT_STORAGE_ZONES',
   'SVCCLOUD_OBJECT_STORAGE_OBSTACLE',
   'SVCCLOUD_CONTROL_PLANES_OBSTACLE',
-  'SVCCLOUD_CONTROL_PLANES_REGIONS',
-  'SVCCLOUD_CONTROL_PLANES_TOKEN_FILE',
-  'SVCCLOUD_CONTROL_PLANES_URL',
 ])
 
 it.each([
   { chart: 'svccloud', main: 'apiserver/main.ts' },
   { chart: 'svccloud', main: 'controllers/main.ts' },
+  { chart: 'svccloud', main: 'hosts/control-planes/main.ts' },
   { chart: 'svccloud-node-agent', main: 'agents/node/main.ts' },
 ])('$chart has a way to set whatever $main reads', async ({ chart, main }) => {
   const folder = join(ROOT, 'charts', chart, 'templates')
@@ -231,6 +230,9 @@ it.each([
   { image: 'control-plane', main: 'apiserver/main.ts' },
   { image: 'control-plane', main: 'controllers/main.ts' },
   { image: 'control-plane', main: 'db/main.ts' },
+  { image: 'control-plane', main: 'hosts/control-planes/main.ts' },
+  { image: 'control-plane', main: 'hosts/control-planes/pod/issuer.ts' },
+  { image: 'control-plane', main: 'hosts/control-planes/pod/receive.ts' },
   { image: 'node-agent', main: 'agents/node/main.ts' },
 ])('the image $image holds everything that $main loads', async ({ image, main }) => {
   const stages = (await read('Dockerfile')).split(/^FROM /m)

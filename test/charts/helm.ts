@@ -19,7 +19,7 @@ export interface Helm {
   close(): Promise<void>
 }
 
-const DEADLINE_MILLISECONDS = 120_000
+const DEADLINE_MILLISECONDS = 240_000
 
 /** helm with a home of its own, so that nothing of this machine's user is read or written. */
 export async function openHelm(kubeconfigFile: string): Promise<Helm> {

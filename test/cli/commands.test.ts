@@ -47,6 +47,7 @@ test('two operations are never one command, and what no token may call is none',
   const names = COMMANDS.map(nameOf)
   expect(names).toEqual(expect.arrayContaining(['server create', 'server list', 'ssh-key create', 'operation get']))
   expect(names.filter((name) => /console|token|login|mcp/.test(name))).toEqual([
+    'dev-cluster token',
     'kubernetes-cluster token',
     'token revoke-own',
   ])

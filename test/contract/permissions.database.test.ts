@@ -3,11 +3,12 @@
  *  what is seen is who is let through. */
 import { beforeAll, expect, test } from 'vitest'
 import { createSealing } from '../../kit/sys/sealing.ts'
-import { formatToken } from '../../apiserver/identity/token-format.ts'
+import { formatClusterToken, formatToken } from '../../kit/sys/token-format.ts'
 import { createToken } from '../../db/identity/index.ts'
+import { createClusterToken } from '../../db/kubernetes-cluster/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
-import type { Permission, TokenScope } from '../../domain/permissions.ts'
+import type { ClusterScope, Permission, TokenScope } from '../../domain/permissions.ts'
 import { createPipeline, requestDurations } from '../../kit/http/pipeline.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
@@ -33,14 +34,28 @@ const SUPPORT_HELD: Readonly<Record<string, readonly Permission[]>> = {
   read_only: ['read', 'billing.read'],
   elevated: ['read', 'operate', 'billing.read'],
 }
+/** What tokens of clusters are for, and nothing else. */
+const CLUSTER_ROUTES: Readonly<Record<ClusterScope, readonly string[]>> = {
+  storages: [
+    ...['list_storages', 'create_storage', 'get_storage', 'delete_storage', 'attach_storage', 'detach_storage'],
+    ...['resize_storage', 'create_snapshot', 'list_snapshots', 'get_snapshot', 'delete_snapshot', 'get_server'],
+    ...['list_operations', 'get_operation'],
+  ],
+  load_balancers: [
+    ...['list_load_balancers', 'create_load_balancer', 'get_load_balancer', 'delete_load_balancer'],
+    ...['set_load_balancer_configuration', 'get_kubernetes_cluster', 'list_server_interfaces'],
+  ],
+}
 const SCOPES: readonly TokenScope[] = ['read', 'read_write', ...HELD['owner']!.map((permission) => [permission])]
 
 interface Asker {
   readonly name: string
-  readonly kind: 'nobody' | 'session' | 'token' | 'support' | 'staff' | 'cluster'
+  readonly kind: 'nobody' | 'session' | 'token' | 'support' | 'staff' | 'cluster' | 'add-on'
   readonly held: readonly Permission[]
   readonly isReadOnly: boolean
   readonly staffRole?: string
+  /** Of an add-on of a customer's cluster. */
+  readonly scope?: ClusterScope
   /** Of a token of the management cluster: what it may do with which kinds, as `verb resource`. */
   readonly rights?: readonly string[]
   readonly headers: Readonly<Record<string, string>>
@@ -149,6 +164,31 @@ beforeAll(async () => {
         headers: { authorization: `Bearer ${token}` },
       })
     }
+  }
+  const own = { accountId: owner?.accountId ?? '', clusterId: 'shop' }
+  await db
+    .insertInto('kubernetes_cluster')
+    .values({
+      ...{ account_id: own.accountId, id: own.clusterId, zone: 'eu-1a', region: 'eu-1', name: 'shop' },
+      ...{ network_id: 'back', control_plane_id: newUuid(systemRandom), release: '1.36.3', replicas: 1 },
+      ...{ pod_cidr: '10.1.0.0/16', service_cidr: '10.2.0.0/16' },
+    })
+    .execute()
+  for (const scope of ['storages', 'load_balancers'] as const) {
+    const token = formatClusterToken(newBase62(systemRandom, 40))
+    await createClusterToken(db, own, {
+      ...{ id: newUuid(systemRandom), program: scope, token, scopes: [scope] },
+      ...{ createdAt: clock.now(), expiresAt: new Date(clock.now().getTime() + 3_600_000) },
+    })
+    const headers = { authorization: `Bearer ${token}` }
+    askers.push({
+      name: `token of a cluster for ${scope}`,
+      kind: 'add-on',
+      held: [],
+      isReadOnly: false,
+      scope,
+      headers,
+    })
   }
   for (const mode of ['read_only', 'elevated'] as const) {
     const secret = `support_${newBase62(systemRandom, 43)}`
@@ -285,7 +325,7 @@ function expected(route: Route, asker: Asker): 401 | 403 | 'through' {
   const takes = (credential: string) => (route.credentials as readonly string[]).includes(credential)
   if (takes('public') && route.credentials.length === 1) return 'through'
   if (route.audience === 'operator') {
-    if (asker.kind === 'token') return 401
+    if (asker.kind === 'token' || asker.kind === 'add-on') return 401
     if (asker.kind !== 'staff' && asker.kind !== 'cluster') return takes('public') ? 'through' : 401
     if (takes('public')) return 'through'
     if (asker.kind === 'cluster' && route.access !== null) {
@@ -300,6 +340,7 @@ function expected(route: Route, asker: Asker): 401 | 403 | 'through' {
   // A bearer token that is not one of ours is refused where any credential is looked at.
   if (asker.kind === 'cluster') return 401
   if (asker.kind === 'nobody' || asker.kind === 'staff') return takes('public') ? 'through' : 401
+  if (asker.scope !== undefined) return CLUSTER_ROUTES[asker.scope].includes(route.id) ? 'through' : 403
   // Where only tokens are taken, nobody looks at a cookie.
   if (asker.kind !== 'token' && route.credentials.every((credential) => credential === 'token')) return 401
   if (!takes(asker.kind === 'token' ? 'token' : 'session')) return 403

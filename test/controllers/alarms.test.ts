@@ -40,7 +40,8 @@ test(
     const nodes: NodeObject[] = []
     const servers: ServerObject[] = []
     const operations: OperationObject[] = []
-    const alarms = openAlarms({ nodes: () => nodes, servers: () => servers, operations: () => operations }, registry)
+    const watched = { nodes: () => nodes, servers: () => servers, operations: () => operations }
+    const alarms = openAlarms(watched, registry, { now: () => new Date('2026-01-01T01:00:00Z') })
     const linesOf = async () =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('svccloud_') && !line.endsWith(' 0'))
     expect(await linesOf()).toEqual([])
@@ -63,6 +64,9 @@ test(
     expect(await linesOf()).toContain('svccloud_change_intents_unknown 2')
     alarms.noteSweep({ resolved: 0, unknown: 0 })
     expect(await linesOf()).not.toContain('svccloud_change_intents_unknown 2')
+
+    alarms.noteCheckpoint(new Date('2026-01-01T00:00:00Z'))
+    expect(await linesOf()).toContain('svccloud_audit_checkpoint_age_seconds 3600')
 
     nodes.splice(2)
     expect(await linesOf()).not.toContain('svccloud_nodes{state="unreachable"} 2')

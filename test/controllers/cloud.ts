@@ -22,6 +22,7 @@ import { accountExists } from '../../db/server/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { nodeUser } from '../../embedded/kubernetes/server/credentials.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import type { OrganisationPlatform } from '../../kit/organisation-platform/platform.ts'
 import type { ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
@@ -91,7 +92,11 @@ export interface Cloud {
    *  any more, not even learning what came of the write. `onDeath` is called then. */
   startControllers(
     life?: { readonly writesMaximum: number; readonly onDeath: () => void },
-    options?: { readonly hasSealing?: boolean; readonly controlPlanes?: ControlPlanesOffer },
+    options?: {
+      readonly hasSealing?: boolean
+      readonly controlPlanes?: ControlPlanesOffer
+      readonly organisationPlatform?: OrganisationPlatform
+    },
   ): () => Promise<void>
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
    *  have died: the one after them lives. */
@@ -264,7 +269,10 @@ export async function openCloud(
         },
       }
     },
-    startControllers(life, { hasSealing = true, controlPlanes: hosts = controlPlanes.offer } = {}) {
+    startControllers(
+      life,
+      { hasSealing = true, controlPlanes: hosts = controlPlanes.offer, organisationPlatform } = {},
+    ) {
       const mortal =
         life === undefined
           ? undefined
@@ -289,6 +297,7 @@ export async function openCloud(
         ovn,
         objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
         controlPlanes: hosts,
+        organisationPlatform,
         metrics: openControllerMetrics(registry),
         openStorageAccess,
         sealing: createSealing(hasSealing ? SEALING_KEYS : [], random),
@@ -296,7 +305,7 @@ export async function openCloud(
       return running(async (signal) => {
         const ending = AbortSignal.any([signal, died.signal])
         parts.caches.start(ending)
-        const ended = runControllers(controllers, parts, ending)
+        const ended = runControllers(controllers, { ...parts, objectStorage: { stores: [], obstacle: '' } }, ending)
         // The turns of a dead process never end.
         await Promise.race([
           ended,

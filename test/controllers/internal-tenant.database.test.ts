@@ -8,6 +8,7 @@ import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createSealing } from '../../kit/sys/sealing.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
+import { until } from '../eventually.ts'
 import { openSimulatedObjectStorage, type SimulatedObjectStorage } from '../object-storage.ts'
 
 const database = useDatabase()
@@ -81,4 +82,28 @@ test('those of accounts that are gone are taken away, also when the store was aw
   await sweepInternalTenants(parts)
   expect([await isKept(kept), await isKept(gone)]).toEqual([true, false])
   expect(single.tenants.size).toBe(1)
+})
+
+test('a zone whose store does not answer holds up no other, and is not asked for each', async () => {
+  const far = openSimulatedObjectStorage(['z9'])
+  const near = partsOf(single, far)
+  const gone = Array.from({ length: 12 }, () => newUuid(systemRandom))
+  for (const owner of gone) for (const zone of ['z1', 'z9']) await openInternalTenant(near, backupsOf(owner, zone))
+  let asked = 0
+  let giveUp = (_error: Unavailable): void => {}
+  const answer = new Promise<boolean>((_resolve, reject) => (giveUp = reject))
+  const silent = { ...single, control: { ...single.control, removeTenant: () => ((asked += 1), answer) } }
+  const sweeping = sweepInternalTenants(partsOf(silent as SimulatedObjectStorage, far))
+  sweeping.catch(() => {}) // looked at below
+  await until(
+    'the other zone',
+    () => findInternalTenant(database.db, backupsOf(gone.at(-1) ?? '', 'z9')),
+    (row) => row === undefined,
+  )
+  expect([far.tenants.size, asked]).toEqual([0, 1])
+  giveUp(new Unavailable('the object storage'))
+  await expect(sweeping).rejects.toBeInstanceOf(Unavailable)
+  expect(asked).toBe(5)
+  await sweepInternalTenants(near)
+  expect(single.tenants.size).toBe(0)
 })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
+import { begin } from '../../db/begin.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
 import { openDatabase, type Queries } from '../../db/open.ts'
 import { Unavailable } from '../../domain/problem.ts'
@@ -16,18 +17,15 @@ test(
     const accountId = await createAccount(database.db)
     const rename = (db: Queries, name: string) =>
       db.updateTable('account').set({ name }).where('id', '=', accountId).execute()
-    const idle = await cutOff.startTransaction().execute()
-    await rename(idle, 'idle')
+    const idle = await begin(cutOff)
+    await rename(idle.tx, 'idle')
     await rename(database.db, 'busy') // waits for the row
-    const error = await sql`select 1`.execute(idle).then(() => undefined, databaseUnavailable)
+    const error = await sql`select 1`.execute(idle.tx).then(() => undefined, databaseUnavailable)
     expect(error).toBeInstanceOf(Unavailable)
     expect(
       await database.db.selectFrom('account').select('name').where('id', '=', accountId).executeTakeFirst(),
     ).toEqual({ name: 'busy' })
-    await idle
-      .rollback()
-      .execute()
-      .catch(() => {})
+    await idle.rollback().catch(() => {})
     expect((await sql<{ one: number }>`select 1 as one`.execute(cutOff)).rows).toEqual([{ one: 1 }])
   },
 )

@@ -20,6 +20,8 @@ test('a new account has the limits that are published', () =>
     edges: 10,
     databases: 5,
     kubernetes_clusters: 5,
+    dev_clusters: 5,
+    playgrounds: 1,
     node_pools: 25,
     custom_images: 20,
     object_storage_gibibytes: 1_024,

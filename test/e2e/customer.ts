@@ -97,10 +97,13 @@ export class Customer {
     const document = openDocumentCheck((await (await fetch(`${url()}/openapi.json`)).json()) as object)
     const identity = { url, document, email }
     expectStatus(202, await post(identity, '/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
-    const mailed = await eventually('the verification mail', () =>
-      verificationToken(product().endpoints.mail_directory, email),
-    )
-    expectStatus(200, await post(identity, '/v1/auth/email-verification/confirm', { token: mailed }))
+    // Where no mail is sent addresses count as confirmed.
+    if (product().endpoints.mail_directory !== '') {
+      const mailed = await eventually('the verification mail', () =>
+        verificationToken(product().endpoints.mail_directory, email),
+      )
+      expectStatus(200, await post(identity, '/v1/auth/email-verification/confirm', { token: mailed }))
+    }
     return new Customer(identity, await issueToken(identity, 'test', 'read_write'))
   }
 

@@ -1,4 +1,6 @@
 /** A product that is killed, and a customer who goes on all the same. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
 import { eventually, until } from '../eventually.ts'
 import { Customer, type Operation, type Server } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
@@ -71,4 +73,22 @@ export async function openSurvivor(email: string): Promise<Survivor> {
       ),
     close: () => clearAway(product, data),
   }
+}
+
+/** Everything is killed so long after a creation and after the deletion was accepted; afterwards all converges. */
+export async function surviveKills(survivor: Survivor, milliseconds: number): Promise<void> {
+  const { server, operation } = await survivor.create(`crash-${milliseconds}`)
+  await sleep(milliseconds)
+  await survivor.product.killEverything()
+  await survivor.restart()
+  expect(await survivor.customer.finished(operation.id)).toMatchObject({ kind: 'server.create', status: 'succeeded' })
+  expect(await survivor.customer.server(server.id)).toMatchObject({ state: 'started' })
+  expect(await survivor.product.guests()).toHaveLength(1)
+
+  const deletion = await survivor.remove(server.id)
+  await sleep(milliseconds)
+  await survivor.product.killEverything()
+  await survivor.restart()
+  expect(await survivor.customer.finished(deletion.id)).toMatchObject({ kind: 'server.delete', status: 'succeeded' })
+  await survivor.nothingIsLeft()
 }

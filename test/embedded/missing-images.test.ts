@@ -28,12 +28,13 @@ test('an image that is not there is missing, and the line says how it is made', 
     ['edges', `off, as load balancers are, until: sudo npm run image:managed -- --images ${folder}`],
     ['databases', `off until: sudo npm run image:database -- --images ${folder}`],
     ['nodes of clusters', `off until: sudo npm run image:kubernetes -- --images ${folder}`],
+    ['dev clusters', `off until: sudo npm run image:dev-cluster -- --images ${folder}`],
   ])
 })
 
 test('one of this recipe is there, one of another is not', async () => {
   await publish('managed-machine', '20260101T000000Z-0123456789ab')
-  expect(await missing()).toEqual(['edges', 'databases', 'nodes of clusters'])
+  expect(await missing()).toEqual(['edges', 'databases', 'nodes of clusters', 'dev clusters'])
   await publish('managed-machine', await managedVersion('managed-machine', new Date()))
-  expect(await missing()).toEqual(['databases', 'nodes of clusters'])
+  expect(await missing()).toEqual(['databases', 'nodes of clusters', 'dev clusters'])
 })

@@ -1,32 +1,9 @@
-/** Backups under faults: worlds whose zones have a place for them, in stores that fail. A failing seed is replayed with
- *  `npm run sim -- --first SEED --seeds 1 --backups --trace`. */
+/** What watches backups in simulated worlds finds what is wrong; the worlds are in `backups.seeds.test.ts`. */
 import { expect, it } from 'vitest'
 import { Backup } from '../../resources/backup/index.ts'
 import type { Resource } from '../../resources/define.ts'
 import type { BackupStores } from './backup-stores.ts'
 import { checkBackups } from './backups.ts'
-import { useConnection } from './connection.ts'
-import { expectToReach } from './reach.ts'
-
-const FIRST_SEEDS = [5, 18]
-const SEEDS_MAXIMUM = 24
-const REACHED = [
-  'storage.backup succeeded',
-  'backup.delete succeeded',
-  'backup.restore succeeded',
-  'backup.verify succeeded',
-  // of a copy in another zone, of what a storage held before a restore, and by a schedule
-  'storage.backup event copied',
-  'snapshot.create by system:backup_restore',
-  'storage.backup by system:backup_schedule',
-  'fault store answers 500',
-  'fault store loses its answer',
-]
-
-const connection = useConnection()
-
-it('keeps every invariant, and reaches what is listed', () =>
-  expectToReach(REACHED, { first: FIRST_SEEDS, maximum: SEEDS_MAXIMUM }, connection(), { hasBackups: true }))
 
 it('finds what a store has lost, kept of the wrong disk, and was left with', async () => {
   const backup = (name: string) => ({

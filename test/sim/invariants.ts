@@ -15,9 +15,12 @@ import { Storage } from '../../resources/storage/index.ts'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { type Account, ask, type History } from './requests.ts'
 import { zoneOf } from './catalog.ts'
+import { areClustersQuiet } from './cluster-invariants.ts'
+import { areDatabasesQuiet } from './database-invariants.ts'
 import { areImagesQuiet } from './images.ts'
 import { areMachinesQuiet } from './machines.ts'
 import { areNetworksQuiet } from './networks.ts'
+import { areObjectsQuiet } from './objects.ts'
 import { arePortsQuiet } from './ports.ts'
 import type { World } from './world.ts'
 
@@ -46,7 +49,15 @@ export async function isQuiet(world: World, db: Database): Promise<boolean> {
   ]
   const { items: storages } = await world.admin.list(Storage)
   if (storages.some((storage) => activeOperationOf(storage) !== undefined)) return false
-  for (const areQuiet of [areNetworksQuiet, arePortsQuiet, areMachinesQuiet, areImagesQuiet])
+  for (const areQuiet of [
+    areNetworksQuiet,
+    arePortsQuiet,
+    areMachinesQuiet,
+    areImagesQuiet,
+    areObjectsQuiet,
+    areDatabasesQuiet,
+    areClustersQuiet,
+  ])
     if (!(await areQuiet(world))) return false
   if (lists.some(({ items }) => items.some(({ metadata }) => metadata.deletionTimestamp !== undefined))) return false
   if ((await db.selectFrom('placement_target').select('server_id').execute()).length > 0) return false

@@ -5,12 +5,14 @@ import type { Database } from '../../db/open.ts'
 import { MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
 import { type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { Template } from '../../resources/catalog/index.ts'
+import { Database as DatabaseKind } from '../../resources/database/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
 import { LoadBalancer, numberOf } from '../../resources/load-balancer/index.ts'
 import { MACHINE_DOCUMENT_KEY, MachineDocument, ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { Network } from '../../resources/network/index.ts'
+import { NodePool } from '../../resources/node-pool/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -18,6 +20,9 @@ import { TINY_LINUX } from '../catalog.ts'
 import { KEY, NODES, PLAN, ZONES } from './catalog.ts'
 import { type Account, ask, type Send } from './requests.ts'
 import type { World } from './world.ts'
+
+/** Of a dice: seldom, because most would be deleted while they are made, and no machine of theirs would ever answer. */
+const DELETED_FROM = 0.95
 
 export function runMachines(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, admin } = world
@@ -39,7 +44,7 @@ export function runMachines(world: World, accounts: readonly Account[], send: Se
     if (object === undefined) return
     const key = { namespace: object.metadata.namespace ?? '', name: object.metadata.name }
     const change = type === Edge ? { roles: ['nat_gateway'], members: [] } : { frontends: [], backends: [] }
-    if (random.fraction() < 0.3) await admin.delete(type, key).catch(() => {})
+    if (random.fraction() < 0.1) await admin.delete(type, key).catch(() => {})
     else await admin.patch(type, key, { spec: change }).catch(() => {})
   })
 }
@@ -87,7 +92,8 @@ async function actOnBalancers(world: World, account: Account, send: Send): Promi
     await send(account, 'PATCH', `${path}/backends/web/members/${member.id ?? member.name}`, { weight: 1 })
   else if (dice < 0.82 && member !== undefined)
     await send(account, 'DELETE', `${path}/backends/web/members/${member.id ?? member.name}`)
-  else if (dice < 0.9) await send(account, 'PATCH', path, { name: `name ${Math.floor(random.fraction() * 5)}` })
+  else if (dice < DELETED_FROM)
+    await send(account, 'PATCH', path, { name: `name ${Math.floor(random.fraction() * 5)}` })
   else await send(account, 'DELETE', path)
 }
 
@@ -113,7 +119,8 @@ async function actOnEdges(world: World, account: Account, send: Send): Promise<v
   }
   const path = `/v1/edges/${edge.metadata.name}`
   if (dice < 0.6) await send(account, 'PATCH', path, { roles, members })
-  else if (dice < 0.75) await send(account, 'PATCH', path, { name: `name ${Math.floor(random.fraction() * 5)}` })
+  else if (dice < DELETED_FROM)
+    await send(account, 'PATCH', path, { name: `name ${Math.floor(random.fraction() * 5)}` })
   else await send(account, 'DELETE', path)
 }
 
@@ -168,6 +175,8 @@ async function ownersOf({ admin }: World): Promise<ReadonlySet<string>> {
   return new Set([
     ...(await admin.list(Edge)).items.map(idOf('edge')),
     ...(await admin.list(LoadBalancer)).items.map(idOf('load_balancer')),
+    ...(await admin.list(DatabaseKind)).items.map(idOf('database')),
+    ...(await admin.list(NodePool)).items.map(idOf('node_pool')),
   ])
 }
 

@@ -1,6 +1,7 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--backups] [--network] [--machines] [--threads N] [--record
- *  FILE] [--trace]`: runs seeds and prints those that break an invariant, and a line every fiftieth. Every hundredth
- *  seed runs twice and must end the same. `--record` appends what each run reached to a file, of which `choose.ts`
+/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--backups] [--network] [--machines] [--only WORK]
+ *  [--threads N] [--record FILE] [--trace]`: runs seeds and prints those that break an invariant, and a line every
+ *  fiftieth. Every hundredth seed runs twice and must end the same. With `--only` people do nothing but that work,
+ *  `objects`, `databases` or `kubernetes`. `--record` appends what each run reached to a file, of which `choose.ts`
  *  chooses seeds; `--trace` prints what the product logs, one seed at a time. */
 import { appendFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -21,13 +22,18 @@ const { values } = parseArgs({
     backups: { type: 'boolean', default: false },
     network: { type: 'boolean', default: false },
     machines: { type: 'boolean', default: false },
+    only: { type: 'string' },
   },
 })
 const REPEAT_EVERY = 100
 const PROGRESS_EVERY = 50
 const VIOLATIONS_PRINTED_MAXIMUM = 20
+const ONLY = ['objects', 'databases', 'kubernetes'] as const
 
 const { losses: hasLosses, backups: hasBackups, network: hasNetwork, machines: hasMachines } = values
+const only = ONLY.find((work) => work === values.only)
+if (only !== values.only) throw new Error(`--only takes one of ${ONLY.join(', ')}`)
+const options = { hasLosses, hasBackups, hasNetwork, hasMachines, only }
 const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => Number(values.first) + index)
 const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtualSeconds: 0 }
 
@@ -54,7 +60,7 @@ async function runTraced(server: TestServer): Promise<void> {
   const client = await connectSimulation((await server.createDatabase()).url)
   try {
     for (const seed of seeds) {
-      const result = await simulate(seed, client, { trace: printLine, hasLosses, hasBackups, hasNetwork, hasMachines })
+      const result = await simulate(seed, client, { ...options, trace: printLine })
       await take(result)
       printLine(JSON.stringify({ ...result, reached: result.reached.length }))
     }
@@ -67,9 +73,7 @@ async function runPooled(server: TestServer): Promise<void> {
   const databases = await Promise.all(Array.from({ length: Number(values.threads) }, () => server.createDatabase()))
   const pool = openPool(databases.map(({ url }) => url))
   try {
-    const results = seeds.map((seed) =>
-      pool.run({ seed, hasLosses, hasBackups, hasNetwork, hasMachines, isRepeated: seed % REPEAT_EVERY === 0 }),
-    )
+    const results = seeds.map((seed) => pool.run({ ...options, seed, isRepeated: seed % REPEAT_EVERY === 0 }))
     for (const result of results) result.catch(() => {}) // thrown below, in the order of the seeds
     for (const result of results) await take(await result)
   } finally {

@@ -28,6 +28,12 @@ export function runOperators({ scheduler, admin, hosts }: World, isOver: () => b
   })
 }
 
+/** Hosts that were closed are open again: what waits for room gets some. */
+export async function openNodes({ admin, hosts }: World): Promise<void> {
+  for (const { name } of hosts)
+    await admin.patch(Node, { name }, { spec: { isCordoned: false, isInMaintenance: false } })
+}
+
 /** What the operators' routes write, without a request: the reconciler audits it. */
 export function runStorageMoves({ scheduler, admin, hosts }: World, isOver: () => boolean): void {
   const { random } = scheduler

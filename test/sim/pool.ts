@@ -1,6 +1,7 @@
 /** Runs seeds on several threads. Each has a database of its own, because a run empties the one that it has. */
 import { Worker } from 'node:worker_threads'
 import type { SimulationResult } from './simulate.ts'
+import type { OnlyWork } from './world.ts'
 
 export interface SeedRun {
   readonly seed: number
@@ -8,6 +9,7 @@ export interface SeedRun {
   readonly hasBackups?: boolean
   readonly hasNetwork?: boolean
   readonly hasMachines?: boolean
+  readonly only?: OnlyWork | undefined
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */
   readonly isRepeated: boolean
 }

@@ -4,11 +4,13 @@ import { type Agent, openAgent } from '../../agents/node/loop.ts'
 import { type SimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
+import type { ImageState, TemplateStore } from '../../agents/node/images/template-store.ts'
 import { createApp } from '../../apiserver/app.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import { parseShard, type Shard, WHOLE } from '../../controllers/shard.ts'
 import type { UsageSource } from '../../controllers/usage/collector.ts'
 import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
+import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
@@ -24,12 +26,15 @@ import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job
 import { documented } from '../contract/document-check.ts'
 import { type BackupStores, shakenBackups } from './backup-stores.ts'
 import { MACHINES_NODE_CORES, NODE_CORES, POOLS, ZONES, zoneOf } from './catalog.ts'
+import type { ClusterHosts } from './cluster-hosts.ts'
 import { lackingRight } from './rights.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import type { Disks } from './disks.ts'
 import type { FaultPlan } from './faults.ts'
 import type { Host } from './hosts.ts'
 import type { NetworkDatabase, NetworkDefence } from './ovn.ts'
+import { offerTo } from './object-services.ts'
+import type { ObjectStores } from './object-stores.ts'
 import type { Guests } from './guests.ts'
 import { endpointOf, type Power } from './nodes.ts'
 import { type Scheduler, SimulatedProcess } from './scheduler.ts'
@@ -68,6 +73,10 @@ export interface Surroundings {
   hasPools(): boolean
   readonly traffic: Traffic
   readonly backups: BackupStores | undefined
+  /** Undefined where zones keep no objects. */
+  readonly stores: ObjectStores | undefined
+  /** Undefined where nothing hosts clusters. */
+  readonly clusters: ClusterHosts | undefined
   /** Undefined in worlds without managed machines. */
   readonly guests: Guests | undefined
   readonly without: Defence | undefined
@@ -136,7 +145,7 @@ function followMain({ bugs }: Surroundings, process: SimulatedProcess, main: Pro
   )
 }
 
-const SEALING_KEY = Buffer.alloc(32, 1)
+export const SEALING_KEYS = [{ id: 'sim', key: Buffer.alloc(32, 1) }]
 
 const never = (): AbortSignal => new AbortController().signal
 
@@ -184,6 +193,8 @@ function startApiServer(world: Surroundings, process: SimulatedProcess): void {
     publicUrl: 'http://127.0.0.1:8080',
     canSendMail: true,
     checkAnswers: true,
+    ...(world.stores && { sealingKeys: SEALING_KEYS, objectStorage: offerTo(process, world.stores) }),
+    ...(world.clusters && { sealingKeys: SEALING_KEYS, controlPlanes: world.clusters.offerTo(process) }),
   })
   followMain(
     world,
@@ -226,6 +237,8 @@ function startControllers(
     log,
     shard,
     ...(ovn && { ovn }),
+    ...(world.stores && { objectStorage: offerTo(process, world.stores) }),
+    ...(world.clusters && { controlPlanes: world.clusters.offerTo(process) }),
   }
   let mayAct = () => false
   const controllers = openControllers({
@@ -233,9 +246,7 @@ function startControllers(
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),
     openPowerControl: power.controlFrom(process),
-    ...(backups === undefined && world.guests === undefined
-      ? {}
-      : { sealing: createSealing([{ id: 'sim', key: SEALING_KEY }], random) }),
+    ...((backups ?? world.guests ?? world.stores) && { sealing: createSealing(SEALING_KEYS, random) }),
   })
   followMain(
     world,
@@ -256,7 +267,11 @@ function startControllers(
         caches.start(lead.signal)
         await runControllers(
           controllers,
-          { ...parts, usageOf: process.boundTo({ usageOf: usageSource(world, agents) }).usageOf },
+          {
+            ...parts,
+            objectStorage: world.stores ? offerTo(process, world.stores) : { stores: [], obstacle: '' },
+            usageOf: process.boundTo({ usageOf: usageSource(world, agents) }).usageOf,
+          },
           lead.signal,
         )
       },
@@ -293,9 +308,9 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   const agent = openAgent({
     nodeName: host.name,
     store,
-    hypervisor: process.boundTo(traffic.counted(host.name, guests?.shaken(hypervisor) ?? hypervisor)),
+    hypervisor: process.boundTo(traffic.counted(host.name, guests?.shaken(hypervisor, host.volumes) ?? hypervisor)),
     volumes: process.boundTo(volumes),
-    images: simulatedTemplates(),
+    images: templatesOf(process, guests),
     customImages: process.boundTo(disks.images.store(host.name, simulatedImages(host.images, host.name))),
     ledger: host.ledger,
     ...(stores === undefined
@@ -339,6 +354,27 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   })
   agents.set(host.name, agent)
   followMain(world, process, agent.run(never()))
+}
+
+/** Where there are databases their image has versions. */
+function templatesOf(process: SimulatedProcess, guests: Guests | undefined): TemplateStore {
+  const { epoch } = process
+  const templates = simulatedTemplates()
+  const images = guests?.databases?.images
+  if (guests?.clusters !== undefined)
+    return { ...templates, built: async () => [...(await templates.built()), KUBERNETES_NODE_TEMPLATE] }
+  if (images === undefined) return templates
+  const numbered = async (name: string, version: string): Promise<ImageState> => {
+    const state = await templates.newest(name)
+    return name === DATABASE_TEMPLATE && state.is === 'ready' ? { ...state, image: { ...state.image, version } } : state
+  }
+  return {
+    ...templates,
+    newest: (name) => numbered(name, images.newest()),
+    version: numbered,
+    built: async () => [...(await templates.built()), DATABASE_TEMPLATE],
+    onChange: (listener) => images.onChange(() => process.isAlive(epoch) && listener()),
+  }
 }
 
 /** The faults once something is over. */

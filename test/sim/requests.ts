@@ -1,13 +1,9 @@
 /** Requests of customers, and what was answered: everything is remembered for the checks. */
 import type { HttpResponse } from '../../kit/http/exchange.ts'
+import type { Account } from './ledgers.ts'
 import type { World } from './world.ts'
 
-export interface Account {
-  readonly id: string
-  readonly token: string
-  /** Servers that an answer has named, dead or alive. */
-  readonly servers: Set<string>
-}
+export type { Account } from './ledgers.ts'
 
 export interface Exchange {
   readonly account: string

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { openBudget } from './budget.ts'
 import { Endless, Scheduler, SimulatedProcess } from './scheduler.ts'
 
 it('runs what is due at one instant, however much follows from it', async () => {
@@ -49,4 +50,25 @@ it('ends a run that takes ever more steps', async () => {
   const tick = (): void => void scheduler.after(1, tick)
   tick()
   await expect(scheduler.runUntil(Number.POSITIVE_INFINITY)).rejects.toThrow(/^no end after \d+ steps$/)
+})
+
+it('answers what other threads compute behind what is tracked, in the order in which it was asked for', async () => {
+  const scheduler = new Scheduler(1)
+  const answered: string[] = []
+  const after = (milliseconds: number) => new Promise<void>((resolve) => void setTimeout(resolve, milliseconds))
+  scheduler.after(1, () => {
+    void scheduler.hold(after(40)).then(() => answered.push('slow'))
+    void scheduler.hold(Promise.resolve()).then(() => answered.push('fast'))
+    void scheduler.track(after(20)).then(() => answered.push('tracked'))
+  })
+  await scheduler.runUntil(2)
+  expect(answered).toEqual(['tracked', 'slow', 'fast'])
+})
+
+it('counts what seeds may take in time of the processor, however long they wait for it', async () => {
+  const [hasLittle, hasMuch] = [openBudget(0.05), openBudget(600)]
+  await new Promise<void>((resolve) => void setTimeout(resolve, 60))
+  expect(hasLittle()).toBe(true)
+  for (let sum = 0; hasLittle(); sum += 1) Math.sqrt(sum)
+  expect(hasMuch()).toBe(true)
 })

@@ -101,6 +101,7 @@ export class Scheduler {
   #nowMilliseconds = 0
   #order = 0
   readonly #effects = new Set<Promise<unknown>>()
+  readonly #held: { readonly finished: Promise<unknown>; readonly release: () => void }[] = []
   /** Events that ran at this instant, by name. */
   readonly #standing = new Map<string, number>()
   #standingCount = 0
@@ -179,6 +180,14 @@ export class Scheduler {
     }
   }
 
+  /** Marks a real effect that other threads compute, so that its answer comes at the same place in every run: after all
+   *  effects that are tracked, and those that were held before it. */
+  async hold<T>(effect: Promise<T>): Promise<T> {
+    const finished = effect.catch(() => {})
+    await new Promise<void>((release) => this.#held.push({ finished, release }))
+    return effect
+  }
+
   /** Adds to the fingerprint of the run; two runs of one seed must end with the same. */
   note(text: string): void {
     this.#digest.update(`${Math.round(this.#nowMilliseconds)} ${text}\n`)
@@ -192,8 +201,14 @@ export class Scheduler {
   async drain(): Promise<void> {
     for (let round = 0; round < ROUNDS_OF_AN_EVENT_MAXIMUM; round += 1) {
       await new Promise<void>((resolve) => setImmediate(resolve))
-      if (this.#effects.size === 0) return
-      await Promise.race(this.#effects)
+      if (this.#effects.size > 0) {
+        await Promise.race(this.#effects)
+        continue
+      }
+      const held = this.#held.shift()
+      if (held === undefined) return
+      await held.finished
+      held.release()
     }
     throw new Endless(`time stands still: one effect follows another at ${this.#nowMilliseconds} ms`)
   }

@@ -18,7 +18,7 @@ import { checkRows } from './isolation.ts'
 import { checkRecoveries, runLosses } from './nodes.ts'
 import { type Account, ask } from './requests.ts'
 import { openAccounts, runWorkload } from './workload.ts'
-import { checkEmptyNodes } from './operators.ts'
+import { checkEmptyNodes, openNodes } from './operators.ts'
 import { newReached } from './reached.ts'
 import { checkTraffic } from './traffic.ts'
 import { Endless } from './scheduler.ts'
@@ -29,13 +29,21 @@ import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
+import { checkClusters, deleteClusters } from './cluster-invariants.ts'
+import { emptyClusters } from './clusters.ts'
+import { checkDatabases, deleteDatabases } from './database-invariants.ts'
 import { checkImages } from './images.ts'
 import { checkMachines, deleteMachines, watchMachines } from './machines.ts'
 import { checkNetworks } from './networks.ts'
+import { checkObjects, deleteObjects, watchObjects } from './objects.ts'
 import { checkPorts } from './ports.ts'
 import { checkSnapshots, checkStorages } from './storages.ts'
 
 const CHAOS_MILLISECONDS = 45_000
+/** Machines have to be there before anything can happen to them. */
+const CHAOS_OF_MACHINES_MILLISECONDS = 120_000
+/** A node goes after ten minutes without use. */
+const CHAOS_OF_CLUSTERS_MILLISECONDS = 1_200_000
 /** That a host is found unreachable, fenced and recovered from takes a while. */
 const CHAOS_WITH_LOSSES_MILLISECONDS = 150_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
@@ -97,7 +105,9 @@ export async function simulate(
     if (!(error instanceof Endless)) throw error
     violations.add(error.message)
   }
-  for (const found of [...world.bugs, ...addresses.violations(), ...world.isolationViolations()]) violations.add(found)
+  const ofNodes = world.clusters?.nodes.violations ?? []
+  for (const found of [...world.bugs, ...addresses.violations(), ...world.isolationViolations(), ...ofNodes])
+    violations.add(found)
   const { crashes, faults } = world
   const fingerprint = scheduler.fingerprint()
   if (options.isChaosOnly !== true) await inWorld(world, reached.addOperations(world.db))
@@ -129,19 +139,19 @@ async function live(
   const history = runWorkload(world, accounts, () => isChaosOver)
   if (options.hasLosses === true) runLosses(world.power, scheduler, world.hosts, () => isChaosOver)
   const watch = () => {
-    for (const violation of [...watchGuests(world), ...watchMachines(world)]) violations.add(violation)
+    for (const violation of [...watchGuests(world), ...watchMachines(world), ...watchObjects(world)])
+      violations.add(violation)
   }
 
-  await scheduler.runUntil(
-    options.hasLosses === true ? CHAOS_WITH_LOSSES_MILLISECONDS : CHAOS_MILLISECONDS,
-    undefined,
-    watch,
-  )
+  await scheduler.runUntil(chaosMillisecondsOf(options), undefined, watch)
   isChaosOver = true
   counts.operations = history.operations.size
   counts.requests = history.exchanges.length
   if (options.isChaosOnly === true) return
   world.calm()
+  emptyClusters(world)
+  // The machine of a database waits for room for as long as its restore may take: half a day.
+  if (options.only !== undefined) await inWorld(world, openNodes(world))
   await untilQuiet(world, db, watch)
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
   const unstable = await checkStable(world, watch)
@@ -159,6 +169,9 @@ async function live(
     checkRows(world, db),
     checkSnapshots(world, db),
     checkImages(world),
+    checkObjects(world, db),
+    checkDatabases(world, db),
+    checkClusters(world, db),
     checkAddresses(world, db),
     checkEmptyNodes(world, db),
     checkTraffic(world, db),
@@ -185,9 +198,18 @@ async function live(
     checkPorts(world, db),
     checkMachines(world, db),
     checkRows(world, db),
+    checkObjects(world, db),
+    checkDatabases(world, db),
+    checkClusters(world, db),
     ...(world.backups === undefined ? [] : [checkBackups(world)]),
   ])
     for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
+}
+
+function chaosMillisecondsOf({ hasLosses, hasMachines, only }: SimulationOptions): number {
+  if (hasLosses === true) return CHAOS_WITH_LOSSES_MILLISECONDS
+  if (only === 'kubernetes') return CHAOS_OF_CLUSTERS_MILLISECONDS
+  return only !== undefined || hasMachines === true ? CHAOS_OF_MACHINES_MILLISECONDS : CHAOS_MILLISECONDS
 }
 
 /** Lets virtual time pass until the promise is fulfilled or rejected. */
@@ -231,13 +253,14 @@ async function deleteEverything(
   watch: () => void,
 ): Promise<void> {
   for (let round = 0; round < DELETION_ROUNDS_MAXIMUM; round++) {
-    if ((await inWorld(world, deleteMachines(world, accounts))) > 0) await untilQuiet(world, db, watch)
+    const kept = await deleteOthers(world, accounts)
+    if (kept > 0) await untilQuiet(world, db, watch)
     const { items } = await inWorld(world, world.admin.list(Server))
     const { items: storages } = await inWorld(world, world.admin.list(Storage))
     const { items: snapshots } = await inWorld(world, world.admin.list(Snapshot))
     const { items: images } = await inWorld(world, world.admin.list(CustomImage))
     const backups = world.backups === undefined ? [] : (await inWorld(world, world.admin.list(Backup))).items
-    if ([items, storages, snapshots, images, backups].every(({ length }) => length === 0)) return
+    if (kept === 0 && [items, storages, snapshots, images, backups].every(({ length }) => length === 0)) return
     for (const account of accounts) {
       for (const { metadata } of snapshots)
         if (metadata.namespace === accountNamespace(account.id))
@@ -258,6 +281,14 @@ async function deleteEverything(
     }
     await untilQuiet(world, db, watch)
   }
+}
+
+/** Asks for the end of what has servers, or is in worlds of its own; answers how many there were. */
+async function deleteOthers(world: World, accounts: readonly Account[]): Promise<number> {
+  let count = 0
+  for (const deletion of [deleteMachines, deleteObjects, deleteDatabases, deleteClusters])
+    count += await inWorld(world, deletion(world, accounts))
+  return count
 }
 
 /** Backups outlive their storages: they are deleted by themselves, and those that are made meanwhile in the next

@@ -9,18 +9,11 @@ const USUAL_PLANS = 'reset enable_nestloop; reset enable_indexscan; reset enable
 
 const client = await connectSimulation(workerData as string) // the pool gives the address
 
-async function run({
-  seed,
-  hasLosses,
-  hasBackups = false,
-  hasNetwork = false,
-  hasMachines = false,
-  isRepeated,
-}: SeedRun): Promise<SeedResult> {
-  const result = await simulate(seed, client, { hasLosses, hasBackups, hasNetwork, hasMachines })
+async function run({ seed, isRepeated, ...options }: SeedRun): Promise<SeedResult> {
+  const result = await simulate(seed, client, options)
   if (!isRepeated) return result
   await client.query(`${OTHER_PLANS}; discard plans`)
-  const again = await simulate(seed, client, { hasLosses, hasBackups, hasNetwork, hasMachines })
+  const again = await simulate(seed, client, options)
   await client.query(`${USUAL_PLANS}; discard plans`)
   if (again.fingerprint === result.fingerprint) return result
   return { ...result, violations: [...result.violations, 'the same seed ran differently when it ran again'] }

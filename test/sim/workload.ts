@@ -5,18 +5,21 @@ import { createToken } from '../../db/identity/index.ts'
 import { openChain } from '../../db/audit/index.ts'
 import { openQuotas } from '../../db/account/index.ts'
 import type { Database } from '../../db/open.ts'
-import { formatToken } from '../../apiserver/identity/token-format.ts'
+import { formatToken } from '../../kit/sys/token-format.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { runAddresses } from './addresses.ts'
 import { runBackups } from './backups.ts'
+import { runDatabases } from './databases.ts'
+import { runClusters } from './clusters.ts'
 import { runChanges } from './changes.ts'
 import { runImages } from './images.ts'
 import { runMachines } from './machines.ts'
 import { runMoves } from './moves.ts'
 import { runStorages } from './storages.ts'
 import { runNetworks } from './networks.ts'
+import { runObjects } from './objects.ts'
 import { runPorts } from './ports.ts'
 import { runOperators, runStorageMoves } from './operators.ts'
 import { KEY, PLAN, TEMPLATE, ZONES } from './catalog.ts'
@@ -100,6 +103,10 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   const send = sendInto(world, history)
   const [first, second] = [accounts[0], accounts[1]]
   if (first === undefined || second === undefined) throw new Error('the workload needs two accounts')
+  if (world.only !== undefined) {
+    runOnly(world, accounts, send, isOver)
+    return history
+  }
   runCustomer({ world, account: first, other: second, history, send, isOver })
   runCustomer({ world, account: first, other: second, history, send, isOver })
   runCustomer({ world, account: second, other: first, history, send, isOver })
@@ -117,6 +124,18 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   runOperators(world, isOver)
   runStorageMoves(world, isOver)
   return history
+}
+
+/** The work of a world of its own. */
+function runOnly(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
+  if (world.only === 'objects') {
+    world.objects = runObjects(world, accounts, send, isOver)
+    return
+  }
+  if (world.only === 'databases') world.databases = runDatabases(world, accounts, send, isOver)
+  else runClusters(world, accounts, send, isOver)
+  runNature(world, isOver)
+  runOperators(world, isOver)
 }
 
 /** Sends requests, and adds what was answered to the history. */

@@ -15,13 +15,18 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { type BackupStores, newBackupStores } from './backup-stores.ts'
+import { type ClusterHosts, newClusterHosts } from './cluster-hosts.ts'
 import { createCatalog, NODES, POOLS } from './catalog.ts'
+import { trackCryptography } from './cryptography.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
+import { newDatabaseMachines } from './database-machines.ts'
 import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { watchIsolation } from './isolation.ts'
 import { type Guests, newGuests } from './guests.ts'
 import { newNetworkDatabase, type NetworkDatabase } from './ovn.ts'
+import { newObjectStores, type ObjectStores } from './object-stores.ts'
+import type { DatabaseLedger, ObjectLedger } from './ledgers.ts'
 import { type Host, newHost } from './hosts.ts'
 import { newPower, type Power } from './nodes.ts'
 import { type Defence, startProcesses } from './processes.ts'
@@ -52,6 +57,15 @@ export interface World {
   readonly guests: Guests | undefined
   /** Undefined where zones have no place for backups. */
   readonly backups: BackupStores | undefined
+  /** Undefined where zones keep no objects. */
+  readonly stores: ObjectStores | undefined
+  /** Undefined where nothing hosts clusters. */
+  readonly clusters: ClusterHosts | undefined
+  /** What people know of their objects, in worlds where they have some. */
+  objects: ObjectLedger | undefined
+  databases: DatabaseLedger | undefined
+  /** Which work people do, and no other; undefined for all that all worlds have. */
+  readonly only: OnlyWork | undefined
   /** What lies on shared storage, by pool and volume. */
   readonly pools: ReadonlyMap<string, ReadonlyMap<string, HeldVolume>>
   readonly processes: readonly SimulatedProcess[]
@@ -71,6 +85,9 @@ export interface World {
   end(): void
 }
 
+/** Work that has worlds of its own. */
+export type OnlyWork = 'objects' | 'databases' | 'kubernetes'
+
 export interface WorldOptions {
   readonly trace?: ((line: string) => void) | undefined
   readonly without?: Defence | undefined
@@ -82,6 +99,8 @@ export interface WorldOptions {
   readonly hasMachines?: boolean
   /** Zones have OVN, which delays, loses and repeats. */
   readonly hasNetwork?: boolean
+  /** People do nothing but this: use object storage, which moves, databases, or clusters of Kubernetes. */
+  readonly only?: OnlyWork | undefined
   /** Zones have shared storage. Drawn where it is not set. */
   readonly isPooled?: boolean
   /** What Kubernetes writes to. */
@@ -100,6 +119,7 @@ export async function openWorld(
     hasBackups = false,
     hasMachines = false,
     hasNetwork = false,
+    only,
     isPooled,
     storage = memoryStorage(),
     onNote,
@@ -139,7 +159,13 @@ export async function openWorld(
   })
   const { pooledFromMilliseconds, ...shared } = openShared(scheduler, hasLosses, isPooled)
   const traffic = newTraffic(worldClock)
-  const guests = hasMachines ? newGuests(scheduler) : undefined
+  const stores = only === undefined || only === 'kubernetes' ? undefined : newObjectStores(scheduler)
+  const clusters = only === 'kubernetes' ? newClusterHosts(scheduler, () => admin) : undefined
+  const stopTracking = (stores ?? clusters) && trackCryptography(scheduler)
+  const machines = stores && only === 'databases' ? newDatabaseMachines(scheduler, stores) : undefined
+  const guests =
+    hasMachines || machines !== undefined || clusters !== undefined ? newGuests(scheduler, machines) : undefined
+  if (guests !== undefined) guests.clusters = clusters?.nodes
   const backups = hasBackups ? newBackupStores(scheduler) : undefined
   const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes
   const hosts = newHosts(scheduler, worldClock, shared.network, without)
@@ -162,6 +188,11 @@ export async function openWorld(
     traffic,
     guests,
     backups,
+    stores,
+    clusters,
+    objects: undefined,
+    databases: undefined,
+    only,
     scheduler,
     faults,
     clock: worldClock,
@@ -182,11 +213,14 @@ export async function openWorld(
       ...{ scheduler, faults, power, hosts, backups, network: shared.network, partitionedUntil },
       onCalm() {
         isCalm = true
+        stores?.calm()
+        clusters?.calm()
         if (guests !== undefined) guests.isShaken = false
       },
     }),
     end() {
       for (const process of [outside, ...world.processes]) process.crash()
+      stopTracking?.()
     },
   }
   startProcesses(

@@ -10,6 +10,7 @@ import { nodeBinary } from '../../kit/sys/process.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const Package = z.object({ scripts: z.object({ check: z.string() }) })
+const Findings = z.object({ diagnostics: z.array(z.object({ filename: z.string(), code: z.string() })) })
 const PROGRAMS = { biome: '@biomejs/biome/bin/biome', oxlint: 'oxlint/bin/oxlint' }
 let folder: string
 
@@ -24,11 +25,15 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 /** What the check's own command line of a program says of the files: its exit code and everything it prints. */
-async function check(program: keyof typeof PROGRAMS, files: Readonly<Record<string, string>>) {
+async function check(
+  program: keyof typeof PROGRAMS,
+  files: Readonly<Record<string, string>>,
+  ...more: readonly string[]
+) {
   const { scripts } = Package.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')))
   const command = scripts.check.split(' && ').find((line) => line.startsWith(`${program} `)) ?? ''
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, 'domain', name), text)
-  const words = [join(ROOT, 'node_modules', PROGRAMS[program]), ...command.split(' ').slice(1)]
+  const words = [join(ROOT, 'node_modules', PROGRAMS[program]), ...command.split(' ').slice(1), ...more]
   return new Promise<{ readonly code: number; readonly text: string }>((resolve) => {
     execFile(nodeBinary(), words, { cwd: folder }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : 1, text: stdout + stderr }),
@@ -45,32 +50,35 @@ it('finds code that is wider than 120 columns', async () => {
 
 const later = 'export const later = (): Promise<void> => Promise.resolve()\n'
 
-it.each([
-  ['a floating promise', 'no-floating-promises', `${later}later()\n`],
-  ['a promise as a condition', 'no-misused-promises', `${later}if (later()) throw new Error('never')\n`],
-  ['what is not used', 'no-unused-vars', 'const a = 1\n'],
-  [
-    'a switch that forgets a case',
+/** One run for all of them: most of it is the start. By file: the rule, and what breaks it. */
+const FAULTS: Readonly<Record<string, readonly [rule: string, text: string]>> = {
+  'floating-promise.ts': ['no-floating-promises', `${later}later()\n`],
+  'promise-as-condition.ts': ['no-misused-promises', `${later}if (later()) throw new Error('never')\n`],
+  'unused.ts': ['no-unused-vars', 'const a = 1\n'],
+  'forgotten-case.ts': [
     'switch-exhaustiveness-check',
     `export function f(side: 'left' | 'right'): void {\n  switch (side) {\n    case 'left':\n      return\n  }\n}\n`,
   ],
-  [
-    'a function of more than 70 lines',
-    'max-lines-per-function',
-    `export function f(): void {\n${'  f()\n'.repeat(69)}}\n`,
-  ],
-])('finds %s', async (_, rule, text) => {
-  expect(await check('oxlint', { 'a.ts': text })).toMatchObject({ code: 1, text: expect.stringContaining(rule) })
+  'long-function.ts': ['max-lines-per-function', `export function f(): void {\n${'  f()\n'.repeat(69)}}\n`],
+  // a circle of imports, also of types alone
+  'a.ts': ['no-cycle', `import type { B } from './b.ts'\nexport interface A {\n  readonly b?: B\n}\n`],
+  'b.ts': ['no-cycle', `import type { A } from './a.ts'\nexport interface B {\n  readonly a?: A\n}\n`],
+  'well.ts': ['', `${later}await later()\n`],
+}
+
+it('finds what is wrong in each file, and nothing in what is well', async () => {
+  const files = Object.fromEntries(Object.entries(FAULTS).map(([file, [, text]]) => [file, text]))
+  const { code, text } = await check('oxlint', files, '--format=json')
+  const { diagnostics } = Findings.parse(JSON.parse(text))
+  const found = Map.groupBy(diagnostics, ({ filename }) => filename.replace(/^.*domain\//, ''))
+  for (const [file, [rule]] of Object.entries(FAULTS))
+    expect([file, found.get(file)?.map((each) => each.code) ?? []]).toEqual([
+      file,
+      rule === '' ? [] : [expect.stringContaining(`(${rule})`)],
+    ])
+  expect(code).toBe(1)
 })
 
-it('finds a circle of imports, also of types alone', async () => {
-  const files = {
-    'a.ts': `import type { B } from './b.ts'\nexport interface A {\n  readonly b?: B\n}\n`,
-    'b.ts': `import type { A } from './a.ts'\nexport interface B {\n  readonly a?: A\n}\n`,
-  }
-  expect(await check('oxlint', files)).toMatchObject({ code: 1, text: expect.stringContaining('no-cycle') })
-})
-
-it('finds nothing in what is well', async () => {
+it('finds nothing where all is well', async () => {
   expect(await check('oxlint', { 'a.ts': `${later}await later()\n` })).toMatchObject({ code: 0 })
 })

@@ -126,10 +126,14 @@ it('tries again only where programs of others run in real time', () =>
     'network',
     'fencing',
     'ceph',
+    'pods',
     'e2e',
     'bench',
     'endurance',
     'cluster',
+    'qemu-long',
+    'network-long',
+    'e2e-long',
   ]))
 
 it('begins with the longest files, which are all there', () => {
@@ -140,4 +144,11 @@ it('begins with the longest files, which are all there', () => {
   expect(longestFirst(files).map(({ moduleId }) => moduleId)).toEqual(
     [...LONGEST, ...others].map((file) => join(root, file)),
   )
+})
+
+it('lets no test of virtual time fail because others take the processor', () => {
+  const idle = TIERS.filter(({ beside }) => beside === 'idle')
+  expect(idle.map(({ name }) => name)).toEqual(['simulation', 'seeds'])
+  for (const { testTimeoutMilliseconds, deadlineMilliseconds } of idle)
+    expect(testTimeoutMilliseconds).toBe(deadlineMilliseconds)
 })

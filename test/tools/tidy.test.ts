@@ -1,5 +1,7 @@
-import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { documentFindings, findings, tidy } from '../../tools/tidy.ts'
 
 const rules = (file: string, source: string) => findings(file, source).map((finding) => finding.rule)
@@ -148,6 +150,19 @@ it.each([
   expect(documentFindings(file, source).map(({ line }) => line)).toEqual(lines)
 })
 
-it('finds nothing in this repository', async () => {
-  expect(await tidy(join(import.meta.dirname, '../..'))).toEqual([])
+it('looks at every source and document below a folder, and not at those of dependencies', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'svccloud-tidy-'))
+  onTestFinished(() => rm(root, { recursive: true, force: true }))
+  const texts = {
+    'domain/deep/a.ts': 'export const now = Date.now()\n',
+    'test/b.test.ts': `it.${'only'}()\n`,
+    'docs/c.md': `${'a '.repeat(60)}b\n`,
+    'test/node_modules/d.test.ts': `it.${'only'}()\n`,
+  }
+  for (const [path, text] of Object.entries(texts)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), text)
+  }
+  const files = (await tidy(root)).map(({ file }) => file)
+  expect([...new Set(files)]).toEqual(['domain/deep/a.ts', 'test/b.test.ts', 'docs/c.md'])
 })

@@ -9,15 +9,19 @@
  *  given). */
 
 import { execFile } from 'node:child_process'
-import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ETCD_VERSION } from '../../embedded/control-planes/programs.ts'
 import { ENGINE, ENGINE_VERSION } from '../../embedded/object-storage/program.ts'
 import {
   COREDNS_VERSION,
+  CSI_SIDECARS,
+  ETCD_VERSION,
   KUBERNETES_RELEASES,
+  LOCAL_PATH_VERSION,
   PAUSE_VERSION,
+  SNAPSHOT_CONTROLLER_VERSION,
+  SNAPSHOT_KINDS_FILE,
   TUNNEL_VERSION,
 } from '../../kit/control-planes/versions.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
@@ -32,20 +36,25 @@ interface Recipe {
   readonly package: string
   /** Folder of the Go module here that pins the tool; without it, `go install package@version` is enough. */
   readonly module?: string
+  /** Not a program, but these files of the module that the package names, one after the other. */
+  readonly files?: readonly string[]
+  /** The binary of the package's tests is wanted. */
+  readonly isTest?: boolean
   readonly linkerFlags: string
 }
 
 const CSI_TEST_VERSION = 'v5.6.0'
+const SNAPSHOTTER = 'external-snapshotter/v8'
 
 type Release = (typeof KUBERNETES_RELEASES)[number]
 
 /** What stands between Kubernetes and a driver of the Container Storage Interface. */
-const sidecar = (command: string, repository: string, version: string): Recipe => ({
+const sidecar = (command: keyof typeof CSI_SIDECARS, repository: string): Recipe => ({
   name: `csi-${command}`,
-  version,
+  version: CSI_SIDECARS[command],
   package: `github.com/kubernetes-csi/${repository}/cmd/csi-${command}`,
   module: 'csi-sidecars',
-  linkerFlags: `-X main.version=${version}`,
+  linkerFlags: `-X main.version=${CSI_SIDECARS[command]}`,
 })
 
 /** The folder here whose Go module pins the release. */
@@ -88,17 +97,35 @@ const recipes = {
   'kube-proxy': kubernetes('kube-proxy'),
   'kubelet-1.35': kubernetes('kubelet', '1.35.4'),
   'kube-proxy-1.35': kubernetes('kube-proxy', '1.35.4'),
+  /** The end-to-end tests of the Kubernetes project. */
+  'e2e.test': {
+    ...kubernetes('e2e.test'),
+    ...{ package: 'k8s.io/kubernetes/test/e2e', module: 'kubernetes-e2e', isTest: true },
+  },
   coredns: {
     version: `v${COREDNS_VERSION}`,
     package: 'github.com/coredns/coredns',
     module: 'coredns',
     linkerFlags: '',
   },
+  /** What gives dev clusters their volumes. */
+  'local-path-provisioner': {
+    version: LOCAL_PATH_VERSION,
+    package: 'github.com/rancher/local-path-provisioner',
+    module: 'local-path',
+    linkerFlags: `-X main.VERSION=${LOCAL_PATH_VERSION}`,
+  },
   /** What holds the namespaces of a pod. */
   pause: { version: `pause-${PAUSE_VERSION}`, package: '.', module: 'pause', linkerFlags: '' },
   /** The two ends of the tunnel from API servers to nodes. */
   'konnectivity-server': tunnel('server'),
   'konnectivity-agent': tunnel('agent'),
+  /** Enforces network policies on nodes that really run pods. */
+  'kube-router': {
+    version: 'v2.1.0',
+    package: 'github.com/cloudnativelabs/kube-router/v2/cmd/kube-router',
+    linkerFlags: '',
+  },
   /** Plays the kubelets of nodes that are only objects. */
   kwok: { version: 'v0.8.0', package: 'sigs.k8s.io/kwok/cmd/kwok', linkerFlags: '' },
   etcd: { version: ETCD_VERSION, package: 'go.etcd.io/etcd/server/v3', module: 'etcd', linkerFlags: '' },
@@ -126,9 +153,21 @@ const recipes = {
     package: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity',
     linkerFlags: '',
   },
-  'csi-provisioner': sidecar('provisioner', 'external-provisioner/v6', 'v6.4.0'),
-  'csi-attacher': sidecar('attacher', 'external-attacher/v4', 'v4.13.0'),
-  'csi-resizer': sidecar('resizer', 'external-resizer/v2', 'v2.3.0'),
+  'csi-provisioner': sidecar('provisioner', 'external-provisioner/v6'),
+  'csi-attacher': sidecar('attacher', 'external-attacher/v4'),
+  'csi-resizer': sidecar('resizer', 'external-resizer/v2'),
+  'csi-snapshotter': sidecar('snapshotter', SNAPSHOTTER),
+  'snapshot-controller': {
+    ...{ version: SNAPSHOT_CONTROLLER_VERSION, module: 'csi-sidecars' },
+    package: `github.com/kubernetes-csi/${SNAPSHOTTER}/cmd/snapshot-controller`,
+    linkerFlags: `-X main.version=${SNAPSHOT_CONTROLLER_VERSION}`,
+  },
+  /** The kinds of objects that both are about. */
+  'snapshot-kinds': {
+    ...{ version: SNAPSHOT_CONTROLLER_VERSION, name: SNAPSHOT_KINDS_FILE, module: 'csi-sidecars', linkerFlags: '' },
+    package: 'github.com/kubernetes-csi/external-snapshotter/client/v8',
+    files: ['classes', 'contents', 's'].map((end) => `config/crd/snapshot.storage.k8s.io_volumesnapshot${end}.yaml`),
+  },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
 } satisfies Record<string, Recipe>
 
@@ -182,10 +221,12 @@ export async function buildTool(tool: Tool): Promise<string> {
       env: { ...environment(), CGO_ENABLED: '0', GOBIN: building, GOFLAGS: '-mod=readonly' },
       maxBuffer: 64 * 1024 * 1024,
     }
-    if (recipe.module)
-      await run('go', ['build', ...flags, '-o', partial, recipe.package], {
+    const command = recipe.isTest ? ['test', '-c', '-vet=off'] : ['build']
+    if (recipe.files) await writeFile(partial, await filesOf(recipe, recipe.files))
+    else if (recipe.module)
+      await run('go', [...command, ...flags, '-o', partial, recipe.package], {
         ...options,
-        cwd: join(import.meta.dirname, recipe.module),
+        cwd: moduleFolder(recipe),
       })
     else await run('go', ['install', ...flags, `${recipe.package}@${recipe.version}`], options)
     await rename(partial, path)
@@ -195,11 +236,22 @@ export async function buildTool(tool: Tool): Promise<string> {
   return path
 }
 
+const moduleFolder = ({ module = '' }: Recipe): string => join(import.meta.dirname, module)
+
+async function filesOf(recipe: Recipe, files: readonly string[]): Promise<string> {
+  const folder = await downloaded(recipe.package, { cwd: moduleFolder(recipe) })
+  return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n---\n')
+}
+
 /** Folder with the sources of a tool whose package is the root of its module. Throws where there is neither Go nor a
  *  network, as `go mod download` does. */
-export async function sourceFolder(tool: Tool): Promise<string> {
+export function sourceFolder(tool: Tool): Promise<string> {
   const { package: name, version }: Recipe = recipes[tool]
-  const { stdout } = await run('go', ['mod', 'download', '-json', `${name}@${version}`])
+  return downloaded(`${name}@${version}`)
+}
+
+async function downloaded(name: string, options: { readonly cwd?: string } = {}): Promise<string> {
+  const { stdout } = await run('go', ['mod', 'download', '-json', name], options)
   const { Dir } = JSON.parse(stdout) as { readonly Dir: string } // as `go help mod download` says
   return Dir
 }

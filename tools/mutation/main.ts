@@ -45,7 +45,7 @@ const LEFT_OUT = ['db/migrations/', 'db/main.ts']
 /** The tiers of which tests are run; those with a database for the files of `db/` alone. */
 const PROJECTS = ['unit', 'database']
 const TEST_NAME =
-  /^test\/(?!sim\/|mutation\/).*(?<!\.(?:kubectl|qemu|e2e|network|fencing|endurance|cluster))\.test\.ts$/
+  /^test\/(?!sim\/|mutation\/).*(?<!\.(?:kubectl|(?:qemu|e2e|network)(?:-long)?|fencing|endurance|cluster))\.test\.ts$/
 /** A test that takes longer by itself is not run for mutants. */
 const TEST_MILLISECONDS_MAXIMUM = 6_000
 /** Beyond several times its usual time a run counts as hanging. */

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import {
   DATABASE_TEMPLATE,
+  DEV_CLUSTER_TEMPLATE,
   KUBERNETES_NODE_TEMPLATE,
   MANAGED_TEMPLATE,
   MANAGED_TEMPLATES,
@@ -226,8 +227,8 @@ function fail(why: string): never {
 export const DEBIAN = TEMPLATE
 
 const HELP = `Builds a template of Debian ${SUITE} in a few minutes: ${TEMPLATE} (with cloud-init and SSH),
-${MANAGED_TEMPLATE} (for edges and load balancers), ${DATABASE_TEMPLATE} (for databases), or
-${KUBERNETES_NODE_TEMPLATE} (for nodes of clusters, after npm run build:kubernetes). Needs root.
+${MANAGED_TEMPLATE} (for edges and load balancers), ${DATABASE_TEMPLATE} (for databases), and after npm run
+build:kubernetes ${KUBERNETES_NODE_TEMPLATE} (for nodes of clusters) or ${DEV_CLUSTER_TEMPLATE}. Needs root.
 Without the first, the first server of ${TEMPLATE} on a host builds that there; without the others a zone does not
 offer what runs on them.
 
@@ -235,6 +236,7 @@ npm run image:debian -- [flags]
 npm run image:managed -- [flags]
 npm run image:database -- [flags]
 npm run image:kubernetes -- [flags]
+npm run image:dev-cluster -- [flags]
 
   --images DIR     Folder of images (default: SVCCLOUD_IMAGE_CACHE, else .svccloud/images)
   --mirror URL     Where Debian packages come from (default: debootstrap's own choice)

@@ -1,10 +1,12 @@
-/** Archives of plain files (POSIX ustar), of root and of no time: pure. */
+/** Archives of plain files and of their other names (POSIX ustar), of root and of no time: pure. */
 
 export interface TarFile {
   /** At most 100 bytes. */
   readonly name: string
   readonly content: Buffer
   readonly mode?: number
+  /** Name of a file before it that this is another name of; it has no content of its own then. */
+  readonly linkTo?: string
 }
 
 const BLOCK = 512
@@ -18,8 +20,9 @@ export function tarOf(files: readonly TarFile[]): Buffer {
   return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)])
 }
 
-function headerOf({ name, content, mode = 0o644 }: TarFile): Buffer {
-  if (Buffer.byteLength(name) > NAME_BYTES) throw new Error(`${name} is too long for an archive`)
+function headerOf({ name, content, mode = 0o644, linkTo = '' }: TarFile): Buffer {
+  for (const each of [name, linkTo])
+    if (Buffer.byteLength(each) > NAME_BYTES) throw new Error(`${each} is too long for an archive`)
   const header = Buffer.alloc(BLOCK)
   const octal = (value: number, at: number, bytes: number) =>
     header.write(`${value.toString(8).padStart(bytes - 1, '0')}\0`, at, 'latin1')
@@ -29,7 +32,9 @@ function headerOf({ name, content, mode = 0o644 }: TarFile): Buffer {
   octal(0, 116, 8)
   octal(content.length, 124, 12)
   octal(0, 136, 12)
-  header.write('        0', 148, 'latin1') // the sum counts its own place as spaces; 0 is a plain file
+  // The sum counts its own place as spaces; 0 is a plain file, 1 another name of one.
+  header.write(`        ${linkTo === '' ? 0 : 1}`, 148, 'latin1')
+  header.write(linkTo, 157, 'utf8')
   header.write('ustar\x0000', 257, 'latin1')
   const sum = header.reduce((all, byte) => all + byte, 0)
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')

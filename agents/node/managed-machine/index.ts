@@ -26,7 +26,7 @@ import {
   type MachineObject,
   type ObservedMachine,
   planMachine,
-  POLL_SECONDS,
+  restAfter,
   runsAsWanted,
 } from './plan.ts'
 
@@ -66,6 +66,7 @@ export function managedMachineReconciler(
     })
 
   async function ask(machine: MachineObject, request: object): Promise<EffectReport> {
+    const beganAt = clock.monotonicMilliseconds()
     // Until there is an answer it is not due again, however that ends.
     meet(machine, HURRY_SECONDS, silencesOf(machine))
     try {
@@ -73,7 +74,8 @@ export function managedMachineReconciler(
         await hypervisor.askMachine(machine.metadata.name, Buffer.from(JSON.stringify(request))),
       )
       const report = statusOf(machine, answer, clock.now())
-      meet(machine, report.status.isHealthy ? POLL_SECONDS : HURRY_SECONDS, 0)
+      const took = (clock.monotonicMilliseconds() - beganAt) / MILLISECONDS
+      meet(machine, restAfter(took, report.status.isHealthy === true), 0)
       return { status: report.status, conditions: report.conditions ?? [] }
     } catch (error) {
       if (!(error instanceof GuestAgentFailed)) throw error
@@ -144,7 +146,8 @@ function readAnswer(output: Buffer): MachineAnswer {
   }
 }
 
-/** What is believed of it: which configuration it runs, when it is one of this machine; and whether that is well. */
+/** What is believed of it: which configuration it runs, when it is one of this machine; and whether that is well. What
+ *  another machine would say of itself is no report of this one; one that has no configuration yet is nobody else. */
 function statusOf(machine: MachineObject, answer: MachineAnswer, now: Date) {
   const { metadata, spec, status } = machine
   const { generation, fingerprint } = answer
@@ -155,7 +158,8 @@ function statusOf(machine: MachineObject, answer: MachineAnswer, now: Date) {
   const detail = answer.detail !== '' ? answer.detail : isWanted ? '' : 'It does not run what was delivered yet.'
   const report = JSON.stringify(answer.report)
   const isLate = now.getTime() - Date.parse(status?.reportedAt ?? '') < REPORT_SECONDS * MILLISECONDS
-  const isKept = isLate && withoutCounts(reportOf(status?.report)) === withoutCounts(answer.report)
+  const isForeign = !isOwn && answer.machine !== ''
+  const isKept = isForeign || (isLate && withoutCounts(reportOf(status?.report)) === withoutCounts(answer.report))
   return judged(isHealthy, detail.slice(0, DETAIL_CHARACTERS_MAXIMUM), {
     running,
     ...(isKept || report.length > MACHINE_REPORT_BYTES_MAXIMUM ? {} : { report, reportedAt: now.toISOString() }),

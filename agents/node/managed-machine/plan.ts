@@ -15,6 +15,12 @@ export interface ObservedMachine {
 /** While it does not run what it shall. */
 export const HURRY_SECONDS = 2
 export const POLL_SECONDS = 10
+/** A guest that is so slow that answering is work has better things to do. */
+const REST_BY_ANSWER = 3
+
+/** Until it is asked again, after an answer that took so long. */
+export const restAfter = (seconds: number, isHealthy: boolean): number =>
+  isHealthy ? POLL_SECONDS : Math.min(POLL_SECONDS, Math.max(HURRY_SECONDS, seconds * REST_BY_ANSWER))
 
 /** The guest runs what its host is to deliver. */
 export const runsAsWanted = ({ spec: { configuration } }: Pick<MachineObject, 'spec'>, running: Running): boolean =>

@@ -67,17 +67,21 @@ capabilities:
 {{- end }}
 
 {{- define "svccloud.probes" -}}
+{{- /* A second, which is the default, is little for a process on a busy host: what is slow would be ended, too. */}}
 startupProbe:
   httpGet: { path: /livez, port: operator }
   periodSeconds: 2
+  timeoutSeconds: 5
   failureThreshold: 60
 livenessProbe:
   httpGet: { path: /livez, port: operator }
   periodSeconds: 10
+  timeoutSeconds: 10
   failureThreshold: 3
 readinessProbe:
   httpGet: { path: /readyz, port: operator }
   periodSeconds: 5
+  timeoutSeconds: 5
   failureThreshold: 2
 {{- end }}
 

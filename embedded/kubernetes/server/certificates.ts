@@ -1,5 +1,5 @@
 /** The server's own certificate authority and its certificate, made once and kept in the data folder. */
-import { isGood, readPair, writePair } from '../../certificate-pair.ts'
+import { isGood, readPair, writePair } from '../../../kit/sys/certificate-pair.ts'
 import { type Certificate, makeCertificate } from '../../../kit/sys/certificate.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Random } from '../../../kit/sys/random.ts'

@@ -1,37 +1,47 @@
-/** Claims of a real control plane: the upstream provisioner, attacher and resizer, with the rights that they need and
- *  no more, call the driver, and the driver the running product. Of a node there are its objects only. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+/** Claims and snapshots of a real control plane, whose add-on is the driver with what the Kubernetes project has for
+ *  drivers, as its host runs them: with the rights that they need and no more, and a token of the cluster, by which
+ *  they call the running product. Of a node there are its objects only. */
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, unwrap } from '../../../client/index.ts'
+import { createClusterToken } from '../../../db/kubernetes-cluster/index.ts'
+import { openDatabase } from '../../../db/open.ts'
+import { findAddons } from '../../../embedded/control-planes/addon-table.ts'
 import { findKubernetes } from '../../../embedded/control-planes/programs.ts'
-import { isBuilt, type Tool, toolPath } from '../../../tools/cluster/build.ts'
+import { ADDON_SCOPES } from '../../../kit/control-planes/addons.ts'
+import { newBase62, newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { formatClusterToken } from '../../../kit/sys/token-format.ts'
 import { Customer } from '../../e2e/customer.ts'
 import { clearAway, newFolder, Product } from '../../e2e/product.ts'
-import { adminOf, type Hosted, type KubeClient, newDesired, openHosted } from '../../embedded/control-planes/hosted.ts'
+import {
+  adminOf,
+  type Hosted,
+  type KubeClient,
+  newDesired,
+  openHosted,
+  untilState,
+} from '../../embedded/control-planes/hosted.ts'
 import { eventually, until } from '../../eventually.ts'
-import { type Driver, startDriver } from './driver.ts'
-import { addNode, installDriver, reportReady, STORAGE } from './kube-objects.ts'
+import { addNode, reportReady, STORAGE } from './kube-objects.ts'
 
 const ZONE = 'eu-1a'
 const NODE = 'worker'
+const CLUSTER = 'claims'
 const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims'
 const PODS = '/api/v1/namespaces/default/pods'
-const SIDECARS: readonly Tool[] = ['csi-provisioner', 'csi-attacher', 'csi-resizer']
+const SNAPSHOTS = '/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots'
 /** They take long to be built, and control planes too. */
-const isAllBuilt =
-  (await findKubernetes()) !== undefined && (await Promise.all(SIDECARS.map(isBuilt))).every((is) => is)
+const known = (await findAddons()).filter(({ name }) => name === 'csi-driver')
+const isAllBuilt = (await findKubernetes()) !== undefined && known.length > 0
 
 let data: string
 let product: Product
 let hosted: Hosted
+let planeId: string
 let admin: KubeClient
 let client: ReturnType<typeof createClient>
 let serverId: string
-let driver: Driver
-const sidecars: ChildProcess[] = []
-let said = ''
 
 async function begin(): Promise<void> {
   data = await newFolder()
@@ -44,50 +54,46 @@ async function begin(): Promise<void> {
   await customer.finished(operation.id)
   serverId = server.id
   client = createClient({ url: product.endpoints.api_url, token: customer.token })
-  const folder = join(data, 'csi')
-  await mkdir(folder, { mode: 0o700 })
-  await writeFile(join(folder, 'token'), customer.token, { mode: 0o600 })
-  driver = await startDriver('controller', folder, {
-    SVCCLOUD_URL: product.endpoints.api_url,
-    SVCCLOUD_TOKEN_FILE: join(folder, 'token'),
-    ...{ SVCCLOUD_CLUSTER_ID: 'claims', SVCCLOUD_ZONE: ZONE },
-  })
-  hosted = await openHosted()
+  hosted = await openHosted({ addons: { apiUrl: product.endpoints.api_url, known } })
   const desired = newDesired()
-  const { id } = desired
+  planeId = desired.id
   await hosted.host.ensure(desired)
-  admin = await adminOf(hosted, id)
-  const token = await installDriver(admin)
+  admin = await adminOf(hosted, planeId)
+  const tokenId = newUuid(systemRandom)
+  const token = await makeToken(tokenId)
+  await hosted.host.grant(planeId, 'csi-driver', { tokenId, token, clusterId: CLUSTER, zone: ZONE })
+  await untilState(hosted, planeId, ({ addons }) => addons.some(({ name }) => name === 'csi-driver'))
   await addNode(admin, NODE, serverId, ZONE)
-  const kubeconfig = join(folder, 'kubeconfig')
-  await writeFile(kubeconfig, await kubeconfigOf(id, token), { mode: 0o600 })
-  for (const name of SIDECARS) startSidecar(name, kubeconfig)
+}
+
+/** As the controllers make it. Servers are simulated here, which have no network that a cluster could be in: it has a
+ *  claim only. */
+async function makeToken(id: string): Promise<string> {
+  const db = openDatabase({ url: product.endpoints.postgres_url, connectionsMaximum: 1 })
+  try {
+    const { id: accountId } = await db.selectFrom('account').select('id').executeTakeFirstOrThrow()
+    await db
+      .insertInto('kubernetes_cluster')
+      .values({
+        ...{ account_id: accountId, id: CLUSTER, zone: ZONE, region: 'eu-1', name: CLUSTER, network_id: 'none' },
+        ...{ control_plane_id: planeId, release: '1.36.3', replicas: 1 },
+        ...{ pod_cidr: '10.244.0.0/16', service_cidr: '10.96.0.0/16' },
+      })
+      .execute()
+    const token = formatClusterToken(newBase62(systemRandom, 40))
+    const now = new Date()
+    const made = { id, program: 'csi-driver', token, scopes: ADDON_SCOPES['csi-driver'], createdAt: now }
+    const expiresAt = new Date(now.getTime() + 3_600_000)
+    await createClusterToken(db, { accountId, clusterId: CLUSTER }, { ...made, expiresAt })
+    return token
+  } finally {
+    await db.destroy()
+  }
 }
 
 async function end(): Promise<void> {
-  for (const child of sidecars) child.kill('SIGKILL')
-  await driver?.stop()
   await hosted?.end()
   await clearAway(product, data)
-}
-
-async function kubeconfigOf(id: string, token: string): Promise<string> {
-  const state = await hosted.host.get(id)
-  const authority = Buffer.from(state?.certificateAuthority ?? '').toString('base64')
-  return JSON.stringify({
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
-    clusters: [{ name: 'own', cluster: { server: state?.endpoint, 'certificate-authority-data': authority } }],
-    users: [{ name: 'own', user: { token } }],
-    contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
-  })
-}
-
-function startSidecar(name: Tool, kubeconfig: string): void {
-  const flags = [`--kubeconfig=${kubeconfig}`, `--csi-address=${driver.socket}`, '--timeout=60s']
-  const more = name === 'csi-provisioner' ? ['--default-fstype=ext4', '--extra-create-metadata'] : []
-  const child = spawn(toolPath(name), [...flags, ...more], { stdio: ['ignore', 'ignore', 'pipe'] })
-  child.stderr?.on('data', (chunk: Buffer) => void (said += `${name}: ${chunk.toString()}`))
-  sidecars.push(child)
 }
 
 interface Claim {
@@ -95,17 +101,27 @@ interface Claim {
   readonly spec: { readonly volumeName?: string }
 }
 
+const claimOf = (name: string, gibibytes: number, more: object = {}) => ({
+  ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name } },
+  spec: {
+    ...{ accessModes: ['ReadWriteOnce'], resources: { requests: { storage: `${gibibytes}Gi` } } },
+    ...more,
+  },
+})
+
 const readClaim = async () => (await admin.send('GET', `${CLAIMS}/data`)).body as unknown as Claim
 const storages = async () =>
-  (await unwrap(client.GET('/v1/storages', { params: { query: { label: ['kubernetes-cluster=claims'] } } }))).items
+  (await unwrap(client.GET('/v1/storages', { params: { query: { label: [`kubernetes-cluster=${CLUSTER}`] } } }))).items
 
-async function createPod(name: string): Promise<void> {
+const snapshots = async () => (await unwrap(client.GET('/v1/snapshots'))).items
+
+async function createPod(name: string, claimName = 'data'): Promise<void> {
   const pod = {
     ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
     spec: {
       terminationGracePeriodSeconds: 0,
       containers: [{ name: 'c', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
-      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }],
     },
   }
   await eventually('the service account of the namespace', async () => {
@@ -114,12 +130,14 @@ async function createPod(name: string): Promise<void> {
   })
 }
 
-/** With the last words of the sidecars when it does not come. */
+/** With the last words of the add-on when it does not come. */
 const came = async <Value>(what: string, look: () => Promise<Value>, isGood: (value: Value) => boolean) => {
   try {
     return await until(what, look, isGood, 80_000)
   } catch (error) {
-    throw new Error(`${said.slice(-4_000)}\n${driver.said().slice(-2_000)}`, { cause: error })
+    const names = known.flatMap(({ programs }) => programs.map(({ name }) => name))
+    const logs = names.map((name) => readFile(join(hosted.folder, planeId, `${name}.log`), 'utf8').catch(() => ''))
+    throw new Error((await Promise.all(logs)).map((log) => log.slice(-2_000)).join('\n'), { cause: error })
   }
 }
 
@@ -127,14 +145,7 @@ describe.runIf(isAllBuilt)('claims', () => {
   beforeAll(begin, 300_000)
   afterAll(end, 120_000)
   test('a claim becomes a storage, which outlives its pod, grows, and goes with the claim', async () => {
-    const claim = {
-      ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' } },
-      spec: {
-        ...{ storageClassName: 'standard', accessModes: ['ReadWriteOnce'] },
-        resources: { requests: { storage: '1Gi' } },
-      },
-    }
-    expect((await admin.send('POST', CLAIMS, claim)).status).toBe(201)
+    expect((await admin.send('POST', CLAIMS, claimOf('data', 1))).status).toBe(201)
     await createPod('first')
     await came('the claim to be bound', readClaim, ({ status }) => status?.phase === 'Bound')
     const [made] = await came(
@@ -176,5 +187,43 @@ describe.runIf(isAllBuilt)('claims', () => {
     await admin.send('DELETE', `${PODS}/second`)
     await admin.send('DELETE', `${CLAIMS}/data`)
     await came('the storage to go with its claim', storages, ({ length }) => length === 0)
+  }, 400_000)
+
+  test('a snapshot becomes one of the storage, and claims that are made of it a storage with its data', async () => {
+    await admin.send('POST', CLAIMS, claimOf('data', 1))
+    await createPod('writer')
+    const [source] = await came(
+      'the storage to be attached',
+      storages,
+      ([storage]) => storage?.server_id === serverId && storage.active_operation === null,
+    )
+    const snapshot = {
+      ...{ apiVersion: 'snapshot.storage.k8s.io/v1', kind: 'VolumeSnapshot', metadata: { name: 'kept' } },
+      spec: { source: { persistentVolumeClaimName: 'data' } },
+    }
+    expect((await admin.send('POST', SNAPSHOTS, snapshot)).status).toBe(201)
+    const readStatus = async () => (await admin.send('GET', `${SNAPSHOTS}/kept`)).body['status']
+    const isReady = (status: unknown) => Object.entries(status ?? {}).some(([key, is]) => key === 'readyToUse' && is)
+    expect(await came('the snapshot to be ready', readStatus, isReady)).toMatchObject({ restoreSize: '1Gi' })
+    const [taken] = await snapshots()
+    expect(taken).toMatchObject({
+      ...{ title: 'default/kept', storage_id: source?.id, labels: { 'kubernetes-cluster': CLUSTER } },
+    })
+
+    const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'kept' }
+    await admin.send('POST', CLAIMS, claimOf('copy', 1, { dataSource }))
+    await createPod('reader', 'copy')
+    const copies = async () => (await storages()).filter(({ title }) => title === 'default/copy')
+    const [copy] = await came('the copy to be attached', copies, ([storage]) => storage?.server_id === serverId)
+    expect(copy?.source).toMatchObject({ kind: 'snapshot', id: taken?.id })
+
+    // A claim may go before its snapshots: its storage follows the last of them.
+    for (const name of ['writer', 'reader']) await admin.send('DELETE', `${PODS}/${name}`)
+    for (const name of ['data', 'copy']) await admin.send('DELETE', `${CLAIMS}/${name}`)
+    await came('the copy to go', storages, (all) => all.length === 1 && all[0]?.server_id === null)
+    expect((await snapshots()).map(({ id }) => id)).toEqual([taken?.id])
+    await admin.send('DELETE', `${SNAPSHOTS}/kept`)
+    await came('the snapshot to go', snapshots, ({ length }) => length === 0)
+    await came('its storage to go too', storages, ({ length }) => length === 0)
   }, 400_000)
 })

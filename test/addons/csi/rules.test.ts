@@ -6,7 +6,7 @@ import { faultOf } from '../../../addons/csi/capabilities.ts'
 import { gibibytesOf, tierOf } from '../../../addons/csi/create-volume.ts'
 import { parseMounts } from '../../../addons/csi/mounts.ts'
 import { refusalOf, Refused } from '../../../addons/csi/refusal.ts'
-import { makeOnce, pageOf } from '../../../addons/csi/storages.ts'
+import { makeOnce, pageOf, titleOf } from '../../../addons/csi/storages.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 
 const GIBIBYTE = 1024 ** 3
@@ -33,6 +33,13 @@ test('classes say the tier and nothing unknown', () => {
   expect(tierOf({ tier: 'local-nvme', 'csi.storage.k8s.io/pvc/name': 'data' })).toBe('local-nvme')
   expect(() => tierOf({ tier: 'gold' })).toThrow('tier is one of')
   expect(() => tierOf({ typo: 'x' })).toThrow('unknown parameters: typo')
+})
+
+test('a title is what people know it by, as far as there is room', () => {
+  const keys = ['namespace', 'name']
+  expect(titleOf({ namespace: 'shop', name: 'data' }, keys)).toBe('shop/data')
+  expect(titleOf({ namespace: 'shop', name: 'x'.repeat(253) }, keys)).toBe(`shop/${'x'.repeat(250)}`)
+  expect(titleOf({ name: 'data' }, keys)).toBeUndefined()
 })
 
 test.each([
@@ -139,9 +146,12 @@ test('pages are read to their end, or to as many as are wanted', async () => {
 test('a volume comes to the server of a node, whose id is no UUID; what is no id is asked for nowhere', async () => {
   const [volumeId, nodeId] = ['6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11', `machine-node-${'0'.repeat(8)}`]
   const CAPABILITY = { mount: { fsType: '', mountFlags: [] }, accessMode: { mode: 'SINGLE_NODE_WRITER' } } as const
+  const OWN = { labels: { 'kubernetes-cluster': 'c' } }
   const asked: string[] = []
   const answers: Readonly<Record<string, object>> = {
-    [`/v1/storages/${volumeId}`]: { storage: { id: volumeId, server_id: null, serial: 's', active_operation: null } },
+    [`/v1/storages/${volumeId}`]: {
+      storage: { ...OWN, id: volumeId, server_id: null, serial: 's', active_operation: null },
+    },
     [`/v1/servers/${nodeId}`]: { server: { id: nodeId } },
     [`/v1/storages/${volumeId}/attach`]: { operation: { id: 'o' } },
     '/v1/operations/o': { operation: { id: 'o', status: 'succeeded' } },

@@ -178,9 +178,24 @@ test('a driver that is killed while it makes a volume is followed by one that an
       labels: { 'csi-name': request.name, 'kubernetes-cluster': cluster },
     })
   expect((await ofCluster('another')).status).toBe(200)
-  await expect(next.call('DeleteVolume', { volumeId: volume.volumeId })).rejects.toMatchObject({
-    code: status.FAILED_PRECONDITION,
-  })
+  const { volumeId } = volume
+  const [volumeCapability] = request.volumeCapabilities
+  const copied = { volume: { volumeId } }
+  for (const [call, asked] of [
+    ['DeleteVolume', { volumeId }],
+    ['ControllerPublishVolume', { volumeId, nodeId: serverId, volumeCapability }],
+    ['ControllerExpandVolume', { volumeId, capacityRange: { requiredBytes: 2 * GIBIBYTE } }],
+    ['ValidateVolumeCapabilities', { volumeId, volumeCapabilities: request.volumeCapabilities }],
+    ['CreateSnapshot', { name: 'of-another', sourceVolumeId: volumeId }],
+    ['CreateVolume', { ...request, name: 'of-another', volumeContentSource: copied }],
+  ] as const)
+    await expect(next.call(call, asked), call).rejects.toMatchObject({ code: status.FAILED_PRECONDITION })
+  const attaching = await customer.change('POST', `/v1/storages/${volumeId}/attach`, { server_id: serverId })
+  await customer.finished(attaching.id)
+  await next.call('ControllerUnpublishVolume', { volumeId, nodeId: serverId })
+  expect((await leftStorages())[0]).toMatchObject({ server_id: serverId })
+  await ofCluster('sanity')
+  await next.call('ControllerUnpublishVolume', { volumeId, nodeId: serverId })
   await ofCluster('sanity')
 
   // a name is free again once its volume is gone, also on the day of the first request

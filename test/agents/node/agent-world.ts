@@ -51,6 +51,8 @@ export interface AgentStart {
   readonly openElsewhere?: ReadonlySet<string>
   /** The agent dies as soon as a guest of its was destroyed, and learns nothing of it. */
   readonly diesWithGuest?: boolean
+  /** What stands between guests of managed machines and the agent. */
+  readonly retell?: (answer: Buffer) => Buffer
 }
 
 export interface AgentWorld {
@@ -133,6 +135,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
       built,
       disturb = (transport: Transport) => transport,
       diesWithGuest = false,
+      retell,
       backups,
       openElsewhere = new Set(),
     } = {}) {
@@ -148,7 +151,9 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
               await new Promise<never>(() => {})
             },
           }
-        : attached
+        : retell === undefined
+          ? attached
+          : { ...attached, askMachine: async (name, request) => retell(await attached.askMachine(name, request)) }
       const stop = new AbortController()
       agentProcess.onCrash(() => {
         stop.abort()

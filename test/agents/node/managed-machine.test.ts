@@ -1,5 +1,6 @@
 /** What a host delivers to the guest of a managed machine, under virtual time, with a simulated guest that answers. */
 import { beforeEach, expect, it } from 'vitest'
+import { restAfter } from '../../../agents/node/managed-machine/plan.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import { AGENT_FINALIZER } from '../../../resources/instance/index.ts'
 import {
@@ -97,6 +98,19 @@ it('hands the document of another machine to nobody, not even to a guest that ha
   expect(await running(1)).toMatchObject({ running: id(1) })
 })
 
+it('takes no report of another machine for one of this', async () => {
+  await writeDocument(1)
+  await deliver(1)
+  const before = await running(1)
+  world.killAgent()
+  const report = { services: {}, postgresql: { state: 'running', passwordGeneration: 9 } }
+  world.startAgent({
+    retell: (answer) => Buffer.from(JSON.stringify({ ...JSON.parse(answer.toString()), machine: 'another', report })),
+  })
+  const after = await statusWhen(({ isHealthy }) => !isHealthy)
+  expect([after.running, after.report, after.reportedAt]).toEqual([undefined, before.report, before.reportedAt])
+})
+
 it('tells a guest that does not answer any more from one that is silent for a moment', async () => {
   await writeDocument(1)
   await deliver(1)
@@ -119,4 +133,13 @@ it('says that a guest is not here, and lets the object go', async () => {
     const object = await world.store.get(ManagedMachine, KEY)
     return object === undefined || object.status?.isRemoved === true
   })
+})
+
+it.each([
+  [0.2, false, 2],
+  [2, false, 6],
+  [30, false, 10],
+  [0.2, true, 10],
+])('after an answer that took %d s, healthy %s, it is asked again in %d s', (seconds, isHealthy, rest) => {
+  expect(restAfter(seconds, isHealthy)).toBe(rest)
 })

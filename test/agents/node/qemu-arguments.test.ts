@@ -64,6 +64,15 @@ describe('the command line of a guest', () => {
     expect(cpuOf('quiet')).toBe('qemu64,cx16=off')
     expect(cpuOf('quiet clearcpuid=cx16')).toBe('qemu64')
   })
+  it.each([
+    [128, 32],
+    [1_024, 128],
+    [4_096, 512],
+  ])('of %i MiB, emulated, keeps %i MiB of translated code', (memoryMebibytes, kept) => {
+    const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' } as const
+    const input = qemuArguments({ ...guest, memoryMebibytes }, UUID, machine, { isOutboundAllowed: false }, [])
+    expect(input).toContain(`tcg,tb-size=${kept}`)
+  })
   it('without a kernel of the host, from its first disk', () => {
     const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' } as const
     const input = qemuArguments({ ...guest, boot: undefined }, UUID, machine, { isOutboundAllowed: false }, [])

@@ -1,5 +1,5 @@
 /** Who is let in to the webhook. */
-import { request } from 'node:https'
+import { Agent, request } from 'node:https'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import {
   type CallerCredentials,
@@ -112,6 +112,23 @@ test('with an authority of clients, only whose certificate it signed', async () 
   expect(await status({ authorization: 'Bearer undefined' })).toBe(401)
   expect(await status()).toBe(401)
   expect(admitted).toEqual([true])
+})
+
+test('while it drains it answers on, and every connection ends with its next answer', async () => {
+  await listen({})
+  const ending = () =>
+    new Promise((resolve, reject) => {
+      const options = { host: HOST, port: listener?.port, method: 'GET', path: '/', ca: certificate.certificate }
+      request({ ...options, agent: new Agent({ keepAlive: true }) }, (response) => {
+        response.resume()
+        resolve(response.headers.connection)
+      })
+        .once('error', reject)
+        .end()
+    })
+  expect(await ending()).toBe('keep-alive')
+  listener?.drain()
+  expect(await ending()).toBe('close')
 })
 
 test('with neither, everybody is answered as somebody unknown', async () => {

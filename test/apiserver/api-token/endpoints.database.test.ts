@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { beforeAll, expect, test } from 'vitest'
-import { formatToken } from '../../../apiserver/identity/token-format.ts'
+import { formatToken } from '../../../kit/sys/token-format.ts'
 import { useDatabase } from '../../database.ts'
 import { type Browser, openHarness } from '../identity/harness.ts'
 

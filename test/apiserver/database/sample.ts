@@ -1,3 +1,4 @@
+import { MANAGED_TEMPLATES } from '../../../domain/managed-machine.ts'
 import { Plan, Zone } from '../../../resources/catalog/index.ts'
 import { createDatabase } from '../../../resources/database/index.ts'
 import type { Samples } from '../samples.ts'
@@ -12,7 +13,7 @@ const PLAN = {
 
 export const SAMPLES: Samples = {
   async databases({ owner, cloud, idOf }) {
-    const builtTemplates = ['managed-machine', 'managed-database']
+    const builtTemplates = [...MANAGED_TEMPLATES]
     await cloud.admin.patch(Zone, { name: cloud.zone }, { status: { builtTemplates } }, 'status')
     await cloud.admin.apply(Plan, { metadata: { name: 'db-1c-2g' }, spec: PLAN })
     const body = { ...createDatabase.example, zone: cloud.zone, network_id: await idOf('networks') }

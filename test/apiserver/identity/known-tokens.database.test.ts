@@ -2,8 +2,10 @@
 import type { KyselyPlugin } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { createKnownTokens } from '../../../apiserver/identity/known-tokens.ts'
-import { formatToken } from '../../../apiserver/identity/token-format.ts'
-import { createToken, revokeToken } from '../../../db/identity/index.ts'
+import { formatToken } from '../../../kit/sys/token-format.ts'
+import { createToken, findTokens, revokeToken } from '../../../db/identity/index.ts'
+import type { Database } from '../../../db/open.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
 import { newBase62, newUuid, systemRandom as random } from '../../../kit/sys/random.ts'
 import { useDatabase } from '../../database.ts'
 import { movableClock } from '../../kit/http/clock.ts'
@@ -49,6 +51,10 @@ beforeAll(async () => {
     })
 })
 
+/** Of a token its name is known. */
+const readNames = (db: Database, clock: Clock) => async (hashes: readonly Buffer[]) =>
+  (await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => ({ secretHash, known: token.name }))
+
 function open() {
   const clock = movableClock(createdAt.toISOString())
   let queries = 0
@@ -59,13 +65,8 @@ function open() {
       return result
     },
   }
-  const known = createKnownTokens({
-    db: database.db.withPlugin(counting),
-    clock,
-    keptMilliseconds: KEPT_MILLISECONDS,
-    keptMaximum: 1_000,
-    toKnown: ({ name }) => name,
-  })
+  const keeping = { clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: 1_000 }
+  const known = createKnownTokens({ ...keeping, read: readNames(database.db.withPlugin(counting), clock) })
   const findAll = () => Promise.all(texts.map((text) => known.find(text)))
   /** Those that were answered. */
   return { clock, known, findAll, queries: () => queries }
@@ -137,13 +138,8 @@ test('a failure is heard by those who asked, and not kept', async () => {
     },
     transformResult: async ({ result }) => result,
   }
-  const known = createKnownTokens({
-    db: database.db.withPlugin(failing),
-    clock,
-    keptMilliseconds: KEPT_MILLISECONDS,
-    keptMaximum: 10,
-    toKnown: ({ name }) => name,
-  })
+  const keeping = { clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: 10 }
+  const known = createKnownTokens({ ...keeping, read: readNames(database.db.withPlugin(failing), clock) })
   await expect(known.find(texts[0] ?? '')).rejects.toThrow('away')
   isDown = false
   expect(await known.find(texts[0] ?? '')).toBe('token 0')

@@ -1,7 +1,13 @@
 /** Managed Kubernetes clusters through the API. No controllers run: tests say what they would. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findCluster, recordClusterSnapshot, releaseCluster } from '../../../db/kubernetes-cluster/index.ts'
-import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import {
+  createClusterToken,
+  findCluster,
+  recordClusterSnapshot,
+  releaseCluster,
+} from '../../../db/kubernetes-cluster/index.ts'
+import { newBase62, newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { formatClusterToken } from '../../../kit/sys/token-format.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
@@ -213,4 +219,55 @@ test('a protected cluster is not deleted', async () => {
   expect((await owner.send('DELETE', pathOf(id))).body['operation'].kind).toBe('kubernetes_cluster.delete')
   expect((await owner.send('GET', pathOf(id))).body['kubernetes_cluster'].state).toBe('deleting')
   await remove(id)
+})
+
+test('a token of a cluster is for what its add-on does, is nobody, and dies with it', async () => {
+  const id = await made()
+  const [token, old] = [
+    formatClusterToken(newBase62(systemRandom, 40)),
+    formatClusterToken(newBase62(systemRandom, 40)),
+  ]
+  const give = (text: string, expiresAt: Date) =>
+    createClusterToken(
+      database.db,
+      { accountId: owner.accountId, clusterId: id },
+      {
+        ...{ id: newUuid(systemRandom), program: 'csi-driver', token: text, scopes: ['storages'] },
+        ...{ createdAt: new Date(), expiresAt },
+      },
+    )
+  await give(token, new Date(Date.now() + 3_600_000))
+  await give(old, new Date(Date.now() - 1_000))
+  const send = (method: string, path: string, body?: object, as = token) =>
+    owner.send(method, path, {
+      headers: { cookie: undefined, 'x-csrf-token': undefined, authorization: `Bearer ${as}` },
+      ...(body === undefined ? {} : { body }),
+    })
+  const storage = await send('POST', '/v1/storages', { zone: cloud.zone, size_gibibytes: 1, title: 'default/data' })
+  expect([storage.status, storage.body['operation']?.actor]).toEqual([202, `token:kubernetes-cluster/${id}/csi-driver`])
+  expect(await cloud.auditOf(storage)).toMatchObject([
+    {
+      ...{ action: 'storage.create', actor_kind: 'token', user_id: null, actor_email: '', outcome: 'success' },
+      token_name: `kubernetes-cluster/${id}/csi-driver`,
+    },
+  ])
+  // Not even what it is a part of, nor anything else that its account may.
+  for (const [method, path] of [
+    ['GET', pathOf(id)],
+    ['GET', pathOf(id, '/kubeconfig')],
+    ['GET', '/v1/load-balancers'],
+    ['POST', '/v1/servers'],
+    ['GET', '/v1/audit'],
+    ['POST', '/mcp'],
+  ] as const)
+    expect([path, (await send(method, path, method === 'POST' ? {} : undefined)).status]).toEqual([path, 403])
+  expect((await send('GET', '/v1/storages', undefined, old)).status).toBe(401)
+  const rows = JSON.stringify(await database.db.selectFrom('kubernetes_token').selectAll().execute())
+  expect(rows).not.toContain(token.slice(11, 40))
+  await remove(id)
+  await until(
+    'the end of the token',
+    () => send('GET', '/v1/storages'),
+    ({ status }) => status === 401,
+  )
 })

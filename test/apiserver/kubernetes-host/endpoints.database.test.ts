@@ -46,6 +46,20 @@ test('a host that does not answer is listed as such', async () => {
   })
 })
 
+test('each region has a host of its own, which answers for itself', async () => {
+  cloud.otherControlPlanes.isAway = true
+  const states = async () => (await hosts()).map(({ region, state }: Record<string, string>) => [region, state])
+  expect(await states()).toEqual([
+    ['eu-1', 'ready'],
+    ['eu-2', 'error'],
+  ])
+  cloud.otherControlPlanes.isAway = false
+  expect(await states()).toEqual([
+    ['eu-1', 'ready'],
+    ['eu-2', 'ready'],
+  ])
+})
+
 test('none is made where there is one, nor for places that are not', async () => {
   const ask = (more: object, who = 'olga') =>
     cloud.operate(who, 'POST', PATH, { ...bootstrapKubernetesHost.example, plan: 'tiny', zones: [cloud.zone], ...more })

@@ -89,7 +89,8 @@ test('what cannot be made is refused, and nothing is claimed', async () => {
     [{ labels: { tier: 'not a value' } }, 400, undefined],
     [{ taints: [{ key: 'a', value: '', effect: 'Never' }] }, 400, undefined],
     [{ count: 101 }, 400, undefined],
-    [{ autoscaling: { min: 1, max: 3 } }, 503, 'not_configured'],
+    [{ count: 4, autoscaling: { min: 1, max: 3 } }, 400, undefined],
+    [{ autoscaling: { min: 4, max: 3 } }, 400, undefined],
     [{ count: 26 }, 422, 'quota_exceeded'],
   ] as const
   for (const [more, status, reason] of refusals) {
@@ -128,7 +129,21 @@ test('a change begins an operation, one at a time, and no version goes beyond th
   expect((await update({ count: 3 })).body['reason']).toBe('operation_in_progress')
   await finish(id)
   expect((await update({ version: '1.36' })).status).toBe(400)
-  expect((await update({ autoscaling: { min: 1, max: 2 } })).status).toBe(503)
+  expect((await update({ count: 4, autoscaling: { min: 1, max: 3 } })).status).toBe(400)
+  // Bounds that leave out what there is bring it within them.
+  const bounds = await update({ autoscaling: { min: 1, max: 1 } })
+  expect(bounds.body['node_pool']).toMatchObject({ count: 1, autoscaling: { min: 1, max: 1 } })
+  expect((await cloud.auditOf(bounds))[0]).toMatchObject({
+    changes: [
+      { field: 'count', before: 2, after: 1 },
+      { field: 'autoscaling', before: null, after: { min: 1, max: 1 } },
+    ],
+  })
+  await finish(id)
+  expect((await update({ count: 2 })).status).toBe(400)
+  const without = await update({ count: 2, autoscaling: null })
+  expect(without.body['node_pool']).toMatchObject({ count: 2, autoscaling: null })
+  await finish(id)
   expect((await update({ count: 40 })).body['reason']).toBe('quota_exceeded')
   expect((await update({ count: 1 }, 'none')).status).toBe(404)
   const scaled = await update({ count: 3, labels: { tier: 'back' } })

@@ -1,5 +1,6 @@
 /** Object storage through the API, with a simulated store. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addObjectStorage } from '../../../db/object-storage/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { ObjectStorage } from '../../../resources/object-storage/index.ts'
@@ -69,6 +70,15 @@ describe('object storage', () => {
     expect(await list(ada)).toHaveLength(1)
   })
 
+  test('that died half-way is told to no store: its row is given back', async () => {
+    const ada = await someone()
+    const keys = { accessKeyId: 'HALF', bucketPrefix: 'half-', sealedSecret: '', backend: 'svc-s3-single' } as const
+    const half = { ...keys, id: 'half', accountId: ada.accountId, zone: cloud.zone, createdAt: new Date() }
+    await database.db.transaction().execute((tx) => addObjectStorage(tx, half))
+    expect([(await enable(ada)).status, (await rotate(ada)).status]).toEqual([503, 503])
+    expect(tenantOf('HALF')).toBeUndefined()
+  })
+
   test('of two accounts shares neither key nor prefix; neither sees the other', async () => {
     const [ada, bob] = [await someone(), await someone()]
     const [one, other] = [(await enable(ada)).body, (await enable(bob)).body]
@@ -105,9 +115,11 @@ describe('object storage', () => {
   test('has another secret after a rotation, and the store refuses the old one when that is answered', async () => {
     const ada = await someone()
     const before = (await enable(ada)).body
+    const { toldAt = Number.NaN } = tenantOf(before['credentials'].access_key_id) ?? {}
     const rotated = await rotate(ada)
     expect(rotated.status, rotated.text).toBe(200)
     const { credentials: keys, object_storage: storage } = rotated.body
+    expect(tenantOf(keys.access_key_id)?.toldAt).toBeGreaterThan(toldAt)
     expect(keys.access_key_id).toBe(before['credentials'].access_key_id)
     expect(keys.secret_access_key).not.toBe(before['credentials'].secret_access_key)
     expect(tenantOf(keys.access_key_id)?.secretAccessKey).toBe(keys.secret_access_key)

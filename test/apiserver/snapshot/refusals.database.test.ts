@@ -1,6 +1,7 @@
 /** What is refused for the sake of snapshots, by every route that they stand in the way of. No controllers run: tests
  *  say what they would. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { begin } from '../../../db/begin.ts'
 import { lockPlacement } from '../../../db/placement/index.ts'
 import { claimSnapshot } from '../../../db/snapshot/index.ts'
 import { claimStorage } from '../../../db/storage/index.ts'
@@ -308,8 +309,8 @@ test.each<OperationKind>(['server.delete', 'server.rebuild'])(
     const { id, of, operate } = await booted()
     const before = await state()
     // The snapshot has looked at the server, and waits for its turn.
-    const other = await cloud.db.startTransaction().execute()
-    await lockPlacement(other, { accountId: owner.accountId, serverId: id })
+    const other = await begin(cloud.db)
+    await lockPlacement(other.tx, { accountId: owner.accountId, serverId: id })
     const asked = owner.send('POST', `/v1/storages/${of}/snapshots`, { body: {} })
     await until(
       'the snapshot waits',
@@ -317,7 +318,7 @@ test.each<OperationKind>(['server.delete', 'server.rebuild'])(
       (waiting) => waiting > 0,
     )
     await operate(kind)
-    await other.commit().execute()
+    await other.commit()
     expect(await asked).toMatchObject({ status: 409, body: { reason: 'operation_in_progress' } })
     expect(await state()).toBe(before)
   },

@@ -133,6 +133,23 @@ test('a backup is made once, holds its quota, and leaves nothing when it is dele
   expect(audit.filter(({ action }) => action === 'backup.delete')).toHaveLength(2)
 }, 120_000)
 
+test('the first backup of an account waits for a store that is away, and says so', async () => {
+  await startServer()
+  cloud.objectStorage.isAway = true
+  await create('b1')
+  const events = async () =>
+    (await cloud.kubectl.list(Operation, { namespace })).items
+      .filter(({ spec }) => spec.kind === 'storage.backup')
+      .flatMap(({ status }) => status?.events?.map(({ kind, message }) => `${kind}: ${message}`) ?? [])
+  const told = await until('its operation to say so', events, (all) => all.some((each) => each.startsWith('waiting')))
+  expect(told.filter((each) => each.startsWith('waiting'))).toEqual([
+    expect.stringContaining(`object storage of zone ${ZONE}`),
+  ])
+  expect(await jobs()).toEqual([])
+  cloud.objectStorage.isAway = false
+  await inState('b1', 'online')
+})
+
 test('a restore waits for a stopped server, and tells its progress in bytes', async () => {
   await startServer()
   await create('b1')

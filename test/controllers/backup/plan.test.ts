@@ -443,6 +443,17 @@ describe('where it is', () => {
     expect(made?.objectStorageZone).toBe('z1')
     expect(status).toMatchObject({ state: 'creating', place: 'object-storage' })
   })
+  it('the first one of an account says what it waits for, and no host is asked before', () => {
+    const isPlaceOpen = () => false
+    const first = writing({ isPlaceOpen })
+    expect([first.made, first.effects]).toEqual([undefined, ['openPlaces']])
+    expect(first.status).toMatchObject({ place: 'object-storage' })
+    const message = 'Waiting for the object storage of zone z1 to answer.'
+    const condition = { type: 'PlacesOpened', status: 'False', reason: 'Unreachable', message } as const
+    const conditions = [...GRANTED, { ...condition, lastTransitionTime: NOW.toISOString() }]
+    expect(writing({ isPlaceOpen }, { ...CREATING, conditions }).events).toEqual([`waiting: ${message}`])
+    expect(writing({ isPlaceOpen, isObjectStorageUsed: () => false }).made).toBeDefined()
+  })
   it('without object storage it goes where the host is told', () => {
     const { made, status } = writing({ isObjectStorageUsed: () => false })
     expect(made).not.toHaveProperty('objectStorageZone')

@@ -211,6 +211,8 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   // With its account goes the archive of a database that nobody has deleted.
   const gone = await createAccount(database.db)
   const keys = { accessKeyId: 'GONE', bucketPrefix: 'gone-', sealedSecret: '', sealedCipherKey: '' }
+  const elsewhere = { ...keys, accessKeyId: 'ELSE', bucketPrefix: 'else-' }
+  await addArchive(database.db, { accountId: gone, databaseId: 'elsewhere', zone: 'without-a-store', ...elsewhere })
   await addArchive(database.db, { accountId: gone, databaseId: 'left', zone: ZONE, ...keys })
   await cloud.objectStorage.control.putTenant(archiveTenantOf(keys), {
     ...{ ...keys, secretAccessKey: '', quotaBytes: 1, isSuspended: false, isFrozen: false },
@@ -219,7 +221,7 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   await sweepIn(0)
   expect(buckets(), 'while there is its account').toContain('gone-archive')
   await database.db.deleteFrom('account').where('id', '=', gone).execute()
-  await sweepIn(0)
+  await expect(sweepIn(0), 'that of the zone without a store').rejects.toThrow('without-a-store')
   expect(buckets()).not.toContain('gone-archive')
   expect(await findArchive(database.db, { accountId: gone, databaseId: 'left' })).toBeUndefined()
 })

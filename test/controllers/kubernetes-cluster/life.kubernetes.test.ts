@@ -85,7 +85,7 @@ async function apiFor(role: string, permissions: readonly string[] = ['read', 'o
   const caller = { userId: 'ada', role, permissions } as unknown as Customer // what a token says of people
   const state = await hosted.host.get(claim?.controlPlaneId ?? '')
   if (state === undefined) throw new Error('there is no control plane')
-  const { token } = tokenFor(issuer, { caller, now: new Date(), controlPlaneId: state.id })
+  const { token } = tokenFor(issuer, { caller, now: new Date(), audience: state.id })
   return kubeClient(state, token)
 }
 

@@ -2,86 +2,24 @@
 import { expect, test } from 'vitest'
 import type { ClusterObject, HostView, Observed } from '../../../controllers/kubernetes-cluster/observed.ts'
 import { plan } from '../../../controllers/kubernetes-cluster/plan.ts'
-import { clusterStateOf, KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
-import type { OperationStanza } from '../../../resources/shapes.ts'
+import { clusterStateOf } from '../../../resources/kubernetes-cluster/index.ts'
+import { Storage } from '../../../resources/storage/index.ts'
 import { storedOf } from '../../../apiserver/list/stored.ts'
-
-const NOW = new Date('2026-03-01T12:00:00Z')
-const PLANE: NonNullable<HostView['plane']> = {
-  ...{ id: '00000000-0000-4000-8000-000000000001', phase: 'running', release: '1.35.4', detail: '' },
-  ...{ endpoint: 'https://127.0.0.1:1', certificateAuthority: 'pem', apiServer: 'healthy', apiServersReady: 3 },
-  ...{ forNodes: null, addons: [] },
-  ...{ etcdMembersReady: 3, etcdMembersTotal: 3, hasEtcdQuorum: true, restoreId: null, observedAt: NOW.toISOString() },
-}
-const OFFER: HostView['offer'] = {
-  ...{ driver: 'process', releases: ['1.35.4', '1.36.3'], memoryBytes: 9, reservedBytes: 0 },
-  nodesObstacle: '',
-  ...{ bytesOfOne: 1, bytesOfThree: 3, nodeCount: 1, etcdBytes: 1 },
-}
-const hostWith = (plane: HostView['plane'], more: Partial<HostView> = {}): HostView => ({
-  ...{ offer: OFFER, plane, snapshots: [], nodes: [], ...more },
-})
-const observedWith = (more: Partial<Observed> = {}): Observed => ({
-  ...{ accountId: 'a', hasNetwork: true, snapshots: [], pools: [], edits: [], editor: 'user:ada' },
-  claim: {
-    ...{ zone: 'eu-1a', region: 'eu-1', name: 'shop', networkId: 'back', controlPlaneId: PLANE.id },
-    ...{ release: '1.35.4', replicas: 3, podCidr: '172.20.0.0/16', serviceCidr: '172.21.0.0/16' },
-  },
-  host: hostWith(PLANE),
-  ...more,
-})
-const taken = (id: string): HostView['snapshots'][number] => ({
-  ...{ id, release: '1.35.4', sizeBytes: 1, createdAt: NOW.toISOString(), detail: '' },
-  phase: 'done',
-})
-const SCHEDULE = '0 */6 * * *'
-const DONE = { schedule: SCHEDULE, doneUntil: '2026-03-01T11:00:00Z' }
-
-const operationOf = (kind: OperationStanza['kind'], more: Partial<OperationStanza> = {}): OperationStanza => ({
-  ...{ id: '00000000-0000-4000-8000-000000000002', kind, actor: 'user:ada', requestId: 'r' },
-  ...{ requestedAt: '2026-03-01T11:59:00Z', deadlineAt: '2026-03-01T13:00:00Z', ...more },
-})
-const MADE = operationOf('kubernetes_cluster.create', { id: '00000000-0000-4000-8000-000000000003' })
-const MAKING: NonNullable<NonNullable<ClusterObject['status']>['operation']> = {
-  ...{ id: MADE.id, kind: MADE.kind, step: 'control_plane', stepIndex: 2, stepCount: 2, error: '' },
-  ...{ status: 'succeeded', actor: 'user:ada', createdAt: MADE.requestedAt, deadlineAt: MADE.deadlineAt },
-}
-
-function clusterWith({
-  status = {},
-  operation,
-  spec = {},
-}: {
-  readonly status?: Partial<NonNullable<ClusterObject['status']>>
-  readonly operation?: OperationStanza
-  readonly spec?: Partial<ClusterObject['spec']>
-} = {}): ClusterObject {
-  const base = KubernetesCluster.spec.parse({ zone: 'eu-1a', name: 'shop', networkId: 'back', version: '1.35' })
-  return {
-    ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'KubernetesCluster' },
-    metadata: { name: 'shop', namespace: 'acct-a', uid: 'u', generation: 3, creationTimestamp: NOW.toISOString() },
-    spec: { ...base, ...spec, operation: operation ?? MADE },
-    status: { isMade: true, version: '1.35', snapshots: DONE, operation: MAKING, ...status },
-  }
-}
-interface Decided {
-  readonly effects: readonly string[]
-  readonly status: Record<string, unknown>
-  readonly outcome: string | undefined
-  readonly change: unknown
-}
-function decide(cluster: ClusterObject, observed = observedWith(), now = NOW): Decided {
-  const actions = plan(cluster, observed, now)
-  const find = <Kind extends (typeof actions)[number]['do']>(kind: Kind) =>
-    actions.find(({ do: what }) => what === kind)
-  const [status, operation, change] = [find('status'), find('operation'), find('change')]
-  return {
-    effects: actions.flatMap((each) => (each.do === 'effect' && each.name !== 'audit' ? [each.name] : [])),
-    status: status?.do === 'status' ? (status.status as Record<string, unknown>) : {}, // that of a cluster
-    outcome: operation?.do === 'operation' ? operation.outcome : undefined,
-    change: change?.do === 'change' ? change.patch : undefined,
-  }
-}
+import { nodeNameOf } from '../../../domain/node-pool.ts'
+import { poolWith, UID } from '../node-pool/situations.ts'
+import {
+  NOW,
+  PLANE,
+  hostWith,
+  observedWith,
+  taken,
+  SCHEDULE,
+  DONE,
+  operationOf,
+  MAKING,
+  clusterWith,
+  decide,
+} from './situations.ts'
 
 test('one that its host has lost is in error and is not asked for again', () => {
   const { effects, status } = decide(clusterWith(), observedWith({ host: hostWith(undefined) }))
@@ -90,6 +28,37 @@ test('one that its host has lost is in error and is not asked for again', () => 
   const upgrading = clusterWith({ operation: operationOf('kubernetes_cluster.upgrade'), spec: { version: '1.36' } })
   const during = decide(upgrading, observedWith({ host: hostWith(undefined) }))
   expect([during.effects, during.outcome]).toEqual([[], 'failed'])
+})
+
+test('one that its host has lost is made anew of a snapshot in object storage, and of no other', () => {
+  const [stored, other] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b']
+  const restoring = (snapshotId: string) =>
+    decide(
+      clusterWith({
+        operation: operationOf('kubernetes_cluster.restore', { arguments: { snapshotId } }),
+        status: { fault: 'lost', storedSnapshots: [stored] },
+      }),
+      observedWith({ host: hostWith(undefined) }),
+    )
+  expect(restoring(stored)).toMatchObject({ effects: ['recover'], outcome: undefined })
+  expect(restoring(other)).toMatchObject({ effects: [], outcome: 'failed' })
+})
+
+test('its host is told where snapshots go besides, again while they do not get there', () => {
+  const told = (place: string | undefined, snapshotStore: { mark: string; detail: string }) =>
+    decide(
+      clusterWith({ status: { snapshots: { ...DONE, doneUntil: NOW.toISOString() } } }),
+      observedWith({ place, host: hostWith({ ...PLANE, snapshotStore }) }),
+    )
+  expect(told(undefined, { mark: '', detail: '' }).effects).toEqual([])
+  expect(told('', { mark: '', detail: '' }).effects).toEqual(['place'])
+  expect(told('m', { mark: 'other', detail: '' }).effects).toEqual(['place'])
+  expect(told('m', { mark: 'm', detail: '' }).effects).toEqual([])
+  const away = told('m', { mark: 'm', detail: 'the store is away' })
+  expect([away.effects, away.status['health']]).toEqual([
+    ['place'],
+    expect.objectContaining({ detail: 'the store is away' }),
+  ])
 })
 
 test('without quorum it runs for half an hour, then it is in error, and whole it runs again', () => {
@@ -217,4 +186,65 @@ test('of each kind so many snapshots are kept, and what nobody wrote down is', (
     { name: 'forget', input: { snapshotId: 'scheduled-3' } },
     { name: 'record', input: { snapshot: { id: 'unknown', kind: 'manual' } } },
   ])
+})
+
+test('an add-on that its host can run has a token of the cluster that is known and young', () => {
+  const tokenId = '00000000-0000-4000-8000-000000000009'
+  const cluster = clusterWith({ status: { snapshots: { schedule: SCHEDULE, doneUntil: NOW.toISOString() } } })
+  const granted = (has: string | null, hoursAgo: number | undefined, addon = 'csi-driver', more: object = {}) => {
+    const host = hostWith({ ...PLANE, grants: [{ addon, tokenId: has }], ...more })
+    const createdAt = new Date(NOW.getTime() - (hoursAgo ?? 0) * 3_600_000)
+    const tokens = hoursAgo === undefined ? [] : [{ id: tokenId, program: 'csi-driver', createdAt }]
+    return decide(cluster, observedWith({ host, tokens })).effects
+  }
+  expect(granted(null, undefined)).toEqual(['grant'])
+  expect(granted(tokenId, undefined)).toEqual(['grant'])
+  expect(granted(null, 0)).toEqual(['grant']) // made, and never handed over
+  expect(granted(tokenId, 23)).toEqual([])
+  expect(granted(tokenId, 24)).toEqual(['grant'])
+  expect(granted(null, undefined, 'of a newer host')).toEqual([])
+  expect(granted(null, undefined, 'csi-driver', { hasEtcdQuorum: false })).toEqual([])
+})
+
+test('a node whose pool has gone is taken out, unless it reports, or customers joined it', () => {
+  const cluster = clusterWith({ status: { snapshots: { schedule: SCHEDULE, doneUntil: NOW.toISOString() } } })
+  const [pool, uid] = [poolWith(), UID]
+  const node = (name: string, isReady: boolean, marked = 'm') => ({
+    ...{ name, isReady, marked, kubeletVersion: 'v1.36.3', address: '10.0.0.9', podCidr: '' },
+  })
+  const nodes = [
+    node('gone-0', false),
+    node('gone-1', true),
+    node('own', false, ''),
+    node(nodeNameOf({ name: pool.spec.name, uid }, 0), false),
+  ]
+  const said = plan(cluster, observedWith({ host: hostWith(PLANE, { nodes }), pools: [pool] }), NOW)
+  expect(said).toContainEqual(
+    expect.objectContaining({ name: 'forgetNodes', input: expect.objectContaining({ names: ['gone-0'] }) }),
+  )
+})
+
+test('what it made goes last, when that was said, and it waits for that', () => {
+  const deleting = (associated?: string): ClusterObject => {
+    const args = associated === undefined ? {} : { arguments: { associated } }
+    const cluster = clusterWith({ operation: operationOf('kubernetes_cluster.delete', args) })
+    return { ...cluster, metadata: { ...cluster.metadata, deletionTimestamp: NOW.toISOString() } }
+  }
+  const made = (isDeleting: boolean) => ({ type: Storage, key: { namespace: 'acct-a', name: 'data' }, isDeleting })
+  const removedOf = (cluster: ClusterObject, observed: Observed) =>
+    plan(cluster, observed, NOW).flatMap((each) => (each.do === 'remove' ? [each.key.name] : []))
+  const running = observedWith({ associated: [made(false)] })
+  const gone = (isDeleting: boolean) => observedWith({ associated: [made(isDeleting)], host: hostWith(undefined) })
+  expect([decide(deleting('delete'), running).effects, removedOf(deleting('delete'), running)]).toEqual([
+    ['dismantle'],
+    [],
+  ])
+  expect(removedOf(deleting('delete'), gone(false))).toEqual(['data'])
+  expect(decide(deleting('delete'), gone(false)).outcome).toBeUndefined()
+  const waiting = decide(deleting('delete'), gone(true))
+  expect([removedOf(deleting('delete'), gone(true)), waiting.outcome]).toEqual([[], undefined])
+  for (const kept of [deleting('keep'), deleting()]) {
+    expect(removedOf(kept, gone(false))).toEqual([])
+    expect(decide(kept, gone(false))).toMatchObject({ effects: ['release'], outcome: 'succeeded' })
+  }
 })

@@ -126,6 +126,22 @@ test('nodes are made, joined, added, drained, replaced, and leave nothing', { ti
   await when('one node again', isSettled('1.35', 1))
   expect([...plane().nodes.keys()]).toEqual([first])
 
+  // A pod waits: the pool grows for it within its bounds, by an operation of the platform.
+  const pending = (name: string) => ({
+    ...{ name, node: '', isUnschedulable: true, requests: { cpu: 10 }, selector: {}, affinity: [], tolerations: [] },
+    ...{ hostPorts: [], apart: ['each its own'], isOfNode: false, stays: '', budgets: [], isJudged: true },
+  })
+  const full = { name: first, isReady: true, isSchedulable: true, isKept: false, labels: {}, taints: [] }
+  const allocatable = { cpu: 1_000, memory: 1_000 }
+  const pods = ['a', 'b', 'c'].map(pending)
+  plane().load = { nodes: [{ ...full, allocatable, isSchedulable: false }], pods, budgets: {} }
+  await cloud.kubectl.patch(NodePool, key(), { spec: { autoscaling: { min: 1, max: 2 } } })
+  const grown = await when('the pool to grow', isSettled('1.35', 2))
+  expect(grown?.spec.operation).toMatchObject({ arguments: { action: 'grow' }, actor: 'system:controllers' })
+  plane().load = { nodes: [], pods: [], budgets: {} }
+  await cloud.kubectl.patch(NodePool, key(), { spec: { count: 1, autoscaling: null } })
+  await when('one node once more', isSettled('1.35', 1))
+
   // An upgrade of the cluster replaces its nodes, by an operation of the pool.
   const uid = (await servers())[0]?.metadata.uid
   await cloud.kubectl.patch(KubernetesCluster, metadata, { spec: { version: '1.36' } })

@@ -1,6 +1,6 @@
 /** Object storage through the door of kubectl, with real controllers, a real database and a simulated store. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { findObjectStorage, tenantOf } from '../../../db/object-storage/index.ts'
+import { findObjectStorage, lockObjectStorage, tenantOf } from '../../../db/object-storage/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
@@ -8,6 +8,7 @@ import { ObjectStorage } from '../../../resources/object-storage/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
+import { lockWaits } from '../../lock-waits.ts'
 import { type Cloud, openCloud, ZONE } from '../cloud.ts'
 
 const database = useDatabase()
@@ -55,6 +56,20 @@ test('made with kubectl gets key and tenant; what it holds is written down; it g
   await expect.poll(async () => (await ready())?.reason).toBe('InUse')
   expect(await row()).toBeDefined()
   Object.assign(tenant() ?? {}, { bucketCount: 0, usedBytes: 0, objectCount: 0 })
+  await expect.poll(() => read()).toBeUndefined()
+  expect([await row(), tenant()]).toEqual([undefined, undefined])
+})
+
+test('is not taken from its store while somebody tells the store of it', async () => {
+  await create()
+  await expect.poll(async () => (await ready())?.reason).toBe('Served')
+  const told = tenant()
+  await database.db.transaction().execute(async (tx) => {
+    await lockObjectStorage(tx, { accountId, id: 'mine' })
+    await cloud.kubectl.delete(ObjectStorage, { namespace, name: 'mine' })
+    await expect.poll(() => lockWaits(database.db)).toBeGreaterThan(0)
+    expect(tenant()).toEqual(told)
+  })
   await expect.poll(() => read()).toBeUndefined()
   expect([await row(), tenant()]).toEqual([undefined, undefined])
 })

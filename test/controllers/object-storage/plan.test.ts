@@ -98,6 +98,9 @@ describe('object storage', () => {
   test.each<[string, Partial<Observed>, readonly string[], string | undefined]>([
     ['has gone without a row', { row: undefined }, [], undefined],
     ['stays while it has buckets', {}, [], 'InUse'],
+    ['is told another secret meanwhile', { wanted: { ...FACTS, secretFingerprint: 'g' } }, ['bringUp'], undefined],
+    ['is suspended meanwhile', { wanted: { ...FACTS, isSuspended: true } }, ['bringUp'], undefined],
+    ['is paid for meanwhile', { tenant: { ...TENANT, usedBytes: 11 } }, ['record'], 'InUse'],
     ['stays while its store does not answer', { isAway: true, tenant: undefined }, [], 'Unreachable'],
     ['stays while nobody can look into it', { obstacle: 'no engine', tenant: undefined }, [], 'NotOffered'],
     ['goes when it is empty', { tenant: { ...TENANT, bucketCount: 0 } }, ['remove'], undefined],

@@ -1,6 +1,7 @@
 /** A snapshot and the end of the disk that it is in, accepted in the same instant: of the two, one wins. */
 import type { Transaction } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
+import { begin } from '../../../db/begin.ts'
 import { recordIntent } from '../../../db/change/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { claimServer } from '../../../db/server/index.ts'
@@ -64,8 +65,8 @@ const snapshot =
 
 /** Both at once: the second begins while the first is not committed yet. Answers why the second was refused. */
 async function race(first: Work, second: Work): Promise<string> {
-  const begun = await database.db.startTransaction().execute()
-  await first(begun)
+  const begun = await begin(database.db)
+  await first(begun.tx)
   let isOver = false
   const later = database.db
     .transaction()
@@ -81,7 +82,7 @@ async function race(first: Work, second: Work): Promise<string> {
     () => lockWaits(database.db),
     (waiting) => isOver || waiting > 0,
   )
-  await begun.commit().execute()
+  await begun.commit()
   return later
 }
 

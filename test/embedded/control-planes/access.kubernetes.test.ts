@@ -1,37 +1,20 @@
-import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeCertificate } from '../../../kit/sys/certificate.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
+import { ISSUER_URL, openIssuer } from './issuer.ts'
 import { type Hosted, isWhole, kubeClient, newDesired, openHosted, untilState } from './hosted.ts'
-
-const URL = 'https://issuer.example.test'
-
-/** Signs tokens, and has the public key by which they are judged. */
-async function openIssuer() {
-  const { key: pem } = await makeCertificate({ commonName: 'issuer', days: 1, now: new Date(), random: systemRandom })
-  const key = createPrivateKey(pem)
-  const { x = '', y = '' } = createPublicKey(pem).export({ format: 'jwk' })
-  const jwk = { kty: 'EC', crv: 'P-256', x, y, kid: 'k1', alg: 'ES256', use: 'sig' }
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const token = (claims: object, signer = key): string => {
-    const seconds = Math.floor(Date.now() / 1_000)
-    const body = { iss: URL, aud: 'cluster-1', sub: 'user-1', iat: seconds, exp: seconds + 600, ...claims }
-    const signed = `${part({ alg: 'ES256', kid: 'k1', typ: 'JWT' })}.${part(body)}`
-    const signature = sign('sha256', Buffer.from(signed), { key: signer, dsaEncoding: 'ieee-p1363' })
-    return `${signed}.${signature.toString('base64url')}`
-  }
-  return { jwk, token }
-}
 
 let hosted: Hosted
 let issuer: Awaited<ReturnType<typeof openIssuer>>
 let desired: ReturnType<typeof newDesired>
 beforeAll(async () => {
   issuer = await openIssuer()
-  hosted = await openHosted()
+  // Not the address that everything of this machine listens on: the controllers have to find it too.
+  hosted = await openHosted({ host: '127.0.0.2', addresses: ['127.0.0.2'] })
   desired = newDesired({
-    issuer: { url: URL, audience: 'cluster-1', keys: [issuer.jwk] },
+    issuer: { url: ISSUER_URL, audience: 'cluster-1', keys: [issuer.jwk] },
   })
   await hosted.host.ensure(desired)
 })

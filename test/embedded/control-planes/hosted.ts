@@ -18,7 +18,7 @@ export interface Hosted {
   readonly folder: string
   readonly host: ControlPlaneHost
   /** Ends the host in order and opens another one on its folder. */
-  reopen(): Promise<void>
+  reopen(between?: () => Promise<void>): Promise<void>
   end(): Promise<void>
 }
 
@@ -45,8 +45,9 @@ export async function openHosted(more: Partial<HostOptions> = {}): Promise<Hoste
     get host() {
       return host
     },
-    async reopen() {
+    async reopen(between) {
       await host.stop()
+      await between?.()
       host = await open()
     },
     async end() {
@@ -129,6 +130,6 @@ export function kubeClient(state: ControlPlaneState, as?: string | Certificate):
 
 export async function adminOf(hosted: Hosted, id: string): Promise<KubeClient> {
   const state = await untilState(hosted, id, isWhole)
-  const { token } = await hosted.host.adminToken(id, 3_600)
+  const { token } = await hosted.host.userToken(id, 'admin', 3_600)
   return kubeClient(state, token)
 }

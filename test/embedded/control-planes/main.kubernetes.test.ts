@@ -19,7 +19,7 @@ let control: ControlPlanes
 let controlUrl: string
 
 async function start(): Promise<void> {
-  const choice = { folder, host: '127.0.0.1', regions: ['eu-1'], random: systemRandom }
+  const choice = { folder, host: '127.0.0.1', regions: ['eu-1'], random: systemRandom, apiUrl: 'http://127.0.0.1:9' }
   const { process, platform } = await prepareControlPlanes(choice)
   child = fork(MAIN, [], {
     env: { ...environment(), ...process },
@@ -61,7 +61,7 @@ test('a host that is killed takes its programs along, and goes on with what was 
   const desired = newDesired()
   await control.ensure(desired)
   const state = await untilWhole(desired.id)
-  const { token } = await control.adminToken(desired.id, 3_600)
+  const { token } = await control.userToken(desired.id, 'admin', 3_600)
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept' } }
   await kubeClient(state, token).send('POST', '/api/v1/namespaces/default/configmaps', map)
   const snapshotId = newUuid(systemRandom)
@@ -99,7 +99,7 @@ test('the host answers nobody without the token, and nothing that it cannot read
   expect(await post('get', '["../../etc"]')).toBe(400)
   expect(await post('get', 'no json')).toBe(400)
   expect(await post('constructor', '[]')).toBe(404)
-  expect(await post('offer', `["${'x'.repeat(70_000)}"]`)).toBe(413)
-  await expect(control.nodes(newUuid(systemRandom))).rejects.toThrow('No such control plane')
+  expect(await post('offer', `["${'x'.repeat(300_000)}"]`)).toBe(413)
+  await expect(control.nodes(newUuid(systemRandom))).rejects.toThrow('the control plane is not available')
   await expect(control.ensure(newDesired({ release: '1.30.0' }))).rejects.toThrow('not offered')
 })

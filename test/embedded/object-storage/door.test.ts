@@ -1,10 +1,12 @@
-/** The door before an engine that answers without reading what it was sent. */
+/** The door before engines and stores, some of which answer without reading what they were sent. */
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createServer as createSecureServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDoor } from '../../../embedded/object-storage/door.ts'
 import { openDoorMetrics } from '../../../embedded/object-storage/metrics.ts'
@@ -14,41 +16,73 @@ import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
-const SIGNED = 'AWS4-HMAC-SHA256 Credential=KEY1/20260101/us-east-1/s3/aws4_request,SignedHeaders=host,Signature=00'
+const signedBy = (key: string): string =>
+  `AWS4-HMAC-SHA256 Credential=${key}/20260101/us-east-1/s3/aws4_request,SignedHeaders=host,Signature=00`
 
-/** Answers each connection's first request when its head is there, and leaves the body; what comes then counts as the
- *  next request, as a parser would take it. */
-async function openLazyEngine(socketPath: string) {
-  const heads: string[][] = []
-  const server = createServer((socket) => {
-    const seen: string[] = []
-    heads.push(seen)
-    socket.on('error', () => {})
-    socket.on('data', (chunk) => {
-      seen.push(String(chunk).split('\r\n')[0] ?? '')
-      if (String(chunk).includes('HTTP/1.1')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
-    })
+/** Answers when it has read the body: 403 for keys that say so. Says by which connection each request came. */
+async function openEngine(socketPath: string) {
+  const came: string[] = []
+  const connections: unknown[] = []
+  const server = createHttpServer((request, response) => {
+    if (!connections.includes(request.socket)) connections.push(request.socket)
+    came.push(`${request.method} by ${connections.indexOf(request.socket)}`)
+    request.resume().once('end', () => response.writeHead(request.url?.includes('refused') ? 403 : 200).end())
   })
   server.listen(socketPath)
   await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return heads
+  onTestFinished(() => void server.close().closeAllConnections())
+  return came
 }
 
-async function openDoor() {
-  const folder = await mkdtemp(join(tmpdir(), 'door-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
-  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
-  const heads = await openLazyEngine(join(folder, 's3'))
-  const usage = {
+/** Refuses what it has read the beginning of, and closes: the rest lies unread. */
+const answerHastily = (socket: Socket): void => {
+  socket.on('error', () => {})
+  socket.once('data', () => {
+    socket.pause()
+    const body = '<Error><Code>ExistingObjectIsDirectory</Code></Error>'
+    socket.write(`HTTP/1.1 409 Conflict\r\nContent-Length: ${body.length}\r\n\r\n${body}`, () => socket.destroy())
+  })
+}
+
+async function openHastyEngine(socketPath: string) {
+  const server = createServer(answerHastily)
+  server.listen(socketPath)
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return []
+}
+
+const TENANT = {
+  ...{ id: 'ada', bucketPrefix: 'one-', quotaBytes: 1e9, active: 0, writing: 0 },
+  usage: {
     measured: { at: new Date(), buckets: 1 },
     bytes: () => 0,
     reserve: () => () => {},
     measure: async () => {},
+  },
+}
+
+interface Sent {
+  readonly method: string
+  readonly body: string
+  readonly key?: string
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+async function openDoor(openIts: (socketPath: string) => Promise<string[]> = openEngine, isMoved = false) {
+  const folder = await mkdtemp(join(tmpdir(), 'door-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const parts = { clock: systemClock, random: systemRandom, log: silentLog }
+  const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
+  const came = await openIts(join(folder, 's3'))
+  const upstream = isMoved ? { upstream: await openHastyStore(certificates) } : {}
+  const known = { KEY1: { ...TENANT, ...upstream }, KEY2: { ...TENANT, ...upstream, id: 'bob' } }
+  const tenants = {
+    byKey: (key: keyof typeof known) => known[key],
+    find: (id: string) => Object.values(known).find((tenant) => tenant.id === id),
+    list: () => Object.values(known),
   }
-  const tenant = { id: 'ada', bucketPrefix: 'one-', quotaBytes: 1_000, usage, active: 0, writing: 0 }
-  const tenants = { byKey: () => tenant, find: () => tenant, list: () => [tenant] }
   const door = await startDoor({
     ...parts,
     ...{ host: '127.0.0.1', port: 0, socketPath: join(folder, 's3'), sizeOf: async () => 0 },
@@ -63,31 +97,69 @@ async function openDoor() {
   onTestFinished(() => door.stop())
   const agent = new Agent({ ca: certificates.authority, keepAlive: true })
   onTestFinished(() => agent.destroy())
-  const send = async (method: string, body: string) => {
-    const headers = { authorization: SIGNED, ...(body === '' ? {} : { 'content-length': body.length }) }
-    const request = httpsRequest({ agent, host: 'localhost', port: door.port, method, path: '/one-b/a', headers })
+  const send = async ({ method, body, key = 'KEY1', path = '/one-b/a', headers = {} }: Sent) => {
+    const length = body === '' ? {} : { 'content-length': body.length }
+    const request = httpsRequest({
+      ...{ agent, host: 'localhost', port: door.port, method, path },
+      headers: { authorization: signedBy(key), ...length, ...headers },
+    })
+    request.on('error', () => {}) // of the rest of a body that nobody reads
     request.end(body)
     const [answer] = await once(request, 'response')
     answer.resume()
     await once(answer, 'end')
     return answer.statusCode as number // of Node's response
   }
-  return { send, heads }
+  return { send, came }
 }
 
-test('no request goes by a connection that has carried a body', async () => {
-  const { send, heads } = await openDoor()
-  for (const [method, body] of [
-    ['GET', ''],
-    ['GET', ''],
-    ['PUT', 'GET / HTTP/1.1\r\n\r\n'],
-    ['GET', ''],
-    ['DELETE', 'x'],
-    ['GET', ''],
-  ] as const)
-    expect(await send(method, body)).toBe(200)
-  const kept = heads.filter((seen) => seen.length > 0 && seen.every((head) => head.startsWith('GET /one-b/a ')))
-  expect(kept.flat()).toHaveLength(4)
-  for (const seen of heads.filter((each) => !kept.includes(each)))
-    expect(seen.filter((head) => head.includes(' /one-b/a '))).toHaveLength(1)
+/** A store that a tenant has moved to. */
+async function openHastyStore({ certificate, key, authority }: Awaited<ReturnType<typeof openCertificates>>) {
+  const server = createSecureServer({ cert: certificate, key }, answerHastily)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, authority, isSourceKept: true }
+}
+
+const LARGE = 'x'.repeat(100_000)
+
+test('a connection that has carried a body goes on only behind one that was read, and with its tenant', async () => {
+  const { send, came } = await openDoor()
+  const put = { method: 'PUT', body: 'x' }
+  for (const [sent, by] of [
+    [put, 0],
+    [{ ...put, body: LARGE }, 0],
+    [{ ...put, path: '/one-b/a?partNumber=1&uploadId=u&x-id=UploadPart' }, 0],
+    [{ ...put, key: 'KEY2' }, 1],
+    [{ method: 'GET', body: '' }, 2],
+    [put, 0],
+    [{ method: 'GET', body: '' }, 2],
+    [{ method: 'DELETE', body: 'x' }, 0],
+    [{ ...put, path: '/one-b/a?tagging' }, 3],
+    [{ ...put, headers: { 'x-amz-content-sha256': 'STREAMING-X', 'content-encoding': 'aws-chunked' } }, 4],
+    [{ ...put, path: '/one-b/refused' }, 5],
+    [{ ...put, body: LARGE, path: '/one-b/refused' }, 6],
+    [put, 7],
+    [{ ...put, key: 'KEY2', body: LARGE }, 1],
+    [put, 7],
+  ] as const) {
+    expect(await send(sent)).toBe('path' in sent && sent.path.includes('refused') ? 403 : 200)
+    expect(came.at(-1)).toBe(`${sent.method} by ${by}`)
+  }
+})
+
+test('what the engine says before it has read the body comes through', async () => {
+  const { send } = await openDoor(openHastyEngine)
+  for (const bytes of [1, 300_000, 20_000_000])
+    expect(await send({ method: 'PUT', body: 'x'.repeat(bytes) }), `${bytes} bytes`).toBe(409)
+})
+
+test('and so does what a store with TLS says that a tenant has moved to', async () => {
+  const { send } = await openDoor(openHastyEngine, true)
+  for (let turn = 0; turn < 5; turn += 1) {
+    const bytes = [1, 300_000, 300_000, 300_000, 2_000_000, 20_000_000]
+    const answers = await Promise.all(bytes.map((count) => send({ method: 'PUT', body: 'x'.repeat(count) })))
+    expect(answers).toEqual(bytes.map(() => 409))
+  }
 })

@@ -115,6 +115,16 @@ describe('a client of Amazon’s', () => {
     ])
   })
 
+  test('hears why an object cannot lie below another, however large it is', async () => {
+    const ada = await openTenant()
+    await put(ada, 'a', 'an object')
+    for (const bytes of [1, 100_000, 8 * MEBIBYTE]) {
+      const answer = await refusal(put(ada, 'a/b', systemRandom.bytes(bytes)))
+      expect([bytes, answer]).toEqual([bytes, 'ObjectParentIsFile'])
+    }
+    expect(String(await get(ada, 'a'))).toBe('an object')
+  })
+
   test('uploads in parts, and reads what it wrote', async () => {
     const ada = await openTenant()
     const parts = [systemRandom.bytes(6 * MEBIBYTE), systemRandom.bytes(MEBIBYTE)]

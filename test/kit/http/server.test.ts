@@ -48,6 +48,14 @@ function speak(port: number, text: string): Promise<string> {
   })
 }
 
+test('while it drains it serves on, and every connection ends with its next answer', async () => {
+  const { port, drain } = await start(async () => json(200, { ok: true }))
+  const headersOf = async () => (await fetch(`http://127.0.0.1:${port}/v1/x`)).headers.get('connection')
+  expect(await headersOf()).toBe('keep-alive')
+  drain()
+  for (const _ of [1, 2]) expect(await headersOf()).toBe('close')
+})
+
 test('behind HTTPS everything, pages too, tells browsers to come back over HTTPS only', async () => {
   for (const isSecure of [true, false]) {
     await server?.stop(0)

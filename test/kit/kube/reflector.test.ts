@@ -23,6 +23,12 @@ const refusal = (code: number, reason: string, headers: Record<string, string> =
   async *lines() {},
 })
 
+const EMPTY: Omit<TransportResponse, 'lines'> = {
+  status: 200,
+  headers: {},
+  text: async () => JSON.stringify({ kind: 'ChildList', metadata: { resourceVersion: '1' }, items: [] }),
+}
+
 /** Changes what watches say. */
 const onWatches =
   (change: (lines: AsyncIterable<string>) => AsyncIterable<string>): Disturb =>
@@ -127,6 +133,34 @@ test('a watch that falls silent is given up and taken up again within 60 s', asy
   expect(counts.lists).toBe(1)
   expect(await registry.metrics()).toContain('svccloud_reflector_silent_watches_total{name="children"} 1')
   await end()
+})
+
+test('an instant that is all but there is passed, however the clock rounds', async () => {
+  // The sum is reached while the difference is not, and what is left is too little to add.
+  let now = 1_025_017.459_071_678_7
+  const reached = now + WATCH_IDLE_MAXIMUM_MILLISECONDS
+  const left = WATCH_IDLE_MAXIMUM_MILLISECONDS - (reached - now)
+  expect([left > 0, reached + left]).toEqual([true, reached])
+  const world = await openWorld()
+  const timers: (() => void)[] = []
+  const clock: Clock = {
+    ...world.join('member').clock,
+    monotonicMilliseconds: () => now,
+    after: (milliseconds, work) => {
+      timers.push(() => void ((now += milliseconds), work()))
+      return () => {}
+    },
+    sleep: () => new Promise(() => {}),
+  }
+  const store = world.join('other', () => async () => ({ ...EMPTY, lines: () => silence() })).store
+  const [registry, stop] = [openRegistry({ isProcessWide: false }), new AbortController()]
+  const cache = new Cache<ChildSpec>(Child, () => {})
+  const options = { store, cache, clock, random: world.scheduler.random, log: silentLog }
+  void runReflector({ ...options, metrics: openReflectorMetrics(registry) }, stop.signal)
+  await world.until(() => timers.length > 0)
+  for (let count = 0; count < 3; count++) timers.shift()?.()
+  expect(await registry.metrics()).toContain('svccloud_reflector_silent_watches_total{name="children"} 1')
+  stop.abort()
 })
 
 test('bookmarks keep a quiet watch alive', async () => {

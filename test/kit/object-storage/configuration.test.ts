@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { offerIn, openObjectStorage } from '../../../kit/object-storage/configuration.ts'
+import { archivesIn, offerIn, openObjectStorage } from '../../../kit/object-storage/configuration.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 
 const GATEWAY = {
@@ -59,6 +59,22 @@ describe('object storage', () => {
     expect([summary('a', 'svc-s3-single'), summary('c', 'rgw')]).toEqual(['none', 'none'])
   })
 
+  test('takes archives of databases on the single host, and on a gateway that is said to', async () => {
+    const taking = { ...GATEWAY, takes_archives: true, certificate_authority: 'BEGIN CERTIFICATE' }
+    const offer = await opened([taking, { ...GATEWAY, zones: ['b'] }, { ...GATEWAY, zones: ['c'] }], single('b'))
+    const found = ['a', 'b', 'c', 'd'].map((zone) => {
+      const store = archivesIn(offer, zone)
+      return 'obstacle' in store ? store.obstacle : store.backend
+    })
+    expect(found).toEqual([
+      'rgw',
+      'svc-s3-single',
+      expect.stringContaining('takes_archives'),
+      'none is configured for zone d',
+    ])
+    await expect(opened([taking], single('a'))).rejects.toThrow('are on its single host')
+  })
+
   test('of one copy promises no more', async () => {
     const found = offerIn(await opened([{ ...GATEWAY, copies: 1 }]), 'a')
     expect(found).toMatchObject({ durability: 'single_copy', certificateAuthority: null })
@@ -70,6 +86,7 @@ describe('object storage', () => {
     ['has a zone twice', [GATEWAY, GATEWAY], /a zone has one gateway/],
     ['has a path in its endpoint', [{ ...GATEWAY, endpoint: 'https://a.example/path' }], /endpoint/],
     ['has an authority that is no certificate', [{ ...GATEWAY, certificate_authority: 'x' }], /certificate_authority/],
+    ['takes archives by a certificate of anybody', [{ ...GATEWAY, takes_archives: true }], /who signed/],
     ['promises no copies', [{ ...GATEWAY, copies: 0 }], /copies/],
   ])('is refused, and its secret not shown, when its file %s', async (_what, gateways, reason) => {
     const failure = await opened(gateways).then(

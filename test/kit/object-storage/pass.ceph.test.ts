@@ -32,6 +32,7 @@ let authority: string
 let single: RunningObjectStorage
 let door: ObjectStorageControl
 let made = 0
+const patience = { clock: systemClock, random: systemRandom }
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-move-'))
@@ -106,7 +107,7 @@ async function pass(stores: Stores, kind: PassKind, since?: Date) {
   let place: Place | undefined = BEGINNING
   let [objects, changed, goes] = [0, 0, 0]
   while (place !== undefined) {
-    const progress = await runPass(stores, { kind, from: place, since, isOver: () => true })
+    const progress = await runPass(stores, { kind, from: place, since, isOver: () => true, patience })
     place = progress.next
     objects += progress.objects
     changed += progress.changed
@@ -262,6 +263,7 @@ const BEGUN: ObjectStorageMove = {
 const contextOf = (moving: Moving, now = () => new Date()) => ({
   ...{ source: moving.source, target: moving.target, door, tenant: moving.id, now },
   isOver: () => true,
+  patience,
 })
 
 test('a mover that dies behind every step loses nothing, whatever is written meanwhile', async () => {

@@ -1,6 +1,8 @@
 /** Tenants of a real RADOS gateway, told by Admin Ops and used with Amazon's client. */
+import { Agent } from 'node:http'
 import * as s3 from '@aws-sdk/client-s3'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { ARCHIVE_HOST } from '../../../kit/object-storage/archive.ts'
 import { type ObjectStorageControl, fingerprintOf, type TenantSettings } from '../../../kit/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../../kit/object-storage/keys.ts'
 import { gatewayUserOf, openGateway } from '../../../kit/object-storage/rgw.ts'
@@ -68,6 +70,26 @@ const refusal = (work: Promise<unknown>): Promise<string> =>
     () => 'accepted',
     (error: unknown) => (error instanceof Error ? error.name : String(error)),
   )
+
+test('who comes by the name of archives, as the machines of databases do, finds the bucket that was made', async () => {
+  const prefix = 'archived1-'
+  const { settings } = await openTenant({ bucketPrefix: prefix, buckets: [`${prefix}archive`] })
+  const here = { address: '127.0.0.1', family: 4 }
+  const client = new s3.S3Client({
+    endpoint: `http://${ARCHIVE_HOST}:${new URL(real.gateway.url).port}`,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    maxAttempts: 1,
+    credentials: settings,
+    requestHandler: {
+      httpAgent: new Agent({
+        lookup: (_name, { all }, done) => (all ? done(null, [here]) : done(null, '127.0.0.1', 4)),
+      }),
+    },
+  })
+  await put({ client }, 'db/000000010000000000000001', 'a segment', `${prefix}archive`)
+  expect(await get({ client }, 'db/000000010000000000000001', `${prefix}archive`)).toBe('a segment')
+})
 
 describe('two tenants', () => {
   test('have buckets of the same name, and never reach or hinder each other', async () => {

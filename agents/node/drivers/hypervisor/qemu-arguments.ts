@@ -31,9 +31,11 @@ export const GUEST_FILES = {
   output: 'qemu.log',
 } as const
 
-/** Translated code kept by TCG. The default of 1 GiB is as large as many guests. */
-const TRANSLATION_MEBIBYTES = { small: 32, large: 128 }
+/** Translated code kept by TCG. The default of 1 GiB is as large as many guests. What does not fit is translated again
+ *  and again: large guests run more programs. */
+const TRANSLATION_MEBIBYTES = { small: 32, medium: 128, large: 512 }
 const SMALL_GUEST_MEBIBYTES = 256
+const LARGE_GUEST_MEBIBYTES = 2_048
 
 /** The step in which QEMU takes sizes of memory. */
 const WITHHELD_KIBIBYTES = 8
@@ -100,13 +102,14 @@ function processArguments(network: GuestNetwork): string[] {
 }
 
 function machineArguments(guest: GuestDefinition, machine: QemuMachine): string[] {
-  const translationMebibytes =
-    guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
+  const { memoryMebibytes } = guest
+  const size =
+    memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? 'small' : memoryMebibytes < LARGE_GUEST_MEBIBYTES ? 'medium' : 'large'
   return [
     // Without the description the stream of a migration ends with the guest's memory: a receiver that has read its end
     // has everything.
     ...['-machine', `${machine.machine},suppress-vmdesc=on`],
-    ...['-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`],
+    ...['-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${TRANSLATION_MEBIBYTES[size]}`],
     ...['-cpu', cpuOf(guest, machine)],
     ...['-smp', String(guest.cores)],
     ...['-m', `${memoryKibibytes(guest.memoryMebibytes, machine)}K`],

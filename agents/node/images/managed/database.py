@@ -44,6 +44,7 @@ STORE_SECONDS = int(os.environ.get("MACHINE_STORE_SECONDS", "15"))
 SILENT_SECONDS = 60 + 2 * KEEP_SECONDS
 LATE_SECONDS = 3 * POINT_SECONDS
 INFO_SECONDS = 600
+INFO_FAILED = 99
 RETRY_SECONDS = 60
 SQL_SECONDS = 30
 INITIALISE_SECONDS = 600
@@ -505,7 +506,9 @@ class Archivist:
     moment before it can be restored to. A thread of its own, because the store may be slow."""
 
     def __init__(self):
+        # There is one; and what it was when it was opened last, and when.
         self.is_open = False
+        self.opened, self.opened_at = None, 0
         self.trouble = ""
         self.failure = ""
         self.backup = None
@@ -527,7 +530,7 @@ class Archivist:
             section = (machine.current_document() or {}).get("postgresql", {})
             try:
                 if "archive" not in section:
-                    self.since = None
+                    self.since = self.opened = None
                 elif accepts():
                     self.remember()
                     self.look(section["archive"])
@@ -545,9 +548,7 @@ class Archivist:
 
     def look(self, archive):
         now = time.time()
-        if not self.is_open:
-            pgbackrest("archive", "stanza-create", seconds=120)
-            self.is_open = True
+        self.open(archive["repository"], now)
         if self.since is None:
             [self.since] = sql("select pg_walfile_name(pg_current_wal_insert_lsn())")
             self.pending, self.looked_at = [], 0
@@ -555,16 +556,31 @@ class Archivist:
             self.end_backup()
         elif self.looked_at == 0 or now - self.looked_at > INFO_SECONDS:
             self.read_archive()
-        if self.backup is None and self.is_due(archive, now):
-            self.begin_backup(now)
+        if self.backup is None:
+            self.see_to_backups(archive, now)
         if now - self.pointed_at >= POINT_SECONDS:
             self.make_point(now)
         self.confirm_points()
         self.conclude(now)
 
+    def open(self, repository, now):
+        """Whenever it is another one, and again while nothing gets into it: its store may have been made anew."""
+        is_failing = now - self.opened_at >= min(RETRY_SECONDS, POINT_SECONDS) and self.push_failure(now) != ""
+        if self.backup is not None or (self.opened == repository and not is_failing):
+            return
+        self.opened_at = now
+        pgbackrest("archive", "stanza-create", seconds=120)
+        self.opened, self.is_open = repository, True
+        self.since, self.tried_at = None, 0
+
+    def see_to_backups(self, archive, now):
+        """One that failed is told of for as long as one is due."""
+        if not self.is_due(archive, now):
+            self.failure = ""
+        elif now - self.tried_at >= RETRY_SECONDS:
+            self.begin_backup(now)
+
     def is_due(self, archive, now):
-        if now - self.tried_at < RETRY_SECONDS:
-            return False
         return not self.backups or self.backups[-1]["start"] < slot_before(now, archive["fullBackupAt"])
 
     def begin_backup(self, now):
@@ -576,7 +592,7 @@ class Archivist:
     def end_backup(self):
         code, self.backup = self.backup.returncode, None
         self.said.seek(0)
-        said = " ".join(self.said.read().split())[-DETAIL_CHARACTERS:]
+        said = " ".join(self.said.read().split())[:DETAIL_CHARACTERS]
         self.said.close()
         self.failure = "" if code == 0 else f"The last backup failed: {said}"
         self.read_archive()
@@ -585,6 +601,9 @@ class Archivist:
 
     def read_archive(self):
         known = json.loads(pgbackrest("archive", "info", "--output=json", seconds=120))[0]
+        # A store that does not answer looks empty otherwise.
+        if known["status"]["code"] == INFO_FAILED:
+            raise machine.Refused(known["repo"][0]["status"]["message"])
         backups = [
             {
                 "label": backup["label"],
@@ -658,6 +677,13 @@ class Archivist:
             self.known = self.report
             write_json(ARCHIVED, self.known)
 
+    def report_at(self, now):
+        """Its report, with what is wrong by now: a store that takes requests and is silent holds it up for minutes."""
+        report = self.report
+        if report is None or report["failure"] != "":
+            return report
+        return {**report, "failure": self.push_failure(now)}
+
     def contents(self):
         whole = [backup for backup in self.backups if not backup["isBroken"]]
         span = window(whole, self.segments, self.points)
@@ -702,8 +728,9 @@ class Archivist:
 def last_line(path):
     try:
         with open(path, errors="replace") as file:
-            lines = [line.strip() for line in file.read()[-4096:].split("\n") if line.strip() != ""]
-        return lines[-1] if lines else ""
+            lines = [line.strip() for line in file.read()[-4096:].split("\n")]
+        # What pgBackRest advises after an error is for whoever set it up.
+        return next((line for line in reversed(lines) if line != "" and not line.startswith("HINT:")), "")
     except OSError:
         return ""
 
@@ -734,7 +761,7 @@ def keeper():
     while True:
         section = (machine.current_document() or {}).get("postgresql")
         if section is not None:
-            write_json(KEPT, {**look(section), "at": time.time(), "archive": archivist.report})
+            write_json(KEPT, {**look(section), "at": time.time(), "archive": archivist.report_at(time.time())})
         time.sleep(KEEP_SECONDS)
 
 

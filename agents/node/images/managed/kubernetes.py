@@ -1,14 +1,14 @@
 """A node of a Kubernetes cluster on a managed machine: what its programs are told, and how they begin. In the image of
 nodes beside `machine`, which does everything else.
 
-Five services: `containerd`; `api`, by which pods reach the API of the cluster at an address of the node itself;
-`kubelet`, which asks for its certificate with the token of its pool; `kube-proxy` and `tunnel`, which wait for that
+Six services: `containerd`; `api`, by which pods reach the API of the cluster at an address of the node itself;
+`volumes`, which mounts disks of this machine for pods and knows nobody else; `kubelet`, which asks for its certificate with the token of its pool; `kube-proxy` and `tunnel`, which wait for that
 certificate. Each is this script until what it needs is there, and becomes its program then.
 """
 import glob
 import json
 import os
-import subprocess
+import socket
 import time
 from urllib.parse import urlsplit
 
@@ -16,9 +16,15 @@ import __main__ as machine
 
 RELEASES = os.path.join(machine.ROOT, "opt/kubernetes")
 TUNNEL_AGENT = os.path.join(RELEASES, "konnectivity-agent")
-ARCHIVES = os.path.join(machine.ROOT, "usr/share/svccloud/images")
+IMAGES = os.path.join(machine.ROOT, "usr/share/svccloud/images.json")
 SOCKET = "/run/containerd/containerd.sock"
 KUBELET = "/var/lib/kubelet"
+# The driver of volumes: a program of the platform with what runs it, and where the kubelet looks for it.
+DRIVER = os.path.join(machine.ROOT, "opt/svccloud")
+DRIVER_NAME = "csi.svccloud.dev"
+DRIVER_FOLDER = f"{KUBELET}/plugins/{DRIVER_NAME}"
+REGISTRY = f"{KUBELET}/plugins_registry"
+POD_NETWORKS = "/etc/cni/net.d"
 CERTIFICATES = os.path.join(KUBELET, "pki")
 CERTIFICATE = os.path.join(CERTIFICATES, "kubelet-client-current.pem")
 # Whoever has a certificate reads it once: long before it ends all take the one that the kubelet has by then.
@@ -26,7 +32,6 @@ FRESH_SECONDS = 14 * 86_400
 NODE_PORT = 10_250
 WAIT_SECONDS = 0.5
 SAID_SECONDS = 30
-IMPORT_SECONDS = 600
 TABLE = "svccloud-node"
 CONTAINERD = """version = 2
 [plugins."io.containerd.grpc.v1.cri"]
@@ -56,6 +61,7 @@ def sections(section):
     return {
         "containerd": {},
         "api": of("endpoint", "localApi"),
+        **({"volumes": of("volumes")} if "volumes" in section else {}),
         "kubelet": of("release", "nodeName", "nodeAddress", "endpoint", "certificateAuthority", "dnsAddress"),
         "kube-proxy": of("release", "nodeName", "endpoint", "certificateAuthority", "podCidr"),
         "tunnel": of("tunnel", "nodeAddress", "certificateAuthority"),
@@ -99,7 +105,7 @@ def kubelet_configuration(section):
         "resolvConf": "/run/systemd/resolve/resolv.conf",
         "rotateCertificates": True, "serverTLSBootstrap": True,
         "registerWithTaints": section["taints"],
-        "systemReserved": {"cpu": "100m", "memory": "256Mi"},
+        "systemReserved": {"cpu": "100m", "memory": "352Mi"},
         "failSwapOn": False,
     }
 
@@ -114,10 +120,10 @@ def proxy_configuration(section):
     }
 
 
-def pod_network(section):
+def pod_network(size):
     """Text of a template, which is JSON once it is filled in."""
     bridge = {
-        "type": "bridge", "bridge": "cni0", "isGateway": True, "hairpinMode": True, "mtu": mtu(section),
+        "type": "bridge", "bridge": "cni0", "isGateway": True, "hairpinMode": True, "mtu": size,
         "ipam": {"type": "host-local", "ranges": "@RANGES@", "routes": "@ROUTES@"},
     }
     ports = {"type": "portmap", "capabilities": {"portMappings": True}}
@@ -149,8 +155,8 @@ def lay_out(section, folder):
         write("join.kubeconfig", json.dumps(kubeconfig(section, {"token": section["bootstrapToken"]})))
     write("kubelet.json", json.dumps(kubelet_configuration(section)))
     write("kube-proxy.json", json.dumps(proxy_configuration(section)))
-    write("pods.conflist", pod_network(section))
-    write("containerd.toml", (CONTAINERD % pause_image()).replace("@CURRENT@", machine.CURRENT))
+    write("pods.conflist", pod_network(mtu(section)))
+    write("containerd.toml", (CONTAINERD % image("pause")).replace("@CURRENT@", machine.CURRENT))
     write("pods.nft", masquerade(section))
 
 
@@ -222,21 +228,35 @@ def serve(name):
     if name == "kubelet":
         wait("the network", lambda: link_of(section) is not None)
         set_routes(section)
-        wait("containerd", lambda: os.path.exists(SOCKET) and images() is not None)
-        import_images()
+        wait("containerd", answers)
     elif name in ("kube-proxy", "tunnel"):
         wait("the certificate of the kubelet", has_joined)
+    elif name == "volumes":
+        # A kubelet that cannot register a driver, since its node is not in the cluster yet, waits ever longer to try
+        # again. containerd has the file once the node has its range of pods.
+        wait("the node to be in the cluster", lambda: glob.glob(f"{POD_NETWORKS}/*"))
+        for folder in (DRIVER_FOLDER, REGISTRY):
+            os.makedirs(folder, 0o700, exist_ok=True)
+        os.environ.update(driver_environment(section["volumes"]))
     command = command_of(name, section)
     os.execv(command[0], command)
 
 
-def wait(what, holds):
+def driver_environment(volumes):
+    return {
+        "SVCCLOUD_SERVER_ID": volumes["serverId"], "SVCCLOUD_ZONE": volumes["zone"],
+        "SVCCLOUD_CSI_SOCKET": f"{DRIVER_FOLDER}/csi.sock",
+        "SVCCLOUD_REGISTRATION_SOCKET": f"{REGISTRY}/{DRIVER_NAME}-reg.sock",
+    }
+
+
+def wait(what, holds, seconds=WAIT_SECONDS):
     said_at = 0
     while not holds():
         if time.monotonic() - said_at > SAID_SECONDS:
             print(f"waits for {what}", flush=True)
             said_at = time.monotonic()
-        time.sleep(WAIT_SECONDS)
+        time.sleep(seconds)
 
 
 def command_of(name, section):
@@ -256,6 +276,8 @@ def command_of(name, section):
             *([f"--bootstrap-kubeconfig={join}"] if os.path.exists(join) and not has_joined() else []),
             f"--cert-dir={CERTIFICATES}", f"--hostname-override={section['nodeName']}", f"--node-ip={section['nodeAddress']}",
         ]
+    if name == "volumes":
+        return [f"{DRIVER}/node", f"{DRIVER}/addons/csi/main.ts", "node"]
     if name == "kube-proxy":
         return [program(section, "kube-proxy"), f"--config={current}/kube-proxy.json"]
     end = section["tunnel"]
@@ -269,34 +291,16 @@ def command_of(name, section):
 
 # --- images -----------------------------------------------------------------------------------------------------------
 
-def archives():
-    """Names of images that the machine brings, and the files with them."""
-    return machine.read_json(os.path.join(ARCHIVES, "images.json")) or {}
-
-
-def pause_image():
-    return next((name for name in archives() if "/pause:" in name), "")
-
-
-def ctr(*words):
-    return subprocess.run(
-        ["ctr", "--namespace", "k8s.io", *words], capture_output=True, text=True, timeout=IMPORT_SECONDS
-    )
-
-
 def images():
-    """Those that containerd has; None while it does not answer."""
-    done = ctr("images", "list", "--quiet")
-    return set(done.stdout.split()) if done.returncode == 0 else None
+    """Names of those that the machine brings: containerd has them."""
+    return machine.read_json(IMAGES) or []
 
 
-def import_images():
-    """Pinned: no registry has them, so that one that is removed to make room is gone."""
-    known = images() or set()
-    for name, file in archives().items():
-        if name in known:
-            continue
-        done = ctr("images", "import", os.path.join(ARCHIVES, file))
-        if done.returncode != 0:
-            raise machine.Refused(f"the image {name} cannot be imported: {done.stderr.strip()[-300:]}")
-        ctr("images", "label", name, "io.cri-containerd.image=managed", "io.cri-containerd.pinned=pinned")
+def image(name):
+    return next((each for each in images() if f"/{name}:" in each), "")
+
+
+def answers():
+    """Whether containerd does."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(SOCKET) == 0

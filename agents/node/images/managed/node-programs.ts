@@ -1,38 +1,50 @@
 /** What the image of nodes brings besides Debian's packages: the programs of Kubernetes, and images of containers that
- *  no registry has, made here as archives (opencontainers.org, image layout) of one program each. */
-import { createHash } from 'node:crypto'
+ *  no registry has, made here of one program each. */
 import { access, chmod, constants, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   BUILD_KUBERNETES_COMMAND,
+  BUSYBOX_IMAGE,
   COREDNS_IMAGE,
   COREDNS_VERSION,
+  DEV_CLUSTER_RELEASES,
+  ETCD_VERSION,
   KUBERNETES_RELEASES,
+  LOCAL_PATH_VERSION,
   PAUSE_IMAGE,
   PAUSE_VERSION,
   TUNNEL_VERSION,
 } from '../../../../kit/control-planes/versions.ts'
 import { toolsFolder } from '../../../../kit/sys/tools-folder.ts'
+import { VERSION } from '../../../../resources/version.ts'
+import { ociArchive } from '../oci-archive.ts'
 import { ImageUnavailable } from '../recipe.ts'
 import { tarOf } from '../tar.ts'
 
 /** In the guest, as `kubernetes.py` knows them. */
 const PROGRAMS = 'opt/kubernetes'
-const ARCHIVES = 'usr/share/svccloud/images'
-const INDEX = 'images.json'
+const INDEX = 'usr/share/svccloud/images.json'
 
-export const NODE_VERSIONS = [KUBERNETES_RELEASES, TUNNEL_VERSION, COREDNS_VERSION, PAUSE_VERSION]
+export const NODE_VERSIONS = [
+  ...[KUBERNETES_RELEASES, TUNNEL_VERSION, BUSYBOX_IMAGE],
+  ...[COREDNS_VERSION, PAUSE_VERSION, VERSION],
+]
 
-interface NodePrograms {
+export const DEV_CLUSTER_VERSIONS = [
+  ...[DEV_CLUSTER_RELEASES, ETCD_VERSION, LOCAL_PATH_VERSION, BUSYBOX_IMAGE],
+  ...[COREDNS_VERSION, PAUSE_VERSION, VERSION],
+]
+
+export interface NodePrograms {
   /** Path here by path in the guest. */
   readonly files: Readonly<Record<string, string>>
   /** The one program of each image, by the image's name. */
   readonly images: Readonly<Record<string, string>>
 }
 
-/** Those that were built, of the releases that control planes here have: at least of one. Throws ImageUnavailable with
- *  the command that builds them. */
-export async function findNodePrograms(folder = toolsFolder()): Promise<NodePrograms> {
+/** Those that were built, of the releases that control planes here have: at least of one; `root` is the new system,
+ *  whose packages have the program of the third image. Throws ImageUnavailable with the command that builds them. */
+export async function findNodePrograms(root: string, folder = toolsFolder()): Promise<NodePrograms> {
   const files: Record<string, string> = {
     [`${PROGRAMS}/konnectivity-agent`]: join(folder, TUNNEL_VERSION, 'konnectivity-agent'),
   }
@@ -42,18 +54,36 @@ export async function findNodePrograms(folder = toolsFolder()): Promise<NodeProg
     if (!isNewest && !(await isThere(of('kube-apiserver')))) continue
     for (const name of ['kubelet', 'kube-proxy']) files[`${PROGRAMS}/${release}/${name}`] = of(name)
   }
-  const images = {
-    [PAUSE_IMAGE]: join(folder, `pause-${PAUSE_VERSION}`, 'pause'),
-    [COREDNS_IMAGE]: join(folder, `v${COREDNS_VERSION}`, 'coredns'),
+  return requireBuilt({ files, images: clusterImages(root, folder) })
+}
+
+/** The same of a whole cluster. */
+export async function findDevClusterPrograms(root: string, folder = toolsFolder()): Promise<NodePrograms> {
+  const files: Record<string, string> = {
+    [`${PROGRAMS}/etcd`]: join(folder, ETCD_VERSION, 'etcd'),
+    [`${PROGRAMS}/local-path-provisioner`]: join(folder, LOCAL_PATH_VERSION, 'local-path-provisioner'),
   }
-  for (const path of [...Object.values(files), ...Object.values(images)])
+  for (const release of DEV_CLUSTER_RELEASES)
+    for (const name of ['kubelet', 'kube-proxy', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'])
+      files[`${PROGRAMS}/${release}/${name}`] = join(folder, `v${release}`, name)
+  return requireBuilt({ files, images: clusterImages(root, folder) })
+}
+
+async function requireBuilt(programs: NodePrograms): Promise<NodePrograms> {
+  for (const path of [...Object.values(programs.files), ...Object.values(programs.images)])
     if (!(await isThere(path)))
       throw new ImageUnavailable(
         `its programs are not built: ${BUILD_KUBERNETES_COMMAND}; ${path} is missing (SVCCLOUD_TOOLS names another ` +
           'folder of programs, which sudo may need)',
       )
-  return { files, images }
+  return programs
 }
+
+const clusterImages = (root: string, folder: string): NodePrograms['images'] => ({
+  [BUSYBOX_IMAGE]: join(root, 'usr/bin/busybox'),
+  [PAUSE_IMAGE]: join(folder, `pause-${PAUSE_VERSION}`, 'pause'),
+  [COREDNS_IMAGE]: join(folder, `v${COREDNS_VERSION}`, 'coredns'),
+})
 
 const isThere = (path: string): Promise<boolean> =>
   access(path, constants.X_OK).then(
@@ -68,48 +98,58 @@ export async function putNodePrograms(root: string, { files, images }: NodeProgr
     await copyFile(from, join(root, path))
     await chmod(join(root, path), 0o755)
   }
-  const archives = join(root, ARCHIVES)
-  await mkdir(archives, { recursive: true })
-  const index: Record<string, string> = {}
-  for (const [name, program] of Object.entries(images)) {
-    const file = `${name.replaceAll(/[/:]/g, '-')}.tar`
-    await writeFile(join(archives, file), await imageArchive(name, program))
-    index[name] = file
-  }
-  await writeFile(join(archives, INDEX), JSON.stringify(index))
+  await mkdir(dirname(join(root, INDEX)), { recursive: true })
+  await writeFile(join(root, INDEX), JSON.stringify(Object.keys(images)))
 }
 
-const OCI = 'application/vnd.oci.image'
+/** The archive of each image (opencontainers.org, image layout), in a folder. */
+export async function writeArchives(folder: string, { images }: Pick<NodePrograms, 'images'>): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  for (const [name, program] of Object.entries(images))
+    await writeFile(
+      join(folder, `${name.replaceAll(/[/:]/g, '-')}.tar`),
+      await imageArchive(name, program, NAMES_IN_IMAGE[name]),
+    )
+}
+
+/** Of programs that do what they are called by: their names in the image, of which the first is what it runs. */
+const NAMES_IN_IMAGE: Readonly<Record<string, readonly string[]>> = {
+  [BUSYBOX_IMAGE]: [
+    ...['sh', 'busybox', 'awk', 'cat', 'cp', 'cut', 'date', 'df', 'du', 'echo', 'env', 'false', 'find', 'free', 'grep'],
+    ...[
+      'gunzip',
+      'gzip',
+      'head',
+      'hostname',
+      'httpd',
+      'id',
+      'ip',
+      'kill',
+      'ln',
+      'ls',
+      'md5sum',
+      'mkdir',
+      'mount',
+      'mv',
+    ],
+    ...['nc', 'nslookup', 'ping', 'printf', 'ps', 'pwd', 'rm', 'rmdir', 'sed', 'seq', 'sha256sum', 'sleep', 'sort'],
+    ...['stat', 'sync', 'tail', 'tar', 'tee', 'test', 'time', 'top', 'touch', 'tr', 'true', 'uname', 'uptime', 'vi'],
+    ...['wc', 'wget', 'xargs'],
+  ].map((name) => `bin/${name}`),
+}
 
 /** An image with nothing but that program, which it runs: the same bytes for the same program. */
-export async function imageArchive(name: string, program: string): Promise<Buffer> {
-  const entry = program.split('/').at(-1) ?? program
-  const blobs = new Map<string, Buffer>()
-  const add = (content: Buffer, mediaType: string) => {
-    const digest = createHash('sha256').update(content).digest('hex')
-    blobs.set(`blobs/sha256/${digest}`, content)
-    return { mediaType: `${OCI}.${mediaType}`, digest: `sha256:${digest}`, size: content.length }
-  }
-  const json = (value: unknown) => Buffer.from(JSON.stringify(value))
-  const layer = add(tarOf([{ name: entry, content: await readFile(program), mode: 0o755 }]), 'layer.v1.tar')
-  const config = add(
-    json({
-      architecture: 'amd64',
-      os: 'linux',
-      config: { Entrypoint: [`/${entry}`], Env: ['PATH=/'], WorkingDir: '/' },
-      rootfs: { type: 'layers', diff_ids: [layer.digest] },
-    }),
-    'config.v1+json',
-  )
-  const manifest = add(
-    json({ schemaVersion: 2, mediaType: `${OCI}.manifest.v1+json`, config, layers: [layer] }),
-    'manifest.v1+json',
-  )
-  const annotations = { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name }
-  const index = { schemaVersion: 2, manifests: [{ ...manifest, annotations }] }
-  return tarOf([
-    { name: 'oci-layout', content: json({ imageLayoutVersion: '1.0.0' }) },
-    { name: 'index.json', content: json(index) },
-    ...[...blobs].map(([path, content]) => ({ name: path, content })),
-  ])
+export async function imageArchive(
+  name: string,
+  program: string,
+  names: readonly string[] = [program.split('/').at(-1) ?? program],
+): Promise<Buffer> {
+  const [entry = ''] = names
+  const content = await readFile(program)
+  const other = { content: Buffer.alloc(0), linkTo: entry }
+  return ociArchive({
+    name,
+    layers: [tarOf(names.map((each, index) => ({ name: each, mode: 0o755, ...(index === 0 ? { content } : other) })))],
+    config: { Entrypoint: [`/${entry}`], Env: ['PATH=/:/bin'], WorkingDir: '/' },
+  })
 }

@@ -1,11 +1,12 @@
 /** The templates of managed machines: a small Debian with what edges and load balancers run, one with what databases
- *  run, and one with what nodes of Kubernetes run, each with the script that the agent of the host talks to. They have
- *  no cloud-init and nobody who can sign in. */
+ *  run, and two with what nodes of Kubernetes and whole clusters run, each with the script that the agent of the host
+ *  talks to. They have no cloud-init, and nobody can sign in but to dev clusters. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   DATABASE_TEMPLATE,
+  DEV_CLUSTER_TEMPLATE,
   KUBERNETES_NODE_TEMPLATE,
   MANAGED_TEMPLATE,
   type ManagedTemplate,
@@ -13,7 +14,17 @@ import {
 import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
 import { ARCHIVE_HOST } from '../../../../kit/object-storage/archive.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
-import { findNodePrograms, NODE_VERSIONS, putNodePrograms } from './node-programs.ts'
+import { bakeFolder, bakeImages } from './bake-images.ts'
+import { partsOf, putProgram } from './program-tree.ts'
+import {
+  DEV_CLUSTER_VERSIONS,
+  findDevClusterPrograms,
+  findNodePrograms,
+  NODE_VERSIONS,
+  type NodePrograms,
+  putNodePrograms,
+  writeArchives,
+} from './node-programs.ts'
 
 /** Path of the script in the guest. */
 export const MACHINE_SCRIPT = '/usr/libexec/svccloud/machine'
@@ -47,6 +58,8 @@ const AGENT_COMMANDS = [
   'guest-fsfreeze-freeze',
   'guest-fsfreeze-thaw',
 ]
+/** Compiled once: it would take a second of each of their starts where processors are emulated. */
+const COMPILED = ['python3', '-m', 'compileall', '-q', dirname(MACHINE_SCRIPT)]
 /** The kernel, and what it starts first, end by a new boot where they would stand still for ever, with nobody there to
  *  see it: on a host that is too busy, programs that systemd waits for at its beginning can take too long. */
 const KERNEL_ARGUMENTS = [WITHOUT_CX16, 'panic=10', 'systemd.crash_action=reboot']
@@ -85,8 +98,19 @@ interface Variant {
   readonly links?: DebianSystem['links']
   /** Of what is put in besides. */
   readonly versions?: unknown
+  /** A program of this project that is put in with what it needs. */
+  readonly program?: string
   readonly fill?: DebianSystem['fill']
 }
+
+async function putKubernetes(root: string, programs: NodePrograms): Promise<void> {
+  await putNodePrograms(root, programs)
+  await writeArchives(bakeFolder(root), programs)
+  await bakeImages(root, Object.keys(programs.images))
+}
+
+/** Of volumes of Kubernetes. */
+const DRIVER = 'addons/csi/main.ts'
 
 const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
   [MANAGED_TEMPLATE]: {
@@ -112,22 +136,50 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
     },
     scripts: ['database.py'],
     masked: ['postgresql', 'nftables'],
-    commands: [],
+    commands: [COMPILED],
     diskGibibytes: 3,
   },
   [KUBERNETES_NODE_TEMPLATE]: {
     installs: 'containerd, the network of pods and the kernel',
-    // The last but one is what ports of hosts are made with.
-    packages: ['containerd', 'runc', 'containernetworking-plugins', 'systemd-resolved', 'iptables', 'socat'],
+    // iptables is what ports of hosts are made with.
+    packages: [
+      ...['containerd', 'runc', 'containernetworking-plugins', 'systemd-resolved', 'iptables', 'socat'],
+      // Of file systems of volumes, and what runs their driver.
+      ...['xfsprogs', 'libstdc++6'],
+      // What an image of containers is made of.
+      'busybox-static',
+    ],
     files: {},
     scripts: ['kubernetes.py'],
     masked: ['containerd', 'nftables'],
-    commands: [],
+    commands: [COMPILED],
     diskGibibytes: 4,
     enabled: ['systemd-resolved'],
     links: { '/etc/resolv.conf': '/run/systemd/resolve/stub-resolv.conf' },
     versions: NODE_VERSIONS,
-    fill: async (root) => putNodePrograms(root, await findNodePrograms()),
+    program: DRIVER,
+    async fill(root) {
+      await putKubernetes(root, await findNodePrograms(root))
+      await putProgram(join(root, 'opt/svccloud'), DRIVER)
+    },
+  },
+  [DEV_CLUSTER_TEMPLATE]: {
+    installs: 'containerd, the network of pods, an ingress and the kernel',
+    packages: [
+      ...['containerd', 'runc', 'containernetworking-plugins', 'systemd-resolved', 'iptables', 'socat'],
+      ...['haproxy', 'openssl', 'openssh-server', 'busybox-static'],
+    ],
+    files: {},
+    scripts: ['kubernetes.py', 'dev_cluster.py', 'ingress.py'],
+    masked: ['containerd', 'nftables', 'haproxy', 'ssh.service', 'ssh.socket'],
+    commands: [COMPILED],
+    diskGibibytes: 4,
+    enabled: ['systemd-resolved'],
+    links: { '/etc/resolv.conf': '/run/systemd/resolve/stub-resolv.conf' },
+    versions: DEV_CLUSTER_VERSIONS,
+    async fill(root) {
+      await putKubernetes(root, await findDevClusterPrograms(root))
+    },
   },
 }
 
@@ -143,11 +195,18 @@ async function programsOf(template: ManagedTemplate): Promise<Readonly<Record<st
   }
 }
 
-/** Of everything that the image is made from here: another one is another version. */
-async function digestOf(template: ManagedTemplate): Promise<string> {
-  const parts = [await programsOf(template), PACKAGES, FILES, KERNEL_ARGUMENTS, VARIANTS[template]]
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12)
+/** Everything that the image is made from here, as one text: another one is another version. */
+export async function recipeOf(template: ManagedTemplate): Promise<string> {
+  const { program } = VARIANTS[template]
+  const put = program === undefined ? [] : [await partsOf(program)]
+  return JSON.stringify([await programsOf(template), PACKAGES, FILES, KERNEL_ARGUMENTS, VARIANTS[template], ...put])
 }
+
+const digestOf = async (template: ManagedTemplate): Promise<string> =>
+  createHash('sha256')
+    .update(await recipeOf(template))
+    .digest('hex')
+    .slice(0, 12)
 
 /** Versions sort by their time, and say which recipe they are of. */
 export const managedVersion = async (template: ManagedTemplate, now: Date): Promise<string> =>

@@ -48,15 +48,15 @@ async function start(): Promise<void> {
 }
 
 /** Of an account of its own. */
-async function openPlace(accountId: string): Promise<BackupPlace> {
+async function openPlace(accountId: string, zone = 'z1'): Promise<BackupPlace> {
   const { bucketPrefix, ...keys } = newTenantKeys(random)
   const bucket = `${bucketPrefix}backups`
-  await openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never).putTenant(accountId, {
+  await openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never).putTenant(accountId + zone, {
     ...{ ...keys, bucketPrefix, buckets: [bucket] },
     ...{ quotaBytes: 2 ** 50, isSuspended: false, isFrozen: false },
   })
   const place = { url: `https://localhost:${port}/${bucket}`, authority, ...keys, backend: 'svc-s3-single' } as const
-  places.set(backupPlaceSecret(accountId, 'z1'), place)
+  places.set(backupPlaceSecret(accountId, zone), place)
   return place
 }
 
@@ -131,6 +131,21 @@ test('a backup is whole there, and nobody reads it with the key of another accou
     .catch((error: unknown) => error)
   expect(refused).toBeInstanceOf(StoreFailed)
   expect(refused).not.toBeInstanceOf(StoreAway)
+})
+
+test('a backup is copied from the store of one zone to that of another, and stands there alone', async () => {
+  await openPlace('copied')
+  await openPlace('copied', 'z2')
+  await newDisk('v5', 4)
+  await openWork().run(jobOf('copied', 'write', 'b1', 'v5'), options)
+  const { volume: _volume, ...copy } = { ...jobOf('copied', 'copy', 'c1', 'v5'), objectStorageZone: 'z2' }
+  const copyOf = { name: 'b1', zone: 'z1', objectStorageZone: 'z1' }
+  expect(await openWork().run({ ...copy, copyOf }, options)).toMatchObject({ isSameHost: false })
+  // The zone of the first is lost.
+  places.delete(backupPlaceSecret('copied', 'z1'))
+  await volumes.create({ name: 'v6', sizeGibibytes: 1 })
+  await openWork().run({ ...jobOf('copied', 'restore', 'c1', 'v6'), objectStorageZone: 'z2' }, options)
+  await expectEqual('v5', 'v6')
 })
 
 test('a store that is away is waited for, says so, and has lost nothing when it is back', async () => {

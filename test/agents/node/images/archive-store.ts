@@ -19,6 +19,8 @@ export interface ArchiveStore {
   readonly address: string
   /** A new tenant with one bucket. */
   newRepository(): Promise<Repository>
+  /** Its tenant is there anew, and empty: as in another store that has been told of it. */
+  empty(repository: Repository): Promise<void>
   /** Ends it, or has it back at the same address. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -34,13 +36,25 @@ export async function openArchiveStore(): Promise<ArchiveStore> {
   let storage: RunningObjectStorage | undefined
   const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
   const control = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never)
+  const tell = ({
+    accessKeyId,
+    secretAccessKey,
+    bucket,
+  }: Pick<Repository, 'accessKeyId' | 'secretAccessKey' | 'bucket'>) =>
+    control.putTenant(bucket, {
+      ...{ accessKeyId, secretAccessKey, bucketPrefix: bucket.replace(/archive$/, ''), buckets: [bucket] },
+      ...{ quotaBytes: 1024 ** 4, isSuspended: false, isFrozen: false },
+    })
   const store: ArchiveStore = {
     address: `localhost:${port}`,
+    async empty(repository) {
+      await control.removeTenant(repository.bucket, true)
+      await tell(repository)
+    },
     async newRepository() {
       const { bucketPrefix, ...keys } = newTenantKeys(systemRandom)
       const bucket = `${bucketPrefix}archive`
-      const settings = { ...keys, bucketPrefix, quotaBytes: 1024 ** 4, isSuspended: false, isFrozen: false }
-      await control.putTenant(bucket, { ...settings, buckets: [bucket] })
+      await tell({ ...keys, bucket })
       return {
         endpoint: ARCHIVE_HOST,
         port: 443,

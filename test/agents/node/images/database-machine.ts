@@ -56,6 +56,8 @@ export interface DatabaseMachineOptions {
   readonly data?: string
   /** Of the store of the archive, HOST:PORT. */
   readonly archive?: string
+  /** Of its environment, instead of those that make tests short. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 const isThere = (path: string): Promise<boolean> =>
@@ -67,7 +69,11 @@ const isThere = (path: string): Promise<boolean> =>
 export const newDataFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'database-'))
 
 /** Runs nothing before it is told to. */
-export async function openDatabaseMachine({ data, archive }: DatabaseMachineOptions = {}): Promise<DatabaseMachine> {
+export async function openDatabaseMachine({
+  data,
+  archive,
+  settings,
+}: DatabaseMachineOptions = {}): Promise<DatabaseMachine> {
   const port = await probePort('127.0.0.1', 0)
   const machine = await openMachine({
     template: 'managed-database',
@@ -78,6 +84,7 @@ export async function openDatabaseMachine({ data, archive }: DatabaseMachineOpti
       MACHINE_KEEP_SECONDS: '0.3',
       MACHINE_STORE_SECONDS: '2',
       ...(archive === undefined ? {} : { MACHINE_ARCHIVE: archive }),
+      ...settings,
     }),
   })
   let generation = 0

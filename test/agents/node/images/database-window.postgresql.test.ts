@@ -1,8 +1,10 @@
 /** From when to when an archive can be restored, by what is in it; and what its program is told. */
 import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 
 const run = promisify(execFile)
 const FOLDER = join(import.meta.dirname, '../../../../agents/node/images/managed')
@@ -12,6 +14,10 @@ import json, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 RUN = ROOT = LIB = CURRENT = "/nowhere"
+
+class Refused(Exception):
+    pass
+
 import database
 
 def points_confirmed(pending, answers):
@@ -22,7 +28,43 @@ def points_confirmed(pending, answers):
     archivist.confirm_points()
     return archivist.pending
 
-database.points_confirmed = points_confirmed
+def openings(looks):
+    """At which of them the archive is opened: each has a repository, a time and whether pushes fail."""
+    opened = []
+    archivist = database.Archivist()
+    for number, (repository, at, is_failing) in enumerate(looks):
+        database.pgbackrest = lambda *_, **_options: opened.append(number)
+        archivist.push_failure = lambda now: "it fails" if is_failing else ""
+        archivist.open(repository, at)
+    return opened
+
+def said(failure, pending_since, now):
+    """What is said while nobody hears of the store."""
+    database.sql = lambda text: []
+    archivist = database.Archivist()
+    archivist.report, archivist.pending = {"failure": failure}, [(pending_since, "")]
+    return archivist.report_at(now)["failure"]
+
+def archive_read(info):
+    """What is known after the archive was read, or why it was not; the program says so of it."""
+    archivist = database.Archivist()
+    archivist.points, archivist.backups = [], ["known"]
+    database.pgbackrest = lambda *_, **_options: json.dumps([info])
+    try:
+        archivist.read_archive()
+    except database.machine.Refused as refused:
+        return [str(refused), archivist.backups]
+    return ["", archivist.backups]
+
+def failure_after(backups, now):
+    """What is still said of a backup that failed ten seconds ago."""
+    archivist = database.Archivist()
+    archivist.backups, archivist.failure, archivist.tried_at = backups, "it failed", now - 10
+    archivist.see_to_backups({"fullBackupAt": {"hour": 3, "minute": 30}}, now)
+    return archivist.failure
+
+database.archive_read, database.failure_after = archive_read, failure_after
+database.points_confirmed, database.openings, database.said = points_confirmed, openings, said
 print(json.dumps(getattr(database, sys.argv[2])(*json.loads(sys.argv[3]))))`
 
 async function call(name: string, ...input: readonly unknown[]): Promise<unknown> {
@@ -127,4 +169,54 @@ test('pgBackRest is told whole numbers, newer versions refuse others', async () 
   const text = await call('pgbackrest_conf', section, 'archive')
   expect(text).toMatch(/^io-timeout=15$/m)
   expect(text).not.toMatch(/=\d+\.\d*$/m)
+})
+
+test('an archive is opened when it is another one, and again while nothing gets into it', async () => {
+  const looks = [
+    ['first', 1_000, false],
+    ['first', 1_005, false],
+    ['second', 1_010, false],
+    ['second', 1_015, true],
+    ['second', 1_075, true],
+    ['second', 1_080, true],
+    ['second', 1_300, false],
+  ]
+  expect(await call('openings', looks)).toEqual([0, 2, 4])
+})
+
+test('a store that holds up whoever asks it is said to have archived nothing since', async () => {
+  expect(await call('said', '', 1_000, 1_100)).toBe('')
+  expect(await call('said', '', 1_000, 1_200)).toBe(
+    'What was written has not been archived since 1970-01-01T00:16:40.000Z.',
+  )
+  expect(await call('said', 'it is away', 1_000, 1_200)).toBe('it is away')
+})
+
+test('a store that does not answer is not taken for an empty archive', async () => {
+  const info = (code: number, message: string) => ({
+    ...{ archive: [], backup: [], status: { code, message: 'other' } },
+    repo: [{ status: { code, message } }],
+  })
+  expect(await call('archive_read', info(99, '[HostConnectError] unable to connect'))).toEqual([
+    '[HostConnectError] unable to connect',
+    ['known'],
+  ])
+  expect(await call('archive_read', info(2, 'no valid backups'))).toEqual(['', []])
+})
+
+test('a backup that failed is told of for as long as one is due', async () => {
+  const now = Date.parse('2026-01-02T12:00:00Z') / 1_000
+  expect(await call('failure_after', [], now)).toBe('it failed')
+  expect(await call('failure_after', [{ start: now - 86_400 }], now)).toBe('it failed')
+  expect(await call('failure_after', [{ start: now - 3_600 }], now)).toBe('')
+})
+
+test('what a push that failed is told of is its error, and not what its program advises', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-push-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'archive-push.log')
+  await writeFile(path, 'WARN: slow\nERROR: [103]: no repository answers\n       HINT: use --no-archive-check.\n\n')
+  expect(await call('last_line', path)).toBe('ERROR: [103]: no repository answers')
+  await writeFile(path, '')
+  expect([await call('last_line', path), await call('last_line', join(folder, 'absent'))]).toEqual(['', ''])
 })

@@ -1,7 +1,7 @@
 /** What the image of nodes brings: programs that were built, and images of containers as archives. */
 import { createHash } from 'node:crypto'
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,9 +10,10 @@ import {
   findNodePrograms,
   imageArchive,
   putNodePrograms,
+  writeArchives,
 } from '../../../../agents/node/images/managed/node-programs.ts'
 import { ImageUnavailable } from '../../../../agents/node/images/recipe.ts'
-import { COREDNS_IMAGE, PAUSE_IMAGE } from '../../../../kit/control-planes/versions.ts'
+import { BUSYBOX_IMAGE, COREDNS_IMAGE, PAUSE_IMAGE } from '../../../../kit/control-planes/versions.ts'
 
 const run = promisify(execFile)
 let folder: string
@@ -27,22 +28,25 @@ const build = async (...paths: string[]) => {
     await writeFile(join(folder, path), `program ${path}`, { mode: 0o755 })
   }
 }
-const COMMON = ['v0.34.0/konnectivity-agent', 'pause-1/pause', 'v1.15.0/coredns']
+/** Of the new system, whose packages have one of the programs. */
+const root = () => join(folder, 'root')
+const COMMON = ['root/usr/bin/busybox', 'v0.34.0/konnectivity-agent', 'pause-1/pause', 'v1.15.0/coredns']
 const NEWEST = ['v1.36.3/kubelet', 'v1.36.3/kube-proxy']
 
 test('what is not built is named, with the command that builds it', async () => {
   await build(...COMMON, 'v1.36.3/kubelet')
-  const missing = findNodePrograms(folder)
+  const missing = findNodePrograms(root(), folder)
   await expect(missing).rejects.toBeInstanceOf(ImageUnavailable)
   await expect(missing).rejects.toThrow(/npm run build:kubernetes; .*v1\.36\.3\/kube-proxy is missing/)
 })
 
 test('nodes can run each release that control planes run', async () => {
   await build(...COMMON, ...NEWEST)
-  const releasesOf = async () => Object.keys((await findNodePrograms(folder)).files).map((path) => path.split('/')[2])
+  const releasesOf = async () =>
+    Object.keys((await findNodePrograms(root(), folder)).files).map((path) => path.split('/')[2])
   expect(new Set(await releasesOf())).toEqual(new Set(['konnectivity-agent', '1.36.3']))
   await build('v1.35.4/kube-apiserver')
-  await expect(findNodePrograms(folder)).rejects.toThrow('v1.35.4/kubelet is missing')
+  await expect(findNodePrograms(root(), folder)).rejects.toThrow('v1.35.4/kubelet is missing')
   await build('v1.35.4/kubelet', 'v1.35.4/kube-proxy')
   expect(new Set(await releasesOf())).toEqual(new Set(['konnectivity-agent', '1.35.4', '1.36.3']))
 })
@@ -70,12 +74,26 @@ test('an image is a layout whose every part has the digest that it is called by'
   expect(await readFile(join(folder, 'layer/coredns'), 'utf8')).toBe('program coredns')
 })
 
-test('the guest finds its images by their names', async () => {
+test('the guest knows its images by their names, and each is an archive until it is taken in', async () => {
   await build(...COMMON, ...NEWEST)
-  const root = join(folder, 'root')
-  await putNodePrograms(root, await findNodePrograms(folder))
-  const at = join(root, 'usr/share/svccloud/images')
-  const index = JSON.parse(await readFile(join(at, 'images.json'), 'utf8')) as Record<string, string>
-  expect(Object.keys(index).sort()).toEqual([COREDNS_IMAGE, PAUSE_IMAGE].sort())
-  for (const file of Object.values(index)) expect((await readFile(join(at, file))).length).toBeGreaterThan(1_024)
+  const programs = await findNodePrograms(root(), folder)
+  await putNodePrograms(root(), programs)
+  const names = JSON.parse(await readFile(join(root(), 'usr/share/svccloud/images.json'), 'utf8'))
+  expect(names.toSorted()).toEqual([BUSYBOX_IMAGE, COREDNS_IMAGE, PAUSE_IMAGE])
+  await writeArchives(join(folder, 'archives'), programs)
+  expect(await readdir(join(folder, 'archives'))).toHaveLength(names.length)
+})
+
+test('a program that does what it is called by is there once, with all its names', async () => {
+  await build(...COMMON, ...NEWEST)
+  await writeArchives(join(folder, 'archives'), await findNodePrograms(root(), folder))
+  const [archive = ''] = (await readdir(join(folder, 'archives'))).filter((name) => name.includes('busybox'))
+  await run('tar', ['-xf', `archives/${archive}`, '--one-top-level=image'], { cwd: folder })
+  await mkdir(join(folder, 'layer'))
+  const blobs = join(folder, 'image/blobs/sha256')
+  for (const name of await readdir(blobs))
+    await run('tar', ['-xf', join(blobs, name), '-C', join(folder, 'layer')]).catch(() => undefined)
+  const [sh, httpd] = await Promise.all(['sh', 'httpd'].map((name) => stat(join(folder, 'layer/bin', name))))
+  expect(sh?.ino).toBe(httpd?.ino)
+  expect(await readFile(join(folder, 'layer/bin/httpd'), 'utf8')).toBe('program root/usr/bin/busybox')
 })

@@ -1,9 +1,18 @@
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { managedSystem } from '../../../../agents/node/images/managed/recipe.ts'
+import { managedSystem, recipeOf } from '../../../../agents/node/images/managed/recipe.ts'
 import { MANAGED_TEMPLATES } from '../../../../domain/managed-machine.ts'
 
 test.each(MANAGED_TEMPLATES)('a machine of %s that stands still at its boot boots anew', async (template) => {
   const { kernelArguments } = await managedSystem(template)
   expect(kernelArguments).toContain('systemd.crash_action=reboot')
   expect(kernelArguments.some((text) => /^panic=[1-9]/.test(text))).toBe(true)
+})
+
+test('the image of nodes is another one with another driver of volumes', async () => {
+  const recipe = await recipeOf('kubernetes-node')
+  for (const file of ['main.ts', 'mounts.ts', 'registration.proto'])
+    expect(recipe).toContain(JSON.stringify(await readFile(`addons/csi/${file}`, 'utf8')))
+  expect(recipe).toMatch(/"@grpc\/grpc-js":"\d+\.\d+\.\d+"/)
+  expect(await recipeOf('managed-machine')).not.toContain('addons/csi')
 })

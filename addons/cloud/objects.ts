@@ -1,0 +1,51 @@
+/** What the cloud controller looks at of services and nodes of the cluster. */
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+
+export interface ServicePort {
+  readonly name?: string
+  /** TCP when absent. */
+  readonly protocol?: string
+  readonly port: number
+  /** Absent, or 0, when the service has none. */
+  readonly nodePort?: number
+}
+export interface ServiceSpec {
+  readonly type?: string
+  readonly ports?: readonly ServicePort[]
+  readonly externalTrafficPolicy?: 'Cluster' | 'Local'
+  readonly sessionAffinity?: string
+  readonly loadBalancerSourceRanges?: readonly string[]
+  /** Absent: the cloud's own. */
+  readonly loadBalancerClass?: string
+}
+export interface Ingress {
+  readonly ip?: string
+  /** Proxy: pods are sent to the balancer too, as everybody is; VIP: kube-proxy answers in its place. */
+  readonly ipMode?: 'VIP' | 'Proxy'
+}
+export interface ServiceStatus {
+  readonly loadBalancer?: { readonly ingress?: readonly Ingress[] }
+}
+export type ServiceObject = KubeObject<ServiceSpec, ServiceStatus>
+export const Service: ResourceType<ServiceSpec, ServiceStatus> = {
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  scope: 'Namespaced',
+}
+
+export interface NodeSpec {
+  readonly providerID?: string
+}
+export interface NodeStatus {
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+}
+export type NodeObject = KubeObject<NodeSpec, NodeStatus>
+export const Node: ResourceType<NodeSpec, NodeStatus> = {
+  group: '',
+  version: 'v1',
+  kind: 'Node',
+  plural: 'nodes',
+  scope: 'Cluster',
+}

@@ -1,0 +1,157 @@
+/** The load balancer that a service asks for. Pure. */
+import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster.ts'
+import type { Schemas } from '../../client/index.ts'
+import { canonicalCidr, parseNetwork } from '../../domain/addresses.ts'
+import {
+  ALLOWED_CIDRS_MAXIMUM,
+  FRONTENDS_MAXIMUM,
+  HEALTH_COUNT,
+  HEALTH_INTERVAL_SECONDS,
+  HEALTH_TIMEOUT_SECONDS,
+  MEMBERS_MAXIMUM,
+  MEMBERS_OF_BACKEND_MAXIMUM,
+  WEIGHT,
+} from '../../domain/load-balancer.ts'
+import { CLUSTER_LABEL } from '../platform.ts'
+import { type Annotations, readAnnotations } from './annotations.ts'
+import type { Target } from './nodes.ts'
+import type { ServiceObject, ServicePort } from './objects.ts'
+
+export type Frontend = Schemas['LoadBalancerFrontend']
+export type Member = Omit<Schemas['LoadBalancerMember'], 'id' | 'is_healthy'>
+export type Backend = Omit<Schemas['LoadBalancerBackend'], 'members'> & { members: Member[] }
+export interface Configuration {
+  readonly frontends: Frontend[]
+  readonly backends: Backend[]
+}
+
+/** Which service of the cluster a load balancer is for, and its name for people. */
+export const [UID_LABEL, NAME_LABEL] = [CLUSTER_LABELS.service, 'kubernetes-service'] as const
+
+export interface Surroundings {
+  readonly clusterId: string
+  readonly zone: string
+  readonly networkId: string
+  readonly targets: readonly Target[]
+}
+
+export interface Wanted {
+  /** As it is made: empty, so that the request stays the same while nodes and ports change. */
+  readonly creation: Omit<Schemas['CreateLoadBalancer'], 'frontends' | 'backends'>
+  readonly configuration: Configuration
+  readonly isInternal: boolean
+  readonly proxyProtocol: Annotations['proxyProtocol']
+  /** What people should know although it is no fault. */
+  readonly notes: readonly string[]
+}
+
+const NAME_CHARACTERS_MAXIMUM = 100
+const UID_CHARACTERS = 8
+/** How members are checked where only nodes with pods of the service answer: pods move more often than nodes fail. */
+const QUICK = { interval_seconds: 2, timeout_seconds: 2, rise: 1, fall: 2 } as const
+
+/** Undefined, and why, for what no load balancer can be. */
+export function wantedOf(
+  service: ServiceObject,
+  surroundings: Surroundings,
+): { readonly wanted: Wanted | undefined; readonly faults: readonly string[] } {
+  const { ports = [], loadBalancerSourceRanges: ranges = [] } = service.spec
+  const { annotations, faults: misread } = readAnnotations(service)
+  const faults = [...misread, ...ports.flatMap(portFaults)]
+  if (ports.length > FRONTENDS_MAXIMUM)
+    faults.push(`it has ${ports.length} ports: a load balancer has at most ${FRONTENDS_MAXIMUM}`)
+  if (ranges.length > ALLOWED_CIDRS_MAXIMUM)
+    faults.push(`loadBalancerSourceRanges has more than ${ALLOWED_CIDRS_MAXIMUM} networks`)
+  for (const range of ranges)
+    if (parseNetwork(range.trim()) === undefined)
+      faults.push(`${range} of loadBalancerSourceRanges must be a network whose address has no bits beyond its prefix`)
+  if (faults.length > 0) return { wanted: undefined, faults }
+  return { wanted: wantedBy(service, surroundings, annotations), faults }
+}
+
+function portFaults({ port, protocol = 'TCP', nodePort = 0 }: ServicePort): readonly string[] {
+  if (protocol !== 'TCP') return [`port ${port} is ${protocol}: load balancers take TCP only`]
+  return nodePort === 0 ? [`port ${port} has no node port: leave allocateLoadBalancerNodePorts true`] : []
+}
+
+function wantedBy(service: ServiceObject, surroundings: Surroundings, annotations: Annotations): Wanted {
+  const { clusterId, zone, networkId: network_id, targets } = surroundings
+  const { name, namespace = '', uid = '' } = service.metadata
+  const { ports = [] } = service.spec
+  const { isInternal, plan, proxyProtocol } = annotations
+  const countMaximum = Math.min(MEMBERS_OF_BACKEND_MAXIMUM, Math.floor(MEMBERS_MAXIMUM / Math.max(1, ports.length)))
+  const used = targets.slice(0, countMaximum)
+  const notes = [
+    ...(targets.length > used.length
+      ? [`${used.length} of ${targets.length} nodes get its traffic: a load balancer has no more members`]
+      : []),
+    ...(targets.length === 0 ? ['no node can take its traffic'] : []),
+  ]
+  const end = `-${uid.slice(0, UID_CHARACTERS)}`
+  return {
+    creation: {
+      zone,
+      // Its own for as long as the service is there: a second one by that name is refused.
+      name: `k8s-${namespace}-${name}`.slice(0, NAME_CHARACTERS_MAXIMUM - end.length) + end,
+      network_id,
+      ...(plan === undefined ? {} : { plan }),
+      public_ipv4: !isInternal,
+      labels: { [CLUSTER_LABEL]: clusterId, [UID_LABEL]: uid, [NAME_LABEL]: `${namespace}/${name}` },
+    },
+    configuration: {
+      frontends: ports.map(({ port }) => frontendOf(port, service, annotations)),
+      backends: ports.map((port) => backendOf(port, service, annotations, used)),
+    },
+    isInternal,
+    proxyProtocol,
+    notes,
+  }
+}
+
+const nameOf = (port: number): string => `tcp-${port}`
+
+const frontendOf = (
+  port: number,
+  { spec: { loadBalancerSourceRanges: ranges = [] } }: ServiceObject,
+  { idleTimeoutSeconds }: Annotations,
+): Frontend => ({
+  name: nameOf(port),
+  port,
+  mode: 'tcp',
+  backend: nameOf(port),
+  certificate_ids: [],
+  allowed_cidrs: ranges.map((range) => canonicalCidr(range.trim())),
+  inbound_proxy_protocol: false,
+  idle_timeout_seconds: idleTimeoutSeconds,
+})
+
+/** A node without pods of a service of traffic policy Local takes no connections at its port: that is what is checked
+ *  then, too. */
+const backendOf = (
+  { port, nodePort = 0 }: ServicePort,
+  { spec: { externalTrafficPolicy: policy } }: ServiceObject,
+  { algorithm, proxyProtocol }: Annotations,
+  targets: readonly Target[],
+): Backend => ({
+  name: nameOf(port),
+  algorithm,
+  health_check: {
+    type: 'tcp',
+    path: '/',
+    interval_seconds: HEALTH_INTERVAL_SECONDS.default,
+    timeout_seconds: HEALTH_TIMEOUT_SECONDS.default,
+    rise: HEALTH_COUNT.rise,
+    fall: HEALTH_COUNT.fall,
+    expected_statuses: ['200-399'],
+    ...(policy === 'Local' ? QUICK : {}),
+  },
+  proxy_protocol: proxyProtocol,
+  sticky_cookie: null,
+  members: targets.map(({ name, address }) => ({
+    name,
+    address,
+    port: nodePort,
+    weight: WEIGHT.default,
+    enabled: true,
+  })),
+})

@@ -1,0 +1,55 @@
+/** Puts images of containers into a new system as containerd keeps them, unpacked: what a machine has to do at its
+ *  first start it does at no start, and no image that no registry has can be lost. By the new system's own containerd,
+ *  which is ended before the disk is written. Needs root. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { runProgram } from '../../run-program.ts'
+import { ImageUnavailable } from '../recipe.ts'
+
+const MINUTES = 10
+/** Of the new system. */
+const WORK = '/run/bake'
+const SOCKET = `${WORK}/containerd.sock`
+
+/** containerd wants to see what its root lies on: that is made a mount of its own first. All of it ends with the first
+ *  program, in a namespace that nobody else is in. Pinned: the kubelet never removes them to make room. */
+const SCRIPT = `set -e
+mount --bind "$0" "$0"
+cd "$0"
+mount -t proc proc proc
+exec chroot . /bin/sh -ec '
+cat > ${WORK}/config.toml << end
+version = 2
+state = "${WORK}/state"
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+address = "${SOCKET}"
+end
+/usr/bin/containerd --config ${WORK}/config.toml > ${WORK}/log 2>&1 & containerd=$!
+ctr() { /usr/bin/ctr --address ${SOCKET} --namespace k8s.io "$@"; }
+until ctr version > /dev/null 2>&1; do
+  kill -0 $containerd || { tail -n 3 ${WORK}/log >&2; exit 1; }
+  sleep 0.2
+done
+for archive in ${WORK}/*.tar; do ctr images import --snapshotter overlayfs "$archive" > /dev/null; done
+for name in $(ctr images list --quiet); do
+  ctr images label "$name" io.cri-containerd.image=managed io.cri-containerd.pinned=pinned > /dev/null
+done
+ctr images list --quiet
+kill $containerd
+wait $containerd || true
+'`
+
+/** Where archives are expected, below the root of the new system. */
+export const bakeFolder = (root: string): string => join(root, WORK)
+
+/** Takes in every archive of that folder, and removes it. Throws ImageUnavailable when one of those names is missing
+ *  afterwards. */
+export async function bakeImages(root: string, names: readonly string[]): Promise<void> {
+  const known = await runProgram('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', SCRIPT, root], {
+    timeoutMilliseconds: MINUTES * 60_000,
+  })
+  await rm(bakeFolder(root), { recursive: true })
+  const missing = names.filter((name) => !known.split('\n').includes(name))
+  if (missing.length > 0) throw new ImageUnavailable(`containerd did not take in ${missing.join(', ')}`)
+}

@@ -1,0 +1,45 @@
+/** Images of containers that no registry has, as archives (opencontainers.org, image layout): pure. */
+import { createHash } from 'node:crypto'
+import { tarOf } from './tar.ts'
+
+const OCI = 'application/vnd.oci.image'
+
+export interface OciImage {
+  readonly name: string
+  /** Archives, each on top of those before. */
+  readonly layers: readonly Buffer[]
+  /** How its processes begin. */
+  readonly config: object
+}
+
+/** The same bytes for the same image. */
+export function ociArchive({ name, layers, config: begins }: OciImage): Buffer {
+  const blobs = new Map<string, Buffer>()
+  const add = (content: Buffer, mediaType: string) => {
+    const digest = createHash('sha256').update(content).digest('hex')
+    blobs.set(`blobs/sha256/${digest}`, content)
+    return { mediaType: `${OCI}.${mediaType}`, digest: `sha256:${digest}`, size: content.length }
+  }
+  const json = (value: unknown) => Buffer.from(JSON.stringify(value))
+  const added = layers.map((layer) => add(layer, 'layer.v1.tar'))
+  const config = add(
+    json({
+      architecture: 'amd64',
+      os: 'linux',
+      config: begins,
+      rootfs: { type: 'layers', diff_ids: added.map(({ digest }) => digest) },
+    }),
+    'config.v1+json',
+  )
+  const manifest = add(
+    json({ schemaVersion: 2, mediaType: `${OCI}.manifest.v1+json`, config, layers: added }),
+    'manifest.v1+json',
+  )
+  const annotations = { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name }
+  const index = { schemaVersion: 2, manifests: [{ ...manifest, annotations }] }
+  return tarOf([
+    { name: 'oci-layout', content: json({ imageLayoutVersion: '1.0.0' }) },
+    { name: 'index.json', content: json(index) },
+    ...[...blobs].map(([path, content]) => ({ name: path, content })),
+  ])
+}

@@ -1,0 +1,37 @@
+/** Small objects through the door of object storage, against its engine alone with TLS of its own: the same program,
+ *  the same client, which has a process of its own. */
+import { openObjectStorages, type S3Side } from './object-storage.ts'
+import { type Bench, percentile, type Side } from './runner.ts'
+
+const BYTES = 4_096
+const CONNECTIONS = { full: 16, short: 2 }
+
+export const bench: Bench = {
+  name: 'B70 S3 small puts',
+  question: `puts of objects of ${BYTES / 1_024} KiB, ${CONNECTIONS.full} in flight`,
+  subjectName: 'the object storage of a zone',
+  peerName: 'versitygw alone, with TLS',
+  unit: 'puts',
+  goal: 0.75,
+  tier: 'e2e',
+  async open(round) {
+    const stores = await openObjectStorages()
+    const taken = { subject: [] as number[], peer: [] as number[] }
+    const sideOf = (side: keyof typeof taken, store: S3Side): Side => ({
+      async run(seconds) {
+        const done = await store.order({ do: 'put', bytes: BYTES, connections: CONNECTIONS[round], seconds })
+        taken[side].push(...done.milliseconds)
+        return done
+      },
+    })
+    return {
+      subject: sideOf('subject', stores.subject),
+      peer: sideOf('peer', stores.peer),
+      facts: () => ({
+        'ms of a put, p99': percentile(taken.subject, 0.99).toFixed(1),
+        'by the engine alone': percentile(taken.peer, 0.99).toFixed(1),
+      }),
+      close: stores.close,
+    }
+  },
+}

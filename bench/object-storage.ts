@@ -1,0 +1,122 @@
+/** Object storage as it is served, in a process of its own, beside its engine alone with TLS of its own; and a client
+ *  of each. For the benchmarks of it. */
+import { fork, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openCertificates } from '../embedded/kubernetes/server/certificates.ts'
+import { findEngine, NO_ENGINE } from '../embedded/object-storage/program.ts'
+import { prepareObjectStorage } from '../embedded/object-storage/settings.ts'
+import { probePort } from '../embedded/ports.ts'
+import { openControl } from '../kit/object-storage/control.ts'
+import { newTenantKeys } from '../kit/object-storage/keys.ts'
+import { makeFolder } from '../kit/sys/make-folder.ts'
+import { systemClock as clock } from '../kit/sys/clock.ts'
+import { silentLog } from '../kit/sys/log.ts'
+import { environment, nodeBinary } from '../kit/sys/process.ts'
+import { systemRandom as random } from '../kit/sys/random.ts'
+import { asLineProcess, type LineProcess } from '../test/controllers/ovn/line-process.ts'
+import { until } from '../test/eventually.ts'
+import type { Done, Order } from './s3-client.ts'
+
+const HOST = '127.0.0.1'
+const QUOTA_BYTES = 1024 ** 4
+const CLIENT = join(import.meta.dirname, 's3-client.ts')
+const PROCESS = new URL('../embedded/object-storage/main.ts', import.meta.url)
+
+export interface S3Side {
+  order(order: Exclude<Order, { readonly do: 'use' }>): Promise<Done>
+}
+
+type Place = Omit<Extract<Order, { readonly do: 'use' }>, 'do'>
+
+/** Both with an empty bucket. Throws where the engine is not built. */
+export async function openObjectStorages() {
+  const program = await findEngine()
+  if (program === undefined) throw new Error(NO_ENGINE)
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
+  const stops: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, force: true })]
+  const close = async () => {
+    for (const stop of stops.toReversed()) await stop()
+  }
+  try {
+    const served = await openServed(folder, program, stops)
+    const alone = await openEngineAlone(folder, program, stops)
+    return { subject: await clientOf(served, stops), peer: await clientOf(alone, stops), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** As `npm start` starts it. */
+async function openServed(folder: string, program: string, stops: (() => Promise<void>)[]): Promise<Place> {
+  const data = join(folder, 'served')
+  const choice = { folder: data, program, host: HOST, port: 0, name: undefined, zones: ['bench'], random }
+  const settings = await prepareObjectStorage(choice)
+  const env = { ...environment(), ...settings.process, SVCCLOUD_LOG_LEVEL: 'error' }
+  const child = fork(PROCESS, { env, execArgv: [] })
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  stops.push(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  await new Promise<void>((resolve, reject) => {
+    child.once('message', () => resolve())
+    child.once('exit', (code) => reject(new Error(`object storage ended with ${code}`)))
+  })
+  const { platform } = settings
+  const token = (await readFile(join(data, 'token'), 'utf8')).trim()
+  const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
+  const control = openControl({ url: platform['SVCCLOUD_OBJECT_STORAGE_CONTROL_URL'] ?? '', token }, never)
+  const { bucketPrefix, ...keys } = newTenantKeys(random)
+  const tenant = { ...keys, bucketPrefix, quotaBytes: QUOTA_BYTES, isSuspended: false, isFrozen: false }
+  await control.putTenant('bench', tenant)
+  const authority = await readFile(join(data, 'ca.crt'), 'utf8')
+  return { url: `https://${HOST}:${settings.port}`, authority, ...keys, bucket: `${bucketPrefix}bench` }
+}
+
+/** With the same options, and TLS of its own. */
+async function openEngineAlone(folder: string, program: string, stops: (() => Promise<void>)[]): Promise<Place> {
+  const own = join(folder, 'alone')
+  for (const part of ['', 'data', 'versions', 'users']) await makeFolder(join(own, part), 0o700)
+  const { certificate, key, authority } = await openCertificates({
+    ...{ clock, random, log: silentLog, folder: own, hosts: [HOST] },
+  })
+  await Promise.all([writeFile(join(own, 'tls.crt'), certificate), writeFile(join(own, 'tls.key'), key)])
+  const port = await probePort(HOST, 0)
+  const { accessKeyId, secretAccessKey } = newTenantKeys(random)
+  const child = spawn(
+    program,
+    [
+      ...['--quiet', '--keep-alive', '--port', `${HOST}:${port}`],
+      ...['--cert', join(own, 'tls.crt'), '--key', join(own, 'tls.key'), '--iam-dir', join(own, 'users')],
+      ...['posix', '--versioning-dir', join(own, 'versions'), join(own, 'data')],
+    ],
+    { env: { ...environment(), ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey }, stdio: 'ignore' },
+  )
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  stops.push(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  return { url: `https://${HOST}:${port}`, authority, accessKeyId, secretAccessKey, bucket: 'bench' }
+}
+
+async function clientOf(place: Place, stops: (() => Promise<void>)[]): Promise<S3Side> {
+  const client: LineProcess = asLineProcess(
+    spawn(nodeBinary(), [CLIENT], { stdio: ['pipe', 'pipe', 'inherit'] }),
+    'a client',
+  )
+  stops.push(() => client.close())
+  await until(
+    'the store',
+    () =>
+      client.order({ do: 'use', ...place }).then(
+        () => true,
+        () => false,
+      ),
+    (isThere) => isThere,
+  )
+  return { order: async (order) => (await client.order(order)) as Done } // as s3-client.ts says
+}

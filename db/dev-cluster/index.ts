@@ -1,0 +1,49 @@
+/** Dev clusters of accounts: their names. The lock of the account's quota serializes them. */
+import type { Transaction } from 'kysely'
+import { conflict } from '../../domain/problem.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface DevClusterId {
+  readonly accountId: string
+  readonly devClusterId: string
+}
+
+export interface DevClusterDemand extends DevClusterId {
+  readonly name: string
+}
+
+const holdingOf = ({ accountId, devClusterId }: DevClusterId) => ({ accountId, holder: `dev_cluster/${devClusterId}` })
+
+/** Free when it is claimed already. Throws the Problems `quota_exceeded` (422) and `name_taken` (409). */
+export async function claimDevCluster(tx: Transaction<Tables>, demand: DevClusterDemand): Promise<void> {
+  const { accountId, devClusterId: id, name } = demand
+  if (await isDevClusterClaimed(tx, demand)) return
+  await takeQuotas(tx, { ...holdingOf(demand), amounts: { dev_clusters: 1 } })
+  const taken = await tx
+    .selectFrom('dev_cluster')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  if (taken !== undefined)
+    throw conflict('name_taken', 'The account has a dev cluster of this name.', {
+      resource: { type: 'dev_cluster', id: taken.id },
+    })
+  await tx.insertInto('dev_cluster').values({ account_id: accountId, id, name }).execute()
+}
+
+export const isDevClusterClaimed = async (db: Queries, { accountId, devClusterId }: DevClusterId): Promise<boolean> =>
+  (await db
+    .selectFrom('dev_cluster')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', '=', devClusterId)
+    .executeTakeFirst()) !== undefined
+
+/** Idempotent. */
+export async function releaseDevCluster(tx: Transaction<Tables>, id: DevClusterId): Promise<void> {
+  await releaseQuotas(tx, holdingOf(id))
+  await tx.deleteFrom('dev_cluster').where('account_id', '=', id.accountId).where('id', '=', id.devClusterId).execute()
+}

@@ -1,0 +1,89 @@
+/** Tokens of clusters, by which their add-ons call the platform: found by the SHA-256 of their text, of one add-on and
+ *  for some areas each, gone with the cluster. */
+import { sql } from 'kysely'
+import type { ClusterScope } from '../../domain/permissions.ts'
+import { hashSecret } from '../identity/index.ts'
+import type { Queries } from '../open.ts'
+import type { ClusterId } from './claims.ts'
+
+export interface ClusterToken {
+  readonly id: string
+  readonly program: string
+  readonly createdAt: Date
+}
+
+export interface NewClusterToken extends ClusterToken {
+  readonly token: string
+  readonly scopes: readonly ClusterScope[]
+  readonly expiresAt: Date
+}
+
+/** The cluster is there. */
+export async function createClusterToken(
+  db: Queries,
+  { accountId, clusterId }: ClusterId,
+  { id, program, token, scopes, createdAt, expiresAt }: NewClusterToken,
+): Promise<void> {
+  await db
+    .insertInto('kubernetes_token')
+    .values({
+      ...{ id, account_id: accountId, cluster_id: clusterId, program, secret_hash: hashSecret(token) },
+      ...{ scopes: JSON.stringify(scopes), created_at: createdAt, expires_at: expiresAt },
+    })
+    .execute()
+}
+
+/** Newest first, those that have expired too. */
+export const listClusterTokens = async (
+  db: Queries,
+  { accountId, clusterId }: ClusterId,
+): Promise<readonly ClusterToken[]> =>
+  (
+    await db
+      .selectFrom('kubernetes_token')
+      .select(['id', 'program', 'created_at'])
+      .where('account_id', '=', accountId)
+      .where('cluster_id', '=', clusterId)
+      .orderBy('created_at', 'desc')
+      .execute()
+  ).map(({ id, program, created_at: createdAt }) => ({ id, program, createdAt }))
+
+/** No other token of the program may be used any more. */
+export async function keepOneClusterToken(
+  db: Queries,
+  { accountId, clusterId }: ClusterId,
+  { id, program }: Pick<ClusterToken, 'id' | 'program'>,
+): Promise<void> {
+  await db
+    .deleteFrom('kubernetes_token')
+    .where('account_id', '=', accountId)
+    .where('cluster_id', '=', clusterId)
+    .where('program', '=', program)
+    .where('id', '!=', id)
+    .execute()
+}
+
+export interface LiveClusterToken extends ClusterId {
+  readonly id: string
+  readonly program: string
+  readonly scopes: readonly ClusterScope[]
+}
+
+/** Those of the tokens with these hashes (see hashSecret) that may be used now. */
+export async function findClusterTokens(
+  db: Queries,
+  secretHashes: readonly Buffer[],
+  now: Date,
+): Promise<readonly { readonly secretHash: Buffer; readonly token: LiveClusterToken }[]> {
+  if (secretHashes.length === 0) return []
+  const rows = await db
+    .selectFrom('kubernetes_token')
+    .select(['id', 'account_id', 'cluster_id', 'program', 'scopes', 'secret_hash'])
+    .where('secret_hash', '=', sql<Buffer>`any(${secretHashes}::bytea[])`)
+    .where('expires_at', '>', now)
+    .execute()
+  return rows.map(({ id, account_id: accountId, cluster_id: clusterId, program, scopes, secret_hash: secretHash }) => ({
+    secretHash,
+    token: { id, accountId, clusterId, program, scopes },
+  }))
+}

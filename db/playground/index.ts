@@ -1,0 +1,196 @@
+/** Playgrounds of accounts, also those that have ended: the allowance counts them for ever. An account has one at a
+ *  time. */
+import type { Selectable, Transaction } from 'kysely'
+import { type EndReason, eligibilityOf, type NewPlayground, refusalOf } from '../../domain/playground.ts'
+import { conflict } from '../../domain/problem.ts'
+import { DEFAULT_QUOTAS } from '../../domain/quota.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+import type { Tables } from '../tables.ts'
+
+export interface PlaygroundId {
+  readonly accountId: string
+  readonly playgroundId: string
+}
+
+export interface Playground extends NewPlayground {
+  readonly accountId: string
+  readonly endpoint: string | null
+  readonly certificateAuthority: string | null
+  readonly readyAt: Date | null
+  readonly endedAt: Date | null
+  readonly deletedAt: Date | null
+  readonly endReason: EndReason | null
+  readonly failureReason: string | null
+}
+
+const ALLOWANCE = 'playgrounds'
+const holdingOf = ({ accountId, playgroundId }: PlaygroundId) => ({ accountId, holder: `playground/${playgroundId}` })
+
+const toPlayground = (row: Selectable<Tables['playground']>): Playground => ({
+  ...{ accountId: row.account_id, id: row.id, name: row.name, region: row.region },
+  ...{ controlPlaneId: row.control_plane_id, release: row.release, appDomain: row.app_domain },
+  ...{ endpoint: row.endpoint, certificateAuthority: row.certificate_authority },
+  ...{ createdAt: row.created_at, expiresAt: row.expires_at, readyAt: row.ready_at },
+  ...{ endedAt: row.ended_at, deletedAt: row.deleted_at },
+  ...{ endReason: row.end_reason, failureReason: row.failure_reason },
+})
+
+/** How many an account may ever have, and how many of these it has had: those that failed do not count. */
+export async function readAllowance(
+  db: Queries,
+  accountId: string,
+): Promise<{ readonly allowance: number; readonly allowanceUsed: number }> {
+  const row = await db
+    .selectFrom('account_quota')
+    .select(['limit', 'used'])
+    .where('account_id', '=', accountId)
+    .where('name', '=', ALLOWANCE)
+    .executeTakeFirst()
+  return { allowance: row?.limit ?? DEFAULT_QUOTAS.playgrounds, allowanceUsed: row?.used ?? 0 }
+}
+
+/** Takes one of the allowance. Free when it is claimed already. Throws 409 while the account has another one, and for
+ *  an id that an earlier one had, and 403 when the allowance is used. */
+export async function claimPlayground(tx: Transaction<Tables>, accountId: string, made: NewPlayground): Promise<void> {
+  const known = await findPlayground(tx, { accountId, playgroundId: made.id })
+  if (known !== undefined && known.deletedAt === null) return
+  if (known !== undefined)
+    throw conflict('name_taken', 'The account had a playground of this name. Choose another one.')
+  const { id, name, region, controlPlaneId, release, appDomain, createdAt, expiresAt } = made
+  const added = await tx
+    .insertInto('playground')
+    .values({
+      ...{ account_id: accountId, id, name, region, control_plane_id: controlPlaneId, release, app_domain: appDomain },
+      ...{ created_at: createdAt, expires_at: expiresAt },
+    })
+    .onConflict((clash) => clash.column('account_id').where('deleted_at', 'is', null).doNothing())
+    .executeTakeFirst()
+  const isFirst = added.numInsertedOrUpdatedRows === 1n
+  const refusal = refusalOf(
+    eligibilityOf({
+      isOffered: true,
+      isSuspended: false,
+      hasActive: !isFirst,
+      ...(await readAllowance(tx, accountId)),
+    }),
+    '',
+  )
+  if (refusal !== undefined) throw refusal
+  await takeQuotas(tx, { ...holdingOf({ accountId, playgroundId: id }), amounts: { [ALLOWANCE]: 1 } })
+}
+
+/** Undefined for an unknown one. */
+export async function findPlayground(
+  db: Queries,
+  { accountId, playgroundId }: PlaygroundId,
+): Promise<Playground | undefined> {
+  const row = await db
+    .selectFrom('playground')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', playgroundId)
+    .executeTakeFirst()
+  return row && toPlayground(row)
+}
+
+/** Of any account: the newest of that id, and one that has not ended before all others. */
+export async function findPlaygroundAnywhere(db: Queries, id: string): Promise<Playground | undefined> {
+  const row = await db
+    .selectFrom('playground')
+    .selectAll()
+    .where('id', '=', id)
+    .orderBy('ended_at', (order) => order.desc().nullsFirst())
+    .limit(1)
+    .executeTakeFirst()
+  return row && toPlayground(row)
+}
+
+/** The one that is there, also on its way out. */
+export async function findLivePlayground(db: Queries, accountId: string): Promise<Playground | undefined> {
+  const row = await db
+    .selectFrom('playground')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && toPlayground(row)
+}
+
+/** Newest first. */
+export async function listPlaygrounds(
+  db: Queries,
+  accountId: string,
+  after: ListPlace | undefined,
+  limit: number,
+): Promise<readonly Playground[]> {
+  const rows = await db
+    .selectFrom('playground')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where(comesAfter(after))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(toPlayground)
+}
+
+/** Its API answers there, and its node is ready. Only the first time counts. */
+export async function notePlaygroundReady(
+  db: Queries,
+  { accountId, playgroundId }: PlaygroundId,
+  entry: { readonly endpoint: string | null; readonly certificateAuthority: string | null; readonly at: Date },
+): Promise<void> {
+  await db
+    .updateTable('playground')
+    .set({ endpoint: entry.endpoint, certificate_authority: entry.certificateAuthority, ready_at: entry.at })
+    .where('account_id', '=', accountId)
+    .where('id', '=', playgroundId)
+    .where('ready_at', 'is', null)
+    .where('ended_at', 'is', null)
+    .execute()
+}
+
+export interface PlaygroundEnd {
+  readonly reason: EndReason
+  readonly failureReason?: string
+  readonly at: Date
+}
+
+/** Answers it as it is then; undefined when it is not there, or has ended already. One that failed gives its part of
+ *  the allowance back. */
+export async function endPlayground(
+  tx: Transaction<Tables>,
+  id: PlaygroundId,
+  { reason, failureReason, at }: PlaygroundEnd,
+): Promise<Playground | undefined> {
+  const row = await tx
+    .updateTable('playground')
+    .set({ ended_at: at, end_reason: reason, failure_reason: failureReason ?? null })
+    .where('account_id', '=', id.accountId)
+    .where('id', '=', id.playgroundId)
+    .where('ended_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  if (row !== undefined && reason === 'failed') await releaseQuotas(tx, holdingOf(id))
+  return row && toPlayground(row)
+}
+
+/** Nothing of it is left but this. */
+export async function closePlayground(db: Queries, { accountId, playgroundId }: PlaygroundId, at: Date): Promise<void> {
+  await db
+    .updateTable('playground')
+    .set({ deleted_at: at })
+    .where('account_id', '=', accountId)
+    .where('id', '=', playgroundId)
+    .where('deleted_at', 'is', null)
+    .execute()
+}
+
+/** One that was never made: nothing of it is remembered. */
+export async function forgetPlayground(tx: Transaction<Tables>, id: PlaygroundId): Promise<void> {
+  await releaseQuotas(tx, holdingOf(id))
+  await tx.deleteFrom('playground').where('account_id', '=', id.accountId).where('id', '=', id.playgroundId).execute()
+}

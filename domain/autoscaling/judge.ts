@@ -1,0 +1,151 @@
+/** When a pool of nodes grows and shrinks, as the cluster autoscaler of Kubernetes does: it grows for pods that no node
+ *  takes and a new one would, and gives back nodes that have been under-used for a while and whose pods find room
+ *  elsewhere. Pure; whoever asks remembers since when. */
+import type { Load, LoadNode, LoadPod } from './load.ts'
+import { bySize, newRoom, type NodeTemplate, place, type Room, roomsOf, usageOf, wasteOf } from './rooms.ts'
+
+/** Below this part of its processors and of its memory a node is under-used. */
+export const UNDERUSED_PART = 0.5
+/** So long it must be that before it goes, and so long after nodes were added nothing is given back. */
+export const UNDERUSED_SECONDS = 600
+/** So long a node may take to come, and so long its pool does not grow after one did not. */
+export const COMING_SECONDS = 900
+export const GROWTH_PAUSE_SECONDS = 600
+
+export interface Bounds {
+  readonly min: number
+  readonly max: number
+}
+
+/** A pool of the cluster, also one that does not scale by itself. */
+export interface ScalingPool {
+  readonly id: string
+  /** Null for one that does not scale by itself. */
+  readonly bounds: Bounds | null
+  /** How many nodes it shall have. */
+  readonly count: number
+  /** Its nodes in the cluster that shall be there. */
+  readonly nodes: readonly string[]
+  /** What a further one would be; undefined when nobody knows. */
+  readonly template: NodeTemplate | undefined
+  /** Something is done with it already. */
+  readonly isBusy: boolean
+  /** It may not grow yet: what it grew by last did not come. */
+  readonly isPaused: boolean
+  /** RFC 3339: when nodes were added last, as far as is known. */
+  readonly grownAt: string | undefined
+}
+
+export interface Growth {
+  readonly poolId: string
+  readonly by: number
+  /** How many pods find room by it. */
+  readonly pods: number
+}
+
+/** Pods that wait for a node and that one could be had for. */
+const waitingPods = ({ pods }: Load): readonly LoadPod[] =>
+  pods
+    .filter(({ node, isUnschedulable, isJudged, isOfNode }) => node === '' && isUnschedulable && isJudged && !isOfNode)
+    .toSorted(bySize)
+
+/** Nodes that have been asked for, and are not there or not ready. */
+const comingRooms = ({ nodes }: Load, pools: readonly ScalingPool[]): readonly Room[] =>
+  pools.flatMap(({ id, count, nodes: names, template }) => {
+    const there = nodes.filter(({ name, isReady }) => isReady && names.includes(name)).length
+    return template === undefined
+      ? []
+      : Array.from({ length: Math.max(0, count - there) }, (_, index) => newRoom(`${id}/${index}`, template))
+  })
+
+interface Option extends Growth {
+  readonly waste: number
+}
+
+function optionOf({ id, bounds, count, template, isBusy, isPaused }: ScalingPool, pods: readonly LoadPod[]): Option[] {
+  if (bounds === null || template === undefined || isBusy || isPaused) return []
+  const rooms: Room[] = []
+  let left = pods
+  while (left.length > 0 && count + rooms.length < bounds.max) {
+    const room = newRoom(`${id}/new-${rooms.length}`, template)
+    const rest = place(left, [room])
+    if (rest.length === left.length) break
+    rooms.push(room)
+    left = rest
+  }
+  const waste = rooms.reduce((sum, room) => sum + wasteOf(room, template), 0) / Math.max(rooms.length, 1)
+  return rooms.length === 0 ? [] : [{ poolId: id, by: rooms.length, pods: pods.length - left.length, waste }]
+}
+
+/** Of the pools that could, the one that most pods find room in, then the one that leaves least of itself unused. */
+export function judgeGrowth(load: Load, pools: readonly ScalingPool[]): Growth | undefined {
+  const left = place(waitingPods(load), [...roomsOf(load), ...comingRooms(load, pools)])
+  if (left.length === 0) return undefined
+  const [best] = pools
+    .flatMap((pool) => optionOf(pool, left))
+    .toSorted(
+      (one, other) =>
+        other.pods - one.pods || one.waste - other.waste || one.by - other.by || (one.poolId < other.poolId ? -1 : 1),
+    )
+  return best && { poolId: best.poolId, by: best.by, pods: best.pods }
+}
+
+export interface Underused {
+  readonly poolId: string
+  readonly name: string
+  readonly usage: number
+}
+
+/** Whether all pods of the node that do not go with it may move, and find room on the others. */
+function canBeEmptied({ name }: LoadNode, load: Load): boolean {
+  const moving = load.pods.filter(({ node, isOfNode }) => node === name && !isOfNode)
+  if (moving.some(({ stays, isJudged }) => stays !== '' || !isJudged)) return false
+  const left = { ...load.budgets }
+  for (const budget of moving.flatMap(({ budgets }) => budgets)) {
+    left[budget] = (left[budget] ?? 0) - 1
+    if (left[budget] < 0) return false
+  }
+  const others = roomsOf(load).filter(({ node }) => node.name !== name)
+  return place(moving.toSorted(bySize), others).length === 0
+}
+
+/** Nodes that could go, those that are used least first: whatever they have been before. */
+export function underusedNodes(load: Load, pools: readonly ScalingPool[]): readonly Underused[] {
+  return pools
+    .flatMap(({ id, bounds, count, nodes }) =>
+      bounds === null || count <= bounds.min ? [] : nodes.map((name) => ({ poolId: id, name })),
+    )
+    .flatMap(({ poolId, name }) => {
+      const node = load.nodes.find((each) => each.name === name)
+      if (node === undefined || !node.isReady || !node.isSchedulable || node.isKept) return []
+      const usage = usageOf(node, load.pods)
+      return usage < UNDERUSED_PART && canBeEmptied(node, load) ? [{ poolId, name, usage }] : []
+    })
+    .toSorted((one, other) => one.usage - other.usage || (one.name < other.name ? -1 : 1))
+}
+
+/** The node that goes now: one at a time in the whole cluster, and none while others come, go, or are waited for.
+ *  `since` says when each was seen under-used first, RFC 3339. */
+export function judgeShrinking(
+  load: Load,
+  pools: readonly ScalingPool[],
+  { since, now }: { readonly since: ReadonlyMap<string, string>; readonly now: Date },
+): Underused | undefined {
+  const isOver = (at: string) => now.getTime() - Date.parse(at) >= UNDERUSED_SECONDS * 1_000
+  if (pools.some(({ isBusy, grownAt }) => isBusy || (grownAt !== undefined && !isOver(grownAt)))) return undefined
+  return underusedNodes(load, pools).find(({ name }) => {
+    const at = since.get(name)
+    return at !== undefined && isOver(at)
+  })
+}
+
+/** Keeps what was remembered of nodes that are under-used still, and begins to count for the others. */
+export const rememberUnderused = (
+  since: ReadonlyMap<string, string>,
+  underused: readonly Underused[],
+  now: Date,
+): ReadonlyMap<string, string> => new Map(underused.map(({ name }) => [name, since.get(name) ?? now.toISOString()]))
+
+/** Within the bounds. */
+export const bounded = (count: number, bounds: Bounds | null | undefined): number =>
+  bounds == null ? count : Math.min(Math.max(count, bounds.min), bounds.max)

@@ -1,0 +1,147 @@
+/** Hands a request through as it came, and its answer back. Bodies pass through; none is held but a small one, which
+ *  goes on in one piece when it is there. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { DoorMetrics } from './metrics.ts'
+import { Refusal } from './request.ts'
+import { markRead, type Target } from './targets.ts'
+
+/** Without a byte either way. */
+const IDLE_MILLISECONDS = 120_000
+/** What is held of a body. */
+const SMALL_BYTES_MAXIMUM = 16 * 1024
+/** Of a refused body, so that the client reads why. */
+const DRAIN_BYTES_MAXIMUM = 2 * 1024 * 1024
+const DRAIN_MILLISECONDS = 2_000
+/** Of one connection, and not of the request. */
+const HOP_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'expect',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+])
+
+export interface Progress {
+  /** A success says that the whole body was read. */
+  readonly isBodyReadBySuccess: boolean
+  /** Of the body; a client that sends more has said less than the truth. Undefined where the quota does not count
+   *  it. */
+  readonly bytesMaximum: number | undefined
+  /** The engine is there and waits for the body. */
+  readonly begin: () => void
+  readonly answered: (status: number) => void
+}
+
+/** Hands the request to the engine and its answer back; one that comes before the end of the body ends when the client
+ *  has sent on for a while, because it would not hear it otherwise. Throws while nothing has been answered; later the
+ *  connection breaks, which no client takes for an end. */
+export async function forward(
+  { metrics, clock }: { readonly metrics: DoorMetrics; readonly clock: Clock },
+  { send, options }: Target,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, begin, answered }: Progress,
+): Promise<void> {
+  let received = 0
+  let refuseMore = (_error: Error): void => {}
+  request.on('data', (chunk: Buffer) => {
+    metrics.received(chunk.length)
+    received += chunk.length
+    if (received > bytesMaximum) refuseMore(new Refusal(400, 'IncompleteBody', 'The body is longer than announced.'))
+  })
+  begin()
+  const body = isSmall(request) ? await wholeOf(request) : undefined
+  return new Promise((resolve, reject) => {
+    const upstream = send({
+      ...options,
+      method: request.method ?? '',
+      path: request.url ?? '',
+      headers: withoutHops(request.rawHeaders),
+      timeout: IDLE_MILLISECONDS,
+    })
+    const fail = (error: Error): void => {
+      upstream.destroy()
+      if (response.headersSent) response.destroy()
+      reject(error)
+    }
+    refuseMore = fail
+    let isAnswerWhole = () => false
+    upstream.once('timeout', () => fail(new Error('the engine does not answer')))
+    // After its answer the engine may do with the connection what it likes.
+    upstream.on('error', (error) => {
+      if (!isAnswerWhole()) fail(error)
+    })
+    upstream.once('response', (answer) => {
+      isAnswerWhole = () => answer.complete
+      const { statusCode = 502, statusMessage = '' } = answer
+      answered(statusCode)
+      if (isBodyReadBySuccess && statusCode === 200 && request.complete && upstream.writableFinished)
+        markRead(upstream.socket)
+      // An answer before the end of the body is the last one on its connection.
+      const isEarly = !request.complete
+      response.writeHead(statusCode, statusMessage, [
+        ...withoutHops(answer.rawHeaders),
+        ...(isEarly ? ['Connection', 'close'] : []),
+      ])
+      answer.on('data', (chunk: Buffer) => metrics.sent(chunk.length))
+      answer.once('error', fail)
+      answer.once('end', () => {
+        if (!isEarly) resolve(void response.end())
+        else drain(request, clock).then(() => resolve(void response.end()), fail)
+      })
+      answer.pipe(response, { end: false })
+    })
+    response.once('close', () => {
+      if (!response.writableFinished) upstream.destroy()
+    })
+    if (body !== undefined) return void (body.length === 0 ? upstream.end() : upstream.end(body))
+    request.once('error', (error) => {
+      if (!response.headersSent) fail(error)
+    })
+    upstream.once('close', () => request.unpipe(upstream).resume())
+    request.pipe(upstream)
+  })
+}
+
+const isSmall = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BYTES_MAXIMUM
+
+/** Throws when the client breaks off. */
+const wholeOf = (request: IncomingMessage): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.once('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? Buffer.of()) : Buffer.concat(chunks)))
+    request.once('error', reject).once('close', () => reject(new Error('the client has gone')))
+  })
+
+function withoutHops(rawHeaders: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
+    if (!HOP_HEADERS.has(name.toLowerCase())) kept.push(name, value)
+  }
+  return kept
+}
+
+/** What the client still sends is read, to a bound. */
+export function drain(request: IncomingMessage, clock: Clock): Promise<void> {
+  if (request.complete || request.destroyed) return Promise.resolve()
+  return new Promise((resolve) => {
+    let bytes = 0
+    const cancel = clock.after(DRAIN_MILLISECONDS, resolve)
+    const done = () => {
+      cancel()
+      resolve()
+    }
+    request.once('end', done).once('close', done).once('error', done)
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > DRAIN_BYTES_MAXIMUM) done()
+    })
+  })
+}

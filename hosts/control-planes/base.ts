@@ -1,0 +1,159 @@
+/** What a control plane has in the host cluster besides its pods: a namespace that nothing else is in, its bounds, who
+ *  may speak to whom, and by which addresses it is reached. Pure. */
+import {
+  type Manifest,
+  Namespace,
+  NetworkPolicy,
+  PodDisruptionBudget,
+  ResourceQuota,
+  RoleBinding,
+  Secret,
+  Service,
+} from './kinds.ts'
+import {
+  API,
+  ETCD,
+  MANAGED_BY,
+  MANAGER,
+  namespaceOf,
+  PART_LABEL,
+  PLANE_LABEL,
+  PORTS,
+  RESTORE,
+  SCHEDULER,
+} from './names.ts'
+import type { PodsRecord } from './record.ts'
+import type { HostSettings } from './settings.ts'
+import { quotaOf } from './sizes.ts'
+
+export const labelsOf = ({ desired }: Pick<PodsRecord, 'desired'>): Readonly<Record<string, string>> => ({
+  [MANAGED_BY]: 'svccloud',
+  [PLANE_LABEL]: desired.id,
+})
+
+/** Of one object in its namespace. */
+export const metadataOf = (record: Pick<PodsRecord, 'desired'>, name: string) => ({
+  ...{ name, namespace: namespaceOf(record.desired.id), labels: labelsOf(record) },
+})
+
+/** Before everything else: nothing can be made without it. */
+export function namespaceManifests(record: PodsRecord, { rights }: HostSettings): readonly Manifest[] {
+  const name = namespaceOf(record.desired.id)
+  const namespace: Manifest = {
+    type: Namespace,
+    object: { metadata: { name, labels: { ...labelsOf(record), 'pod-security.kubernetes.io/enforce': 'restricted' } } },
+  }
+  if (rights === undefined) return [namespace]
+  const binding: Manifest = {
+    type: RoleBinding,
+    object: {
+      metadata: metadataOf(record, 'host'),
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: rights.clusterRole },
+      subjects: [{ kind: 'ServiceAccount', name: rights.serviceAccount, namespace: rights.namespace }],
+    },
+  }
+  return [namespace, binding]
+}
+
+export const baseManifests = (record: PodsRecord, settings: HostSettings): readonly Manifest[] => [
+  {
+    type: ResourceQuota,
+    object: { metadata: metadataOf(record, 'bounds'), spec: { hard: quotaOf(record.desired.replicas) } },
+  },
+  ...policies(record, settings),
+  ...services(record, settings),
+  ...[ETCD, API].map((part) => budget(record, part)),
+]
+
+/** One at a time, whoever empties nodes of the host cluster. */
+const budget = (record: PodsRecord, part: string): Manifest => ({
+  type: PodDisruptionBudget,
+  object: { metadata: metadataOf(record, part), spec: { maxUnavailable: 1, selector: selectorOf(part) } },
+})
+
+export const selectorOf = (part: string) => ({ matchLabels: { [PART_LABEL]: part } })
+const podsOf = (...parts: readonly string[]) => ({
+  podSelector: { matchExpressions: [{ key: PART_LABEL, operator: 'In', values: parts }] },
+})
+const on = (...ports: readonly number[]) => ports.map((port) => ({ port, protocol: 'TCP' }))
+const NAMES = [
+  { port: 53, protocol: 'UDP' },
+  { port: 53, protocol: 'TCP' },
+]
+
+/** Nobody speaks to anybody unless it is said here. Clients and nodes reach the API and the tunnel from everywhere;
+ *  kubelets reach what is on their node in any case. */
+function policies(record: PodsRecord, { from }: HostSettings): readonly Manifest[] {
+  const policy = (name: string, parts: readonly string[], spec: object): Manifest => ({
+    type: NetworkPolicy,
+    object: {
+      metadata: metadataOf(record, name),
+      spec: { ...(parts.length === 0 ? { podSelector: {} } : podsOf(...parts)), ...spec },
+    },
+  })
+  const etcd = podsOf(ETCD)
+  return [
+    policy('closed', [], { policyTypes: ['Ingress', 'Egress'], egress: [{ ports: NAMES }] }),
+    policy('etcd', [ETCD], {
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [
+        { from: [etcd], ports: on(PORTS.etcdPeer) },
+        { from: [podsOf(API), ...from], ports: on(PORTS.etcdClient) },
+      ],
+      egress: [{ to: [etcd], ports: on(PORTS.etcdPeer) }],
+    }),
+    policy('restore', [RESTORE], { policyTypes: ['Ingress'], ingress: [{ from, ports: on(PORTS.receiver) }] }),
+    policy('api', [API], {
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ ports: on(PORTS.api, PORTS.tunnel) }],
+      egress: [{ to: [etcd], ports: on(PORTS.etcdClient) }],
+    }),
+    policy('controllers', [MANAGER, SCHEDULER], {
+      policyTypes: ['Egress'],
+      egress: [{ to: [podsOf(API)], ports: on(PORTS.api) }],
+    }),
+  ]
+}
+
+function services(record: PodsRecord, { endpoint }: HostSettings): readonly Manifest[] {
+  const port = (name: string, number: number) => ({ name, port: number, targetPort: number, protocol: 'TCP' })
+  const service = (name: string, part: string, spec: object, more: object = {}): Manifest => ({
+    type: Service,
+    object: {
+      metadata: { ...metadataOf(record, name), ...more },
+      spec: { selector: selectorOf(part).matchLabels, ...spec },
+    },
+  })
+  const client = port('client', PORTS.etcdClient)
+  const api = port('api', PORTS.api)
+  // Whoever lost a control plane may have its port again.
+  const atPort = endpoint.type === 'NodePort' && record.nodePort !== null ? { nodePort: record.nodePort } : {}
+  return [
+    service(ETCD, ETCD, {
+      ...{ clusterIP: 'None', publishNotReadyAddresses: true, ports: [client, port('peer', PORTS.etcdPeer)] },
+    }),
+    service('etcd-client', ETCD, { type: 'ClusterIP', ports: [client] }),
+    service(
+      API,
+      API,
+      {
+        ...{ type: endpoint.type, ipFamilyPolicy: 'PreferDualStack' },
+        ports: [{ ...api, ...atPort }, port('tunnel', PORTS.tunnel)],
+      },
+      endpoint.type === 'LoadBalancer' ? { annotations: endpoint.annotations } : {},
+    ),
+  ]
+}
+
+/** Files of one part: those of the folder by their names. */
+export const secretManifest = (
+  record: PodsRecord,
+  part: string,
+  files: Readonly<Record<string, string>>,
+): Manifest => ({
+  type: Secret,
+  object: {
+    metadata: metadataOf(record, part),
+    data: Object.fromEntries(Object.entries(files).map(([name, text]) => [name, Buffer.from(text).toString('base64')])),
+  },
+})

@@ -1,0 +1,359 @@
+/** One control plane in pods: brings the host cluster to what its record says, again and again. Kubernetes keeps the
+ *  pods running meanwhile, also while this process is away. */
+import { rm } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { StoreAway } from '../../kit/chunks/object-store.ts'
+import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
+import { ADDONS, applyAddons } from '../../kit/control-planes/hosting/addons.ts'
+import { applyClusterObjects } from '../../kit/control-planes/hosting/cluster-objects.ts'
+import { endOf } from '../../kit/control-planes/hosting/credentials.ts'
+import { type Client, openClient } from '../../kit/control-planes/hosting/https-client.ts'
+import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
+import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
+import { isApiError, type Store } from '../../kit/kube/store.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import { baseManifests, namespaceManifests } from './base.ts'
+import { type Endpoint, endpointOf } from './endpoint.ts'
+import { type Files, openFiles } from './files.ts'
+import { HostCluster, isAway, type Rollout } from './host-cluster.ts'
+import { Namespace, PersistentVolumeClaim, Service } from './kinds.ts'
+import {
+  API,
+  API_NAME,
+  claimName,
+  ETCD,
+  ETCD_NAME,
+  MANAGER,
+  membersOf,
+  namespaceOf,
+  PLANE_LABEL,
+  PORTS,
+  SCHEDULER,
+} from './names.ts'
+import { type PodsRecord, writeRecord } from './record.ts'
+import { putSnapshot, stopInOrder } from './restore.ts'
+import type { HostSettings } from './settings.ts'
+import { apiManifest, controllerManifests, etcdManifest } from './workloads.ts'
+
+export interface PlaneOptions {
+  readonly folder: string
+  readonly record: PodsRecord
+  readonly cluster: Store
+  readonly settings: HostSettings
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+interface Opened {
+  readonly desired: PodsRecord['desired']
+  readonly addresses: readonly string[]
+  readonly at: number
+  readonly files: Files
+  readonly kube: Client
+  readonly etcd: Client
+  readonly autoscaler: Client
+}
+
+const ROUND_MILLISECONDS = 1_000
+/** Where nothing is under way. */
+const SETTLED_MILLISECONDS = 5_000
+/** So often it is looked at whether a certificate ends soon. */
+const CREDENTIALS_MILLISECONDS = 3_600_000
+
+export class PodsPlane {
+  readonly folder: string
+  readonly snapshots: SnapshotKeeper
+  readonly #options: PlaneOptions
+  readonly #cluster: HostCluster
+  readonly #stopping = new AbortController()
+  #record: PodsRecord
+  #opened: Opened | undefined
+  #endpoint: Endpoint | undefined
+  #etcdAddress: string | undefined
+  #rollouts: ReadonlyMap<string, Rollout> = new Map()
+  #areObjectsApplied = false
+  #detail = ''
+  #observedAt: Date | undefined
+  /** The host cluster does not answer: what is known of it is old. */
+  #isSilent = false
+  #wake = new AbortController()
+  #changing: Promise<unknown> = Promise.resolve()
+  #running: Promise<void> = Promise.resolve()
+  isGone = false
+
+  constructor(options: PlaneOptions) {
+    const { folder, record, cluster, clock, random, log } = options
+    this.folder = folder
+    this.#options = options
+    this.#record = record
+    this.#cluster = new HostCluster(cluster, namespaceOf(record.desired.id), clock)
+    this.snapshots = new SnapshotKeeper({
+      ...{ folder, clock, random, log, controlPlane: record.desired.id, etcdutl: undefined },
+      etcd: () => this.#etcd(),
+    })
+  }
+
+  get record(): PodsRecord {
+    return this.#record
+  }
+
+  start(): void {
+    this.#running = this.#keep()
+  }
+
+  /** The pods run on. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#wake.abort()
+    await this.#running
+  }
+
+  /** Durable when this resolves, and acted on soon. One change after the other. */
+  change(to: (record: PodsRecord) => PodsRecord): Promise<void> {
+    const changed = this.#changing.then(async () => {
+      const next = to(this.#record)
+      if (isDeepStrictEqual(next, this.#record)) return
+      await writeRecord(this.folder, next)
+      this.#record = next
+      this.#wake.abort()
+    })
+    this.#changing = changed.catch(() => undefined) // whoever asked is told
+    return changed
+  }
+
+  state(): ControlPlaneState {
+    const { desired, release, restoreId } = this.#record
+    const [apis, members] = [this.#readyOf(API), this.#readyOf(ETCD)]
+    return {
+      ...{ id: desired.id, phase: this.#phase(), release, restoreId },
+      endpoint: this.#endpoint?.url ?? null,
+      certificateAuthority: this.#opened?.files.credentials.authority ?? null,
+      apiServer: this.#observedAt === undefined || this.#isSilent ? 'unknown' : apis > 0 ? 'healthy' : 'unhealthy',
+      apiServersReady: apis,
+      etcdMembersReady: members,
+      etcdMembersTotal: desired.replicas,
+      hasEtcdQuorum: members > desired.replicas / 2,
+      forNodes: this.#endpoint === undefined ? null : { endpoint: this.#endpoint.url, tunnel: this.#endpoint.tunnel },
+      addons: [...ADDONS],
+      grants: [],
+      snapshotStore: this.snapshots.state,
+      detail: this.#detail,
+      observedAt: (this.#observedAt ?? this.#options.clock.now()).toISOString(),
+    }
+  }
+
+  #readyOf(part: string): number {
+    return this.#rollouts.get(part)?.ready ?? 0
+  }
+
+  #isWhole(...parts: readonly string[]): boolean {
+    return parts.every((part) => this.#rollouts.get(part)?.isWhole === true)
+  }
+
+  #phase(): ControlPlaneState['phase'] {
+    const { isRemoved, restore, release, desired } = this.#record
+    if (isRemoved) return 'stopping'
+    if (restore !== null) return 'restoring'
+    if (release === null || !this.#areObjectsApplied) return 'starting'
+    return release === desired.release ? 'running' : 'upgrading'
+  }
+
+  /** Undefined while no API server is ready. As its administrator, unless somebody else is named. */
+  api(as: 'kube' | 'autoscaler' = 'kube'): KubeApi | undefined {
+    return this.#areObjectsApplied ? this.#server(as) : undefined
+  }
+
+  #server(as: 'kube' | 'autoscaler' = 'kube'): KubeApi | undefined {
+    if (this.#readyOf(API) === 0 || this.#opened === undefined || this.#endpoint === undefined) return undefined
+    return { url: this.#endpoint.inner, client: this.#opened[as] }
+  }
+
+  certificatesEndAt(): Date | undefined {
+    return this.#opened && endOf(this.#opened.files.credentials)
+  }
+
+  #etcd(): { readonly etcdUrl: string; readonly client: Client } {
+    if (this.#readyOf(ETCD) === 0 || this.#opened === undefined || this.#etcdAddress === undefined)
+      throw new Error('etcd is not ready')
+    return { etcdUrl: this.#etcdAddress, client: this.#opened.etcd }
+  }
+
+  async #keep(): Promise<void> {
+    const { clock, log } = this.#options
+    const { signal } = this.#stopping
+    await this.snapshots.start()
+    while (!signal.aborted && !this.isGone) {
+      this.#wake = new AbortController()
+      try {
+        await this.#round()
+        ;[this.#detail, this.#isSilent] = ['', false]
+      } catch (error) {
+        const detail = error instanceof Error ? error.message : String(error)
+        if (detail !== this.#detail && !signal.aborted)
+          log.warn('control plane not as it should be', { controlPlane: this.#record.desired.id, error })
+        this.#detail = detail
+        this.#isSilent = isAway(error)
+      }
+      const isSettled = this.#phase() === 'running' && this.#detail === '' && this.#isWhole(ETCD, API)
+      if (!signal.aborted && !this.isGone)
+        await clock.sleep(isSettled ? SETTLED_MILLISECONDS : ROUND_MILLISECONDS, this.#wake.signal)
+    }
+    await this.snapshots.stop()
+    closeClients(this.#opened)
+    this.#opened = undefined
+  }
+
+  async #round(): Promise<void> {
+    const { settings } = this.#options
+    if (this.#record.isRemoved) return this.#remove()
+    await this.#cluster.apply(namespaceManifests(this.#record, settings))
+    await this.#applyBase()
+    await this.#findAddresses()
+    const { files } = await this.#open()
+    await this.#cluster.apply(files.secrets)
+    if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore, files)
+    await this.#requireVolumes()
+    await this.#cluster.apply([etcdManifest(this.#record, settings)])
+    await this.#look()
+    if (this.#rollouts.has(API) || this.state().hasEtcdQuorum) {
+      await this.#cluster.apply([apiManifest(this.#record, settings, files.served)])
+      await this.#look()
+    }
+    // Never newer than an API server.
+    if (this.#isWhole(API)) {
+      await this.#cluster.apply(controllerManifests(this.#record, settings, files))
+      await this.#look()
+    }
+    await this.#finish()
+  }
+
+  /** A port that clients knew may be somebody else's by now: then it gets another one. */
+  async #applyBase(): Promise<void> {
+    try {
+      await this.#cluster.apply(baseManifests(this.#record, this.#options.settings))
+    } catch (error) {
+      if (isApiError(error) && error.reason === 'Invalid' && this.#record.nodePort !== null)
+        await this.change((current) => ({ ...current, nodePort: null }))
+      throw error
+    }
+  }
+
+  /** Members of etcd that have run begin on their volumes: without most of them an empty control plane would take the
+   *  place of what is lost. */
+  async #requireVolumes(): Promise<void> {
+    if (this.#record.release === null) return
+    const members = membersOf(this.#record).map((_, member) => member)
+    const claims = await Promise.all(
+      members.map((member) => this.#cluster.get(PersistentVolumeClaim, claimName(member))),
+    )
+    if (claims.filter((claim) => claim !== undefined).length > members.length / 2) return
+    await this.#look()
+    throw new Error('the volumes of etcd are gone: a snapshot can be restored')
+  }
+
+  async #look(): Promise<void> {
+    this.#rollouts = await this.#cluster.rollouts()
+    this.#observedAt = this.#options.clock.now()
+  }
+
+  /** As the host cluster gave them. */
+  async #findAddresses(): Promise<void> {
+    const { endpoint } = this.#options.settings
+    const [api, etcd] = [await this.#cluster.get(Service, API), await this.#cluster.get(Service, 'etcd-client')]
+    this.#endpoint = api && endpointOf(api, endpoint)
+    const address = etcd?.spec.clusterIP
+    this.#etcdAddress = address && `https://${address.includes(':') ? `[${address}]` : address}:${PORTS.etcdClient}`
+    if (this.#endpoint === undefined) throw new Error('the host cluster has not given the API an address yet')
+  }
+
+  async #open(): Promise<Opened> {
+    const { folder, clock, random } = this.#options
+    const record = this.#record
+    const addresses = this.#endpoint?.addresses ?? []
+    const [before, now] = [this.#opened, clock.monotonicMilliseconds()]
+    const isFresh = before !== undefined && now - before.at < CREDENTIALS_MILLISECONDS
+    if (isFresh && before.desired === record.desired && isDeepStrictEqual(before.addresses, addresses)) return before
+    const files = await openFiles({ folder, record, addresses, clock, random })
+    const { authority, admin, etcdAuthority, etcdClient, autoscaler } = files.credentials
+    this.#opened = {
+      ...{ desired: record.desired, addresses, at: now, files },
+      kube: openClient(authority, admin, API_NAME),
+      etcd: openClient(etcdAuthority, etcdClient, ETCD_NAME),
+      autoscaler: openClient(authority, autoscaler, API_NAME),
+    }
+    closeClients(before)
+    return this.#opened
+  }
+
+  /** Notes what has been reached. */
+  async #finish(): Promise<void> {
+    const { desired } = this.#record
+    const server = this.#server()
+    if (server === undefined) return
+    if (!this.#areObjectsApplied) {
+      await applyClusterObjects(server)
+      await applyAddons(server, desired)
+      this.#areObjectsApplied = true
+    }
+    if (!this.#isWhole(ETCD, API, MANAGER, SCHEDULER)) return
+    await this.change((current) =>
+      current.desired.release === desired.release && current.restore?.isWritten !== false
+        ? {
+            ...current,
+            release: desired.release,
+            restoreId: current.restore === null ? current.restoreId : current.restore.id,
+            restore: null,
+          }
+        : current,
+    )
+  }
+
+  /** The next generation from the snapshot. One that is no good changes nothing: the one before is begun again. */
+  async #writeRestore(restore: NonNullable<PodsRecord['restore']>, { credentials }: Files): Promise<void> {
+    const { settings, clock } = this.#options
+    const { signal } = this.#stopping
+    const record = { ...this.#record, generation: this.#record.generation + 1 }
+    try {
+      const file = await this.snapshots.fileOf(restore.snapshotId)
+      this.#rollouts = new Map()
+      await putSnapshot({ cluster: this.#cluster, settings, record, credentials, file, clock, signal })
+    } catch (error) {
+      // A store or a host cluster that is away is waited for.
+      const isWaiting = error instanceof StoreAway || isAway(error) || signal.aborted
+      if (!isWaiting) await this.change((current) => ({ ...current, restore: null }))
+      throw error
+    }
+    this.#areObjectsApplied = false
+    await this.change((current) => ({
+      ...current,
+      generation: record.generation,
+      restore: { ...restore, isWritten: true },
+    }))
+  }
+
+  /** In order, and then all that is in its namespace. */
+  async #remove(): Promise<void> {
+    const name = namespaceOf(this.#record.desired.id)
+    this.#rollouts = new Map()
+    const namespace = await this.#cluster.get(Namespace, name)
+    if (namespace === undefined) {
+      await this.snapshots.stop()
+      await rm(this.folder, { recursive: true, force: true })
+      this.isGone = true
+      return
+    }
+    if (namespace.metadata.labels?.[PLANE_LABEL] !== this.#record.desired.id)
+      throw new Error(`the namespace ${name} is not of this control plane`)
+    if (namespace.metadata.deletionTimestamp === undefined && (await stopInOrder(this.#cluster)))
+      await this.#cluster.remove(Namespace, name)
+  }
+}
+
+function closeClients(opened: Opened | undefined): void {
+  opened?.kube.close()
+  opened?.etcd.close()
+  opened?.autoscaler.close()
+}

@@ -1,0 +1,52 @@
+/** Takes in one snapshot of etcd over TLS, from whoever has a certificate of etcd's authority, and ends. What an
+ *  attempt before this one left is removed first, and data of generations that nobody uses any more.
+ *
+ *  Command line: FILES DATA GENERATION PORT. */
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { createServer } from 'node:https'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { exitProcess, printErrorLine, printLine, processArguments } from '../../../kit/sys/process.ts'
+
+const [files = '', data = '', generation = '', port = ''] = processArguments()
+const file = join(data, 'snapshot.db')
+const read = (name: string) => readFile(join(files, name), 'utf8')
+
+for (const name of await readdir(data)) {
+  const of = /^etcd-(\d+)$/.exec(name)?.[1]
+  // The one before this may be needed still.
+  const isOver = of !== undefined && Number(of) !== Number(generation) - 1
+  if (isOver || name.startsWith('snapshot.db')) await rm(join(data, name), { recursive: true, force: true })
+}
+const server = createServer(
+  {
+    ...{ cert: await read('etcd.crt'), key: await read('etcd.key'), ca: await read('etcd-ca.crt') },
+    ...{ requestCert: true, rejectUnauthorized: true },
+  },
+  (request, response) => {
+    receive(request).then(
+      () => response.writeHead(200).end(() => exitProcess(0)),
+      (error: unknown) => {
+        printErrorLine(String(error))
+        response.writeHead(400).end(String(error))
+      },
+    )
+  },
+)
+server.listen(Number(port), () => printLine('ready'))
+
+async function receive(request: IncomingMessage): Promise<void> {
+  if (request.method !== 'PUT') throw new Error('only PUT is taken')
+  const [partial, digest] = [`${file}.partial`, createHash('sha256')]
+  request.on('data', (part: Buffer) => digest.update(part))
+  await pipeline(request, createWriteStream(partial, { mode: 0o600 }))
+  const sum = digest.digest('hex')
+  if (sum !== request.headers['x-sha256']) throw new Error('it is not what was sent')
+  const written = await open(partial)
+  await written.sync()
+  await written.close()
+  await rename(partial, file)
+}

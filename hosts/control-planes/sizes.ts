@@ -1,0 +1,51 @@
+/** What the containers of a control plane ask of the host cluster, and what is reserved for one. */
+import type { ControlPlaneDesired } from '../../kit/control-planes/control.ts'
+
+const MEBIBYTE = 1024 ** 2
+
+export interface Size {
+  readonly milliCpus: number
+  /** That it is sure to have. */
+  readonly mebibytes: number
+  readonly mebibytesMaximum: number
+}
+
+/** Without load each takes less, and with it more: limits keep one cluster from taking what others have. */
+export const SIZES = {
+  etcd: { milliCpus: 100, mebibytes: 128, mebibytesMaximum: 2_560 },
+  apiserver: { milliCpus: 150, mebibytes: 320, mebibytesMaximum: 2_048 },
+  tunnel: { milliCpus: 10, mebibytes: 48, mebibytesMaximum: 256 },
+  issuer: { milliCpus: 5, mebibytes: 64, mebibytesMaximum: 128 },
+  controllerManager: { milliCpus: 50, mebibytes: 96, mebibytesMaximum: 512 },
+  scheduler: { milliCpus: 20, mebibytes: 48, mebibytesMaximum: 256 },
+  receiver: { milliCpus: 10, mebibytes: 64, mebibytesMaximum: 256 },
+} as const satisfies Readonly<Record<string, Size>>
+
+/** Controllers elect one of them, the other waits. */
+export const controllersOf = ({ replicas }: Pick<ControlPlaneDesired, 'replicas'>): number => (replicas === 1 ? 1 : 2)
+
+const sum = (replicas: 1 | 3, of: 'mebibytes' | 'mebibytesMaximum'): number => {
+  const { etcd, apiserver, tunnel, issuer, controllerManager, scheduler } = SIZES
+  const each = etcd[of] + apiserver[of] + tunnel[of] + issuer[of]
+  return replicas * each + controllersOf({ replicas }) * (controllerManager[of] + scheduler[of])
+}
+
+/** Reserved for one. */
+export const bytesOf = (replicas: 1 | 3): number => sum(replicas, 'mebibytes') * MEBIBYTE
+/** While it is replaced, and until the others have ended, a pod is there twice: room for one upgrade at a time. */
+export const BYTES_OF_UPGRADE = sum(1, 'mebibytes') * MEBIBYTE
+
+/** More than that is a fault, of ours or of the host cluster. */
+export const quotaOf = (replicas: 1 | 3): Readonly<Record<string, string>> => ({
+  pods: String(6 * replicas + 10),
+  persistentvolumeclaims: String(replicas),
+  'requests.memory': `${2 * sum(replicas, 'mebibytes')}Mi`,
+  'limits.memory': `${2 * sum(replicas, 'mebibytesMaximum')}Mi`,
+  'services.loadbalancers': '1',
+})
+
+/** Of a container, as Kubernetes has it. */
+export const resourcesOf = ({ milliCpus, mebibytes, mebibytesMaximum }: Size) => ({
+  requests: { cpu: `${milliCpus}m`, memory: `${mebibytes}Mi` },
+  limits: { memory: `${mebibytesMaximum}Mi` },
+})

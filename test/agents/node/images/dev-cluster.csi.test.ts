@@ -1,0 +1,188 @@
+/** The machine of a dev cluster in a network namespace instead of a guest, without its node: the real programs of its
+ *  control plane, with keys that it makes itself, tokens that the platform signs, and its ingress. */
+import { execFile } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runProgram } from '../../../../agents/node/run-program.ts'
+import { devKubeconfigOf } from '../../../../apiserver/dev-cluster/access.ts'
+import { tokenFor } from '../../../../apiserver/kubernetes-cluster/access.ts'
+import { documentOf } from '../../../../controllers/dev-cluster/machine.ts'
+import { fingerprintOf } from '../../../../controllers/managed-machine/index.ts'
+import { DEV_CLUSTER_TEMPLATE } from '../../../../domain/managed-machine.ts'
+import {
+  BUSYBOX_IMAGE,
+  COREDNS_IMAGE,
+  DEV_CLUSTER_RELEASES,
+  PAUSE_IMAGE,
+} from '../../../../kit/control-planes/versions.ts'
+import type { Customer } from '../../../../kit/http/call.ts'
+import { newUuid, systemRandom } from '../../../../kit/sys/random.ts'
+import { DevCluster, type DevClusterStatus } from '../../../../resources/dev-cluster/index.ts'
+import { type MachineAnswer, MachineDocument } from '../../../../resources/managed-machine/index.ts'
+import { buildTool, type Tool, toolPath } from '../../../../tools/cluster/build.ts'
+import { until } from '../../../eventually.ts'
+import { type MachineHere, openMachine } from './machine-script.ts'
+
+const RELEASE = DEV_CLUSTER_RELEASES.at(-1) ?? ''
+const TOOLS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const
+const ADDRESSES = { ipv6: '2001:db8::1', ipv4: '198.51.100.5' }
+const SERVED = '10.9.0.1'
+const UID = '6a31d3a0-3df6-4f5e-a2a1-5f0f2a4f8f11'
+const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const issuer = {
+  publicKey: { ...(keys.publicKey.export({ format: 'jwk' }) as Record<string, string>), kid: 'k', alg: 'ES256' },
+  privateKey: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+}
+const clusterOf = (status: DevClusterStatus = {}) => ({
+  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'DevCluster', status },
+  metadata: { name: 'c1', namespace: 'acct-x', uid: UID },
+  spec: DevCluster.spec.parse({
+    ...{ zone: 'eu-1a', name: 'shop', plan: 'starter-2c-4g', version: '1.36', publicIpv4: true },
+    sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPt6pB8hXCcGUnTBPfo1sMHiSTcyH8bIVrfzBNAVKuUf ada'],
+  }),
+})
+
+const namespace = `dev-${newUuid(systemRandom).slice(0, 8)}`
+const inside = ['-u', 'ip', 'netns', 'exec', namespace]
+let machine: MachineHere
+let said: NonNullable<MachineAnswer['report']['devCluster']>
+let web: ReturnType<typeof execFile> | undefined
+
+const run = (program: string, ...words: readonly string[]) => runProgram('unshare', [...inside, program, ...words])
+const file = (name: string) => join(machine.folder, name)
+const kubectl = (...words: readonly string[]) => run(toolPath('kubectl'), '--kubeconfig', file('kubeconfig'), ...words)
+
+beforeAll(async () => {
+  for (const tool of TOOLS) await buildTool(tool)
+  await runProgram('ip', ['netns', 'add', namespace])
+  await run('ip', 'link', 'set', 'lo', 'up')
+  for (const address of [`${ADDRESSES.ipv6}/128`, `${ADDRESSES.ipv4}/32`, `${SERVED}/32`])
+    await run('ip', 'address', 'add', address, 'dev', 'lo')
+  machine = await openMachine({
+    template: DEV_CLUSTER_TEMPLATE,
+    prefix: ['unshare', ...inside],
+    settings: () => ({ MACHINE_WITHOUT: 'containerd,kubelet,kube-proxy,local-path', MACHINE_START_SECONDS: '60' }),
+  })
+  await mkdir(file(`opt/kubernetes/${RELEASE}`), { recursive: true })
+  const at = (tool: Tool) => file(tool === 'etcd' ? 'opt/kubernetes/etcd' : `opt/kubernetes/${RELEASE}/${tool}`)
+  for (const tool of TOOLS) await symlink(toolPath(tool), at(tool))
+  const share = 'usr/share/svccloud'
+  await mkdir(file(share), { recursive: true })
+  await writeFile(file(`${share}/images.json`), JSON.stringify([COREDNS_IMAGE, BUSYBOX_IMAGE, PAUSE_IMAGE]))
+  const own = { role: 'cluster', publicIpv6: ADDRESSES.ipv6, publicIpv4: ADDRESSES.ipv4, publicMacAddress: '' }
+  const document = documentOf(clusterOf(), {
+    ...{ accountId: 'a', isClaimed: true, region: 'eu-1', networkCidr: undefined, requests: [] },
+    issuerKey: issuer.publicKey,
+    machines: [own as never], // what it is asked for
+  })
+  const id = { machine: 'm', generation: 1, fingerprint: fingerprintOf(document) }
+  await machine.apply(MachineDocument.parse({ ...document, ...id }))
+  const answer = await until(
+    'its API',
+    () => machine.ask('status'),
+    ({ report }) => report.devCluster?.isReady === true && report.devCluster.detail.includes('node'),
+    120_000,
+  )
+  said = answer.report.devCluster ?? { isReady: false, isNodeReady: false, detail: '' }
+  const { certificateAuthority, adminUid } = said
+  const cluster = clusterOf({ isMade: true, certificateAuthority, adminUid, ipv4Address: ADDRESSES.ipv4 })
+  const { kubeconfig } = devKubeconfigOf(cluster, { issuer, now: new Date(), random: systemRandom })
+  await writeFile(file('kubeconfig'), kubeconfig)
+}, 240_000)
+
+afterAll(async () => {
+  web?.kill()
+  await machine?.close()
+  await runProgram('ip', ['netns', 'delete', namespace])
+}, 60_000)
+
+test('it says what it runs, and that it has no node', () => {
+  expect(said).toMatchObject({ version: `v${RELEASE}`, isNodeReady: false, detail: 'its node has not joined' })
+})
+
+test('its keys are for root alone', async () => {
+  const folder = file('var/lib/svccloud/cluster')
+  expect((await stat(folder)).mode & 0o777).toBe(0o700)
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.key'))
+  expect(names).toContain('ca.key')
+  for (const name of names) expect((await stat(join(folder, name))).mode & 0o777).toBe(0o600)
+  expect(await readFile(file('var/lib/svccloud/current/document.json'), 'utf8')).not.toContain('PRIVATE')
+})
+
+test('the token that the platform signs is one of the service account of administrators', async () => {
+  expect(await kubectl('auth', 'whoami')).toContain('system:serviceaccount:kube-system:svccloud-admin')
+  expect((await kubectl('auth', 'can-i', '*', '*')).trim()).toBe('yes')
+  expect(await kubectl('get', 'storageclass,ingressclass,deployment', '-A')).toMatch(/svccloud[^]*coredns/)
+})
+
+test.each([
+  ['owner', 'yes', 'yes'],
+  ['member', 'yes', 'no'],
+  ['viewer', 'no', 'no'],
+] as const)('a token of the role %s may as much as that', async (role, deployments, roles) => {
+  const permissions = role === 'viewer' ? ['read'] : ['read', 'operate']
+  const caller = { userId: 'u1', role, permissions } as unknown as Customer // what tokens are made from
+  const may = async (audience: string, what: string) => {
+    const { token } = tokenFor(issuer, { caller, now: new Date(), audience })
+    const ask = ['--token', token, 'auth', 'can-i', 'create', what]
+    const server = ['--server', `https://${ADDRESSES.ipv4}:6443`, '--insecure-skip-tls-verify']
+    return run(toolPath('kubectl'), '--kubeconfig', '/dev/null', ...server, ...ask).then(
+      (text) => text.trim(),
+      (error: unknown) => (String(error).includes('must be logged in') ? 'unknown' : 'no'),
+    )
+  }
+  // Its controllers put the rights of the roles together.
+  await until(
+    'its rights',
+    async () => [await may(UID, 'deployments'), await may(UID, 'clusterroles')].join(),
+    (found) => found === `${deployments},${roles}`,
+  )
+  expect(await may('another-cluster', 'deployments')).toBe('unknown')
+})
+
+const MANIFEST = `
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{name: http, port: 80, targetPort: 8099}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+endpoints: [{addresses: [${SERVED}], conditions: {ready: true}}]
+ports: [{name: http, port: 8099, protocol: TCP}]
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec:
+  tls: [{hosts: [tls.example.com], secretName: cert}]
+  rules:
+    - host: tls.example.com
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
+`
+
+test('an Ingress is answered on both ports and says where, as long as it is there', async () => {
+  await writeFile(file('index.html'), 'hello')
+  const serve = ['python3', '-m', 'http.server', '8099', '--bind', SERVED, '--directory', machine.folder]
+  web = execFile('unshare', [...inside, ...serve])
+  const subject = ['-subj', '/CN=tls.example.com', '-addext', 'subjectAltName=DNS:tls.example.com']
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30']
+  const [key, certificate] = [file('tls.key'), file('tls.crt')]
+  await promisify(execFile)('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', key, '-out', certificate])
+  await kubectl('create', 'secret', 'tls', 'cert', `--cert=${certificate}`, `--key=${key}`)
+  await writeFile(file('web.yaml'), MANIFEST)
+  await kubectl('apply', '-f', file('web.yaml'))
+  const get = (...words: readonly string[]) => run('curl', '-s', '-m', '5', ...words).catch(() => '')
+  const plain = () => get('-H', 'Host: tls.example.com', `http://[${ADDRESSES.ipv6}]/index.html`)
+  await until('an answer', plain, (text) => text === 'hello')
+  const resolve = ['--resolve', `tls.example.com:443:${ADDRESSES.ipv4}`, '--cacert', certificate]
+  expect(await get(...resolve, 'https://tls.example.com/index.html')).toBe('hello')
+  expect(await kubectl('get', 'ingress', 'web')).toContain(ADDRESSES.ipv4)
+  await kubectl('delete', 'ingress', 'web')
+  await until('no answer', plain, (text) => text.startsWith('No Ingress'))
+})

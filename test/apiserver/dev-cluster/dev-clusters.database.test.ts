@@ -1,0 +1,164 @@
+/** Dev clusters through the API. No controllers run: tests say what they would. */
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { PRODUCTION_WARNING } from '../../../domain/dev-cluster.ts'
+import { Plan } from '../../../resources/catalog/index.ts'
+import { DevCluster, type DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { Server } from '../../../resources/server/index.ts'
+import { useDatabase } from '../../database.ts'
+import { until } from '../../eventually.ts'
+import { type Cloud, openCloud, type Person } from '../cloud.ts'
+import { KEY, offerDevClusters } from './sample.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let owner: Person
+let clusterId: string
+
+const BODY = { name: 'other', plan: 'starter-2c-4g', ssh_keys: [KEY] }
+const make = (more: object = {}) =>
+  owner.send('POST', '/v1/dev-clusters', { body: { ...BODY, zone: cloud.zone, ...more } })
+const path = (rest = '') => `/v1/dev-clusters/${clusterId}${rest}`
+const keyOf = () => ({ namespace: accountNamespace(owner.accountId), name: clusterId })
+const say = (status: DevClusterStatus) => cloud.admin.patch(DevCluster, keyOf(), { status }, 'status')
+/** Newest first. */
+const audited = async () => {
+  const own = database.db.selectFrom('audit_entry').select('action').where('account_id', '=', owner.accountId)
+  return (await own.orderBy('sequence', 'desc').execute()).map(({ action }) => action)
+}
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  owner = await cloud.signUp('owner@example.com')
+  const missing = await make()
+  expect([missing.status, missing.body['detail']]).toEqual([
+    ...[503, expect.stringContaining('sudo npm run image:dev-cluster')],
+  ])
+  await cloud.admin.apply(Plan, {
+    metadata: { name: 'small' },
+    spec: { family: 'starter', cores: 1, memoryMebibytes: 1_024, storageGibibytes: 10, priceMonthlyCents: 500 },
+  })
+  await offerDevClusters(cloud)
+  const made = await until(
+    'dev clusters to be offered',
+    () => make({ name: 'playground' }),
+    ({ status }) => status === 201,
+  )
+  clusterId = made.body['dev_cluster'].id
+}, 180_000)
+afterAll(() => cloud.close())
+
+test('it begins as what was asked for, with the warning', async () => {
+  const { body, headers } = await owner.send('GET', path())
+  expect(body['dev_cluster']).toMatchObject({
+    ...{ id: clusterId, zone: cloud.zone, name: 'playground', version: '1.36', k3s_version: 'v1.36.3+plain' },
+    ...{ state: 'creating', server_id: null, endpoint: null, failure_reason: null, network_id: null },
+    ...{ production_recommended: false, production_warning: PRODUCTION_WARNING },
+    health: { api_server: 'unknown', node_ready: false, observed_at: null, detail: '' },
+  })
+  expect(headers['etag']).toBeDefined()
+  expect((await owner.send('GET', '/v1/dev-clusters')).body['items']).toHaveLength(1)
+  expect((await owner.send('GET', '/v1/dev-clusters/versions')).body).toMatchObject({
+    items: [{ version: '1.36', k3s_version: 'v1.36.3+plain', is_default: true, status: 'supported' }],
+    ...{ next_cursor: null, minimum_memory_mebibytes: 2_048 },
+  })
+})
+
+test.each([
+  ['a name that is taken', { name: 'playground' }, 409, /of this name/],
+  ['a plan that is too small', { plan: 'small' }, 400, /2048/],
+  ['a plan that is not there', { plan: 'none' }, 400, /plan/],
+  ['a version that is not offered', { version: '1.20' }, 400, /offered are 1.36/],
+  ['a network that is not there', { network_id: 'nope' }, 404, /network/],
+  ['a key that is none', { ssh_keys: ['nonsense'] }, 400, /ssh_keys.0/],
+  ['a zone that is not there', { zone: 'nowhere' }, 400, /zone/],
+] as const)('%s is refused, and nothing is left', async (_what, more, status, words) => {
+  const reply = await make(more)
+  expect([reply.status, JSON.stringify(reply.body)]).toEqual([status, expect.stringMatching(words)])
+  expect((await owner.send('GET', '/v1/dev-clusters')).body['items']).toHaveLength(1)
+})
+
+test('nobody gets in before it runs, nor into one that is simulated', async () => {
+  for (const what of ['/kubeconfig', '/token']) expect((await owner.send('GET', path(what))).status).toBe(409)
+  await say({ isMade: true, isSimulated: true })
+  for (const what of ['/kubeconfig', '/token']) {
+    const reply = await owner.send('GET', path(what))
+    expect([reply.status, reply.body['detail']]).toEqual([503, expect.stringContaining('simulated')])
+  }
+})
+
+test('its kubeconfig has a token of a service account for eight hours, by a key that its API knows', async () => {
+  await say({
+    ...{ isMade: true, isSimulated: false, certificateAuthority: 'PEM', adminUid: 'uid-of-admin' },
+    ...{ ipv6Address: '2001:db8:de::1', version: 'v1.36.3+plain' },
+  })
+  const before = Date.now()
+  const { status, body } = await owner.send('GET', path('/kubeconfig'))
+  expect(status).toBe(200)
+  const config = parse(body['kubeconfig'])
+  expect(config.clusters[0].cluster).toEqual({
+    server: 'https://[2001:db8:de::1]:6443',
+    'certificate-authority-data': Buffer.from('PEM').toString('base64'),
+  })
+  expect(config.contexts.map(({ name }: { name: string }) => name)).toEqual(['admin', 'oidc'])
+  expect(config.users[1].user.exec.args).toEqual(['exec-credential', '--cluster', `dev-cluster/${clusterId}`])
+  const [header = '', claims = '', signature = ''] = String(config.users[0].user.token).split('.')
+  const read = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
+  const uid = (await cloud.admin.get(DevCluster, keyOf()))?.metadata.uid
+  expect(read(claims)).toMatchObject({
+    iss: `https://${uid}.dev-clusters.svccloud.internal`,
+    sub: 'system:serviceaccount:kube-system:svccloud-admin',
+    'kubernetes.io': { serviceaccount: { name: 'svccloud-admin', uid: 'uid-of-admin' } },
+  })
+  expect(read(claims).exp - read(claims).iat).toBe(28_800)
+  expect(Date.parse(body['expires_at'])).toBeGreaterThan(before + 28_000_000)
+  const { public_key } = await database.db.selectFrom('kubernetes_issuer').selectAll().executeTakeFirstOrThrow()
+  const key = createPublicKey({ key: { ...public_key }, format: 'jwk' })
+  const id = createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('base64url')
+  expect(read(header)).toMatchObject({ alg: 'ES256', kid: id })
+  const signed = Buffer.from(`${header}.${claims}`)
+  expect(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))).toBe(true)
+  expect((await audited())[0]).toBe('dev_cluster.kubeconfig')
+})
+
+test('a short token says the role, for this cluster alone', async () => {
+  const { body } = await owner.send('GET', path('/token'))
+  const claims = JSON.parse(Buffer.from(String(body['token']).split('.')[1] ?? '', 'base64url').toString())
+  const uid = (await cloud.admin.get(DevCluster, keyOf()))?.metadata.uid
+  expect(claims).toMatchObject({ aud: uid, account_role: 'owner' })
+  expect(claims.exp - claims.iat).toBe(900)
+  expect((await audited())[0]).toBe('dev_cluster.token')
+})
+
+test('its server is seen and changed, but not deleted, rebuilt or renumbered', async () => {
+  const name = 'machine-dev-1'
+  const spec = Server.spec.parse({
+    ...{ hostname: 'playground', zone: cloud.zone, plan: 'starter-2c-4g', template: 'dev-cluster', sshKeys: [] },
+    managedBy: `dev_cluster:${clusterId}`,
+  })
+  await cloud.admin.create(Server, { metadata: { ...keyOf(), name }, spec })
+  const at = `/v1/servers/${name}`
+  expect((await owner.send('GET', at)).body['server'].managed_by).toBeNull()
+  expect((await owner.send('PATCH', at, { body: { title: 'Mine' } })).status).toBe(200)
+  const refused = [
+    await owner.send('DELETE', at),
+    await owner.send('POST', `${at}/rebuild`, { body: { template: 'tiny-linux' } }),
+    await owner.send('POST', `${at}/renumber-ipv6`),
+  ]
+  for (const { status, body } of refused) {
+    expect([status, body['reason']]).toEqual([409, 'in_use'])
+    expect(body['detail']).toContain(`dev cluster ${clusterId}`)
+  }
+})
+
+test('it is deleted once', async () => {
+  const { status, body } = await owner.send('DELETE', path())
+  expect([status, body['dev_cluster'].state]).toEqual([200, 'deleting'])
+  expect((await owner.send('DELETE', path())).status).toBe(409)
+  expect((await owner.send('GET', path('/kubeconfig'))).status).toBe(409)
+  expect(await audited()).toContain('dev_cluster.delete')
+})

@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest'
+import { baseManifests, namespaceManifests } from '../../../hosts/control-planes/base.ts'
+import { endpointOf } from '../../../hosts/control-planes/endpoint.ts'
+import type { Manifest } from '../../../hosts/control-planes/kinds.ts'
+import { newRecord, type PodsRecord } from '../../../hosts/control-planes/record.ts'
+import { restoreManifest } from '../../../hosts/control-planes/restoring.ts'
+import { HostSettings, releasesOf } from '../../../hosts/control-planes/settings.ts'
+import { BYTES_OF_UPGRADE, bytesOf, quotaOf } from '../../../hosts/control-planes/sizes.ts'
+import { apiManifest, controllerManifests, etcdManifest } from '../../../hosts/control-planes/workloads.ts'
+import { parseQuantity } from '../../../kit/control-planes/quantity.ts'
+import { newDesired } from '../../embedded/control-planes/hosted.ts'
+import { hostSettings } from './settings.ts'
+
+const settings = hostSettings()
+const recordOf = (replicas: 1 | 3, more: Partial<PodsRecord> = {}): PodsRecord => ({
+  ...newRecord(newDesired({ id: '6f0e5b1a-0000-4000-8000-000000000001', replicas }), settings, null),
+  ...more,
+})
+const FILES = { manager: 'm', scheduler: 's' }
+const workloads = (record: PodsRecord): readonly Manifest[] => [
+  etcdManifest(record, settings),
+  apiManifest(record, settings, 'c'),
+  ...controllerManifests(record, settings, FILES),
+]
+interface Container {
+  readonly name: string
+  readonly image: string
+  readonly command?: readonly string[]
+  readonly args?: readonly string[]
+  readonly securityContext: object
+  readonly resources: {
+    readonly requests: Readonly<Record<string, string>>
+    readonly limits: Readonly<Record<string, string>>
+  }
+}
+interface Workload {
+  readonly replicas: number
+  readonly template: {
+    readonly metadata: { readonly annotations: object }
+    readonly spec: { readonly containers: readonly Container[]; readonly initContainers?: readonly Container[] }
+  }
+}
+// what these manifests are
+const specOf = ({ object }: Manifest) => object.spec as unknown as Workload
+const containersOf = (manifest: Manifest): readonly Container[] => {
+  const { containers, initContainers = [] } = specOf(manifest).template.spec
+  return [...initContainers, ...containers]
+}
+
+test('three members of etcd know each other by name, and API servers know all of them', () => {
+  const [etcd, api] = workloads(recordOf(3, { generation: 2 }))
+  if (etcd === undefined || api === undefined) throw new Error('there are none')
+  const namespace = 'svccloud-cp-6f0e5b1a-0000-4000-8000-000000000001'
+  const hosts = [0, 1, 2].map((member) => `https://etcd-${member}.etcd.${namespace}.svc`)
+  expect(specOf(etcd)).toMatchObject({ replicas: 3, serviceName: 'etcd', podManagementPolicy: 'Parallel' })
+  expect(containersOf(etcd)[0]?.command).toEqual(
+    expect.arrayContaining([
+      ...['--name=$(POD_NAME)', '--data-dir=/data/etcd-2', '--client-cert-auth', '--peer-client-cert-auth'],
+      `--initial-cluster=${hosts.map((host, member) => `etcd-${member}=${host}:2380`).join(',')}`,
+      `--initial-advertise-peer-urls=https://$(POD_NAME).etcd.${namespace}.svc:2380`,
+    ]),
+  )
+  const server = containersOf(api).find(({ name }) => name === 'kube-apiserver')
+  expect(server?.command).toContain(`--etcd-servers=${hosts.map((host) => `${host}:2379`).join(',')}`)
+  expect(containersOf(api)[0]?.args).toContain('--server-count=3')
+  expect(specOf(api)).toMatchObject({ strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } })
+})
+
+test.each([1, 3] as const)(
+  'what is reserved for %s is what its containers ask for, and the quota has room',
+  (replicas) => {
+    const record = recordOf(replicas)
+    const withPeople = {
+      ...record,
+      desired: { ...record.desired, issuer: { url: 'https://a.test', audience: 'b', keys: [] } },
+    }
+    const asked = workloads(withPeople)
+      .map(
+        (manifest) =>
+          containersOf(manifest).reduce(
+            (sum, { resources }) => sum + parseQuantity(resources.requests['memory'] ?? ''),
+            0,
+          ) * specOf(manifest).replicas,
+      )
+      .reduce((sum, bytes) => sum + bytes)
+    expect(asked).toBe(bytesOf(replicas))
+    expect(parseQuantity(quotaOf(replicas)['requests.memory'] ?? '')).toBeGreaterThanOrEqual(asked + BYTES_OF_UPGRADE)
+  },
+)
+
+test('no container may do more than it needs, and none has a token of the host cluster', () => {
+  const record = recordOf(3)
+  for (const manifest of [...workloads(record), restoreManifest(record, settings, 0)]) {
+    expect(specOf(manifest).template.spec).toMatchObject({
+      ...{ automountServiceAccountToken: false, enableServiceLinks: false },
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    })
+    for (const { securityContext, resources } of containersOf(manifest)) {
+      expect(securityContext).toMatchObject({ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false })
+      expect(resources.limits['memory']).toMatch(/^\d+Mi$/)
+    }
+  }
+})
+
+test('programs are begun anew with other certificates', () => {
+  const annotations = (file: string) => specOf(apiManifest(recordOf(1), settings, file)).template.metadata.annotations
+  expect(annotations('one')).toEqual(annotations('one'))
+  expect(annotations('one')).not.toEqual(annotations('other'))
+})
+
+test('nothing is let in or out but what is said', () => {
+  const policies = baseManifests(recordOf(1), settings).filter(({ type }) => type.kind === 'NetworkPolicy')
+  const byName = new Map(policies.map(({ object }) => [object.metadata.name, object.spec]))
+  expect(byName.get('closed')).toEqual({
+    ...{ podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
+    egress: [
+      {
+        ports: [
+          { port: 53, protocol: 'UDP' },
+          { port: 53, protocol: 'TCP' },
+        ],
+      },
+    ],
+  })
+  // To etcd come API servers and the host process, and nobody to the rest but as it says.
+  const texts = JSON.stringify(byName.get('etcd'))
+  expect(texts).toContain('192.0.2.9/32')
+  expect(JSON.stringify(byName.get('api'))).not.toContain('192.0.2.9/32')
+  expect([...byName.keys()]).toEqual(['closed', 'etcd', 'restore', 'api', 'controllers'])
+})
+
+test('with rights of its own in each namespace the host process gives itself a role there', () => {
+  const rights = { serviceAccount: 'planes', namespace: 'svccloud-system', clusterRole: 'planes' }
+  expect(namespaceManifests(recordOf(1), { ...settings, rights }).map(({ type }) => type.kind)).toEqual([
+    ...['Namespace', 'RoleBinding'],
+  ])
+  expect(namespaceManifests(recordOf(1), settings)).toHaveLength(1)
+})
+
+test.each([
+  { type: 'LoadBalancer', ip: '198.51.100.7', url: 'https://198.51.100.7:6443', tunnel: 8_132 },
+  { type: 'LoadBalancer', ip: '2001:db8::7', url: 'https://[2001:db8::7]:6443', tunnel: 8_132 },
+  { type: 'NodePort', ip: undefined, url: 'https://192.0.2.1:31000', tunnel: 31_001 },
+] as const)('an endpoint by $type is $url', ({ type, ip, url, tunnel }) => {
+  const service = {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-apiserver' } },
+    spec: {
+      clusterIP: '10.0.0.9',
+      ports: [
+        { name: 'api', nodePort: 31_000 },
+        { name: 'tunnel', nodePort: 31_001 },
+      ],
+    },
+  }
+  const status = ip === undefined ? {} : { loadBalancer: { ingress: [{ ip }] } }
+  const wanted = type === 'NodePort' ? { type, address: '192.0.2.1' } : { type, annotations: {} }
+  expect(endpointOf({ ...service, status }, wanted)).toMatchObject({
+    ...{ url, inner: 'https://10.0.0.9:6443', tunnel: { port: tunnel } },
+  })
+  if (type === 'LoadBalancer') expect(endpointOf(service, wanted)).toBeUndefined()
+})
+
+test('settings say what is wrong with them', () => {
+  const { images, ...others } = settings
+  const unknown = { ...images, releases: { '1.2.3': images.releases['1.36.3'] } }
+  expect(HostSettings.safeParse({ ...others, images: unknown }).error?.message).toContain(
+    'releases are 1.35.4 and 1.36.3',
+  )
+  expect(HostSettings.safeParse({ ...others, images, colour: 'red' }).success).toBe(false)
+  expect(releasesOf(settings)).toEqual(['1.35.4', '1.36.3'])
+})

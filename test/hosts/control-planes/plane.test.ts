@@ -1,0 +1,100 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { PodsPlane } from '../../../hosts/control-planes/plane.ts'
+import { newRecord, type PodsRecord } from '../../../hosts/control-planes/record.ts'
+import { Unavailable } from '../../../domain/problem.ts'
+import { ApiError, type Store } from '../../../kit/kube/store.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+import { newDesired } from '../../embedded/control-planes/hosted.ts'
+import { until } from '../../eventually.ts'
+import { hostSettings } from './settings.ts'
+
+const parts = { clock: systemClock, random: systemRandom, log: silentLog }
+const settings = hostSettings()
+const SERVICE = { clusterIP: '10.0.0.9', ports: ['api', 'tunnel'].map((name, at) => ({ name, nodePort: 31_000 + at })) }
+
+interface Faults {
+  /** Of somebody else's. */
+  readonly takenPort?: number
+  /** Nothing answers. */
+  isAway?: boolean
+}
+
+/** Takes what is applied, and has Services and nothing else. */
+function hostCluster(faults: Faults) {
+  const applied: string[] = []
+  const answer = async <Answer>(what: Answer): Promise<Answer> => {
+    if (faults.isAway === true) throw new Unavailable('the Kubernetes API')
+    return what
+  }
+  const store = {
+    async apply(type: { readonly kind: string }, object: object) {
+      if (type.kind === 'Service' && JSON.stringify(object).includes(`"nodePort":${faults.takenPort}`))
+        throw new ApiError({ code: 422, reason: 'Invalid', message: 'provided port is already allocated' })
+      applied.push(type.kind)
+      return answer(object)
+    },
+    get: ({ kind }: { readonly kind: string }) => answer(kind === 'Service' ? { spec: SERVICE } : undefined),
+    list: () => answer({ items: [] }),
+  }
+  return { applied, store: store as unknown as Store } // of what a round calls
+}
+
+/** Begins a control plane, and ends it with the test. */
+async function withPlane(
+  record: PodsRecord,
+  faults: Faults,
+  look: (plane: PodsPlane, applied: readonly string[], folder: string) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-plane-'))
+  const { applied, store: cluster } = hostCluster(faults)
+  const plane = new PodsPlane({ folder, record, settings, cluster, ...parts })
+  try {
+    plane.start()
+    await look(plane, applied, folder)
+  } finally {
+    await plane.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+const untilSaid = (plane: PodsPlane, detail: string) =>
+  until(
+    `it to say ${detail}`,
+    () => plane.state(),
+    (state) => state.detail.includes(detail),
+  )
+
+test('a port that somebody else has by now is let go', () =>
+  withPlane(newRecord(newDesired(), settings, 31_000), { takenPort: 31_000 }, async (plane, applied, folder) => {
+    await until(
+      'the rest to be taken',
+      () => applied,
+      (kinds) => kinds.includes('StatefulSet'),
+    )
+    expect(plane.record.nodePort).toBeNull()
+    expect(JSON.parse(await readFile(join(folder, 'record.json'), 'utf8'))).toMatchObject({ nodePort: null })
+  }))
+
+test('one that has lost its volumes is not begun anew as an empty one', () => {
+  const record = { ...newRecord(newDesired({ replicas: 3 }), settings, null), release: '1.36.3' }
+  return withPlane(record, {}, async (plane, applied) => {
+    const state = await untilSaid(plane, 'the volumes of etcd are gone')
+    expect(state).toMatchObject({ hasEtcdQuorum: false, apiServer: 'unhealthy', release: '1.36.3' })
+    expect(applied).not.toContain('StatefulSet')
+    expect(applied).not.toContain('Deployment')
+  })
+})
+
+test('nothing is known of one whose host cluster does not answer', () => {
+  const faults: Faults = {}
+  const record = { ...newRecord(newDesired(), settings, null), release: '1.36.3' }
+  return withPlane(record, faults, async (plane) => {
+    await untilSaid(plane, 'the volumes of etcd are gone')
+    faults.isAway = true
+    expect((await untilSaid(plane, 'not available')).apiServer).toBe('unknown')
+  })
+})

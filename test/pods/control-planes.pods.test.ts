@@ -1,0 +1,318 @@
+/** A control plane in pods that really run: etcd, an API server, the tunnel and controllers, on a node of a host
+ *  cluster of the product, behind network policies that are enforced; the host process is the real one. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ociArchive } from '../../agents/node/images/oci-archive.ts'
+import { probePort } from '../../embedded/ports.ts'
+import { namespaceOf } from '../../hosts/control-planes/names.ts'
+import { openControlPlanesClient } from '../../kit/control-planes/client.ts'
+import type { ControlPlaneDesired, ControlPlanes, ControlPlaneState } from '../../kit/control-planes/control.ts'
+import { makeCertificate } from '../../kit/sys/certificate.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { environment } from '../../kit/sys/process.ts'
+import { newUuid, systemRandom } from '../../kit/sys/random.ts'
+import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
+import { readStage } from '../../tools/images/dockerfile.ts'
+import { baseLayer, sourcesLayer } from '../../tools/images/layers.ts'
+import { isWhole, type KubeClient, kubeClient, newDesired } from '../embedded/control-planes/hosted.ts'
+import { ISSUER_URL, openIssuer } from '../embedded/control-planes/issuer.ts'
+import { until } from '../eventually.ts'
+import { startHostileS3 } from '../kit/chunks/hostile-s3.ts'
+import { kubectlOf } from './kubectl.ts'
+import { type PodCluster, startPodCluster } from './node.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const START_MILLISECONDS = 900_000 // the first time, the tools are built
+const READY_MILLISECONDS = 240_000
+const VOLUMES = 2
+const NEWEST = '1.36.3'
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+
+let folder: string
+let cluster: PodCluster
+let host: ChildProcess
+let control: ControlPlanes
+let settings: Readonly<Record<string, string>>
+let desired: ControlPlaneDesired
+let issuer: Awaited<ReturnType<typeof openIssuer>>
+/** The minor before takes minutes to build: where it is not, only what needs it stays out. */
+const releases = await builtReleases()
+
+const kubectl = (...flags: readonly string[]) => kubectlOf(cluster)(...flags)
+
+/** What is beside Node in it is of the sources only. */
+async function writePlatformImage(name: string): Promise<string> {
+  const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8')
+  const stage = { ...readStage(dockerfile, 'control-plane'), copies: ['package.json', 'kit', 'domain', 'hosts'] }
+  const file = join(folder, 'platform.tar')
+  const layers = [await baseLayer(), await sourcesLayer(stage)]
+  await writeFile(file, ociArchive({ name, layers, config: stage.config }))
+  return file
+}
+
+/** Folders of the node that anybody may write to: nothing here makes volumes. */
+async function makeVolumes(): Promise<void> {
+  const items = []
+  for (let number = 0; number < VOLUMES; number++) {
+    const at = join(cluster.machine.folder, 'var/planes', String(number))
+    await mkdir(at, { recursive: true })
+    await chmod(at, 0o777)
+    items.push({
+      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: `planes-${number}` } },
+      spec: {
+        ...{ capacity: { storage: '2Gi' }, accessModes: ['ReadWriteOnce'], storageClassName: 'planes' },
+        hostPath: { path: `/var/lib/planes/${number}`, type: 'Directory' },
+      },
+    })
+  }
+  const file = join(folder, 'volumes.json')
+  await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
+  await kubectl('apply', '-f', file)
+}
+
+async function startHost(): Promise<void> {
+  host = fork(join(ROOT, 'hosts/control-planes/main.ts'), [], {
+    env: { ...environment(), ...settings },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  await new Promise((resolve, reject) => host.once('message', resolve).once('exit', reject))
+}
+
+/** As the chart configures it. */
+async function prepareHost(platform: string): Promise<void> {
+  const { address, hostAddress } = cluster.machine
+  const common = { days: 2, now: new Date(), random: systemRandom }
+  const authority = await makeCertificate({ ...common, commonName: 'host', isAuthority: true })
+  const leaf = await makeCertificate({ ...common, commonName: 'host', hosts: ['127.0.0.1'], authority })
+  const write = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text, { mode: 0o600 })
+    return join(folder, name)
+  }
+  const port = await probePort('127.0.0.1', 0)
+  const images = { ...controlPlaneImages(releases), platform }
+  settings = {
+    SVCCLOUD_DATA: join(folder, 'host'),
+    SVCCLOUD_KUBECONFIG: cluster.kubeconfigFile,
+    SVCCLOUD_HOST_CLUSTER_FILE: await write(
+      'host-cluster.yaml',
+      JSON.stringify({
+        images,
+        storage: { className: 'planes', mebibytesOfOne: 1_024, mebibytes: VOLUMES * 1_024 },
+        endpoint: { type: 'NodePort', address },
+        from: [{ ipBlock: { cidr: `${hostAddress}/32` } }],
+      }),
+    ),
+    SVCCLOUD_HOST: '127.0.0.1',
+    SVCCLOUD_CONTROL_PORT: String(port),
+    SVCCLOUD_TOKEN_FILE: await write('token', 'a token of the platform'),
+    SVCCLOUD_CERTIFICATE_FILE: await write('host.crt', leaf.certificate),
+    SVCCLOUD_KEY_FILE: await write('host.key', leaf.key),
+    SVCCLOUD_LOG_LEVEL: 'warn',
+  }
+  await mkdir(settings['SVCCLOUD_DATA'] ?? '', { recursive: true })
+  control = openControlPlanesClient({
+    ...{ url: `https://127.0.0.1:${port}`, token: 'a token of the platform', authority: authority.certificate },
+    clock: systemClock,
+  })
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svccloud-pods-'))
+  cluster = await startPodCluster(folder)
+  const platform = 'docker.io/svccloud/svccloud:test'
+  for (const file of [...(await writeControlPlaneImages(folder, releases)), await writePlatformImage(platform)]) {
+    await cluster.importImage(file)
+    await rm(file)
+  }
+  await makeVolumes()
+  await prepareHost(platform)
+  await startHost()
+  issuer = await openIssuer()
+  desired = newDesired({
+    ...{ release: releases[0] ?? NEWEST, podCidrs: ['10.244.0.0/16'], serviceCidrs: ['10.96.0.0/16'] },
+    issuer: { url: ISSUER_URL, audience: 'cluster-1', keys: [issuer.jwk] },
+  })
+}, START_MILLISECONDS)
+
+afterAll(async () => {
+  host?.kill('SIGKILL')
+  await cluster?.end()
+  if (folder) await rm(folder, { recursive: true, force: true })
+}, 60_000)
+
+async function untilState(isGood: (state: ControlPlaneState) => boolean): Promise<ControlPlaneState> {
+  let story = ''
+  const state = await until(
+    'the control plane to be as expected',
+    () => control.get(desired.id),
+    (found) => found !== undefined && isGood(found),
+    READY_MILLISECONDS,
+  ).catch(async (error: unknown) => {
+    story = await kubectl('-n', namespaceOf(desired.id), 'get', 'pods,events', '-o', 'wide').catch(String)
+    throw new Error(story, { cause: error })
+  })
+  if (state === undefined) throw new Error('there is no state')
+  return state
+}
+
+async function adminOf(): Promise<KubeClient> {
+  const state = await untilState(isWhole)
+  return kubeClient(state, (await control.userToken(desired.id, 'admin', 3_600)).token)
+}
+
+const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } })
+
+it('a control plane gets ready at its endpoint, and takes tokens of people', async () => {
+  await control.ensure(desired)
+  const state = await untilState(isWhole)
+  expect(state).toMatchObject({ hasEtcdQuorum: true, release: desired.release, detail: '' })
+  const readyz = await kubeClient(state).send('GET', '/readyz')
+  expect([readyz.status, readyz.body]).toEqual([200, { text: 'ok' }])
+  const owner = kubeClient(state, issuer.token({ account_role: 'owner' }))
+  expect((await owner.send('GET', '/api/v1/nodes')).status).toBe(200)
+  const stranger = kubeClient(state, issuer.token({ account_role: 'owner', aud: 'cluster-2' }))
+  expect((await stranger.send('GET', '/api/v1/nodes')).status).toBe(401)
+}, 300_000)
+
+it('etcd lets in nobody else, and pods reach nothing of the host cluster', async () => {
+  const namespace = namespaceOf(desired.id)
+  const own = await kubectl(
+    '-n',
+    namespace,
+    'get',
+    'pods',
+    '-o',
+    'jsonpath={.items[*].spec.automountServiceAccountToken}',
+  )
+  expect(new Set(own.trim().split(' '))).toEqual(new Set(['false']))
+  const address = await kubectl('-n', namespace, 'get', 'pod', 'etcd-0', '-o', 'jsonpath={.status.podIP}')
+  // From the node, which policies let through; etcd itself does not.
+  const answered = cluster.machine.run(
+    'curl',
+    '--silent',
+    '--insecure',
+    '--max-time',
+    '5',
+    `https://${address}:2379/version`,
+  )
+  await expect(answered).rejects.toThrow()
+}, 60_000)
+
+it.each(['etcd', 'kube-apiserver'])(
+  '%s that is killed comes back, with all that was written',
+  async (program) => {
+    const admin = await adminOf()
+    expect((await admin.send('POST', CONFIG_MAPS, configMap(`before-${program}`))).status).toBe(201)
+    const pidOf = () => cluster.machine.run('pidof', program).catch(() => '')
+    const before = await pidOf()
+    await cluster.machine.run('sh', '-c', `kill -9 ${before.trim()}`)
+    await until(`${program} to run again`, pidOf, (pid) => pid !== '' && pid !== before, READY_MILLISECONDS)
+    await until(
+      'what was written',
+      () => admin.send('GET', `${CONFIG_MAPS}/before-${program}`),
+      ({ status }) => status === 200,
+      READY_MILLISECONDS,
+    )
+  },
+  300_000,
+)
+
+it.runIf(releases.length > 1)(
+  'an upgrade to the next minor loses no write',
+  async () => {
+    const admin = await adminOf()
+    const upgrading = new AbortController()
+    const failed: string[] = []
+    let written = 0
+    /** As a client does that tries another server. */
+    const write = async (name: string) => {
+      for (let tries = 1; tries <= 5; tries++) {
+        const status = await admin.send('POST', CONFIG_MAPS, configMap(name)).then(
+          (answer) => answer.status,
+          () => 0,
+        )
+        if (status === 201 || (tries > 1 && status === 409)) return void (written += 1)
+      }
+      failed.push(name)
+    }
+    const writing = (async () => {
+      for (let number = 0; !upgrading.signal.aborted; number++) await write(`written-${number}`)
+    })()
+    await control.ensure({ ...desired, release: NEWEST })
+    await untilState((state) => isWhole(state) && state.release === NEWEST).finally(() => upgrading.abort())
+    await writing
+    expect(failed).toEqual([])
+    expect(written).toBeGreaterThan(10)
+    expect((await admin.send('GET', '/version')).body['gitVersion']).toBe(`v${NEWEST}`)
+    const names = JSON.stringify((await admin.send('GET', `${CONFIG_MAPS}?limit=5000`)).body)
+    for (let number = 0; number < written; number++) expect(names).toContain(`"written-${number}"`)
+    desired = { ...desired, release: NEWEST }
+  },
+  400_000,
+)
+
+it('a snapshot comes back, also when the host process is killed meanwhile', async () => {
+  const admin = await adminOf()
+  await admin.send('POST', CONFIG_MAPS, configMap('kept'))
+  const [snapshotId, restoreId] = [newUuid(systemRandom), newUuid(systemRandom)]
+  await control.snapshot(desired.id, snapshotId)
+  await until(
+    'the snapshot',
+    () => control.snapshots(desired.id),
+    (found) => found[0]?.phase === 'done',
+  )
+  await admin.send('DELETE', `${CONFIG_MAPS}/kept`)
+  await admin.send('POST', CONFIG_MAPS, configMap('late'))
+  await control.restore(desired.id, restoreId, snapshotId)
+  await untilState(({ phase }) => phase === 'restoring')
+  host.kill('SIGKILL')
+  await startHost()
+  await untilState((state) => isWhole(state) && state.restoreId === restoreId)
+  expect((await admin.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(200)
+  expect((await admin.send('GET', `${CONFIG_MAPS}/late`)).status).toBe(404)
+}, 400_000)
+
+/** All that the host process had of it is gone, and all that the host cluster has. */
+it('a control plane that is lost comes back from object storage, at its port', async () => {
+  const store = await startHostileS3('clusters')
+  try {
+    const place = {
+      ...{ url: `${store.url.origin}/clusters`, authority: null, accessKeyId: 'id', secretAccessKey: 's' },
+      sealingKey: 'b'.repeat(64),
+    }
+    const before = await untilState(isWhole)
+    await control.keepSnapshotsIn(desired.id, place)
+    const [snapshot] = await until(
+      'the snapshot to be in the store',
+      () => control.snapshots(desired.id),
+      (found) => found.some(({ isStored }) => isStored),
+    )
+    host.kill('SIGKILL')
+    await rm(join(settings['SVCCLOUD_DATA'] ?? '', 'clusters'), { recursive: true })
+    await kubectl('delete', 'namespace', namespaceOf(desired.id))
+    await startHost()
+    expect(await control.get(desired.id)).toBeUndefined()
+    const [restoreId, port] = [newUuid(systemRandom), Number(new URL(before.endpoint ?? '').port)]
+    await control.recover(desired, place, restoreId, snapshot?.id ?? '', port)
+    const after = await untilState((state) => isWhole(state) && state.restoreId === restoreId)
+    expect(after).toMatchObject({ endpoint: before.endpoint, certificateAuthority: before.certificateAuthority })
+    expect((await (await adminOf()).send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(200)
+  } finally {
+    await store.close()
+  }
+}, 400_000)
+
+it('nothing is left of one that is removed', async () => {
+  await until(
+    'it to be gone',
+    () => control.remove(desired.id),
+    (isGone) => isGone,
+    READY_MILLISECONDS,
+  )
+  expect(await kubectl('get', 'namespaces', '-l', 'svccloud.dev/control-plane', '-o', 'name')).toBe('')
+  expect(await cluster.machine.run('pidof', 'etcd', 'kube-apiserver').catch(() => '')).toBe('')
+  expect(await control.offer()).toMatchObject({ driver: 'pods', nodeCount: 1, reservedBytes: 0 })
+}, 300_000)

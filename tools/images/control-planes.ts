@@ -1,0 +1,72 @@
+/** Images of what control planes in pods consist of, from the programs that `npm run build:kubernetes` makes: nothing
+ *  else is in them. Whoever has a registry with the upstream ones needs none of these. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ociArchive } from '../../agents/node/images/oci-archive.ts'
+import { tarOf } from '../../agents/node/images/tar.ts'
+import { ETCD_VERSION, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../kit/control-planes/versions.ts'
+import { buildTool, isBuilt, type Tool } from '../cluster/build.ts'
+
+interface Image {
+  readonly name: string
+  /** By their names in it; it begins with the first, unless it is told otherwise. */
+  readonly programs: Readonly<Record<string, Tool>>
+}
+
+type Release = (typeof KUBERNETES_RELEASES)[number]
+const PARTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const
+const toolOf = (part: (typeof PARTS)[number], release: Release): Tool =>
+  release === KUBERNETES_RELEASES.at(-1) ? part : (`${part}-1.35` as const)
+
+/** As a registry that nobody names would have it. */
+const named = (name: string, version: string): string => `docker.io/svccloud/${name}:${version}`
+
+/** Names of the images, as the settings of a host cluster want them. */
+export const controlPlaneImages = (releases: readonly Release[] = KUBERNETES_RELEASES) => ({
+  etcd: named('etcd', ETCD_VERSION),
+  tunnel: named('konnectivity-server', TUNNEL_VERSION),
+  releases: Object.fromEntries(
+    releases.map((release) => [
+      release,
+      {
+        apiserver: named('kube-apiserver', `v${release}`),
+        controllerManager: named('kube-controller-manager', `v${release}`),
+        scheduler: named('kube-scheduler', `v${release}`),
+      },
+    ]),
+  ),
+})
+
+const imagesOf = (releases: readonly Release[]): readonly Image[] => [
+  { name: named('etcd', ETCD_VERSION), programs: { etcd: 'etcd', etcdutl: 'etcdutl' } },
+  { name: named('konnectivity-server', TUNNEL_VERSION), programs: { 'proxy-server': 'konnectivity-server' } },
+  ...releases.flatMap((release) =>
+    PARTS.map((part): Image => ({ name: named(part, `v${release}`), programs: { [part]: toolOf(part, release) } })),
+  ),
+]
+
+/** Releases whose programs are built. */
+export async function builtReleases(): Promise<readonly Release[]> {
+  const areBuilt = await Promise.all(
+    KUBERNETES_RELEASES.map(async (release) => Promise.all(PARTS.map((part) => isBuilt(toolOf(part, release))))),
+  )
+  return KUBERNETES_RELEASES.filter((_, index) => areBuilt[index]?.every(Boolean) === true)
+}
+
+/** Writes one file for each to the folder, and answers their paths. What is not built is built. */
+export async function writeControlPlaneImages(
+  folder: string,
+  releases: readonly Release[],
+): Promise<readonly string[]> {
+  const files: string[] = []
+  for (const { name, programs } of imagesOf(releases)) {
+    const inside = Object.entries(programs).map(async ([program, tool]) => ({
+      ...{ name: `usr/local/bin/${program}`, content: await readFile(await buildTool(tool)), mode: 0o755 },
+    }))
+    const config = { Entrypoint: Object.keys(programs).slice(0, 1), Env: ['PATH=/usr/local/bin'], WorkingDir: '/' }
+    const file = join(folder, `${name.split('/').at(-1)?.replace(':', '-')}.tar`)
+    await writeFile(file, ociArchive({ name, layers: [tarOf(await Promise.all(inside))], config }))
+    files.push(file)
+  }
+  return files
+}

@@ -1,0 +1,26 @@
+/** Makes the images of the control plane and of the hosts' agent without a registry and without Docker: one archive
+ *  (opencontainers.org, image layout) for each, for `ctr images import` and the like. They hold the Node that runs
+ *  this, the libraries that it loads, and what the Dockerfile copies; not the packages that it installs: QEMU, the
+ *  tools of Ceph and Open vSwitch, and ipmitool.
+ *
+ *  Command line: `node tools/images/main.ts FOLDER [TAG]`; `node tools/images/main.ts --control-planes FOLDER` makes
+ *  those of the programs that control planes in pods consist of, of the releases that are built. */
+import { mkdir } from 'node:fs/promises'
+import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
+import { VERSION } from '../../resources/version.ts'
+import { builtReleases, writeControlPlaneImages } from './control-planes.ts'
+import { writeImages } from './write.ts'
+
+const words = processArguments()
+const isOfControlPlanes = words[0] === '--control-planes'
+const [folder, tag = VERSION] = isOfControlPlanes ? words.slice(1) : words
+if (folder === undefined) {
+  printErrorLine('usage: node tools/images/main.ts [--control-planes] FOLDER [TAG]')
+  setExitCode(2)
+} else {
+  await mkdir(folder, { recursive: true })
+  const files = isOfControlPlanes
+    ? await writeControlPlaneImages(folder, await builtReleases())
+    : await writeImages(folder, tag)
+  for (const file of files) printLine(file)
+}

@@ -1,0 +1,35 @@
+/** The images of this repository as archives. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ociArchive } from '../../agents/node/images/oci-archive.ts'
+import { readStage } from './dockerfile.ts'
+import { baseLayer, dependenciesLayer, sourcesLayer } from './layers.ts'
+
+/** Stages of the Dockerfile, by the names that the charts know their images by. */
+export const IMAGES = {
+  'svccloud/svccloud': 'control-plane',
+  'svccloud/svccloud-node-agent': 'node-agent',
+} as const
+
+/** As a registry that nobody names would have it. */
+export const imageName = (image: keyof typeof IMAGES, tag: string): string => `docker.io/${image}:${tag}`
+
+/** Writes one file for each to the folder, and answers their paths. */
+export async function writeImages(folder: string, tag: string): Promise<readonly string[]> {
+  const dockerfile = await readFile(join(import.meta.dirname, '../../Dockerfile'), 'utf8')
+  const base = await baseLayer()
+  const dependencies = await dependenciesLayer(readStage(dockerfile, 'runtime'))
+  const files: string[] = []
+  for (const [image, target] of Object.entries(IMAGES)) {
+    const stage = readStage(dockerfile, target)
+    const layers = [base, dependencies, await sourcesLayer(stage)]
+    const file = join(folder, `${target}.tar`)
+    // of the same table
+    await writeFile(
+      file,
+      ociArchive({ name: imageName(image as keyof typeof IMAGES, tag), layers, config: stage.config }),
+    )
+    files.push(file)
+  }
+  return files
+}
