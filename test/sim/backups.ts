@@ -31,11 +31,11 @@ export function runBackups(world: World, accounts: readonly Account[], send: Sen
         await send(account, 'PATCH', `/v1/storages/${storage}`, {
           backup_schedule: `${(scheduler.now().getUTCMinutes() + 1) % 60} * * * *`,
         })
-      else if (dice < 0.39 && storage !== undefined)
+      else if (dice < 0.43 && storage !== undefined)
         await send(account, 'PATCH', `/v1/storages/${storage}`, {
           backup_copy_zone: random.fraction() < 0.8 ? (scheduler.pick(ZONES) ?? null) : null,
         })
-      else if (dice < 0.44) await send(account, 'POST', `/v1/backups/${backup}/verify`)
+      else if (dice < 0.49) await send(account, 'POST', `/v1/backups/${backup}/verify`)
       else if (dice < 0.66)
         await send(account, 'POST', `/v1/backups/${backup}/restore`, { force: random.fraction() < 0.5 })
       else if (dice < 0.85) await send(account, 'POST', '/v1/storages', { source_backup_id: backup })
