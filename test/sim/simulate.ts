@@ -1,4 +1,6 @@
 /** One seed: chaos, then calm, then every invariant; at the end everything is deleted and nothing may be left. */
+import { writeFile } from 'node:fs/promises'
+import { getPriority } from 'node:os'
 import pg from 'pg'
 import { columnTypes, type Database } from '../../db/open.ts'
 import { checkAddresses, watchAddresses } from './addresses.ts'
@@ -78,7 +80,16 @@ export interface SimulationResult {
 export async function connectSimulation(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, types: columnTypes })
   await client.connect()
+  await inheritNiceness(client)
   return client
+}
+
+/** Each connection has a process and a session of its own in PostgreSQL, and Linux divides the processor between
+ *  sessions first (`autogroup`): at the lowest niceness it would still get as much as all other tests together. */
+async function inheritNiceness(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const path = `/proc/${rows[0]?.pid}/autogroup`
+  await writeFile(path, String(getPriority())).catch(() => {}) // a kernel without such groups
 }
 
 /** Runs the seed on the database of the client, which is emptied first. Always ends: a run that goes on for ever is a

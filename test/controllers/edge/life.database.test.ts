@@ -246,7 +246,11 @@ test('one with separate placement has a managed load balancer, which follows it 
   expect([await balancers(), await machines()]).toMatchObject([[], [{}]])
   expect(await used('load_balancers')).toBe(0)
   await cloud.kubectl.patch(Edge, key('back-edge'), { spec: { roles: ['load_balancer'], members: [member] } })
-  await until('a load balancer again', balancers, ([again]) => again !== undefined)
+  await until(
+    'a load balancer again',
+    async () => ({ balancer: (await balancers())[0], status: (await edge())?.status }),
+    ({ balancer: again }) => again !== undefined,
+  )
 
   await cloud.kubectl.delete(Edge, key('back-edge'))
   await until('nothing', edge, (found) => found === undefined)
