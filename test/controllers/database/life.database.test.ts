@@ -10,7 +10,6 @@ import { DATABASE_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
-import { Plan, Template, Zone } from '../../../resources/catalog/index.ts'
 import { Database, type DatabaseSpec } from '../../../resources/database/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import {
@@ -24,36 +23,26 @@ import { Server } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, ZONE } from '../cloud.ts'
+import { openNetworkedCloud } from '../networked-cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
-let stop: (() => Promise<void>)[] = []
+let stop: () => Promise<void>
 let accountId: string
 let namespace: string
 
 beforeAll(async () => {
-  cloud = await openCloud(database.db)
-  stop = [cloud.startControllers(), cloud.startAgent()]
-  const template = await cloud.kubectl.get(Template, { name: 'tiny-linux' })
-  if (template !== undefined)
-    await cloud.kubectl.create(Template, { metadata: { name: DATABASE_TEMPLATE }, spec: template.spec })
-  const tiny = await cloud.kubectl.get(Plan, { name: 'tiny' })
-  if (tiny !== undefined) await cloud.kubectl.create(Plan, { metadata: { name: 'db-1c-2g' }, spec: tiny.spec })
+  ;({ cloud, stop } = await openNetworkedCloud(database.db, {
+    templates: [DATABASE_TEMPLATE],
+    plans: ['db-1c-2g'],
+  }))
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
   namespace = accountNamespace(accountId)
-  await until(
-    'private networks',
-    () => cloud.kubectl.get(Zone, { name: ZONE }),
-    (zone) => zone?.status?.hasPrivateNetworks === true,
-  )
 })
-afterAll(async () => {
-  for (const each of stop) await each()
-  await cloud.close()
-})
+afterAll(() => stop())
 
 const key = () => ({ namespace, name: 'shop' })
 const read = () => cloud.kubectl.get(Database, key())

@@ -6,46 +6,33 @@ import { parse } from 'yaml'
 import { listQuotas } from '../../../db/account/index.ts'
 import { DEV_CLUSTER_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { Secret } from '../../../kit/kube/object.ts'
-import { Plan, Template, Zone } from '../../../resources/catalog/index.ts'
 import { DevCluster, devClusterStateOf } from '../../../resources/dev-cluster/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { MACHINE_DOCUMENT_KEY, MachineDocument, ManagedMachine } from '../../../resources/managed-machine/index.ts'
-import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, ZONE } from '../cloud.ts'
+import { openNetworkedCloud } from '../networked-cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
-let stop: (() => Promise<void>)[] = []
+let stop: () => Promise<void>
 let accountId: string
 let namespace: string
 
 beforeAll(async () => {
-  cloud = await openCloud(database.db)
-  stop = [cloud.startControllers(), cloud.startAgent()]
-  const template = await cloud.kubectl.get(Template, { name: 'tiny-linux' })
-  if (template !== undefined)
-    await cloud.kubectl.create(Template, { metadata: { name: DEV_CLUSTER_TEMPLATE }, spec: template.spec })
-  const tiny = await cloud.kubectl.get(Plan, { name: 'tiny' })
-  if (tiny !== undefined) await cloud.kubectl.create(Plan, { metadata: { name: 'starter-2c-4g' }, spec: tiny.spec })
-  const pool = { zone: ZONE, family: 'ipv6', cidr: '2001:db8::/48', use: 'server_ipv6_prefix' } as PublicPoolSpec
-  await cloud.kubectl.create(PublicPool, { metadata: { name: 'six' }, spec: pool })
+  ;({ cloud, stop } = await openNetworkedCloud(database.db, {
+    templates: [DEV_CLUSTER_TEMPLATE],
+    plans: ['starter-2c-4g'],
+    pools: { server_ipv6_prefix: '2001:db8::/48' },
+  }))
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
   namespace = accountNamespace(accountId)
-  await until(
-    'private networks',
-    () => cloud.kubectl.get(Zone, { name: ZONE }),
-    (zone) => zone?.status?.hasPrivateNetworks === true,
-  )
 })
-afterAll(async () => {
-  for (const each of stop) await each()
-  await cloud.close()
-})
+afterAll(() => stop())
 
 const keyOf = (name: string) => ({ namespace, name })
 const read = (name: string) => cloud.kubectl.get(DevCluster, keyOf(name))

@@ -9,50 +9,32 @@ import { listQuotas } from '../../../db/account/index.ts'
 import { findEdgeOf } from '../../../db/edge/index.ts'
 import { SYSTEM_ACTOR } from '../../../controllers/operation/direct-edit.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
-import { Template, Zone } from '../../../resources/catalog/index.ts'
 import { configurationOf, Edge, toEdgeItem } from '../../../resources/edge/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { MachineDocument, ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Network } from '../../../resources/network/index.ts'
-import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { Router, type RouterSpec } from '../../../resources/router/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { createAccount } from '../../accounts.ts'
-import { TINY_LINUX } from '../../catalog.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, NODE, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, NODE, ZONE } from '../cloud.ts'
+import { openNetworkedCloud } from '../networked-cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
-let stop: (() => Promise<void>)[] = []
+let stop: () => Promise<void>
 let accountId: string
 let namespace: string
 
 beforeAll(async () => {
-  cloud = await openCloud(database.db)
-  stop = [cloud.startControllers(), cloud.startAgent()]
-  await cloud.kubectl.create(Template, {
-    metadata: { name: 'managed-machine' },
-    spec: { ...TINY_LINUX, image: { built: 'managed-machine' } },
-  })
-  const pools = [
-    ['four', { family: 'ipv4', cidr: '203.0.113.0/28', use: 'server_ipv4' }],
-    ['six', { family: 'ipv6', cidr: '2001:db8::/48', use: 'server_ipv6_prefix' }],
-  ] as const
-  for (const [name, spec] of pools)
-    await cloud.kubectl.create(PublicPool, { metadata: { name }, spec: { zone: ZONE, ...spec } as PublicPoolSpec })
-  await until(
-    'private networks',
-    () => cloud.kubectl.get(Zone, { name: ZONE }),
-    (zone) => zone?.status?.hasPrivateNetworks === true,
-  )
+  ;({ cloud, stop } = await openNetworkedCloud(database.db, {
+    templates: ['managed-machine'],
+    pools: { server_ipv4: '203.0.113.0/28', server_ipv6_prefix: '2001:db8::/48' },
+  }))
 })
-afterAll(async () => {
-  for (const each of stop) await each()
-  await cloud.close()
-})
+afterAll(() => stop())
 beforeEach(async () => {
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)

@@ -3,40 +3,27 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listQuotas } from '../../../db/account/index.ts'
 import { listAudit } from '../../../db/audit/index.ts'
-import { Zone } from '../../../resources/catalog/index.ts'
 import { FloatingIp } from '../../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Network, type NetworkSpec } from '../../../resources/network/index.ts'
-import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { Router, type RouterSpec } from '../../../resources/router/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, ZONE } from '../cloud.ts'
+import { openNetworkedCloud } from '../networked-cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
-let stop: (() => Promise<void>)[] = []
+let stop: () => Promise<void>
 let accountId: string
 let namespace: string
 
 beforeAll(async () => {
-  cloud = await openCloud(database.db)
-  stop = [cloud.startControllers(), cloud.startAgent()]
-  for (const [use, cidr] of [
-    ['edge', '203.0.113.0/29'],
-    ['floating_ipv4', '203.0.113.64/29'],
-    ['server_ipv4', '198.51.100.0/24'],
-  ]) {
-    const spec = { zone: ZONE, family: 'ipv4', cidr, use } as PublicPoolSpec // has defaults
-    await cloud.kubectl.create(PublicPool, { metadata: { name: `${use}`.replace('_', '-') }, spec })
-  }
-  await until(
-    'private networks',
-    () => cloud.kubectl.get(Zone, { name: ZONE }),
-    (zone) => zone?.status?.hasPrivateNetworks === true,
-  )
+  ;({ cloud, stop } = await openNetworkedCloud(database.db, {
+    pools: { edge: '203.0.113.0/29', floating_ipv4: '203.0.113.64/29', server_ipv4: '198.51.100.0/24' },
+  }))
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
   namespace = accountNamespace(accountId)
@@ -45,10 +32,7 @@ beforeAll(async () => {
   const router = { zone: ZONE, name: 'out', natEnabled: true, networkIds: ['back'] }
   await cloud.kubectl.create(Router, { metadata: key('out'), spec: router as RouterSpec }) // has defaults
 })
-afterAll(async () => {
-  for (const each of stop) await each()
-  await cloud.close()
-})
+afterAll(() => stop())
 
 const key = (name: string) => ({ namespace, name })
 const makeServer = (name: string, more: Partial<ServerSpec> = {}) =>

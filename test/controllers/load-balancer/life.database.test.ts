@@ -19,50 +19,29 @@ import {
   type ManagedMachineStatus,
 } from '../../../resources/managed-machine/index.ts'
 import { Network, type NetworkSpec } from '../../../resources/network/index.ts'
-import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { Server } from '../../../resources/server/index.ts'
-import { Template, Zone } from '../../../resources/catalog/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, ZONE } from '../cloud.ts'
+import { openNetworkedCloud } from '../networked-cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
-let stop: (() => Promise<void>)[] = []
+let stop: () => Promise<void>
 let accountId: string
 let namespace: string
 
 beforeAll(async () => {
-  cloud = await openCloud(database.db)
-  stop = [cloud.startControllers(), cloud.startAgent()]
-  const { spec } = (await cloud.kubectl.get(Template, { name: 'tiny-linux' })) ?? {}
-  if (spec !== undefined) await cloud.kubectl.create(Template, { metadata: { name: MANAGED_TEMPLATE }, spec })
-  for (const [use, family, cidr] of [
-    ['server_ipv4', 'ipv4', '198.51.100.0/24'],
-    ['server_ipv6_prefix', 'ipv6', '2001:db8::/48'],
-  ] as const) {
-    const pool = { zone: ZONE, family, cidr, use } as PublicPoolSpec // has defaults
-    await cloud.kubectl.create(PublicPool, { metadata: { name: family }, spec: pool })
-  }
-  await until(
-    'pools',
-    () => database.db.selectFrom('public_pool').select('id').execute(),
-    (found) => found.length === 2,
-  )
+  ;({ cloud, stop } = await openNetworkedCloud(database.db, {
+    templates: [MANAGED_TEMPLATE],
+    pools: { server_ipv4: '198.51.100.0/24', server_ipv6_prefix: '2001:db8::/48' },
+  }))
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
   namespace = accountNamespace(accountId)
-  await until(
-    'private networks',
-    () => cloud.kubectl.get(Zone, { name: ZONE }),
-    (zone) => zone?.status?.hasPrivateNetworks === true,
-  )
 })
-afterAll(async () => {
-  for (const each of stop) await each()
-  await cloud.close()
-})
+afterAll(() => stop())
 
 const key = () => ({ namespace, name: 'web' })
 const read = () => cloud.kubectl.get(LoadBalancer, key())

@@ -9,38 +9,26 @@ import { listAudit } from '../../../db/audit/index.ts'
 import { recordIntent } from '../../../db/change/index.ts'
 import { findRouter } from '../../../db/router/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { Zone } from '../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../../resources/labels.ts'
 import { Network, type NetworkSpec } from '../../../resources/network/index.ts'
-import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { Router, type RouterSpec } from '../../../resources/router/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, fastClock, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, fastClock, ZONE } from '../cloud.ts'
+import { openNetworkedCloud } from '../networked-cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
-let stop: (() => Promise<void>)[] = []
+let stop: () => Promise<void>
 let accountId: string
 let namespace: string
 
 beforeAll(async () => {
-  cloud = await openCloud(database.db)
-  stop = [cloud.startControllers(), cloud.startAgent()]
-  const spec = { zone: ZONE, family: 'ipv4', cidr: '203.0.113.0/29', use: 'edge' } as PublicPoolSpec // has defaults
-  await cloud.kubectl.create(PublicPool, { metadata: { name: 'edge' }, spec })
-  await until(
-    'private networks',
-    () => cloud.kubectl.get(Zone, { name: ZONE }),
-    (zone) => zone?.status?.hasPrivateNetworks === true,
-  )
+  ;({ cloud, stop } = await openNetworkedCloud(database.db, { pools: { edge: '203.0.113.0/29' } }))
 })
-afterAll(async () => {
-  for (const each of stop) await each()
-  await cloud.close()
-})
+afterAll(() => stop())
 beforeEach(async () => {
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
