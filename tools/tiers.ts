@@ -347,6 +347,7 @@ const special: readonly Tier[] = [
   long({ name: 'qemu-long', deadlineMinutes: 8, missing: qemuMissing }),
   long({ name: 'network-long', deadlineMinutes: 8, missing: networkMissing }),
   long({ name: 'e2e-long', deadlineMinutes: 8, missing: qemuMissing }),
+  long({ name: 'kubernetes-long', deadlineMinutes: 8, missing: kubernetesMissing }),
 ]
 
 const unit: Tier = {

@@ -1,32 +1,8 @@
-/** Object storage under faults: worlds in which people do nothing but use it, and move it from the single host to a
- *  gateway while clients write. A failing seed is replayed with `npm run sim -- --first SEED --seeds 1 --only objects
- *  --trace`. */
+/** What is watched of object storage while a world of `objects.seeds.test.ts` runs is tested as well. */
 import { expect, it } from 'vitest'
-import { useConnection } from './connection.ts'
 import { newObjectStores, type StoredTenant } from './object-stores.ts'
 import { watchObjects } from './objects.ts'
-import { expectToReach } from './reach.ts'
 import { Scheduler } from './scheduler.ts'
-
-const FIRST_SEEDS = [3, 5]
-const REACHED = [
-  'object_storage.migrate succeeded',
-  'object_storage.migrate event waiting',
-  'answer POST /v1/object-storage 201',
-  'answer POST /v1/object-storage/zone-a/rotate-keys 200',
-  'staff suspends',
-  'fault store breaks',
-  'fault store losesAnswer',
-  'fault store crashes',
-  'fault store refuses',
-  'fault store rgw is away',
-  'fault store svc-s3-single is away',
-]
-
-const connection = useConnection()
-
-it('keeps every invariant, and reaches what is listed', () =>
-  expectToReach(REACHED, FIRST_SEEDS, connection(), { only: 'objects' }))
 
 it('finds a key that holds after it was replaced', () => {
   const stores = newObjectStores(new Scheduler(1))

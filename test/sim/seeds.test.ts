@@ -19,18 +19,16 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   edges: 'worlds of their own have machines: `machines.seeds.test.ts`',
   loadbalancers: 'worlds of their own have machines: `machines.seeds.test.ts`',
   managedmachines: 'the platform and its hosts write them; people only see what they have moved',
-  databases: 'worlds of their own have them: `databases.test.ts`',
-  kubernetesclusters:
-    'the host of control planes is a process of one machine, which the simulation does not have: the life of a ' +
-    'cluster is tested by its controller with one that only counts, and with real programs',
+  databases: 'worlds of their own have them: `databases.seeds.test.ts`',
+  kubernetesclusters: 'worlds of their own have them: `clusters.seeds.test.ts`',
   playgrounds:
     'they need a host of control planes, as clusters do: their life is tested by their controller, and with real ' +
     'programs',
-  nodepools: 'there are none without clusters: their life is tested by their controller, and with a real control plane',
+  nodepools: 'worlds of their own have them: `clusters.seeds.test.ts`',
   devclusters:
     'a guest of theirs is a whole cluster, which no simulated host runs: their life is tested by their controller, ' +
     'and what follows from what guests say by tables',
-  objectstorages: 'worlds of their own have them: `objects.test.ts`',
+  objectstorages: 'worlds of their own have them: `objects.seeds.test.ts`',
   backups: 'worlds of their own have a place for them: `backups.seeds.test.ts`',
 }
 

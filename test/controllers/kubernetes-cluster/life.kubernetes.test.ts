@@ -21,7 +21,7 @@ import { type Cloud, openCloud, SEALING_KEYS, ZONE } from '../cloud.ts'
 import { until } from '../../eventually.ts'
 
 /** The minor before the newest takes minutes to build: where it is not, the cluster is made with the newest one and not
- *  upgraded. `upgrade.kubernetes.test.ts` counts what is left out then. */
+ *  upgraded. `upgrade.kubernetes-long.test.ts` counts what is left out then. */
 const releases = ((await findKubernetes())?.releases ?? []).map(({ release }) => release)
 const [oldest = '', newest] = releases.length > 1 ? [releases[0], releases.at(-1)] : releases
 
