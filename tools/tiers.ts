@@ -188,6 +188,8 @@ const named = (input: TierInput): Tier => ({
   missing: input.missing ?? nothing,
 })
 
+/** Of tiers that wait for others (databases, guests, control planes): while two wait, the third has two cores. */
+const WORKERS = 3
 /** More than so many files do not fail of a busy machine. */
 const SECOND_TRIES = 2
 
@@ -199,7 +201,7 @@ const special: readonly Tier[] = [
   named({
     name: 'database',
     setup: 'test/database.ts',
-    workersMaximum: 2,
+    workersMaximum: WORKERS,
     testTimeoutMilliseconds: 60_000,
     deadlineMinutes: 12,
     secondTries: SECOND_TRIES,
@@ -207,7 +209,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'kubectl',
-    workersMaximum: 2,
+    workersMaximum: WORKERS,
     testTimeoutMilliseconds: 90_000,
     deadlineMinutes: 6,
     secondTries: SECOND_TRIES,
@@ -215,7 +217,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'qemu',
-    workersMaximum: 2,
+    workersMaximum: WORKERS,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,
@@ -240,7 +242,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'kubernetes',
-    workersMaximum: 2,
+    workersMaximum: WORKERS,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 5,
     secondTries: SECOND_TRIES,
@@ -257,7 +259,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'network',
-    workersMaximum: 3,
+    workersMaximum: WORKERS,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,
@@ -312,7 +314,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'e2e',
-    workersMaximum: 2,
+    workersMaximum: WORKERS,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 12,
     secondTries: SECOND_TRIES,
