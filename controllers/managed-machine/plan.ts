@@ -13,7 +13,8 @@ import type { ConfigurationId, Machine, MachineAction, MachineDemand, Owner } fr
 
 /** A machine that is not healthy for so long is exchanged. */
 export const REPLACE_AFTER_SECONDS = 600
-/** One that has not answered since it was started may still be booting: without KVM, on a busy host, that alone takes ten minutes. */
+/** One that has not answered since it was started may still be booting: without KVM, on a busy host, that alone takes
+ *  ten minutes. */
 export const FIRST_ANSWER_SECONDS = 1_200
 /** One that could not be made is tried again after so long, and one that fails after its last answer: what is known of
  *  its host may come later. */

@@ -1,4 +1,4 @@
-/** Bodies that pass through. Each piece of one is memory outside of the heap of V8, which collects its garbage when there
+/** Bodies that pass through. Each piece of one is memory outside of the heap of V8, which collects garbage when there
  *  is much of that: what passes is freed when it has passed, or nearly half of the time goes into collections. */
 import type { Readable, Writable } from 'node:stream'
 
