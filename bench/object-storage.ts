@@ -76,7 +76,8 @@ async function openServed(folder: string, program: string, stops: (() => Promise
   return { url: `https://${HOST}:${settings.port}`, authority, ...keys, bucket: `${bucketPrefix}bench` }
 }
 
-/** With the same options, and TLS of its own. */
+/** With TLS of its own, and the same options but for the cache of users: its only one is root, whom it looks up
+ *  nowhere. */
 async function openEngineAlone(folder: string, program: string, stops: (() => Promise<void>)[]): Promise<Place> {
   const own = join(folder, 'alone')
   for (const part of ['', 'data', 'versions', 'users']) await makeFolder(join(own, part), 0o700)

@@ -21,6 +21,7 @@ import {
   ManagedMachine,
   reportOf,
 } from '../../resources/managed-machine/index.ts'
+import { Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import type { Parts } from '../parts.ts'
@@ -59,7 +60,7 @@ export {
 } from './plan.ts'
 
 /** Kinds that an owner's controller reads and writes for its machines. */
-export const MACHINE_READS: readonly ResourceType[] = [NodeReport, Storage, Volume]
+export const MACHINE_READS: readonly ResourceType[] = [Node, NodeReport, Storage, Volume]
 export const MACHINE_WRITES: readonly ResourceType[] = [Server, ManagedMachine, Secret]
 
 const OWNER_INDEX = 'owner of a managed machine'
@@ -77,6 +78,7 @@ export function openMachines({ caches }: Pick<Parts, 'caches'>, type: MachineOwn
   const servers = caches.of(Server)
   const objects = caches.of(ManagedMachine)
   const [volumes, storages, reports] = [caches.of(Volume), caches.of(Storage), caches.of(NodeReport)]
+  const nodes = caches.of(Node)
   servers.addIndex(OWNER_INDEX, ({ metadata: { namespace }, spec: { managedBy } }) =>
     managedBy === undefined ? [] : [`${namespace}/${managedBy}`],
   )
@@ -101,19 +103,22 @@ export function openMachines({ caches }: Pick<Parts, 'caches'>, type: MachineOwn
     watches: [
       watch(Server, ({ metadata: { namespace = '' }, spec }) => keysOf(namespace, spec.managedBy)),
       watch(ManagedMachine, ({ spec }) => keysOf(spec.server.namespace, spec.managedBy)),
-      ...[watch(Storage, () => []), watch(Volume, () => []), watch(NodeReport, () => [])],
+      ...[watch(Storage, () => []), watch(Volume, () => []), watch(NodeReport, () => []), watch(Node, () => [])],
     ],
     observe: ({ namespace, id }) =>
-      servers
-        .by(OWNER_INDEX, `${namespace}/${managedByOf({ type, id })}`)
-        .map((server) => machineOf(server, objects.by(SERVER_INDEX, server.metadata.uid ?? ''), versions(server))),
+      servers.by(OWNER_INDEX, `${namespace}/${managedByOf({ type, id })}`).map((server) =>
+        machineOf(server, objects.by(SERVER_INDEX, server.metadata.uid ?? ''), {
+          ...versions(server),
+          nodeState: nodes.get({ name: server.status?.nodeName ?? '' })?.status?.state,
+        }),
+      ),
   }
 }
 
 function machineOf(
   { metadata, spec, status }: ServerObject,
   objects: readonly MachineObject[],
-  versions: Pick<Machine, 'imageVersion' | 'newestImageVersion'>,
+  ofHost: Pick<Machine, 'imageVersion' | 'newestImageVersion' | 'nodeState'>,
 ): Machine {
   const node = status?.nodeName
   const known = objects.find((object) => nodeOf(object) === node && object.metadata.deletionTimestamp === undefined)
@@ -132,6 +137,7 @@ function machineOf(
     stateDetail: status?.stateDetail ?? '',
     isDeleting: metadata.deletionTimestamp !== undefined || status?.state === 'deleting',
     createdAt: metadata.creationTimestamp ?? '',
+    startedAt: [status?.startedAt ?? '', status?.operation?.finishedAt ?? ''].toSorted().at(-1) || undefined,
     desiredPower: spec.desiredPower,
     node,
     sharedAddresses: spec.sharedAddresses ?? [],
@@ -148,7 +154,7 @@ function machineOf(
     report: reportOf(known?.status?.report),
     reportedAt: known?.status?.reportedAt,
     diskExchange: diskExchangeOf(spec, status),
-    ...versions,
+    ...ofHost,
     objects,
   }
 }

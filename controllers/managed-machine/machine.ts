@@ -2,6 +2,7 @@
 import type { ManagedMachineSpec, ManagedMachineStatus, MachineReport } from '../../resources/managed-machine/index.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { NodeReportSpec } from '../../resources/instance/index.ts'
+import type { NodeStatus } from '../../resources/node/index.ts'
 import type { ServerSpec, ServerState, ServerStatus } from '../../resources/server/index.ts'
 import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, type MachineOwnerType } from '../../domain/managed-machine.ts'
 import type { PlainAction } from '../effects.ts'
@@ -62,8 +63,12 @@ export interface Machine {
   readonly isDeleting: boolean
   /** RFC 3339. */
   readonly createdAt: string
+  /** RFC 3339: when it was started, moved or recovered last; undefined when it never was. */
+  readonly startedAt?: string | undefined
   readonly desiredPower: ServerSpec['desiredPower']
   readonly node: string | undefined
+  /** Of that node; undefined when nothing is known of it. */
+  readonly nodeState?: NodeStatus['state'] | undefined
   readonly sharedAddresses: NonNullable<ServerSpec['sharedAddresses']>
   readonly publicIpv4: string | undefined
   readonly publicIpv6: string | undefined
@@ -78,7 +83,7 @@ export interface Machine {
   readonly isHealthy: boolean
   /** Why it is not healthy, for people. */
   readonly detail: string
-  /** RFC 3339: since when `isHealthy` is what it is; undefined before it has answered. */
+  /** RFC 3339: since when `isHealthy` is what it is; undefined before it has answered its host of now. */
   readonly judgedSince: string | undefined
   readonly report: MachineReport | undefined
   readonly reportedAt: string | undefined

@@ -13,9 +13,11 @@ import type { ConfigurationId, Machine, MachineAction, MachineDemand, Owner } fr
 
 /** A machine that is not healthy for so long is exchanged. */
 export const REPLACE_AFTER_SECONDS = 600
-/** One that has never answered may still be booting: without KVM, on a busy host, that alone takes ten minutes. */
+/** One that has not answered since it was started may still be booting: without KVM, on a busy host, that alone takes
+ *  ten minutes. */
 export const FIRST_ANSWER_SECONDS = 1_200
-/** One that could not be made is tried again after so long. */
+/** One that could not be made is tried again after so long, and one that fails after its last answer: what is known of
+ *  its host may come later. */
 export const RETRY_AFTER_SECONDS = 120
 const UUID_GROUPS = [8, 4, 4, 4, 12]
 
@@ -105,10 +107,18 @@ function machineToReplace(pairs: readonly Pair[], now: Date): Machine | undefine
 }
 
 function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: Date): boolean {
-  if (machine.state === 'error') return secondsSince(machine.createdAt, now) >= RETRY_AFTER_SECONDS
-  const since = machine.judgedSince ?? machine.createdAt
+  if (machine.state === 'error')
+    return secondsSince(machine.reportedAt ?? machine.createdAt, now) >= patienceSeconds(machine)
+  const since = machine.judgedSince ?? machine.startedAt ?? machine.createdAt
   const seconds = machine.reportedAt === undefined ? FIRST_ANSWER_SECONDS : REPLACE_AFTER_SECONDS
   return !isPatient && machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= seconds
+}
+
+/** With one that is in error. A host that does not answer may run it well; once it is fenced it is recovered elsewhere,
+ *  with its disks, where another host reaches these. */
+function patienceSeconds({ nodeState }: Machine): number {
+  if (nodeState === 'unreachable' || nodeState === 'fencing') return Number.POSITIVE_INFINITY
+  return nodeState === 'fenced' ? REPLACE_AFTER_SECONDS : RETRY_AFTER_SECONDS
 }
 
 const isOutdated = ({ plan, keepsImage = false }: MachineDemand, machine: Machine): boolean =>

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { DoorMetrics } from './metrics.ts'
+import { pass } from './pass.ts'
 import { Refusal } from './request.ts'
 import { markRead, type Target } from './targets.ts'
 
@@ -87,13 +88,12 @@ export async function forward(
         ...withoutHops(answer.rawHeaders),
         ...(isEarly ? ['Connection', 'close'] : []),
       ])
-      answer.on('data', (chunk: Buffer) => metrics.sent(chunk.length))
       answer.once('error', fail)
       answer.once('end', () => {
         if (!isEarly) resolve(void response.end())
         else drain(request, clock).then(() => resolve(void response.end()), fail)
       })
-      answer.pipe(response, { end: false })
+      pass(answer, response, metrics.sent)
     })
     response.once('close', () => {
       if (!response.writableFinished) upstream.destroy()
@@ -102,8 +102,9 @@ export async function forward(
     request.once('error', (error) => {
       if (!response.headersSent) fail(error)
     })
-    upstream.once('close', () => request.unpipe(upstream).resume())
-    request.pipe(upstream)
+    upstream.once('close', () => request.resume())
+    request.once('end', () => upstream.end())
+    pass(request, upstream)
   })
 }
 

@@ -12,6 +12,7 @@ import { Agent as SecureAgent, request as httpsRequest, type RequestOptions } fr
 import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Upstream } from '../../kit/object-storage/control.ts'
+import { releaseRead } from './pass.ts'
 import { readOn } from './read-on.ts'
 
 /** Where a request goes. */
@@ -56,6 +57,17 @@ const KEPT: AgentOptions = {
   ...{ keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxFreeSockets: FREE_MAXIMUM, timeout: FREE_MILLISECONDS },
 }
 
+class PlainAgent extends Agent {
+  override createConnection(...given: Parameters<Agent['createConnection']>): Duplex | null | undefined {
+    return releaseRead(super.createConnection(...given) as Socket) // as Node says of its own
+  }
+}
+class SecurePlainAgent extends SecureAgent {
+  override createConnection(...given: Parameters<SecureAgent['createConnection']>): Duplex | null | undefined {
+    return releaseRead(super.createConnection(...given) as Socket) // as Node says of its own
+  }
+}
+
 class BodyAgent extends Agent {
   override createConnection(...given: Parameters<Agent['createConnection']>): Duplex | null | undefined {
     return readOn(super.createConnection(...given) as Socket) // as Node says of its own
@@ -89,8 +101,8 @@ const asNodeSays = (answer: unknown): boolean => answer === true
 function newAgent(hasBody: boolean, isSecure: boolean, authority: string | null | undefined): Agent {
   const ca = authority ? { ca: authority } : {}
   if (isSecure)
-    return hasBody ? new SecureBodyAgent({ ...KEPT_AFTER_BODIES, ...ca }) : new SecureAgent({ ...KEPT, ...ca })
-  return hasBody ? new BodyAgent(KEPT_AFTER_BODIES) : new Agent(KEPT)
+    return hasBody ? new SecureBodyAgent({ ...KEPT_AFTER_BODIES, ...ca }) : new SecurePlainAgent({ ...KEPT, ...ca })
+  return hasBody ? new BodyAgent(KEPT_AFTER_BODIES) : new PlainAgent(KEPT)
 }
 
 export function openTargets(socketPath: string): Targets {

@@ -38,6 +38,7 @@ const demand = (role: string, more: Partial<MachineDemand> = {}): MachineDemand 
   ...more,
 })
 const ILL = { isHealthy: false, reportedAt: ago(5) }
+const FAILED = { state: 'error', isHealthy: false } as const
 /** It boots, or never will. */
 const SILENT = { isHealthy: false, judgedSince: undefined, running: undefined, reportedAt: undefined }
 const machine = (role: string, more: Partial<Machine> = {}): Machine => ({
@@ -118,10 +119,30 @@ describe('the machines of an owner', () => {
     ['an older image', { newestImageVersion: '2' }, [`remove Server ${nameOf('a')}`]],
     ['an error since just now', { state: 'error', isHealthy: false, createdAt: ago(RETRY_AFTER_SECONDS - 1) }, []],
     ['an error', { state: 'error', isHealthy: false }, [`remove Server ${nameOf('a')}`]],
+    ['an error since its last answer', { ...FAILED, reportedAt: ago(RETRY_AFTER_SECONDS - 1) }, []],
+    [
+      'an error long after its last answer',
+      { ...FAILED, reportedAt: ago(RETRY_AFTER_SECONDS) },
+      [`remove Server ${nameOf('a')}`],
+    ],
+    ['a host that does not answer', { ...FAILED, nodeState: 'unreachable', reportedAt: ago(86_400) }, []],
+    ['a host that is being fenced', { ...FAILED, nodeState: 'fencing', reportedAt: ago(86_400) }, []],
+    ['a host that was fenced', { ...FAILED, nodeState: 'fenced', reportedAt: ago(REPLACE_AFTER_SECONDS - 1) }, []],
+    [
+      'a host that was fenced, and no recovery',
+      { ...FAILED, nodeState: 'fenced', reportedAt: ago(REPLACE_AFTER_SECONDS) },
+      [`remove Server ${nameOf('a')}`],
+    ],
     ['unhealthy since just now', { ...ILL, judgedSince: ago(REPLACE_AFTER_SECONDS - 1) }, []],
     ['unhealthy for long', { ...ILL, judgedSince: ago(REPLACE_AFTER_SECONDS) }, [`remove Server ${nameOf('a')}`]],
     ['never an answer', { ...SILENT, createdAt: ago(FIRST_ANSWER_SECONDS) }, [`remove Server ${nameOf('a')}`]],
     ['no answer yet', { ...SILENT, createdAt: ago(FIRST_ANSWER_SECONDS - 1) }, []],
+    ['another host since just now', { ...SILENT, createdAt: ago(86_400), startedAt: ago(60) }, []],
+    [
+      'another host, and no answer there',
+      { ...SILENT, createdAt: ago(86_400), startedAt: ago(FIRST_ANSWER_SECONDS) },
+      [`remove Server ${nameOf('a')}`],
+    ],
     ['on its way out', { isDeleting: true }, []],
   ])('with %s', (_what, more, expected) => {
     expect(brief([machine('a', more), machine('b')])).toEqual(expected)
@@ -151,8 +172,7 @@ describe('the machines of an owner', () => {
     expect(brief([machine('a', { ...broken, createdAt: ago(700) }), machine('b', broken)])).toEqual([
       `remove Server ${nameOf('b')}`,
     ])
-    const failed = { state: 'error', isHealthy: false } as const
-    expect(brief([machine('a', boots), machine('b', failed)])).toEqual([`remove Server ${nameOf('b')}`])
+    expect(brief([machine('a', boots), machine('b', FAILED)])).toEqual([`remove Server ${nameOf('b')}`])
   })
 
   it('go with what they are for, and with their role', () => {

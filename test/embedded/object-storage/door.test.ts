@@ -1,11 +1,12 @@
 /** The door before engines and stores, some of which answer without reading what they were sent. */
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer as createSecureServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDoor } from '../../../embedded/object-storage/door.ts'
@@ -64,7 +65,7 @@ const TENANT = {
 
 interface Sent {
   readonly method: string
-  readonly body: string
+  readonly body: string | Uint8Array
   readonly key?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -98,7 +99,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   const agent = new Agent({ ca: certificates.authority, keepAlive: true })
   onTestFinished(() => agent.destroy())
   const send = async ({ method, body, key = 'KEY1', path = '/one-b/a', headers = {} }: Sent) => {
-    const length = body === '' ? {} : { 'content-length': body.length }
+    const length = body.length === 0 ? {} : { 'content-length': body.length }
     const request = httpsRequest({
       ...{ agent, host: 'localhost', port: door.port, method, path },
       headers: { authorization: signedBy(key), ...length, ...headers },
@@ -110,7 +111,18 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     await once(answer, 'end')
     return answer.statusCode as number // of Node's response
   }
-  return { send, came }
+  const read = async (path: string): Promise<Buffer> => {
+    const headers = { authorization: signedBy('KEY1') }
+    const request = httpsRequest({ agent, host: 'localhost', port: door.port, path, headers }).end()
+    const [answer] = (await once(request, 'response')) as [IncomingMessage]
+    const chunks: Buffer[] = []
+    for await (const chunk of answer) {
+      chunks.push(chunk as Buffer) // without an encoding it is one
+      if (chunks.length % 50 === 0) await sleep(1)
+    }
+    return Buffer.concat(chunks)
+  }
+  return { send, read, came }
 }
 
 /** A store that a tenant has moved to. */
@@ -162,4 +174,29 @@ test('and so does what a store with TLS says that a tenant has moved to', async 
     const answers = await Promise.all(bytes.map((count) => send({ method: 'PUT', body: 'x'.repeat(count) })))
     expect(answers).toEqual(bytes.map(() => 409))
   }
+})
+
+/** Keeps what it is sent, which it reads slowly, and answers it. */
+async function openSlowEngine(socketPath: string) {
+  let kept: Buffer[] = []
+  const server = createHttpServer(async (request, response) => {
+    if (request.method === 'GET') return void response.end(Buffer.concat(kept))
+    kept = []
+    for await (const chunk of request) {
+      kept.push(Buffer.from(chunk as Buffer)) // without an encoding it is one
+      if (kept.length % 50 === 0) await sleep(1)
+    }
+    response.end()
+  })
+  server.listen(socketPath)
+  await once(server, 'listening')
+  onTestFinished(() => void server.close().closeAllConnections())
+  return []
+}
+
+test('a large object comes whole to a slow engine, and from it to a slow client', async () => {
+  const { send, read } = await openDoor(openSlowEngine)
+  const body = systemRandom.bytes(20_000_000)
+  expect(await send({ method: 'PUT', body })).toBe(200)
+  expect(Buffer.compare(await read('/one-b/a'), body)).toBe(0)
 })
