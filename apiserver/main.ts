@@ -144,9 +144,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   const mail = openMail(settings)
   const objectStorage = await openObjectStorage(settings, clock)
   const payments = await openPayments(settings)
-  const sealing = createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random)
-  const made = openMadeHosts({ read: () => listRegisteredHosts(db, sealing), clock, log })
-  const reading = made.run(stop)
+  const hosts = await openHosts(settings, { db, log }, stop)
   const app = await createApp({
     ...appSettings(settings),
     store,
@@ -161,8 +159,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
     canSendMail: mail !== undefined,
     ...(payments === undefined ? {} : { payments }),
     objectStorage,
-    controlPlanes: { ...(await openControlPlanes(settings, clock)), made: made.hosts },
-    hostClusters: await readHostClusters(settings),
+    ...hosts.parts,
     hasOrganisationPlatform: settings.SVCCLOUD_ORGANISATION_PLATFORM_URL !== undefined,
     kubernetes: kubernetes.transport,
     isWebhookServed,
@@ -196,9 +193,21 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   await drain(settings, { clock, log }, [customers, admission])
   ending.abort()
   await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
-  await Promise.all([background, reading])
+  await Promise.all([background, hosts.ended])
   await kubernetes.close()
   await db.destroy()
+}
+
+/** Hosts of control planes; those that the platform makes are read until the signal aborts. */
+async function openHosts(
+  settings: Settings,
+  { db, log }: { readonly db: Database; readonly log: Logger },
+  signal: AbortSignal,
+) {
+  const [configured, hostClusters] = [await openControlPlanes(settings, systemClock), await readHostClusters(settings)]
+  const sealing = createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), systemRandom)
+  const made = openMadeHosts({ read: () => listRegisteredHosts(db, sealing), clock: systemClock, log })
+  return { parts: { controlPlanes: { ...configured, made: made.hosts }, hostClusters }, ended: made.run(signal) }
 }
 
 /** Serves on while whoever sends it requests learns that it ends. */

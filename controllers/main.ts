@@ -128,8 +128,7 @@ const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
   })
 
 async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
-  const clock = systemClock
-  const random = systemRandom
+  const [clock, random] = [systemClock, systemRandom]
   const registry = openRegistry({ isProcessWide: true, build: { component: 'controllers', version: VERSION } })
   const db = openConfiguredDatabase(settings, log)
   await migrate(db)
@@ -147,8 +146,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
   }
   const ovn = ovnOf(settings, log)
-  const { sealing } = parts
-  const made = openMadeHosts({ read: () => listRegisteredHosts(db, sealing), clock, log })
+  const made = openMadeHosts({ read: () => listRegisteredHosts(db, parts.sealing), clock, log })
   const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
   const controllers = openControllers({
     ...parts,
@@ -191,9 +189,8 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
       mayAct = lead.mayAct
       // not before: a watch may have fallen silent, and what the leader before did last must be seen
       caches.start(lead.signal)
-      const reading = made.run(lead.signal)
-      await runControllers(controllers, { ...parts, usageOf: usageFromAgents(parts), ...toldTo(alarms) }, lead.signal)
-      await reading
+      const options = { ...parts, usageOf: usageFromAgents(parts), ...toldTo(alarms) }
+      await Promise.all([made.run(lead.signal), runControllers(controllers, options, lead.signal)])
     },
     stop,
   )

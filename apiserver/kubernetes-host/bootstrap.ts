@@ -24,10 +24,10 @@ import { activeOperationOf } from '../../resources/operation/index.ts'
 import { newStanza } from '../change/accept.ts'
 import { patchWithOperation } from '../change/begin.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
-import { requireRelease } from '../kubernetes-cluster/rules.ts'
+import { requireRelease } from '../kubernetes-cluster/index.ts'
 import { rehearseMachines } from '../managed-machine/index.ts'
 import { requirePrivateNetworks } from '../network/index.ts'
-import { requireNodeImage, requireNodePlan } from '../node-pool/rules.ts'
+import { requireNodeImage, requireNodePlan } from '../node-pool/index.ts'
 import type { Parts } from '../parts.ts'
 
 export type HostParts = Parts & { readonly sealing: Sealing }

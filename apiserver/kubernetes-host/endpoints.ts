@@ -7,7 +7,6 @@ import { configuredHostsOf, hostsOf } from '../../kit/control-planes/configurati
 import type { ControlPlaneOffer } from '../../kit/control-planes/control.ts'
 import { replicasFor } from '../../kit/control-planes/replicas.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
-import type { ResourceType } from '../../kit/kube/object.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Plan, Region, Zone } from '../../resources/catalog/index.ts'
 import * as routes from '../../resources/kubernetes-host/index.ts'
@@ -18,7 +17,8 @@ import type { Parts } from '../parts.ts'
 import { bootstrap, type HostObject, type HostParts, isBegun } from './bootstrap.ts'
 
 export function kubernetesHostEndpoints(parts: HostParts): readonly Endpoint[] {
-  for (const type of [Region, Zone, Plan, KubernetesHost] as readonly ResourceType[]) parts.caches.of(type)
+  const { caches } = parts
+  void [caches.of(Region), caches.of(Zone), caches.of(Plan), caches.of(KubernetesHost)]
   return [
     operatorEndpoint(routes.listKubernetesHosts, async ({ query: { region }, now }) => {
       const hosts = await listHosts(parts, now)

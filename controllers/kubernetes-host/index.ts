@@ -12,12 +12,8 @@ import {
   registerHost,
   sealHostSecrets,
 } from '../../db/kubernetes-host/index.ts'
-import type { ControlPlanes } from '../../kit/control-planes/control.ts'
 import type { HostClustersSettings } from '../../kit/control-planes/host-clusters.ts'
-import type { MadeHost } from '../../kit/control-planes/made-hosts.ts'
-import type { ServerAccess } from '../../kit/kube/https-transport.ts'
 import { Namespace } from '../../kit/kube/object.ts'
-import type { Store } from '../../kit/kube/store.ts'
 import { watch, type Watch } from '../../kit/reconcile/reconciler.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
 import { newBase62 } from '../../kit/sys/random.ts'
@@ -38,10 +34,13 @@ import type { EffectsOn } from '../effects.ts'
 import { SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { derivedStanza } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
+import type { HostClusters } from './host-clusters.ts'
 import { install } from './install.ts'
 import type { HostEffects, HostObject, Observed, Told } from './observed.ts'
 import { NAMESPACE, namesOf } from './parts.ts'
 import { plan, urlOf } from './plan.ts'
+
+export type { HostClusters } from './host-clusters.ts'
 
 /** What it is built from besides. */
 export interface HostClusterAccess {
@@ -49,14 +48,6 @@ export interface HostClusterAccess {
   readonly hostClusters?: HostClusters | undefined
   /** Of tokens and keys of hosts; none is made without. */
   readonly sealing?: Sealing
-}
-
-/** What the settings say, and how what is made is reached. */
-export interface HostClusters {
-  readonly settings: HostClustersSettings
-  /** The API of a host cluster. */
-  open(access: ServerAccess): { readonly store: Store; close(): Promise<void> }
-  connect(host: MadeHost): Pick<ControlPlanes, 'offer'>
 }
 
 export type HostParts = Parts & HostClusterAccess

@@ -5,15 +5,15 @@ import { Unavailable } from '../../domain/problem.ts'
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'
 import type { HostSecrets } from '../../db/kubernetes-host/index.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
-import type { HostManifest } from '../../kit/control-planes/host-clusters.ts'
+import type { HostDocument, HostManifest } from '../../kit/control-planes/host-clusters.ts'
 import { type Key, type KubeObject, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
-import { isApiError, type Store } from '../../kit/kube/store.ts'
+import { type Draft, isApiError, type Store } from '../../kit/kube/store.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import type { KubernetesHostStatus } from '../../resources/kubernetes-host/index.ts'
 import { orUnavailable } from '../database.ts'
 import { truncated } from '../operation/decision.ts'
 import type { Parts } from '../parts.ts'
-import type { HostClusters } from './index.ts'
+import type { HostClusters } from './host-clusters.ts'
 import { NAMESPACE } from './parts.ts'
 
 type Process = NonNullable<KubernetesHostStatus['process']>
@@ -67,9 +67,15 @@ async function apply(store: Store, { hostClusters, secrets, authority }: Install
     data: Object.fromEntries(Object.entries(data).map(([name, text]) => [name, Buffer.from(text).toString('base64')])),
   })
   // Kinds without a spec have none in their manifest either.
-  for (const { type, document } of manifests)
-    await store.apply(type, { ...document, spec: document['spec'] as object, status: {} })
+  for (const { type, document } of manifests) await store.apply(type, asDraft(document))
 }
+
+/** Kinds without a spec have none in their manifest either. */
+const asDraft = (document: HostDocument): Draft<object, object> => ({
+  ...document,
+  spec: document['spec'] as object, // an object where there is one
+  status: {},
+})
 
 interface ServiceStatus {
   readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] }

@@ -87,7 +87,7 @@ export async function readHostClusters({
 /** Those without a namespace go into the given one. Throws for a kind that no part of a host process is. */
 const manifestsOf = (text: string, namespace: string): readonly HostManifest[] =>
   parseAllDocuments(text)
-    .map((document) => document.toJS() as unknown)
+    .map((document): unknown => document.toJS())
     .filter((document) => document !== null)
     .map((each) => {
       const document = Document.parse(each)

@@ -26,8 +26,8 @@ export const KubernetesHostView = z
     state: z
       .enum(KUBERNETES_HOST_STATES)
       .describe(
-        'bootstrapping is being made; degraded has no room for another control plane; error does not answer, or could ' +
-          'not be made: its operation says why.',
+        'bootstrapping is being made; degraded has no room for another control plane; error does not answer, or ' +
+          'could not be made: its operation says why.',
       ),
     node_count: Count.describe('Machines that it runs on.'),
     clusters_hosted: Count.describe('Control planes that clusters have there.'),

@@ -134,14 +134,15 @@ export const SEALING_KEYS = [{ id: 'test', key: Buffer.alloc(32, 1) }]
 
 const POOL = 'pool-1'
 
-/** `zoneOf` says which hosts are in another zone than the first. */
+/** `zoneOf` says which hosts are in another zone than the first; `clock` is another one where real programs take their
+ *  time. */
 export async function openCloud(
   db: Database,
   log: Logger = silentLog,
   nodes: readonly string[] = [NODE],
   zoneOf: Readonly<Record<string, string>> = {},
+  clock: Clock = fastClock,
 ): Promise<Cloud> {
-  const clock = fastClock
   const random = systemRandom
   const core = await openCore({ clock, random, log: silentLog, storage: memoryStorage() })
   const storeOf = (fieldManager: string, user = ADMIN) =>
