@@ -70,12 +70,8 @@ async function apply(store: Store, { hostClusters, secrets, authority }: Install
   for (const { type, document } of manifests) await store.apply(type, asDraft(document))
 }
 
-/** Kinds without a spec have none in their manifest either. */
-const asDraft = (document: HostDocument): Draft<object, object> => ({
-  ...document,
-  spec: document['spec'] as object, // an object where there is one
-  status: {},
-})
+/** As it is: kinds without a spec have none in their manifest either, and API servers take no field that they lack. */
+const asDraft = (document: HostDocument) => document as HostDocument & Draft<object, never>
 
 interface ServiceStatus {
   readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] }

@@ -67,6 +67,8 @@ export async function openHostCluster(process: Pick<ControlPlanes, 'offer'>): Pr
   const keyed = (type: ResourceType, metadata: KubeObject['metadata']) => `${type.kind} ${keyText(metadata)}`
   const store = {
     async apply(type: ResourceType, draft: KubeObject) {
+      // A real one takes no field that the kind lacks.
+      if ('status' in draft) throw new ApiError({ code: 400, reason: 'BadRequest', message: 'unknown field status' })
       if (cluster.refusal !== '') throw new ApiError({ code: 403, reason: 'Forbidden', message: cluster.refusal })
       applied.set(keyed(type, draft.metadata), draft)
       return draft
