@@ -3,6 +3,7 @@
  *  its guests only count, and its cluster keeps what is applied: the tier `pods` has real ones. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PLATFORM_ACCOUNT_ID } from '../../../domain/platform-account.ts'
+import { listQuotas, requireStanding } from '../../../db/account/index.ts'
 import { ensureKubernetesHosts, listRegisteredHosts } from '../../../db/kubernetes-host/index.ts'
 import type { ResourceType } from '../../../kit/kube/object.ts'
 import { createSealing } from '../../../kit/sys/sealing.ts'
@@ -13,6 +14,7 @@ import { KubernetesHost, type KubernetesHostSpec } from '../../../resources/kube
 import { Network } from '../../../resources/network/index.ts'
 import { NodePool } from '../../../resources/node-pool/index.ts'
 import { Server } from '../../../resources/server/index.ts'
+import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { openSimulatedControlPlanes } from '../../control-planes.ts'
 import { type Cloud, type ControllersStart, fastClock, openCloud, SEALING_KEYS, ZONE } from '../cloud.ts'
@@ -141,6 +143,15 @@ test('what others take away in its cluster is put back, and another address is f
     await stop()
   }
 }, 200_000)
+
+test('what it is made of costs nobody, and no quota or standing holds it up', async () => {
+  const billed = await database.db.selectFrom('billed_resource').select('resource_id').execute()
+  expect(billed).toEqual([])
+  await requireStanding(database.db, PLATFORM_ACCOUNT_ID, fastClock.now())
+  await expect(requireStanding(database.db, await createAccount(database.db), fastClock.now())).rejects.toThrow()
+  const limits = (await listQuotas(database.db, PLATFORM_ACCOUNT_ID)).map(({ limit }) => limit)
+  expect([new Set(limits), limits.length > 5]).toEqual([new Set([2 ** 40]), true])
+})
 
 test('it leaves nothing', async () => {
   const stop = cloud.startControllers(undefined, options)
