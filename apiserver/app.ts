@@ -43,6 +43,7 @@ export interface AppOptions
     | 'payments'
     | 'objectStorage'
     | 'controlPlanes'
+    | 'hostClusters'
     | 'hasOrganisationPlatform'
   > {
   readonly metrics: Registry

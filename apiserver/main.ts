@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { parseLoopbackTwins } from '../domain/loopback-twins.ts'
 import { Problem } from '../domain/problem.ts'
+import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, migrate, openDatabase } from '../db/open.ts'
 import { VERSION } from '../resources/version.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
@@ -12,6 +13,8 @@ import { startServer } from '../kit/http/server.ts'
 import { type Caches, openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
 import { openControlPlanes } from '../kit/control-planes/configuration.ts'
+import { readHostClusters } from '../kit/control-planes/host-clusters.ts'
+import { openMadeHosts } from '../kit/control-planes/made-hosts.ts'
 import { type ObjectStorageOffer, openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments } from '../kit/payments/configuration.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
@@ -107,6 +110,8 @@ const Environment = z.object({
   SVCCLOUD_CONTROL_PLANES_FILE: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
+  /** How hosts of control planes are made; none is, without it. */
+  SVCCLOUD_HOST_CLUSTERS_FILE: z.string().min(1).optional(),
   /** The controllers speak to it; here it is only known that there is one. */
   SVCCLOUD_ORGANISATION_PLATFORM_URL: z.url({ protocol: /^https?$/ }).optional(),
 })
@@ -139,6 +144,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   const mail = openMail(settings)
   const objectStorage = await openObjectStorage(settings, clock)
   const payments = await openPayments(settings)
+  const hosts = await openHosts(settings, { db, log }, stop)
   const app = await createApp({
     ...appSettings(settings),
     store,
@@ -153,7 +159,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
     canSendMail: mail !== undefined,
     ...(payments === undefined ? {} : { payments }),
     objectStorage,
-    controlPlanes: await openControlPlanes(settings, clock),
+    ...hosts.parts,
     hasOrganisationPlatform: settings.SVCCLOUD_ORGANISATION_PLATFORM_URL !== undefined,
     kubernetes: kubernetes.transport,
     isWebhookServed,
@@ -187,9 +193,21 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   await drain(settings, { clock, log }, [customers, admission])
   ending.abort()
   await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
-  await background
+  await Promise.all([background, hosts.ended])
   await kubernetes.close()
   await db.destroy()
+}
+
+/** Hosts of control planes; those that the platform makes are read until the signal aborts. */
+async function openHosts(
+  settings: Settings,
+  { db, log }: { readonly db: Database; readonly log: Logger },
+  signal: AbortSignal,
+) {
+  const [configured, hostClusters] = [await openControlPlanes(settings, systemClock), await readHostClusters(settings)]
+  const sealing = createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), systemRandom)
+  const made = openMadeHosts({ read: () => listRegisteredHosts(db, sealing), clock: systemClock, log })
+  return { parts: { controlPlanes: { ...configured, made: made.hosts }, hostClusters }, ended: made.run(signal) }
 }
 
 /** Serves on while whoever sends it requests learns that it ends. */

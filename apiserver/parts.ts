@@ -7,6 +7,7 @@ import type { Operator } from '../kit/http/call.ts'
 import type { OperatorAccess } from '../kit/http/route.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import type { ControlPlanesOffer } from '../kit/control-planes/configuration.ts'
+import type { HostClustersSettings } from '../kit/control-planes/host-clusters.ts'
 import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
 import type { Payments } from '../kit/payments/configuration.ts'
 import type { Store } from '../kit/kube/store.ts'
@@ -31,6 +32,8 @@ export interface Parts {
   readonly objectStorage?: ObjectStorageOffer
   /** What hosts control planes of Kubernetes; nothing does when absent. */
   readonly controlPlanes?: ControlPlanesOffer
+  /** How hosts of control planes are made; none is when absent. */
+  readonly hostClusters?: HostClustersSettings | undefined
   /** Organisations of accounts can see their clusters somewhere. */
   readonly hasOrganisationPlatform?: boolean
   /** The process serves the admission webhook; where it does not, writes past the API are judged after they are

@@ -63,7 +63,7 @@ export function auditEffect({
 export const staffAuditEffect =
   (
     { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,
-    resourceType: 'node' | 'public_pool' | 'template' | 'zone',
+    resourceType: 'kubernetes_host' | 'node' | 'public_pool' | 'template' | 'zone',
   ): EffectOn<AuditInput, unknown, unknown> =>
   async ({ action, actor, requestId }, { metadata }) => {
     const entry = { ...entryOf(metadata.name, { action, actor, requestId }), resource_type: resourceType }

@@ -27,6 +27,7 @@ import { devClusterController } from './dev-cluster/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
 import { kubernetesClusterController } from './kubernetes-cluster/index.ts'
+import { type HostClusterAccess, kubernetesHostController } from './kubernetes-host/index.ts'
 import { nodePoolController } from './node-pool/index.ts'
 import { playgroundController } from './playground/index.ts'
 import { loadBalancerController } from './load-balancer/index.ts'
@@ -55,7 +56,7 @@ import { templateController } from './template/index.ts'
 import { runUsageCollector, type UsageSource } from './usage/collector.ts'
 import { zoneController } from './zone/index.ts'
 
-export interface ControllersOptions extends Parts, FencingAccess, BackupAccess {
+export interface ControllersOptions extends Parts, FencingAccess, BackupAccess, HostClusterAccess {
   readonly metrics: ControllerMetrics
   /** Whether this process still leads; always, when absent. */
   readonly mayAct?: () => boolean
@@ -89,6 +90,7 @@ const NOUNS: readonly Registration<ControllersOptions>[] = [
   databaseController,
   kubernetesClusterController,
   nodePoolController,
+  kubernetesHostController,
   playgroundController,
   devClusterController,
   objectStorageController,

@@ -1,6 +1,7 @@
 /** The controllers' process: reads its environment, brings schema, kinds and catalog up to date, and works while it
  *  leads. */
 import { z } from 'zod'
+import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, migrate, openDatabase } from '../db/open.ts'
 import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
@@ -8,7 +9,10 @@ import { openClient } from '../kit/kube/client.ts'
 import { installCrds } from '../kit/kube/crd.ts'
 import { crds } from './crds.ts'
 import { openOrganisationPlatform } from '../kit/organisation-platform/configuration.ts'
+import { openControlPlanesClient } from '../kit/control-planes/client.ts'
 import { openControlPlanes } from '../kit/control-planes/configuration.ts'
+import { readHostClusters } from '../kit/control-planes/host-clusters.ts'
+import { openMadeHosts } from '../kit/control-planes/made-hosts.ts'
 import { openObjectStorage } from '../kit/object-storage/configuration.ts'
 import { openPayments, type Payments } from '../kit/payments/configuration.ts'
 import type { PaymentProcessor } from '../kit/payments/processor.ts'
@@ -47,6 +51,7 @@ import { installRoles } from './roles.ts'
 import type { Parts } from './parts.ts'
 import { openDatabaseMetrics } from './database/index.ts'
 import { openKubernetesMetrics } from './kubernetes-cluster/index.ts'
+import type { HostClusters } from './kubernetes-host/index.ts'
 import { openObjectStorageMetrics } from './object-storage/index.ts'
 import { AUDIT_CHECKPOINT_SECONDS } from './audit-checkpoints.ts'
 import { openStorageMetrics } from './storage-metrics.ts'
@@ -101,6 +106,8 @@ const Environment = z.object({
   SVCCLOUD_CONTROL_PLANES_FILE: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_REGIONS: z.string().optional(),
   SVCCLOUD_CONTROL_PLANES_OBSTACLE: z.string().optional(),
+  /** How hosts of control planes are made; none is, without it. */
+  SVCCLOUD_HOST_CLUSTERS_FILE: z.string().min(1).optional(),
   /** Where organisations of accounts see their clusters. */
   SVCCLOUD_ORGANISATION_PLATFORM_URL: z.url({ protocol: /^https?$/ }).optional(),
   SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE: z.string().min(1).optional(),
@@ -121,8 +128,7 @@ const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
   })
 
 async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
-  const clock = systemClock
-  const random = systemRandom
+  const [clock, random] = [systemClock, systemRandom]
   const registry = openRegistry({ isProcessWide: true, build: { component: 'controllers', version: VERSION } })
   const db = openConfiguredDatabase(settings, log)
   await migrate(db)
@@ -140,12 +146,14 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
   }
   const ovn = ovnOf(settings, log)
+  const made = openMadeHosts({ read: () => listRegisteredHosts(db, parts.sealing), clock, log })
   const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
   const controllers = openControllers({
     ...parts,
     identity,
     ...(ovn === undefined ? {} : { ovn }),
-    controlPlanes: await openControlPlanes(settings, clock),
+    controlPlanes: { ...(await openControlPlanes(settings, clock)), made: made.hosts },
+    hostClusters: await hostClustersOf(settings),
     organisationPlatform: await openOrganisationPlatform(settings, clock),
     metrics: openControllerMetrics(registry),
     mayAct: () => mayAct(),
@@ -181,7 +189,8 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
       mayAct = lead.mayAct
       // not before: a watch may have fallen silent, and what the leader before did last must be seen
       caches.start(lead.signal)
-      await runControllers(controllers, { ...parts, usageOf: usageFromAgents(parts), ...toldTo(alarms) }, lead.signal)
+      const options = { ...parts, usageOf: usageFromAgents(parts), ...toldTo(alarms) }
+      await Promise.all([made.run(lead.signal), runControllers(controllers, options, lead.signal)])
     },
     stop,
   )
@@ -237,6 +246,22 @@ async function openStore(settings: Settings, transport: Transport): Promise<Stor
   await ensureNamespace(store, SYSTEM_NAMESPACE)
   if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
   return store
+}
+
+/** How hosts of control planes are made; undefined where none is. */
+async function hostClustersOf(settings: Settings): Promise<HostClusters | undefined> {
+  const told = await readHostClusters(settings)
+  return (
+    told && {
+      settings: told,
+      open(access) {
+        const { transport, close } = openHttpsTransport(access)
+        const own = { fieldManager: 'svccloud', clock: systemClock, random: systemRandom }
+        return { store: openClient({ transport, ...own }), close }
+      },
+      connect: (host) => openControlPlanesClient({ ...host, clock: systemClock }),
+    }
+  )
 }
 
 const toldTo = ({ noteSweep: onSwept, noteBilling: onBilled, noteCheckpoint: onCheckpoint }: Alarms) => ({

@@ -353,7 +353,17 @@ export interface Tables extends IdentityTables {
     public_key: ColumnType<Readonly<Record<string, string>>, string, never>
     sealed_key: string
   }
-  kubernetes_host: { region: string; id: string; created_at: Instant }
+  kubernetes_host: {
+    region: string
+    id: string
+    created_at: Instant
+    /** Of one that the platform makes: who signed its certificate, in PEM, and what it lets in by; null before. */
+    authority: string | null
+    sealed_secrets: string | null
+    /** Where it answers, since when; null before. */
+    url: string | null
+    registered_at: OptionalInstant
+  }
   playground: {
     account_id: string
     id: string

@@ -95,7 +95,10 @@ const OPERATIONS = {
   'kubernetes_cluster.platform_deregister': { steps: ['deregistered'] },
   'node_pool.sync': { steps: ['claimed', 'servers', 'ready', 'drained'], minutes: 60 },
   'node_pool.delete': { steps: ['servers', 'released'], minutes: 60 },
-  'kubernetes_host.bootstrap': {},
+  'kubernetes_host.bootstrap': {
+    steps: ['claimed', 'network', 'control_plane', 'nodes', 'host', 'registered'],
+    minutes: 120,
+  },
   'control_plane.expand': {},
   'control_plane.shrink': {},
 } as const satisfies Readonly<Record<string, OperationRule>>

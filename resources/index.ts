@@ -25,7 +25,7 @@ import { PRIVATE_CLOUD_ROUTES } from './private-cloud/index.ts'
 import { MCP_ROUTES } from './mcp/index.ts'
 import { MEMBER_ROUTES } from './member/index.ts'
 import { KUBERNETES_CLUSTER_ROUTES, KubernetesCluster } from './kubernetes-cluster/index.ts'
-import { KUBERNETES_HOST_ROUTES } from './kubernetes-host/index.ts'
+import { KUBERNETES_HOST_ROUTES, KubernetesHost } from './kubernetes-host/index.ts'
 import { LOAD_BALANCER_ROUTES, LoadBalancer } from './load-balancer/index.ts'
 import { Network, NETWORK_ROUTES } from './network/index.ts'
 import { Node, NODE_ROUTES } from './node/index.ts'
@@ -76,6 +76,7 @@ export const RESOURCES: readonly Resource[] = [
   Database,
   KubernetesCluster,
   NodePool,
+  KubernetesHost,
   Playground,
   DevCluster,
   ObjectStorage,

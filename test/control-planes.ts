@@ -38,14 +38,17 @@ interface Plane {
 
 export interface SimulatedControlPlanes {
   readonly offer: ControlPlanesOffer
+  /** Of that offer. */
+  readonly control: ControlPlanes
   readonly planes: Map<string, Plane>
   /** While it is set nothing answers. */
   isAway: boolean
   releases: string[]
   nodesObstacle: string
   guestsObstacle: string
-  /** `process` has endpoints, where nobody answers. */
-  driver: 'simulated' | 'process'
+  /** `process` has endpoints, where nobody answers, and tokens for them. */
+  driver: 'simulated' | 'process' | 'pods'
+  addons: ControlPlaneState['addons'][number][]
   /** What was asked of it that changes something, in order. */
   readonly calls: string[]
 }
@@ -73,7 +76,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       },
       endpoint: simulated.driver === 'process' ? 'https://192.0.2.1:6443' : null,
       forNodes: FOR_NODES,
-      addons: [],
+      addons: [...simulated.addons],
       grants: [{ addon: ADDON, tokenId: plane.grants.get(ADDON)?.tokenId ?? null }],
       snapshotStore: { mark: plane.place === undefined ? '' : markOf(plane.place), detail: '' },
       certificateAuthority: 'the certificate of an authority',
@@ -144,6 +147,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       if (node !== undefined) known(id).nodes.set(name, { ...node, marked: digest })
     },
     async userToken() {
+      if (simulated.driver === 'process') return { token: 'of an administrator', expiresAt: AT }
       throw unavailable('not_configured', 'The cluster is simulated: nothing answers.')
     },
     async joinToken(id, tokenId, _pool, seconds) {
@@ -160,26 +164,26 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     load: async (id) => known(id).load,
     removeNode: async (id, node) => void known(id).nodes.delete(node),
   }
+  const asked = new Proxy(control, {
+    get:
+      (target, name: keyof ControlPlanes) =>
+      async (...values: never[]) => {
+        if (simulated.isAway) throw new Unavailable('the host of control planes')
+        if (!['offer', 'get', 'snapshots', 'nodes', 'servingRequests', 'load'].includes(name)) calls.push(name)
+        // Each method takes what its caller hands it.
+        return (target[name] as (...given: never[]) => unknown)(...values)
+      },
+  })
   const simulated: SimulatedControlPlanes = {
-    offer: {
-      regions,
-      control: new Proxy(control, {
-        get:
-          (target, name: keyof ControlPlanes) =>
-          async (...values: never[]) => {
-            if (simulated.isAway) throw new Unavailable('the host of control planes')
-            if (!['offer', 'get', 'snapshots', 'nodes', 'servingRequests', 'load'].includes(name)) calls.push(name)
-            // Each method takes what its caller hands it.
-            return (target[name] as (...given: never[]) => unknown)(...values)
-          },
-      }),
-    },
+    offer: { regions, control: asked },
+    control: asked,
     planes,
     isAway: false,
     releases: ['1.35.4', '1.36.3'],
     nodesObstacle: '',
     guestsObstacle: '',
     driver: 'simulated',
+    addons: [],
     calls,
   }
   return simulated

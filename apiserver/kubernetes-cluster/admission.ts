@@ -9,7 +9,7 @@ import {
   requireRunningCluster,
   snapshotScheduleFault,
 } from '../../domain/kubernetes-cluster.ts'
-import { badField } from '../../domain/problem.ts'
+import { badField, forbidden } from '../../domain/problem.ts'
 import { claimCluster } from '../../db/kubernetes-cluster/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -39,6 +39,8 @@ const PLATFORM: PlatformFields = {
 /** Throws 403 for what only the platform writes, and 400 for what cannot be. */
 function requireReadable(cluster: KubernetesClusterObject, before?: KubernetesClusterObject): void {
   denyPlatformFields(cluster, before, PLATFORM)
+  if (cluster.spec.controlPlaneRegion !== before?.spec.controlPlaneRegion)
+    throw forbidden('spec.controlPlaneRegion is written by the platform only.')
   requireLabels(cluster.spec)
   const fault = snapshotScheduleFault(cluster.spec.etcdSnapshotSchedule)
   if (fault !== undefined) throw badField('spec.etcdSnapshotSchedule', fault)

@@ -14,6 +14,7 @@ export {
   signedToken,
   tokenFor,
 } from './access.ts'
+export { requireRelease } from './rules.ts'
 
 export const kubernetesCluster = noun<KubernetesClusterParts, { readonly kubernetesClusters: KubernetesClusters }>({
   name: 'kubernetes_cluster',

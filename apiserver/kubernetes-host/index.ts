@@ -1,5 +1,12 @@
+import { KubernetesHost } from '../../resources/kubernetes-host/index.ts'
+import { kind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
-import type { Parts } from '../parts.ts'
+import { kubernetesHostAdmission } from './admission.ts'
+import type { HostParts } from './bootstrap.ts'
 import { kubernetesHostEndpoints } from './endpoints.ts'
 
-export const kubernetesHost = noun<Parts>({ name: 'kubernetes_host', endpoints: kubernetesHostEndpoints })
+export const kubernetesHost = noun<HostParts>({
+  name: 'kubernetes_host',
+  kinds: [kind(KubernetesHost, { access: 'write', target: 'kubernetes_host', admission: kubernetesHostAdmission })],
+  endpoints: kubernetesHostEndpoints,
+})

@@ -6,6 +6,7 @@ import { nodePoolEndpoints, type NodePoolParts } from './endpoints.ts'
 import { type NodePools, openNodePools } from './node-pools.ts'
 
 export type { NodePools } from './node-pools.ts'
+export { requireNodeImage, requireNodePlan } from './rules.ts'
 
 export const nodePool = noun<NodePoolParts, { readonly nodePools: NodePools }>({
   name: 'node_pool',

@@ -1,4 +1,5 @@
 /** What is seen of resources that cost: when they came, what they are, when they went. */
+import { isPlatformAccount } from '../../domain/platform-account.ts'
 import {
   findRecorded,
   listOpenLives,
@@ -34,7 +35,7 @@ interface Look {
   readonly lookedAt: Date
 }
 
-/** What the object costs as; undefined while it costs nothing, or is nobody's. */
+/** What the object costs as; undefined while it costs nothing, and when it is nobody's or the platform's own. */
 function seenOf(
   { resourceType, of }: Billable,
   object: KubeObject,
@@ -44,7 +45,8 @@ function seenOf(
   const { name, namespace = '', uid, creationTimestamp, deletionTimestamp } = object.metadata
   const accountId = accountOfNamespace(namespace)
   const billed = of(object, caches)
-  if (billed === undefined || accountId === undefined || uid === undefined) return undefined
+  if (billed === undefined || accountId === undefined || uid === undefined || isPlatformAccount(accountId))
+    return undefined
   const { operation } = (object.status ?? {}) as { operation?: OperationProgress } // of whatever has operations
   const finishedAt = new Date(operation?.finishedAt ?? now)
   const changedAt = finishedAt > lookedAt && finishedAt < now ? finishedAt : now

@@ -160,12 +160,16 @@ const controlIn = (
 ): { readonly control: ControlPlanes } | { readonly obstacle: string } =>
   controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers are not told of any' }, region)
 
+/** Whose host runs its control plane. */
+const hostRegionOf = ({ caches }: Parts, { zone, controlPlaneRegion }: KubernetesClusterSpec): string | undefined =>
+  controlPlaneRegion ?? caches.of(Zone).get({ name: zone })?.spec.region
+
 async function hostViewOf(
   parts: Parts,
   { spec }: ClusterObject,
   claim: ClusterClaim | undefined,
 ): Promise<Observed['host']> {
-  const region = claim?.region ?? parts.caches.of(Zone).get({ name: spec.zone })?.spec.region ?? ''
+  const region = claim?.region ?? hostRegionOf(parts, spec) ?? ''
   const hosted = controlIn(parts, region)
   if ('obstacle' in hosted) return { obstacle: `the host of its control plane: ${hosted.obstacle}` }
   const { control } = hosted
@@ -253,7 +257,7 @@ async function claim(parts: AllParts, id: ClusterId, cluster: ClusterObject): Pr
   await requireNewest(parts.store, KubernetesCluster, cluster)
   await requireStandingOfEdit(parts, cluster, id.accountId)
   const { zone, name, networkId, version } = cluster.spec
-  const region = parts.caches.of(Zone).get({ name: zone })?.spec.region
+  const region = hostRegionOf(parts, cluster.spec)
   const hosted = controlIn(parts, region ?? '')
   if ('obstacle' in hosted || region === undefined) throw new Unavailable('the host of control planes')
   const offer = await hosted.control.offer()

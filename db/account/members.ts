@@ -1,6 +1,7 @@
 /** Memberships and invitations. */
 import { sql, type Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
+import { isPlatformAccount } from '../../domain/platform-account.ts'
 import type { Queries } from '../open.ts'
 import { endSessionsOfUser, hashSecret, revokeTokensOfMember } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
@@ -53,8 +54,9 @@ export async function listMembers(queries: Queries, accountId: string, userId?: 
   }))
 }
 
-/** Whether an owner of the account has a verified email address and may sign in. */
+/** Whether an owner of the account has a verified email address and may sign in; the platform's own needs none. */
 export async function hasVerifiedOwner(queries: Queries, accountId: string): Promise<boolean> {
+  if (isPlatformAccount(accountId)) return true
   const found = await queries
     .selectFrom('membership')
     .innerJoin('app_user', 'app_user.id', 'membership.user_id')

@@ -1,4 +1,5 @@
 /** The facts that decide an account's standing, and the rule of every door that nobody's session stands behind. */
+import { isPlatformAccount } from '../../domain/platform-account.ts'
 import { emailUnverified } from '../../domain/problem.ts'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
 import type { Queries } from '../open.ts'
@@ -40,6 +41,6 @@ export async function readStanding(queries: Queries, accountId: string, now: Dat
     suspendedByStaffAt: account.suspended_by_staff_at,
     requiresBillingApproval: account.requires_billing_approval,
     hasPaymentMethod: Boolean(account.has_payment_method),
-    hasLiveCredit: Boolean(account.has_live_credit),
+    hasLiveCredit: isPlatformAccount(accountId) || Boolean(account.has_live_credit),
   }
 }

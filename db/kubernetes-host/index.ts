@@ -1,6 +1,8 @@
 /** Hosts of control planes: one in each region, known by an id from when the platform is first told of it. */
 import type { Queries } from '../open.ts'
 
+export * from './made.ts'
+
 export interface KubernetesHostRow {
   readonly id: string
   readonly region: string

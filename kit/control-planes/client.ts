@@ -10,6 +10,8 @@ export interface ClientOptions {
   readonly token: string
   /** PEM of who signed the host's certificate; undefined where everybody trusts that, or there is none. */
   readonly authority?: string | undefined
+  /** What that certificate is for, where it is not the host of the URL. */
+  readonly serverName?: string
   readonly clock: Clock
 }
 
@@ -17,8 +19,13 @@ const TIMEOUT_MILLISECONDS = 15_000
 const REFUSED = 409
 
 /** Each call throws Unavailable when the host does not answer, and a Problem for what it refuses. */
-export function openControlPlanesClient({ url, token, authority, clock }: ClientOptions): ControlPlanes {
-  const dispatcher = new Agent(authority === undefined ? {} : { connect: { ca: authority } })
+export function openControlPlanesClient({ url, token, authority, serverName, clock }: ClientOptions): ControlPlanes {
+  const dispatcher = new Agent({
+    connect: {
+      ...(authority === undefined ? {} : { ca: authority }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+    },
+  })
   const send = async (name: CallName, values: readonly unknown[]) => {
     const over = new AbortController()
     const cancel = clock.after(TIMEOUT_MILLISECONDS, () => over.abort(new Error('no answer in time')))

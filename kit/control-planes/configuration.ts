@@ -39,8 +39,10 @@ const Hosts = z
   )
   .min(1)
 
-/** What offers it, or why nothing does. */
-export type ControlPlanesOffer = HostedControlPlanes | { readonly obstacle: string }
+/** What offers it, or why nothing does; and those that the platform has made itself, as they are now. */
+export type ControlPlanesOffer = (HostedControlPlanes | { readonly obstacle: string }) & {
+  readonly made?: () => readonly HostedControlPlanes[]
+}
 
 const NOT_CONFIGURED = 'this cloud is not told of any (SVCCLOUD_CONTROL_PLANES_URL, SVCCLOUD_CONTROL_PLANES_FILE)'
 
@@ -78,13 +80,21 @@ async function hostOf(environment: ControlPlanesEnvironment): Promise<z.infer<ty
   return [{ url, token, ...authority, regions: regions.split(',') }]
 }
 
-/** All there are. */
-export const hostsOf = (offer: ControlPlanesOffer): readonly HostedControlPlanes[] =>
+/** Those of the settings. */
+export const configuredHostsOf = (offer: ControlPlanesOffer): readonly HostedControlPlanes[] =>
   'obstacle' in offer ? [] : [offer, ...(offer.others ?? [])]
+
+/** All there are: where the settings name one for a region, there is no other. */
+export function hostsOf(offer: ControlPlanesOffer): readonly HostedControlPlanes[] {
+  const configured = configuredHostsOf(offer)
+  const regions = configured.flatMap((host) => host.regions)
+  const made = offer.made?.() ?? []
+  return [...configured, ...made.filter((host) => !host.regions.some((region) => regions.includes(region)))]
+}
 
 /** What serves the region, or why nothing does, for people. */
 export function controlPlanesIn(offer: ControlPlanesOffer, region: string): ControlPlanesOffer {
-  if ('obstacle' in offer) return offer
   const host = hostsOf(offer).find(({ regions }) => regions.includes(region))
-  return host ?? { obstacle: `none is configured for region ${region}` }
+  if (host !== undefined) return host
+  return 'obstacle' in offer ? offer : { obstacle: `none is configured for region ${region}` }
 }

@@ -45,6 +45,15 @@ export const KubernetesCluster = resource({
         .regex(CLUSTER_NAME.pattern)
         .describe('DNS label, unique among the clusters of the account. Cannot be changed.'),
       networkId: z.string().min(1).max(253).describe('Name of the Network of its nodes. Cannot be changed.'),
+      controlPlaneRegion: z
+        .string()
+        .min(1)
+        .max(63)
+        .optional()
+        .describe(
+          'Region whose host runs the control plane; that of its zone when absent. Of clusters of the platform only. ' +
+            'Cannot be changed.',
+        ),
       version: Minor.describe('Minor version of Kubernetes. A newer one, or the same again, upgrades the cluster.'),
       publicIpv4: z.boolean().default(false).describe('Whether its API has an IPv4 address too. Cannot be changed.'),
       labels: StoredLabels.default({}).describe('Labels of the API.'),
@@ -158,7 +167,7 @@ export const KubernetesCluster = resource({
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   selectableFields: ['.spec.zone'],
-  rules: ['zone', 'name', 'networkId', 'publicIpv4'].map(fixed),
+  rules: ['zone', 'name', 'networkId', 'publicIpv4', 'controlPlaneRegion'].map(fixed),
 })
 export type KubernetesClusterSpec = z.infer<typeof KubernetesCluster.spec>
 export type KubernetesClusterStatus = z.infer<typeof KubernetesCluster.status>

@@ -30,6 +30,7 @@ import { Zone } from '../../resources/catalog/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { documented } from '../contract/document-check.ts'
 import { hostsOf } from '../../kit/control-planes/configuration.ts'
+import type { HostClustersSettings } from '../../kit/control-planes/host-clusters.ts'
 import { openSimulatedControlPlanes } from '../control-planes.ts'
 import { openSimulatedObjectStorage } from '../object-storage.ts'
 import { openTestPayments } from '../payments.ts'
@@ -84,6 +85,7 @@ export async function openCloud(
     readonly isWebhookServed?: boolean
     /** False: no payment processor is configured. */
     readonly hasPayments?: boolean
+    readonly hostClusters?: HostClustersSettings
   } = {},
 ) {
   const core = await openCore({
@@ -156,6 +158,7 @@ export async function openCloud(
   const opened = await createApp({
     objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
     controlPlanes: { ...controlPlanes.offer, others: hostsOf(otherControlPlanes.offer) },
+    ...(options.hostClusters === undefined ? {} : { hostClusters: options.hostClusters }),
     store,
     caches,
     db,

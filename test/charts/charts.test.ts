@@ -84,7 +84,7 @@ it.each([
   { template: 'svccloud/templates/apiserver.yaml', main: 'apiserver/main.ts', shared: true },
   { template: 'svccloud/templates/controllers.yaml', main: 'controllers/main.ts', shared: true },
   { template: 'svccloud/templates/migrations.yaml', main: 'db/main.ts', shared: true },
-  { template: 'svccloud/templates/control-planes.yaml', main: 'hosts/control-planes/main.ts', shared: false },
+  { template: 'svccloud/templates/_host-process.tpl', main: 'hosts/control-planes/main.ts', shared: false },
   { template: 'svccloud-node-agent/templates/agents.yaml', main: 'agents/node/main.ts', shared: false },
 ])('$template sets only what $main reads', async ({ template, main, shared }) => {
   const text = await read(`charts/${template}`)

@@ -15,6 +15,7 @@ import type { TemplateStore } from '../../agents/node/images/template-store.ts'
 import { sweepClaims } from '../../controllers/claim/index.ts'
 import type { OpenStorageAccess } from '../../controllers/fencing/effects.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
+import type { HostClusters } from '../../controllers/kubernetes-host/index.ts'
 import { openSimulatedOvn, type SimulatedOvn } from '../../controllers/ovn/simulated-ovn.ts'
 import type { Parts } from '../../controllers/parts.ts'
 import type { Database } from '../../db/open.ts'
@@ -92,21 +93,24 @@ export interface Cloud {
    *  any more, not even learning what came of the write. `onDeath` is called then. */
   startControllers(
     life?: { readonly writesMaximum: number; readonly onDeath: () => void },
-    options?: {
-      readonly hasSealing?: boolean
-      readonly controlPlanes?: ControlPlanesOffer
-      readonly organisationPlatform?: OrganisationPlatform
-    },
+    options?: ControllersStart,
   ): () => Promise<void>
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
    *  have died: the one after them lives. */
-  startMortals(writesMaximum: number, deathsMaximum?: number): Mortals
+  startMortals(writesMaximum: number, deathsMaximum?: number, options?: ControllersStart): Mortals
   startAgent(node?: string, options?: AgentStart): () => Promise<void>
   /** Its namespace, and leave to make what costs when it is in the database. */
   openAccount(accountId: string): Promise<void>
   /** Releases claims of what is lost as it will be done after the given time. */
   sweepClaims(laterMilliseconds: number): Promise<number>
   close(): Promise<void>
+}
+
+export interface ControllersStart {
+  readonly hasSealing?: boolean
+  readonly controlPlanes?: ControlPlanesOffer
+  readonly hostClusters?: HostClusters
+  readonly organisationPlatform?: OrganisationPlatform
 }
 
 export interface AgentStart {
@@ -130,14 +134,15 @@ export const SEALING_KEYS = [{ id: 'test', key: Buffer.alloc(32, 1) }]
 
 const POOL = 'pool-1'
 
-/** `zoneOf` says which hosts are in another zone than the first. */
+/** `zoneOf` says which hosts are in another zone than the first; `clock` is another one where real programs take their
+ *  time. */
 export async function openCloud(
   db: Database,
   log: Logger = silentLog,
   nodes: readonly string[] = [NODE],
   zoneOf: Readonly<Record<string, string>> = {},
+  clock: Clock = fastClock,
 ): Promise<Cloud> {
-  const clock = fastClock
   const random = systemRandom
   const core = await openCore({ clock, random, log: silentLog, storage: memoryStorage() })
   const storeOf = (fieldManager: string, user = ADMIN) =>
@@ -243,7 +248,7 @@ export async function openCloud(
     backupsIn,
     filled,
     hostOf: (name) => hostOf(name).machine,
-    startMortals(writesMaximum, deathsMaximum = Number.POSITIVE_INFINITY) {
+    startMortals(writesMaximum, deathsMaximum = Number.POSITIVE_INFINITY, options = {}) {
       let deaths = 0
       let isOver = false
       let stop = async () => {}
@@ -258,6 +263,7 @@ export async function openCloud(
                   if (!isOver) setImmediate(begin)
                 },
               },
+          options,
         )
       }
       begin()
@@ -271,7 +277,7 @@ export async function openCloud(
     },
     startControllers(
       life,
-      { hasSealing = true, controlPlanes: hosts = controlPlanes.offer, organisationPlatform } = {},
+      { hasSealing = true, controlPlanes: hosts = controlPlanes.offer, hostClusters, organisationPlatform } = {},
     ) {
       const mortal =
         life === undefined
@@ -297,6 +303,7 @@ export async function openCloud(
         ovn,
         objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
         controlPlanes: hosts,
+        hostClusters,
         organisationPlatform,
         metrics: openControllerMetrics(registry),
         openStorageAccess,

@@ -57,15 +57,11 @@ export async function startPodCluster(folder: string): Promise<PodCluster> {
     await joinNode(machine, hosted, state)
     const { token } = await hosted.host.userToken(desired.id, 'admin', 3_600)
     const kubeconfigFile = join(folder, 'kubeconfig')
-    await writeFile(kubeconfigFile, JSON.stringify(kubeconfig(state, { token })), { mode: 0o600 })
-    await machine.start('policies', [
-      ...[await buildTool('kube-router'), `--kubeconfig=${kubeconfigFile}`, `--hostname-override=${machine.name}`],
-      ...['--run-firewall=true', '--run-router=false', '--run-service-proxy=false', '--run-loadbalancer=false'],
-      ...[`--service-cluster-ip-range=${serviceCidr}`, '--health-port=0'],
-    ])
+    await writeKubeconfig(kubeconfigFile, state, token)
+    await enforcePolicies(machine, kubeconfigFile)
     return {
       ...{ machine, state, kubeconfigFile, end },
-      importImage: async (file) => void (await ctr(machine, 'images', 'import', file)),
+      importImage: (file) => importImage(machine, file),
       tagImage: async (from, to) => void (await ctr(machine, 'images', 'tag', from, to)),
     }
   } catch (error) {
@@ -74,8 +70,25 @@ export async function startPodCluster(folder: string): Promise<PodCluster> {
   }
 }
 
+/** What enforces network policies. */
+export const enforcePolicies = async (machine: Machine, kubeconfigFile: string): Promise<void> =>
+  machine.start('policies', [
+    ...[await buildTool('kube-router'), `--kubeconfig=${kubeconfigFile}`, `--hostname-override=${machine.name}`],
+    ...['--run-firewall=true', '--run-router=false', '--run-service-proxy=false', '--run-loadbalancer=false'],
+    ...[`--service-cluster-ip-range=${machine.serviceCidr}`, '--health-port=0'],
+  ])
+
+/** Makes the images of an archive known to containers of the machine. */
+export const importImage = async (machine: Machine, file: string): Promise<void> =>
+  void (await ctr(machine, 'images', 'import', file))
+
+/** Of an administrator, as kubectl reads it. */
+export async function writeKubeconfig(file: string, state: ControlPlaneState, token: string): Promise<void> {
+  await writeFile(file, JSON.stringify(kubeconfig(state, { token })), { mode: 0o600 })
+}
+
 /** The tunnel listens on the loopback address of this machine only. */
-async function relayTunnel({ forNodes }: ControlPlaneState): Promise<Server> {
+export async function relayTunnel({ forNodes }: ControlPlaneState): Promise<Server> {
   if (forNodes === null) throw new Error('nodes cannot join')
   const { host, port } = forNodes.tunnel
   const server = createServer((client) => {
@@ -91,9 +104,16 @@ async function relayTunnel({ forNodes }: ControlPlaneState): Promise<Server> {
 const ctr = (machine: Machine, ...words: readonly string[]): Promise<string> =>
   machine.run('ctr', '--address', SOCKET, '--namespace', 'k8s.io', ...words)
 
-async function joinNode(machine: Machine, hosted: Hosted, state: ControlPlaneState): Promise<void> {
+/** By the token, or by one that is made for that. */
+export async function joinNode(
+  machine: Machine,
+  hosted: Pick<Hosted, 'host'>,
+  state: ControlPlaneState,
+  token?: string,
+): Promise<void> {
   const { id } = state
-  const programs = await layOut(machine, state, (await hosted.host.joinToken(id, 'abcdef', POOL, 3_600)).token)
+  const own = token ?? (await hosted.host.joinToken(id, 'abcdef', POOL, 3_600)).token
+  const programs = await layOut(machine, state, own)
   await machine.run('ip', 'address', 'replace', `${NODE_API.address}/32`, 'dev', 'lo')
   await machine.start('api', [
     'socat',

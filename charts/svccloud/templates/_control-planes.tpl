@@ -10,6 +10,10 @@
 - name: SVCCLOUD_CONTROL_PLANES_REGIONS
   value: {{ join "," .Values.controlPlanes.regions | quote }}
 {{- end }}
+{{- if .Values.controlPlanes.hostClusters.region }}
+- name: SVCCLOUD_HOST_CLUSTERS_FILE
+  value: /etc/svccloud-host-clusters/host-clusters.yaml
+{{- end }}
 {{- if .Values.controlPlanes.existingSecret }}
 - name: SVCCLOUD_CONTROL_PLANES_FILE
   value: /etc/svccloud-control-planes-elsewhere/{{ .Values.controlPlanes.hostsKey }}

@@ -2,7 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { controlPlanesIn, hostsOf, openControlPlanes } from '../../../kit/control-planes/configuration.ts'
+import {
+  configuredHostsOf,
+  controlPlanesIn,
+  type HostedControlPlanes,
+  hostsOf,
+  openControlPlanes,
+} from '../../../kit/control-planes/configuration.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 
 let folder: string
@@ -45,4 +51,22 @@ test('without any it says how to name one, and what is half there is refused', a
   await expect(open([])).rejects.toThrow()
   const half = { SVCCLOUD_CONTROL_PLANES_URL: 'http://127.0.0.1:1' }
   await expect(openControlPlanes(half, systemClock)).rejects.toThrow('token file')
+})
+
+test('those that the platform makes are found beside those of settings, which go before them', async () => {
+  const { control } = (await open([host('eu-9')])) as HostedControlPlanes
+  const offer = {
+    ...(await open([host('eu-1')])),
+    made: () => [
+      { regions: ['eu-1'], control },
+      { regions: ['eu-2'], control },
+    ],
+  }
+  expect(hostsOf(offer).map(({ regions }) => regions)).toEqual([['eu-1'], ['eu-2']])
+  expect(controlPlanesIn(offer, 'eu-2')).toMatchObject({ control })
+  expect(controlPlanesIn(offer, 'eu-1')).not.toMatchObject({ control })
+  expect(configuredHostsOf(offer)).toHaveLength(1)
+  const alone = { obstacle: 'none', made: () => [{ regions: ['eu-2'], control }] }
+  expect(controlPlanesIn(alone, 'eu-2')).toMatchObject({ control })
+  expect(controlPlanesIn(alone, 'eu-1')).toMatchObject({ obstacle: 'none' })
 })

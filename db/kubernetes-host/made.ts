@@ -1,0 +1,113 @@
+/** Hosts of control planes that the platform makes itself: their secrets, which only sealing keys open, and where they
+ *  answer once they do. */
+import type { Transaction } from 'kysely'
+import { PLATFORM_ACCOUNT_ID } from '../../domain/platform-account.ts'
+import type { Certificate } from '../../kit/sys/certificate.ts'
+import type { Sealing } from '../../kit/sys/sealing.ts'
+import { openAccount, openQuotas } from '../account/index.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+/** What a host process is given. */
+export interface HostSecrets {
+  /** That the platform says to it. */
+  readonly token: string
+  /** Of TLS, signed by its authority, and for whom it is. */
+  readonly certificate: Certificate
+  readonly serverName: string
+}
+
+export interface MadeHostRow {
+  readonly region: string
+  readonly id: string
+  /** PEM. */
+  readonly authority: string
+  readonly sealedSecrets: string
+  /** Undefined until it answers there. */
+  readonly url: string | undefined
+}
+
+const COLUMNS = ['region', 'id', 'authority', 'sealed_secrets', 'url'] as const
+type Selected = Pick<Tables['kubernetes_host'], 'region' | 'id' | 'authority' | 'sealed_secrets' | 'url'>
+
+const toRow = ({ region, id, authority, sealed_secrets: sealedSecrets, url }: Selected): readonly MadeHostRow[] =>
+  authority === null || sealedSecrets === null ? [] : [{ region, id, authority, sealedSecrets, url: url ?? undefined }]
+
+const ownerOf = (id: string): string => `kubernetes_host/${id}`
+
+export const sealHostSecrets = (sealing: Sealing, id: string, secrets: HostSecrets): string =>
+  sealing.seal(JSON.stringify(secrets), ownerOf(id))
+
+/** Throws when no key opens them. */
+export const openHostSecrets = (sealing: Sealing, { id, sealedSecrets }: MadeHostRow): HostSecrets =>
+  // only sealHostSecrets seals for this owner
+  JSON.parse(sealing.open(sealedSecrets, ownerOf(id))) as HostSecrets
+
+/** Undefined for one that has no secrets yet, and for a region without a row. */
+export async function findMadeHost(db: Queries, id: string): Promise<MadeHostRow | undefined> {
+  const row = await db.selectFrom('kubernetes_host').select(COLUMNS).where('id', '=', id).executeTakeFirst()
+  return row && toRow(row)[0]
+}
+
+/** How processes of the platform speak to one that answers. */
+export interface RegisteredHost extends Pick<HostSecrets, 'token' | 'serverName'>, Pick<MadeHostRow, 'authority'> {
+  readonly region: string
+  readonly url: string
+}
+
+/** Those that answer; none without sealing keys. */
+export async function listRegisteredHosts(db: Queries, sealing: Sealing): Promise<readonly RegisteredHost[]> {
+  if (!sealing.isAvailable) return []
+  const rows = await db
+    .selectFrom('kubernetes_host')
+    .select(COLUMNS)
+    .where('registered_at', 'is not', null)
+    .orderBy('region')
+    .execute()
+  return rows.flatMap(toRow).flatMap((row) => {
+    const { region, url, authority } = row
+    const { token, serverName } = openHostSecrets(sealing, row)
+    return url === undefined ? [] : [{ region, url, token, authority, serverName }]
+  })
+}
+
+/** Secrets that it has already stay. */
+export async function keepHostSecrets(
+  db: Queries,
+  id: string,
+  { authority, sealedSecrets }: Pick<MadeHostRow, 'authority' | 'sealedSecrets'>,
+): Promise<void> {
+  await db
+    .updateTable('kubernetes_host')
+    .set({ authority, sealed_secrets: sealedSecrets })
+    .where('id', '=', id)
+    .where('sealed_secrets', 'is', null)
+    .execute()
+}
+
+/** From now on the platform speaks to it there. */
+export async function registerHost(db: Queries, id: string, url: string, now: Date): Promise<void> {
+  await db
+    .updateTable('kubernetes_host')
+    .set(({ fn, val, ref }) => ({ url, registered_at: fn.coalesce(ref('registered_at'), val(now)) }))
+    .where('id', '=', id)
+    .where('sealed_secrets', 'is not', null)
+    .execute()
+}
+
+/** Nobody speaks to it any more. Idempotent. */
+export async function forgetHost(db: Queries, id: string): Promise<void> {
+  await db.deleteFrom('kubernetes_host').where('id', '=', id).where('sealed_secrets', 'is not', null).execute()
+}
+
+/** More than anybody has of anything. */
+const PLATFORM_LIMIT = 2 ** 40
+
+/** The account that host clusters belong to, which no quota holds up. Idempotent. */
+export async function ensurePlatformAccount(tx: Transaction<Tables>, now: Date): Promise<void> {
+  const id = PLATFORM_ACCOUNT_ID
+  const found = await tx.selectFrom('account').select('id').where('id', '=', id).executeTakeFirst()
+  if (found === undefined) await openAccount(tx, { id, name: 'svccloud', now })
+  else await openQuotas(tx, id)
+  await tx.updateTable('account_quota').set({ limit: PLATFORM_LIMIT }).where('account_id', '=', id).execute()
+}

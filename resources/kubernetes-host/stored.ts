@@ -1,0 +1,65 @@
+/** KubernetesHost: a host of control planes that the platform makes from servers, as it is stored. Those of the
+ *  settings have none. */
+import { z } from 'zod'
+import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
+import { NODES_MAXIMUM } from '../../domain/node-pool.ts'
+import { fixed, resource } from '../define.ts'
+import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+
+const Instant = z.string().max(64).meta({ format: 'date-time' })
+
+export const KubernetesHost = resource({
+  kind: 'KubernetesHost',
+  plural: 'kuberneteshosts',
+  shortNames: ['kh'],
+  scope: 'Cluster',
+  description:
+    'A host of control planes that the platform makes: a KubernetesCluster of the platform, whose nodes are servers, ' +
+    'with the host process in it. Made through the API; deleting it takes all of that away.',
+  spec: z
+    .strictObject({
+      region: z.string().min(1).max(63).describe('Whose clusters have their control planes there.'),
+      zones: z.array(ZoneName).min(1).max(16).describe('Zones of the region that its nodes are in.'),
+      plan: z.string().min(1).max(63).describe('Plan of its nodes.'),
+      nodesPerZone: z.int().min(1).max(NODES_MAXIMUM).describe('Nodes in each zone.'),
+      version: z.string().max(8).regex(MINOR_PATTERN).describe('Minor version of Kubernetes that it is made with.'),
+      controlPlaneRegion: z
+        .string()
+        .min(1)
+        .max(63)
+        .describe('Region whose host of control planes runs that of the host cluster itself.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only.',
+      ),
+    })
+    .describe('What it is made of.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      isMade: z.boolean().optional().describe('Whether it has answered once.'),
+      nodesReady: z.int().min(0).optional().describe('Nodes of it that report Ready.'),
+      process: z
+        .strictObject({
+          digest: z.string().max(64).describe('Digest of what it was told to be last.'),
+          appliedAt: Instant.describe('When that was.'),
+          isReady: z.boolean().describe('Whether its pod is ready.'),
+          detail: z.string().max(1024).describe('Why it is not as it shall be, for people; empty when it is.'),
+          address: z.string().max(253).optional().describe('Where its balancer is; absent until it has one.'),
+        })
+        .optional()
+        .describe('The host process in the cluster; absent before it was there.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What it is. Written by its controller.'),
+  columns: [
+    { name: 'Region', type: 'string', jsonPath: '.spec.region' },
+    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodesReady' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  rules: ['region', 'zones', 'plan', 'nodesPerZone', 'version', 'controlPlaneRegion'].map(fixed),
+})
+export type KubernetesHostSpec = z.infer<typeof KubernetesHost.spec>
+export type KubernetesHostStatus = z.infer<typeof KubernetesHost.status>
