@@ -21,6 +21,7 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   managedmachines: 'the platform and its hosts write them; people only see what they have moved',
   databases: 'worlds of their own have them: `databases.seeds.test.ts`',
   kubernetesclusters: 'worlds of their own have them: `clusters.seeds.test.ts`',
+  kuberneteshosts: 'hosts of the settings run the control planes of a world: these are tested by their controller',
   playgrounds:
     'they need a host of control planes, as clusters do: their life is tested by their controller, and with real ' +
     'programs',
