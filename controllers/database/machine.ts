@@ -59,8 +59,12 @@ export function demandOf(database: DatabaseObject, observed: Observed): MachineD
     networkIds: [spec.networkId],
     sharedAddresses: [],
     configuration: configurationOf(database, observed),
-    // Another machine would begin anew, and one on trial has an old root disk to go back to.
-    isPatient: machine?.report?.postgresql?.state === 'restoring' || machine?.diskExchange?.isOver === false,
+    // Another machine would begin anew, one on trial has an old root disk to go back to, and the data may be where a
+    // lost host is.
+    isPatient:
+      machine?.report?.postgresql?.state === 'restoring' ||
+      machine?.diskExchange?.isOver === false ||
+      machine?.nodeState === 'fenced',
     keepsImage: true,
   }
 }

@@ -106,19 +106,21 @@ export function openMachines({ caches }: Pick<Parts, 'caches'>, type: MachineOwn
       ...[watch(Storage, () => []), watch(Volume, () => []), watch(NodeReport, () => []), watch(Node, () => [])],
     ],
     observe: ({ namespace, id }) =>
-      servers.by(OWNER_INDEX, `${namespace}/${managedByOf({ type, id })}`).map((server) =>
-        machineOf(server, objects.by(SERVER_INDEX, server.metadata.uid ?? ''), {
+      servers.by(OWNER_INDEX, `${namespace}/${managedByOf({ type, id })}`).map((server) => {
+        const node = nodes.get({ name: server.status?.nodeName ?? '' })?.status
+        return machineOf(server, objects.by(SERVER_INDEX, server.metadata.uid ?? ''), {
           ...versions(server),
-          nodeState: nodes.get({ name: server.status?.nodeName ?? '' })?.status?.state,
-        }),
-      ),
+          nodeState: node?.state,
+          nodeSince: node?.conditions?.find((condition) => condition.type === 'Ready')?.lastTransitionTime,
+        })
+      }),
   }
 }
 
 function machineOf(
   { metadata, spec, status }: ServerObject,
   objects: readonly MachineObject[],
-  ofHost: Pick<Machine, 'imageVersion' | 'newestImageVersion' | 'nodeState'>,
+  ofHost: Pick<Machine, 'imageVersion' | 'newestImageVersion' | 'nodeState' | 'nodeSince'>,
 ): Machine {
   const node = status?.nodeName
   const known = objects.find((object) => nodeOf(object) === node && object.metadata.deletionTimestamp === undefined)

@@ -69,6 +69,8 @@ export interface Machine {
   readonly node: string | undefined
   /** Of that node; undefined when nothing is known of it. */
   readonly nodeState?: NodeStatus['state'] | undefined
+  /** RFC 3339: since when that node is ready, or is not. */
+  readonly nodeSince?: string | undefined
   readonly sharedAddresses: NonNullable<ServerSpec['sharedAddresses']>
   readonly publicIpv4: string | undefined
   readonly publicIpv6: string | undefined

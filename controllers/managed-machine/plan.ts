@@ -107,8 +107,11 @@ function machineToReplace(pairs: readonly Pair[], now: Date): Machine | undefine
 }
 
 function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: Date): boolean {
-  if (machine.state === 'error')
-    return secondsSince(machine.reportedAt ?? machine.createdAt, now) >= patienceSeconds(machine)
+  if (machine.state === 'error') {
+    // What a host that is back runs is known a moment later.
+    const last = [machine.reportedAt ?? machine.createdAt, machine.nodeSince ?? ''].toSorted().at(-1)
+    return secondsSince(last, now) >= patienceSeconds(machine, isPatient)
+  }
   const since = machine.judgedSince ?? machine.startedAt ?? machine.createdAt
   const seconds = machine.reportedAt === undefined ? FIRST_ANSWER_SECONDS : REPLACE_AFTER_SECONDS
   return !isPatient && machine.state === 'started' && !machine.isHealthy && secondsSince(since, now) >= seconds
@@ -116,8 +119,9 @@ function isBroken({ isPatient = false }: MachineDemand, machine: Machine, now: D
 
 /** With one that is in error. A host that does not answer may run it well; once it is fenced it is recovered elsewhere,
  *  with its disks, where another host reaches these. */
-function patienceSeconds({ nodeState }: Machine): number {
+function patienceSeconds({ nodeState }: Machine, isPatient: boolean): number {
   if (nodeState === 'unreachable' || nodeState === 'fencing') return Number.POSITIVE_INFINITY
+  if (nodeState === 'fenced' && isPatient) return Number.POSITIVE_INFINITY
   return nodeState === 'fenced' ? REPLACE_AFTER_SECONDS : RETRY_AFTER_SECONDS
 }
 

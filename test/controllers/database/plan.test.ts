@@ -226,6 +226,10 @@ const ON_TRIAL: Partial<Machine> = {
   ...{ isHealthy: false, judgedSince: new Date(NOW.getTime() - REPLACE_AFTER_SECONDS * 10_000).toISOString() },
   ...{ reportedAt: NOW.toISOString(), diskExchange: { imageVersion: '2', isOver: false, error: '' } },
 }
+const LOST_HOST: Partial<Machine> = {
+  ...{ isHealthy: false, state: 'error', nodeState: 'fenced' },
+  reportedAt: new Date(NOW.getTime() - REPLACE_AFTER_SECONDS * 10_000).toISOString(),
+}
 
 test.each([
   ['made with kubectl: gets its operation', database({}), {}, 'change'],
@@ -341,6 +345,7 @@ test.each([
   ['with a newer image for its machine, in the window: gets it', NIGHTLY, withMachine(NIGHTLY, OLD), 'upgrade'],
   ['with a newer image, outside of the window: is left alone', RUNNING, withMachine(RUNNING, OLD), ''],
   ['whose machine is on trial: keeps it, however long it is not well', RUNNING, withMachine(RUNNING, ON_TRIAL), ''],
+  ['whose host was fenced: keeps its machine, as its data may be there', RUNNING, withMachine(RUNNING, LOST_HOST), ''],
   ['whose data is lost: is left as it is', RUNNING, { storage: storage({ state: 'error' }) }, ''],
   ['deleted: its machine goes first', DELETING, settled(RUNNING), 'remove Server, machine'],
   ['deleted, without a machine: its storage goes', DELETING, { storage: ATTACHED }, 'remove Storage, storage'],

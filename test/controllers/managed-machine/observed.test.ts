@@ -28,9 +28,15 @@ function observed(status: object, nodes: readonly object[] = []) {
 test('its host may not answer', () => {
   const nodes = [
     { metadata: { name: 'host-1' }, status: { state: 'ready' } },
-    { metadata: { name: 'host-2' }, status: { state: 'unreachable' } },
+    {
+      metadata: { name: 'host-2' },
+      status: { state: 'unreachable', conditions: [{ type: 'Ready', lastTransitionTime: '2026-01-02T00:00:00Z' }] },
+    },
   ]
-  expect(observed({ nodeName: 'host-2', state: 'error' }, nodes)).toMatchObject({ nodeState: 'unreachable' })
+  expect(observed({ nodeName: 'host-2', state: 'error' }, nodes)).toMatchObject({
+    nodeState: 'unreachable',
+    nodeSince: '2026-01-02T00:00:00Z',
+  })
   expect(observed({ state: 'creating' }, nodes)?.nodeState).toBeUndefined()
 })
 

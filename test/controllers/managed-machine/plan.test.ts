@@ -137,6 +137,16 @@ describe('the machines of an owner', () => {
     ['unhealthy for long', { ...ILL, judgedSince: ago(REPLACE_AFTER_SECONDS) }, [`remove Server ${nameOf('a')}`]],
     ['never an answer', { ...SILENT, createdAt: ago(FIRST_ANSWER_SECONDS) }, [`remove Server ${nameOf('a')}`]],
     ['no answer yet', { ...SILENT, createdAt: ago(FIRST_ANSWER_SECONDS - 1) }, []],
+    [
+      'a host that is back since just now',
+      { ...FAILED, nodeState: 'ready', nodeSince: ago(RETRY_AFTER_SECONDS - 1), reportedAt: ago(86_400) },
+      [],
+    ],
+    [
+      'a host that is back, and an error that stays',
+      { ...FAILED, nodeState: 'ready', nodeSince: ago(RETRY_AFTER_SECONDS), reportedAt: ago(86_400) },
+      [`remove Server ${nameOf('a')}`],
+    ],
     ['another host since just now', { ...SILENT, createdAt: ago(86_400), startedAt: ago(60) }, []],
     [
       'another host, and no answer there',
@@ -146,6 +156,12 @@ describe('the machines of an owner', () => {
     ['on its way out', { isDeleting: true }, []],
   ])('with %s', (_what, more, expected) => {
     expect(brief([machine('a', more), machine('b')])).toEqual(expected)
+  })
+
+  it('stay on a host that was fenced when their owner is patient', () => {
+    const lost = [machine('a', { ...FAILED, nodeState: 'fenced', reportedAt: ago(86_400) })]
+    expect(brief(lost, [demand('a', { isPatient: true })])).toEqual([])
+    expect(brief(lost, [demand('a')])).toEqual([`remove Server ${nameOf('a')}`])
   })
 
   it('are not exchanged for a newer image when their owner gives them another root disk', () => {
