@@ -23,6 +23,7 @@ import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createSealing } from '../../kit/sys/sealing.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { KubernetesHost } from '../../resources/kubernetes-host/index.ts'
@@ -137,6 +138,12 @@ beforeAll(async () => {
   }
   const controlPlanes = { regions: [HOME], control: parentOf(), made: () => made.hosts().map(small) }
   stop = [cloud.startControllers(undefined, { controlPlanes, hostClusters }), cloud.startAgent()]
+  await until(
+    'private networks',
+    () => cloud.kubectl.get(Zone, { name: ZONE }),
+    (zone) => zone?.status?.hasPrivateNetworks === true,
+    WAIT_MILLISECONDS,
+  )
 }, START_MILLISECONDS)
 
 afterAll(async () => {

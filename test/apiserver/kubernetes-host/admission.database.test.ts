@@ -1,4 +1,4 @@
-/** What people may do past the API to hosts of control planes that the platform makes, and to what these are of. */
+/** What people may do past the API to hosts of control planes that the platform makes, and to what they consist of. */
 import { expect, test } from 'vitest'
 import type { AdmissionParts } from '../../../apiserver/admission/kind.ts'
 import type { AdmissionRequest } from '../../../apiserver/admission/review.ts'
