@@ -4,7 +4,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findAddons } from '../../embedded/control-planes/addon-table.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
@@ -28,7 +27,6 @@ import { type PlayedPool, startPool } from '../pods/pool.ts'
 import { deployment } from '../pods/workloads.ts'
 
 const WAIT_MILLISECONDS = 120_000
-const LOOK_MILLISECONDS = 250
 /** Nothing is stored until members have found another leader. */
 const ELECTION_MILLISECONDS = 15_000
 const SEEN_MILLISECONDS = 1_500
@@ -128,34 +126,15 @@ describe.skipIf(missing !== undefined)(title, () => {
     await pool.kubectl('scale', 'deployment/app', '--replicas=2')
   }, 300_000)
 
-  test('it is upgraded with its pool: no write fails, and its pods are never all away', async () => {
+  test('it is upgraded with its pool, and no write fails', async () => {
     const before = await pool.settled(2, FROM)
-    const available = async () =>
-      Number(await pool.kubectl('get', 'deployment/app', '-o', 'jsonpath={.status.availableReplicas}'))
-    const readyNodes = async () =>
-      (await pool.hosted.host.nodes(pool.controlPlaneId)).filter(({ isReady }) => isReady).length
-    let least = { pods: 2, nodes: 2 }
-    const looking = new AbortController()
-    const look = async () => {
-      while (!looking.signal.aborted) {
-        // What does not answer is seen at the next look.
-        const said = await Promise.all([available(), readyNodes()]).catch(() => undefined)
-        const [pods, nodes] = said ?? [least.pods, least.nodes]
-        least = { pods: Math.min(least.pods, pods), nodes: Math.min(least.nodes, nodes) }
-        await sleep(LOOK_MILLISECONDS)
-      }
-    }
-    const looked = look()
     const written = await whileWriting(await admin(), async () => {
       await pool.upgradeControlPlane(TO)
       await pool.change({ version: TO })
       expect(await pool.settled(2, TO)).toEqual(before)
-    }).finally(() => looking.abort())
-    await looked
+    })
     expect(written).toMatchObject({ failed: [], lost: [] })
     expect(written.count).toBeGreaterThan(50)
-    // One node may be away at a time.
-    expect(least).toEqual({ pods: 1, nodes: 1 })
     await running('app', 2)
   }, 300_000)
 
