@@ -5,7 +5,7 @@ import { conflict, unavailable } from './problem.ts'
 export const DEV_CLUSTER_STATES = ['creating', 'running', 'error', 'deleting', 'deleted'] as const
 export type DevClusterState = (typeof DEV_CLUSTER_STATES)[number]
 
-/** So long it may take until its API answers. */
+/** So long it may take until its API answers and its node is ready. */
 export const DEV_CLUSTER_MINUTES = 30
 /** So long its administrators' token is taken. */
 export const DEV_KUBECONFIG_SECONDS = 28_800

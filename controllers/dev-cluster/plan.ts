@@ -56,7 +56,7 @@ function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decis
   const lost = lossOf(cluster, machine)
   if (lost !== undefined) return failed(lost)
   if (status.isMade !== true && isOverdue(metadata.creationTimestamp ?? '', now))
-    return failed(`Its API did not answer within ${DEV_CLUSTER_MINUTES} minutes: ${waitedFor(cluster, observed)}`)
+    return failed(`It did not come up within ${DEV_CLUSTER_MINUTES} minutes: ${waitedFor(cluster, observed)}`)
   const owner = ownerOf(cluster, accountId)
   const demand = demandOf(cluster, observed)
   if (machine === undefined) {
@@ -120,7 +120,9 @@ function followed(cluster: DevClusterObject, observed: Observed, { machine, acti
   const isSimulated = machine.isHealthy && said === undefined
   const isReady = isRunning && (said?.isReady === true || isSimulated)
   const detail = detailOf(machine, { isReady, isSimulated })
-  const isMade = cluster.status?.isMade === true || isReady
+  // Without its node it would be said to run, and every pod of its owner would wait.
+  const isUp = isReady && (isSimulated || said?.isNodeReady === true)
+  const isMade = cluster.status?.isMade === true || isUp
   return {
     health: !isMade ? 'reconciling' : 'ready',
     reason: !isMade ? 'Making' : isReady ? 'Running' : 'Unhealthy',

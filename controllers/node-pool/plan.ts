@@ -153,7 +153,11 @@ function maintained({ root: pool, observed, now }: Input, count: number): Mainta
   })
   const planned = planMachines({
     owner: ownerOf(pool, accountId),
-    demands: demanded.map((slot) => demandOf(pool, observed, slot)),
+    // While one goes no other is replaced, whatever its server says of itself: that one has not been drained.
+    demands: demanded.map((slot) => ({
+      ...demandOf(pool, observed, slot),
+      isPatient: leaving.some((other) => other !== slot && other.isWanted),
+    })),
     machines,
     now,
   })

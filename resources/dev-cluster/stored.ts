@@ -48,7 +48,7 @@ export const DevCluster = resource({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       serverId: Name.optional().describe('Name of its Server.'),
-      isMade: z.boolean().optional().describe('Whether its API has answered once.'),
+      isMade: z.boolean().optional().describe('Whether its API has answered and its node was ready once.'),
       isSimulated: z
         .boolean()
         .optional()

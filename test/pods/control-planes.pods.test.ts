@@ -17,6 +17,7 @@ import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { readStage } from '../../tools/images/dockerfile.ts'
 import { baseLayer, sourcesLayer } from '../../tools/images/layers.ts'
+import { whileWriting } from '../embedded/control-planes/config-map-writer.ts'
 import { isWhole, type KubeClient, kubeClient, newDesired } from '../embedded/control-planes/hosted.ts'
 import { ISSUER_URL, openIssuer } from '../embedded/control-planes/issuer.ts'
 import { until } from '../eventually.ts'
@@ -224,31 +225,13 @@ it.runIf(releases.length > 1)(
   'an upgrade to the next minor loses no write',
   async () => {
     const admin = await adminOf()
-    const upgrading = new AbortController()
-    const failed: string[] = []
-    let written = 0
-    /** As a client does that tries another server. */
-    const write = async (name: string) => {
-      for (let tries = 1; tries <= 5; tries++) {
-        const status = await admin.send('POST', CONFIG_MAPS, configMap(name)).then(
-          (answer) => answer.status,
-          () => 0,
-        )
-        if (status === 201 || (tries > 1 && status === 409)) return void (written += 1)
-      }
-      failed.push(name)
-    }
-    const writing = (async () => {
-      for (let number = 0; !upgrading.signal.aborted; number++) await write(`written-${number}`)
-    })()
-    await control.ensure({ ...desired, release: NEWEST })
-    await untilState((state) => isWhole(state) && state.release === NEWEST).finally(() => upgrading.abort())
-    await writing
-    expect(failed).toEqual([])
-    expect(written).toBeGreaterThan(10)
+    const written = await whileWriting(admin, async () => {
+      await control.ensure({ ...desired, release: NEWEST })
+      await untilState((state) => isWhole(state) && state.release === NEWEST)
+    })
+    expect(written).toMatchObject({ failed: [], lost: [] })
+    expect(written.count).toBeGreaterThan(10)
     expect((await admin.send('GET', '/version')).body['gitVersion']).toBe(`v${NEWEST}`)
-    const names = JSON.stringify((await admin.send('GET', `${CONFIG_MAPS}?limit=5000`)).body)
-    for (let number = 0; number < written; number++) expect(names).toContain(`"written-${number}"`)
     desired = { ...desired, release: NEWEST }
   },
   400_000,

@@ -24,6 +24,8 @@ export interface Machine {
   run(command: string, ...words: readonly string[]): Promise<string>
   /** Begins a program there whose output goes to a file; throws when it ends at once. */
   start(name: string, command: readonly string[]): Promise<void>
+  /** From now on what is sent to that range goes there. */
+  lead(cidr: string): Promise<void>
   /** The end of what the program said. */
   log(name: string): Promise<string>
   end(): Promise<void>
@@ -87,6 +89,7 @@ export async function startMachine(name: string, folder: string): Promise<Machin
     ...{ name, folder, address: wire.address, hostAddress: wire.hostAddress, cgroup, ...cidrs },
     run: runThere,
     start: (program, command) => startProgram(join(folder, `${program}.log`), [...enter, ...command]),
+    lead: async (cidr) => void (await run('ip', ['route', 'replace', cidr, 'via', wire.address])),
     log: (program) => tailOf(join(folder, `${program}.log`)),
     async end() {
       holder.stdin.end()

@@ -10,7 +10,7 @@ import {
   NODE_API,
   serviceAddress,
 } from '../../kit/control-planes/control.ts'
-import { COREDNS_IMAGE, PAUSE_IMAGE } from '../../kit/control-planes/versions.ts'
+import { COREDNS_IMAGE, KUBERNETES_RELEASES, PAUSE_IMAGE } from '../../kit/control-planes/versions.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { until } from '../eventually.ts'
 import { type Hosted, newDesired, openHosted, untilState } from '../embedded/control-planes/hosted.ts'
@@ -20,10 +20,12 @@ const READY_MILLISECONDS = 90_000
 const POOL = 'hosts'
 const SOCKET = '/run/containerd/containerd.sock'
 const PKI = '/var/lib/kubelet/pki'
-const CERTIFICATE = `${PKI}/kubelet-client-current.pem`
+export const CERTIFICATE = `${PKI}/kubelet-client-current.pem`
 
 export interface PodCluster {
   readonly machine: Machine
+  /** What its control plane runs on. */
+  readonly hosted: Hosted
   readonly state: ControlPlaneState
   /** Of an administrator. */
   readonly kubeconfigFile: string
@@ -60,7 +62,7 @@ export async function startPodCluster(folder: string): Promise<PodCluster> {
     await writeKubeconfig(kubeconfigFile, state, token)
     await enforcePolicies(machine, kubeconfigFile)
     return {
-      ...{ machine, state, kubeconfigFile, end },
+      ...{ machine, hosted, state, kubeconfigFile, end },
       importImage: (file) => importImage(machine, file),
       tagImage: async (from, to) => void (await ctr(machine, 'images', 'tag', from, to)),
     }
@@ -84,7 +86,7 @@ export const importImage = async (machine: Machine, file: string): Promise<void>
 
 /** Of an administrator, as kubectl reads it. */
 export async function writeKubeconfig(file: string, state: ControlPlaneState, token: string): Promise<void> {
-  await writeFile(file, JSON.stringify(kubeconfig(state, { token })), { mode: 0o600 })
+  await writeFile(file, JSON.stringify(kubeconfigFor(state, { token })), { mode: 0o600 })
 }
 
 /** The tunnel listens on the loopback address of this machine only. */
@@ -104,21 +106,32 @@ export async function relayTunnel({ forNodes }: ControlPlaneState): Promise<Serv
 const ctr = (machine: Machine, ...words: readonly string[]): Promise<string> =>
   machine.run('ctr', '--address', SOCKET, '--namespace', 'k8s.io', ...words)
 
-/** By the token, or by one that is made for that. */
-export async function joinNode(
-  machine: Machine,
-  hosted: Pick<Hosted, 'host'>,
-  state: ControlPlaneState,
-  token?: string,
-): Promise<void> {
-  const { id } = state
-  const own = token ?? (await hosted.host.joinToken(id, 'abcdef', POOL, 3_600)).token
-  const programs = await layOut(machine, state, own)
+/** What a node is told to be; in the field's words, as documents of nodes have it. */
+export interface NodeTold {
+  readonly state: ControlPlaneState
+  readonly release: string
+  readonly nodeName: string
+  readonly nodeAddress: string
+  readonly bootstrapToken: string
+  /** Of all pods of the cluster. */
+  readonly podCidr: string
+  readonly dnsAddress: string
+  readonly taints: readonly object[]
+}
+
+/** Starts what a node runs; it has its certificate once this resolves, and is ready when it is let serve and has its
+ *  part of the range of pods. */
+export async function startNode(machine: Machine, told: NodeTold): Promise<void> {
+  if (told.nodeAddress !== machine.address) {
+    await machine.lead(`${told.nodeAddress}/32`)
+    await machine.run('ip', 'address', 'replace', `${told.nodeAddress}/32`, 'dev', 'eth0')
+  }
   await machine.run('ip', 'address', 'replace', `${NODE_API.address}/32`, 'dev', 'lo')
+  const programs = await layOut(machine, told)
   await machine.start('api', [
     'socat',
     `TCP4-LISTEN:${NODE_API.port},bind=${NODE_API.address},reuseaddr,fork,max-children=512`,
-    `TCP4:${new URL(state.forNodes?.endpoint ?? '').host}`,
+    `TCP4:${new URL(told.state.forNodes?.endpoint ?? '').host}`,
   ])
   await machine.start('containerd', programs.containerd)
   await until(
@@ -144,6 +157,23 @@ export async function joinNode(
   )
   await machine.start('kube-proxy', programs.proxy)
   await machine.start('tunnel', programs.tunnel)
+}
+
+/** By the token, or by one that is made for that. */
+export async function joinNode(
+  machine: Machine,
+  hosted: Pick<Hosted, 'host'>,
+  state: ControlPlaneState,
+  token?: string,
+): Promise<void> {
+  const { id } = state
+  const { name: nodeName, address: nodeAddress, podCidr, serviceCidr } = machine
+  const bootstrapToken = token ?? (await hosted.host.joinToken(id, 'abcdef', POOL, 3_600)).token
+  const dnsAddress = serviceAddress(serviceCidr, DNS_SERVICE_NUMBER) ?? ''
+  const release = KUBERNETES_RELEASES.at(-1) ?? ''
+  await startNode(machine, {
+    ...{ state, release, nodeName, nodeAddress, bootstrapToken, podCidr, dnsAddress, taints: [] },
+  })
   await until(
     'the node to be ready',
     async () => {
@@ -159,7 +189,8 @@ export async function joinNode(
 }
 
 /** Files of its programs, and how they are called. */
-async function layOut(machine: Machine, state: ControlPlaneState, token: string) {
+async function layOut(machine: Machine, told: NodeTold) {
+  const { state, nodeName, nodeAddress, bootstrapToken } = told
   const folder = join(machine.folder, 'etc')
   await mkdir(join(folder, 'cni'), { recursive: true })
   const write = async (name: string, content: unknown) => {
@@ -168,34 +199,35 @@ async function layOut(machine: Machine, state: ControlPlaneState, token: string)
     return file
   }
   const authority = await write('ca.crt', state.certificateAuthority)
-  const own = await write(
-    'kubelet.kubeconfig',
-    kubeconfig(state, { 'client-certificate': CERTIFICATE, 'client-key': CERTIFICATE }),
-  )
-  const joining = await write('join.kubeconfig', kubeconfig(state, { token }))
-  await write('cni/pods.conflist', podNetwork(machine))
+  const pair = { 'client-certificate': CERTIFICATE, 'client-key': CERTIFICATE }
+  const own = await write('kubelet.kubeconfig', kubeconfigFor(state, pair))
+  const joining = await write('join.kubeconfig', kubeconfigFor(state, { token: bootstrapToken }))
+  await write('pods.conflist', POD_NETWORK)
   const resolver = await write('resolv.conf', `nameserver ${machine.hostAddress}\n`)
-  const kubelet = await write('kubelet.json', kubeletConfiguration(machine, authority, resolver))
-  const proxy = await write('kube-proxy.json', proxyConfiguration(machine, own))
+  const kubelet = await write('kubelet.json', kubeletConfiguration(machine, told, { authority, resolver }))
+  const proxy = await write('kube-proxy.json', proxyConfiguration(told, own))
   const containerd = await write('containerd.toml', containerdConfiguration(folder))
   const { host, port } = state.forNodes?.tunnel ?? { host: '', port: 0 }
+  const built = (name: 'kubelet' | 'kube-proxy') =>
+    buildTool(told.release === KUBERNETES_RELEASES[0] ? `${name}-1.35` : name)
   return {
     containerd: ['containerd', '--config', containerd],
     kubelet: [
-      ...[await buildTool('kubelet'), `--config=${kubelet}`, `--kubeconfig=${own}`, `--cert-dir=${PKI}`],
-      ...[`--bootstrap-kubeconfig=${joining}`, `--hostname-override=${machine.name}`, `--node-ip=${machine.address}`],
+      ...[await built('kubelet'), `--config=${kubelet}`, `--kubeconfig=${own}`, `--cert-dir=${PKI}`],
+      ...[`--bootstrap-kubeconfig=${joining}`, `--hostname-override=${nodeName}`, `--node-ip=${nodeAddress}`],
     ],
-    proxy: [await buildTool('kube-proxy'), `--config=${proxy}`],
+    proxy: [await built('kube-proxy'), `--config=${proxy}`],
     tunnel: [
       ...[await buildTool('konnectivity-agent'), `--ca-cert=${authority}`, `--agent-cert=${CERTIFICATE}`],
       ...[`--agent-key=${CERTIFICATE}`, `--proxy-server-host=${host}`, `--proxy-server-port=${port}`],
-      ...[`--agent-identifiers=ipv4=${machine.address}`, '--sync-interval=1s', '--admin-bind-address=127.0.0.1'],
+      ...[`--agent-identifiers=ipv4=${nodeAddress}`, '--sync-interval=1s', '--admin-bind-address=127.0.0.1'],
       '--health-server-host=127.0.0.1',
     ],
   }
 }
 
-function kubeconfig({ forNodes, certificateAuthority }: ControlPlaneState, user: object) {
+/** What somebody gets in by, from a node or from this machine. */
+export function kubeconfigFor({ forNodes, certificateAuthority }: ControlPlaneState, user: object) {
   const authority = Buffer.from(certificateAuthority ?? '').toString('base64')
   return {
     ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
@@ -205,7 +237,11 @@ function kubeconfig({ forNodes, certificateAuthority }: ControlPlaneState, user:
   }
 }
 
-const kubeletConfiguration = ({ address, cgroup, serviceCidr }: Machine, clientCAFile: string, resolvConf: string) => ({
+const kubeletConfiguration = (
+  { cgroup }: Machine,
+  { nodeAddress: address, dnsAddress, taints }: NodeTold,
+  { authority: clientCAFile, resolver: resolvConf }: Readonly<Record<'authority' | 'resolver', string>>,
+) => ({
   apiVersion: 'kubelet.config.k8s.io/v1beta1',
   kind: 'KubeletConfiguration',
   ...{ address, port: 10_250, readOnlyPort: 0 },
@@ -213,28 +249,28 @@ const kubeletConfiguration = ({ address, cgroup, serviceCidr }: Machine, clientC
   authorization: { mode: 'Webhook' },
   ...{ cgroupDriver: 'cgroupfs', cgroupRoot: `/${cgroup}`, failCgroupV1: false },
   containerRuntimeEndpoint: `unix://${SOCKET}`,
-  clusterDNS: [serviceAddress(serviceCidr, DNS_SERVICE_NUMBER)],
-  ...{ clusterDomain: 'cluster.local', resolvConf },
-  ...{ rotateCertificates: true, serverTLSBootstrap: true, failSwapOn: false },
+  ...{ clusterDNS: [dnsAddress], clusterDomain: 'cluster.local', resolvConf },
+  ...{ rotateCertificates: true, serverTLSBootstrap: true, failSwapOn: false, registerWithTaints: taints },
   // The disk is that of this machine, and no registry has the images.
   ...{ imageGCHighThresholdPercent: 100, evictionHard: {} },
 })
 
-const proxyConfiguration = ({ name, podCidr }: Machine, kubeconfigFile: string) => ({
+const proxyConfiguration = ({ nodeName, podCidr }: NodeTold, kubeconfigFile: string) => ({
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
   kind: 'KubeProxyConfiguration',
-  ...{ mode: 'nftables', clusterCIDR: podCidr, hostnameOverride: name },
+  ...{ mode: 'nftables', clusterCIDR: podCidr, hostnameOverride: nodeName },
   clientConnection: { kubeconfig: kubeconfigFile },
   ...{ metricsBindAddress: '127.0.0.1:10249', healthzBindAddress: '127.0.0.1:10256' },
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
 })
 
-const podNetwork = ({ podCidr }: Machine) => ({
+/** containerd fills in the node's part of the range of pods, once the cluster has given it one. */
+const POD_NETWORK = JSON.stringify({
   ...{ cniVersion: '1.0.0', name: 'pods' },
   plugins: [
     {
       ...{ type: 'bridge', bridge: 'cni0', isGateway: true, hairpinMode: true },
-      ipam: { type: 'host-local', ranges: [[{ subnet: podCidr }]], routes: [{ dst: '0.0.0.0/0' }] },
+      ipam: { type: 'host-local', ranges: [[{ subnet: '{{.PodCIDR}}' }]], routes: [{ dst: '0.0.0.0/0' }] },
     },
     { type: 'portmap', capabilities: { portMappings: true } },
   ],
@@ -248,6 +284,7 @@ const containerdConfiguration = (folder: string): string => `version = 2
   [${CRI}.cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "${folder}/cni"
+    conf_template = "${folder}/pods.conflist"
   [${CRI}.containerd]
     snapshotter = "overlayfs"
     default_runtime_name = "runc"

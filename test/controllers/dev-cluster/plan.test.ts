@@ -69,7 +69,7 @@ test('its name is claimed, then its server is made, then that is told what to ru
   expect(kinds(clusterOf(), observedOf({ machines: [MACHINE] }))).toContain('deliver')
 })
 
-test('it runs when its server says that its API is ready, and keeps what that said first', () => {
+test('it runs when its server says that its API and its node are ready, and keeps what that said first', () => {
   const waits = { isReady: false, isNodeReady: false, detail: 'its API is not ready' }
   expect(statusOf(clusterOf(), told(waits))).toMatchObject({ health: { apiServer: 'unhealthy', detail: waits.detail } })
   expect(statusOf(clusterOf(), told(waits))).not.toHaveProperty('isMade')
@@ -88,6 +88,17 @@ test('it runs when its server says that its API is ready, and keeps what that sa
   const later = { ...READY, certificateAuthority: 'ANOTHER', adminUid: 'u2' }
   const known = clusterOf({ isMade: true, certificateAuthority: 'PEM', adminUid: 'u1' })
   expect(statusOf(known, told(later))).toMatchObject({ certificateAuthority: 'PEM', adminUid: 'u2' })
+})
+
+test('it does not run before its node is ready, and goes on running when that is not later', () => {
+  const joining = { ...READY, isNodeReady: false, detail: 'its node is not ready: no network' }
+  const health = { apiServer: 'healthy', isNodeReady: false, detail: joining.detail }
+  expect(statusOf(clusterOf(), told(joining))).toMatchObject({ certificateAuthority: 'PEM', adminUid: 'u1', health })
+  expect(statusOf(clusterOf(), told(joining))).not.toHaveProperty('isMade')
+  expect(statusOf(clusterOf({ isMade: true }), told(joining))).toMatchObject({ isMade: true, health })
+  const late = new Date('2026-01-01T12:30:00Z')
+  const reason = expect.stringMatching(/did not come up within 30 minutes: its node is not ready: no network$/)
+  expect(statusOf(clusterOf(), told(joining), late)).toMatchObject({ failureReason: reason })
 })
 
 test('what it was told before is no sign of what it shall run now', () => {

@@ -152,6 +152,24 @@ test('another version replaces as many nodes at a time as may be away', () => {
   expect([forgotten.made, forgotten.effects, forgotten.status['drains']]).toEqual([[nameOf(0)], {}, undefined])
 })
 
+test('one that is broken is not replaced while as many as may be away are', () => {
+  const older = { kubeletVersion: 'v1.35.4' }
+  const drains = [{ hostname: nameOf(0), since: at(-1), isDone: true }]
+  const upgrading = poolWith({ count: 2, operation: operationOf('upgrade'), status: { drains } })
+  const broken = machineOf(1, { isHealthy: false, judgedSince: at(-30), reportedAt: at(-1) })
+  const nodes = [nodeOf(0, older), nodeOf(1, older)]
+  const nameOfServer = (number: number) => machineName({ uid: UID, type: 'node_pool' }, `n${number}`)
+  const goes = { machines: [machineOf(0), broken], nodes }
+  expect(decide(upgrading, running(upgrading, goes)).removed).toEqual([nameOfServer(0)])
+  const going = { machines: [machineOf(0, { isDeleting: true }), broken], nodes }
+  expect(decide(upgrading, running(upgrading, going)).removed).toEqual([])
+  const gone = { machines: [broken], nodes: nodes.slice(1) }
+  expect(decide(upgrading, running(upgrading, gone)).removed).toEqual([])
+  const alone = { machines: [machineOf(0), broken], nodes: [nodeOf(0), nodeOf(1)] }
+  const whole = poolWith({ count: 2 })
+  expect(decide(whole, running(whole, alone)).removed).toEqual([nameOfServer(1)])
+})
+
 test('a cluster that is silent has nothing made and nothing taken away, but for a pool whose deletion waited', () => {
   const silent = { api: { obstacle: 'the API of its cluster to answer' }, machines: [machineOf(0), machineOf(1)] }
   expect(decide(poolWith({ count: 3 }), observedWith(silent))).toMatchObject({ made: [], removed: [], effects: {} })

@@ -73,9 +73,10 @@ export async function untilState(
   { host }: Hosted,
   id: string,
   isGood: (state: ControlPlaneState) => boolean,
+  milliseconds = READY_MILLISECONDS,
 ): Promise<ControlPlaneState> {
   const isThere = (state: ControlPlaneState | undefined) => state !== undefined && isGood(state)
-  const state = await until('the control plane to be as expected', () => host.get(id), isThere, READY_MILLISECONDS)
+  const state = await until('the control plane to be as expected', () => host.get(id), isThere, milliseconds)
   if (state === undefined) throw new Error('there is no state')
   return state
 }

@@ -20,6 +20,7 @@ import { environment } from '../../../../kit/sys/process.ts'
 import { buildTool, toolPath } from '../../../../tools/cluster/build.ts'
 import { until } from '../../../eventually.ts'
 import { type Hosted, newDesired, openHosted } from '../hosted.ts'
+import { reachedFrom } from './reach.ts'
 
 const DOMAIN = 'apps.test'
 const NAME = 'pg-0123456789'
@@ -133,12 +134,12 @@ describe.skipIf(!isThere)(title, () => {
     const record = await readRecord(join(hosted.folder, desired.id))
     const [own] = record?.replicas ?? []
     if (record === undefined || own === undefined) throw new Error('there is no record')
-    const reaches = async (host: string, at: number) =>
-      (await inPod('sh', '-c', `nc -w 3 ${host} ${at} < /dev/null > /dev/null && echo connected; true`)) !== ''
-    expect(await reaches('10.96.0.1', 443)).toBe(true)
-    for (const at of [record.endpointPort, own.api, own.etcdClient, port])
-      for (const host of ['10.0.2.2', '10.0.2.100', '127.0.0.1']) expect(await reaches(host, at)).toBe(false)
-    for (const host of ['169.254.169.254', '1.1.1.1']) expect(await reaches(host, 80)).toBe(false)
+    const api = { host: '10.96.0.1', port: 443 }
+    expect(await reachedFrom(inPod, [api])).toEqual(['10.96.0.1 443'])
+    const ports = [record.endpointPort, own.api, own.etcdClient, port]
+    const here = ['10.0.2.2', '10.0.2.100', '127.0.0.1'].flatMap((host) => ports.map((at) => ({ host, port: at })))
+    const outside = ['169.254.169.254', '1.1.1.1'].map((host) => ({ host, port: 80 }))
+    expect(await reachedFrom(inPod, [...here, ...outside])).toEqual([])
   })
 
   test('what it may use is bounded, and stays so', { timeout: 2 * MINUTES }, async () => {

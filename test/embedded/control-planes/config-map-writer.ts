@@ -1,0 +1,58 @@
+/** A client that makes one ConfigMap after the other, and tries again as clients do whose server goes away. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { KubeClient } from './hosted.ts'
+
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+const TRIES_MINIMUM = 5
+const PAUSE_MILLISECONDS = 100
+let prefixes = 0
+
+export interface Written {
+  /** Names of those that no server took. */
+  readonly failed: readonly string[]
+  /** Names of those that one took and that are not there. */
+  readonly lost: readonly string[]
+  readonly count: number
+}
+
+/** It writes while the work is done; throws what that throws. A write has failed when it was tried five times, and for
+ *  so long. */
+export async function whileWriting(
+  client: KubeClient,
+  work: () => Promise<unknown>,
+  patienceMilliseconds = 0,
+): Promise<Written> {
+  const stopping = new AbortController()
+  const [failed, taken]: [string[], string[]] = [[], []]
+  const prefix = `written-${prefixes++}`
+  const writing = (async () => {
+    for (let number = 0; !stopping.signal.aborted; number++) {
+      const name = `${prefix}-${number}`
+      const isTaken = await write(client, name, patienceMilliseconds)
+      ;(isTaken ? taken : failed).push(name)
+    }
+  })()
+  try {
+    await work()
+  } finally {
+    stopping.abort()
+    await writing
+  }
+  const listed = JSON.stringify((await client.send('GET', CONFIG_MAPS)).body)
+  return { failed, lost: taken.filter((name) => !listed.includes(`"${name}"`)), count: taken.length }
+}
+
+async function write(client: KubeClient, name: string, patienceMilliseconds: number): Promise<boolean> {
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }
+  const deadline = performance.now() + patienceMilliseconds
+  for (let tries = 1; tries <= TRIES_MINIMUM || performance.now() < deadline; tries++) {
+    const status = await client.send('POST', CONFIG_MAPS, body).then(
+      (answer) => answer.status,
+      () => 0,
+    )
+    // The answer of the try before may have been lost.
+    if (status === 201 || (tries > 1 && status === 409)) return true
+    if (tries >= TRIES_MINIMUM) await sleep(PAUSE_MILLISECONDS)
+  }
+  return false
+}
