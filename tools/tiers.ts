@@ -199,37 +199,12 @@ const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'missing'>): T
 
 const special: readonly Tier[] = [
   named({
-    name: 'database',
-    setup: 'test/database.ts',
-    workersMaximum: WORKERS,
-    testTimeoutMilliseconds: 60_000,
-    deadlineMinutes: 12,
-    secondTries: SECOND_TRIES,
-    isIsolated: false,
-  }),
-  named({
-    name: 'kubectl',
-    workersMaximum: WORKERS,
-    testTimeoutMilliseconds: 90_000,
-    deadlineMinutes: 6,
-    secondTries: SECOND_TRIES,
-    missing: kubectlMissing,
-  }),
-  named({
     name: 'qemu',
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,
     missing: qemuMissing,
-  }),
-  named({
-    name: 'objects',
-    workersMaximum: 1,
-    testTimeoutMilliseconds: 60_000,
-    deadlineMinutes: 4,
-    secondTries: SECOND_TRIES,
-    missing: objectsMissing,
   }),
   named({
     name: 'postgresql',
@@ -321,6 +296,31 @@ const special: readonly Tier[] = [
     missing: qemuMissing,
   }),
   named({
+    name: 'database',
+    setup: 'test/database.ts',
+    workersMaximum: WORKERS,
+    testTimeoutMilliseconds: 60_000,
+    deadlineMinutes: 12,
+    secondTries: SECOND_TRIES,
+    isIsolated: false,
+  }),
+  named({
+    name: 'kubectl',
+    workersMaximum: WORKERS,
+    testTimeoutMilliseconds: 90_000,
+    deadlineMinutes: 6,
+    secondTries: SECOND_TRIES,
+    missing: kubectlMissing,
+  }),
+  named({
+    name: 'objects',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 60_000,
+    deadlineMinutes: 4,
+    secondTries: SECOND_TRIES,
+    missing: objectsMissing,
+  }),
+  named({
     name: 'bench',
     workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
@@ -358,7 +358,8 @@ const unit: Tier = {
   exclude: special.flatMap((tier) => tier.include),
 }
 
-/** In the order in which they run: what fails fastest comes first. Those of the background begin with the first. */
+/** In the order in which they run: what fails fastest comes first, and those that need the processor all the time last,
+ *  when those of the background, which take what others leave, have ended. */
 export const TIERS: readonly Tier[] = [unit, ...special]
 
 /** Not needed by any tier, but worth a line: some tests take another path as an ordinary user. */

@@ -7,6 +7,7 @@ import { Backup } from '../../resources/backup/index.ts'
 import { CustomImage, type CustomImageSpec, type CustomImageStatus } from '../../resources/custom-image/index.ts'
 import { Image, imageName, type ImageSpec, type ImageStatus, nodeOf } from '../../resources/instance/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { FILE, type ImageContent } from './image-contents.ts'
@@ -89,6 +90,17 @@ async function drawSource({ scheduler, admin, disks, backups: stores }: World, a
   }
   const isOther = dice > 0.95 ? { checksum_sha256: 'b'.repeat(64) } : {}
   return { body: { zone: scheduler.pick(ZONES), ...FILE, ...isOther } }
+}
+
+/** An image of a disk waits for hours until its server is stopped: whoever started that meanwhile stops it. */
+export async function stopServersOfImages({ admin }: World): Promise<void> {
+  const { items } = await admin.list(CustomImage)
+  for (const { metadata, spec, status } of items) {
+    const [{ namespace = '' }, { storageId }] = [metadata, spec.source]
+    if (storageId === undefined || activeOperationOf({ spec, status }) === undefined) continue
+    const name = (await admin.get(Storage, { namespace, name: storageId }))?.spec.serverId
+    if (name !== undefined) await admin.patch(Server, { namespace, name }, { spec: { desiredPower: 'stopped' } })
+  }
 }
 
 /** None is being made, none is on its way out, and every node of its zone holds what is online. */

@@ -34,7 +34,7 @@ import { Storage } from '../../resources/storage/index.ts'
 import { checkClusters, deleteClusters } from './cluster-invariants.ts'
 import { emptyClusters } from './clusters.ts'
 import { checkDatabases, deleteDatabases } from './database-invariants.ts'
-import { checkImages } from './images.ts'
+import { checkImages, stopServersOfImages } from './images.ts'
 import { checkMachines, deleteMachines, watchMachines } from './machines.ts'
 import { checkNetworks } from './networks.ts'
 import { checkObjects, deleteObjects, watchObjects } from './objects.ts'
@@ -161,6 +161,7 @@ async function live(
   if (options.isChaosOnly === true) return
   world.calm()
   emptyClusters(world)
+  await inWorld(world, stopServersOfImages(world))
   // The machine of a database waits for room for as long as its restore may take: half a day.
   if (options.only !== undefined) await inWorld(world, openNodes(world))
   await untilQuiet(world, db, watch)
