@@ -5,7 +5,7 @@ import { it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { expectToReach } from './reach.ts'
 
-const FIRST_SEEDS = [2, 5]
+const FIRST_SEEDS = [3, 10]
 const REACHED = [
   'object_storage.migrate succeeded',
   'object_storage.migrate event waiting',

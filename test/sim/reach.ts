@@ -6,7 +6,7 @@ import { simulate } from './simulate.ts'
 import type { WorldOptions } from './world.ts'
 
 /** So many that reach too little say that those at the beginning have to be chosen anew; more would only take time. */
-const OTHERS_MAXIMUM = 6
+const OTHERS_MAXIMUM = 10
 
 /** Begins with the seeds that reached all of it last, and goes on with others from 1, as many as are needed: any change
  *  of the product changes what a seed reaches. Then it prints which of them to begin with. Fails at the first
