@@ -36,7 +36,7 @@ import { derivedStanza } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import type { HostClusters } from './host-clusters.ts'
 import { install } from './install.ts'
-import type { HostEffects, HostObject, Observed, Told } from './observed.ts'
+import type { HostEffects, HostObject, Observed, HostSettings } from './observed.ts'
 import { NAMESPACE, namesOf } from './parts.ts'
 import { plan, urlOf } from './plan.ts'
 
@@ -54,7 +54,7 @@ export type HostParts = Parts & HostClusterAccess
 
 const TOKEN_CHARACTERS = 43
 const CERTIFICATE_DAYS = 3_650
-const NOT_TOLD = 'the controllers are not told of host clusters (SVCCLOUD_HOST_CLUSTERS_FILE)'
+const NOT_SET = 'the controllers are not told of host clusters (SVCCLOUD_HOST_CLUSTERS_FILE)'
 
 export const kubernetesHostController = controller<HostEffects>()({
   name: 'kubernetes-host',
@@ -89,7 +89,7 @@ async function observe(parts: HostParts, host: HostObject): Promise<Observed> {
   const at = (name: string) => ({ namespace: NAMESPACE, name })
   return {
     row,
-    told: toldOf(parts),
+    settings: settingsOf(parts),
     network: caches.of(Network).get(at(names.network)),
     cluster: caches.of(KubernetesCluster).get(at(names.cluster)),
     pools: names.pools.flatMap(({ name }) => caches.of(NodePool).get(at(name)) ?? []),
@@ -98,8 +98,8 @@ async function observe(parts: HostParts, host: HostObject): Promise<Observed> {
   }
 }
 
-function toldOf({ hostClusters, sealing }: HostClusterAccess): Told | { readonly obstacle: string } {
-  if (hostClusters === undefined) return { obstacle: NOT_TOLD }
+function settingsOf({ hostClusters, sealing }: HostClusterAccess): HostSettings | { readonly obstacle: string } {
+  if (hostClusters === undefined) return { obstacle: NOT_SET }
   if (sealing?.isAvailable !== true) return { obstacle: 'there are no sealing keys' }
   const { publicIpv4, digest } = hostClusters.settings
   return { publicIpv4, digest }
@@ -115,7 +115,7 @@ async function silenceOf(
 ): Promise<string | undefined> {
   const { address } = status?.process ?? {}
   if (address === undefined || row === undefined) return undefined
-  if (hostClusters === undefined || sealing?.isAvailable !== true) return NOT_TOLD
+  if (hostClusters === undefined || sealing?.isAvailable !== true) return NOT_SET
   const { token, serverName } = openHostSecrets(sealing, row)
   const url = urlOf(address)
   try {
@@ -131,7 +131,7 @@ function requireSecrets({ sealing, hostClusters }: HostClusterAccess): {
   readonly sealing: Sealing
   readonly hostClusters: HostClusters
 } {
-  if (sealing?.isAvailable !== true || hostClusters === undefined) throw new Unavailable(NOT_TOLD)
+  if (sealing?.isAvailable !== true || hostClusters === undefined) throw new Unavailable(NOT_SET)
   return { sealing, hostClusters }
 }
 

@@ -14,7 +14,7 @@ export type ClusterObject = KubeObject<KubernetesClusterSpec, KubernetesClusterS
 export type PoolObject = KubeObject<NodePoolSpec, NodePoolStatus>
 
 /** What the settings say of host clusters. */
-export interface Told {
+export interface HostSettings {
   readonly publicIpv4: boolean
   /** Of what is applied in them. */
   readonly digest: string
@@ -24,7 +24,7 @@ export interface Observed {
   /** Undefined before it has secrets. */
   readonly row: MadeHostRow | undefined
   /** Or why it cannot be made, for people. */
-  readonly told: Told | { readonly obstacle: string }
+  readonly settings: HostSettings | { readonly obstacle: string }
   readonly network: NetworkObject | undefined
   readonly cluster: ClusterObject | undefined
   readonly pools: readonly PoolObject[]

@@ -48,7 +48,16 @@ export const plan = planOperations<HostObject, Observed, Input, Decision, HostAc
 const CALLED_OFF = { step: 'claimed', outcome: 'cancelled' } as const
 
 function bootstrap(input: OperationInput): Decision {
-  return firstDecision(input, [isTold, claimed, hasNetwork, hasControlPlane, hasNodes, hasProcess, registered, done])
+  return firstDecision(input, [
+    hasSettings,
+    claimed,
+    hasNetwork,
+    hasControlPlane,
+    hasNodes,
+    hasProcess,
+    registered,
+    done,
+  ])
 }
 
 const waiting = (step: string, waitFor: string, more: Partial<Decision> = {}): Decision => ({
@@ -61,8 +70,10 @@ const waiting = (step: string, waitFor: string, more: Partial<Decision> = {}): D
   ...more,
 })
 
-const isTold: Rule = ({ observed: { told } }) =>
-  'obstacle' in told ? waiting('claimed', `settings: ${told.obstacle}`, { waitSeconds: LOOK_SECONDS }) : undefined
+const hasSettings: Rule = ({ observed: { settings } }) =>
+  'obstacle' in settings
+    ? waiting('claimed', `settings: ${settings.obstacle}`, { waitSeconds: LOOK_SECONDS })
+    : undefined
 
 const claimed: Rule = ({ root, observed: { row } }) =>
   row === undefined
@@ -119,12 +130,12 @@ const hasControlPlane: Rule = (input) => {
 
 const hasNodes: Rule = (input) => {
   const { root: host, observed, now } = input
-  const { pools, told } = observed
+  const { pools, settings } = observed
   const wanted = namesOf(host).pools.map(({ name }) => name)
   const missing = wanted.filter((name) => !pools.some(({ metadata }) => metadata.name === name))
   const status = seenOf(input)
-  if (missing.length > 0 && !('obstacle' in told))
-    return waiting('nodes', 'its nodes', { actions: makePools({ host, now }, told.publicIpv4, missing), status })
+  if (missing.length > 0 && !('obstacle' in settings))
+    return waiting('nodes', 'its nodes', { actions: makePools({ host, now }, settings.publicIpv4, missing), status })
   for (const pool of pools) {
     const isMade = pool.status?.isMade === true
     const awaited = madeBy(input, 'nodes', 'its nodes', { type: NodePool, object: pool, isMade })
@@ -139,12 +150,12 @@ const readyNodes = ({ pools }: Observed): number =>
 const seenOf = ({ observed }: Input) => ({ nodesReady: readyNodes(observed) })
 
 /** What is applied in the cluster when it is to be otherwise, and after a while in any case. */
-function installing({ root, observed: { told }, now }: Input): readonly HostAction[] {
-  if ('obstacle' in told) return []
+function installing({ root, observed: { settings }, now }: Input): readonly HostAction[] {
+  if ('obstacle' in settings) return []
   const { digest, appliedAt = '', isReady = false, address } = root.status?.process ?? {}
   const isFresh = now.getTime() - Date.parse(appliedAt) < APPLIED_ANEW_MILLISECONDS
-  if (digest === told.digest && isFresh && isReady && address !== undefined) return []
-  return [{ do: 'effect', name: 'install', input: { id: root.metadata.name, digest: told.digest } }]
+  if (digest === settings.digest && isFresh && isReady && address !== undefined) return []
+  return [{ do: 'effect', name: 'install', input: { id: root.metadata.name, digest: settings.digest } }]
 }
 
 const hasProcess: Rule = (input) => {

@@ -46,7 +46,7 @@ const POOL = part(names.pools[0]?.name ?? '', {}, { isMade: true, nodes: [{ isRe
 const ROW = { region: 'eu-2', id: ID, authority: 'pem', sealedSecrets: 'k.s', url: undefined }
 const PROCESS = { digest: 'd', appliedAt: '2026-01-01T11:59:00Z', isReady: true, detail: '', address: '192.0.2.1' }
 const observed = (more: Partial<Observed> = {}): Observed => ({
-  ...{ row: ROW, told: { publicIpv4: true, digest: 'd' }, network: NETWORK, cluster: CLUSTER, pools: [POOL] },
+  ...{ row: ROW, settings: { publicIpv4: true, digest: 'd' }, network: NETWORK, cluster: CLUSTER, pools: [POOL] },
   ...{ silence: '', clustersHosted: 0, ...more },
 })
 const IN_PROCESS: Status = { process: PROCESS }
@@ -76,8 +76,8 @@ const decide = (root: HostObject, seen: Observed, now = NOW) => {
 describe('it is made', () => {
   test.each([
     [
-      'nobody is told how',
-      observed({ told: { obstacle: 'none' } }),
+      'there are no settings',
+      observed({ settings: { obstacle: 'none' } }),
       host(),
       { step: 'claimed', effects: [], made: [] },
     ],
@@ -118,7 +118,7 @@ describe('it is made', () => {
     ],
     [
       'its process is of other settings',
-      observed({ told: { publicIpv4: true, digest: 'other' } }),
+      observed({ settings: { publicIpv4: true, digest: 'other' } }),
       host(IN_PROCESS),
       { step: 'host', effects: ['install'] },
     ],
@@ -199,7 +199,12 @@ describe('once it is made', () => {
   test.each([
     ['all is well', at, made(), { effects: [], reason: 'Running' }],
     ['it is silent', { ...at, silence: 'it does not answer' }, made(), { effects: [], reason: 'Silent' }],
-    ['its settings are others', { ...at, told: { publicIpv4: true, digest: 'o' } }, made(), { effects: ['install'] }],
+    [
+      'its settings are others',
+      { ...at, settings: { publicIpv4: true, digest: 'o' } },
+      made(),
+      { effects: ['install'] },
+    ],
     ['an hour has gone', at, made({ ...PROCESS, appliedAt: '2026-01-01T11:00:00Z' }), { effects: ['install'] }],
     ['its address is another', at, made({ ...PROCESS, address: '2001:db8::1' }), { effects: ['register'] }],
   ] as const)('when %s', (_, seen, root, expected) => {
