@@ -42,11 +42,17 @@ function isOnTier({ storage, observed }: OperationInput): boolean {
   return tier === undefined || (tier === 'standard') === (own?.spec.pool !== undefined)
 }
 
-/** Whether a node is where the move ends. */
-const isArrivedOn = (operation: OperationStanza, node: string | undefined): boolean => {
+/** Whether a node is one that the move may end on. Where only the tier was asked for that is any: its server may have
+ *  come back, meanwhile, to where it was asked. */
+const isNodeFit = ({ storage, operation }: OperationInput, node: string | undefined): boolean => {
   const { source, target } = requestOf(operation)
-  return node !== undefined && (target === undefined ? node !== source : node === target)
+  if (target !== undefined) return node === target
+  return node !== undefined && (requestedTier(storage) !== undefined || node !== source)
 }
+
+/** Whether the move is done, with the storage on that node. */
+const isArrivedOn = (input: OperationInput, node: string | undefined): boolean =>
+  isNodeFit(input, node) && isOnTier(input)
 
 /** `storage.move`: the first rule that applies decides. */
 export const move = (input: OperationInput): Decision =>
@@ -67,7 +73,7 @@ const reserved: Rule = (input) => {
   const { storage, observed, operation } = input
   const { claim, unfitNodes } = observed
   const { target } = requestOf(operation)
-  if (isArrivedOn(operation, claim?.node)) return undefined
+  if (isArrivedOn(input, claim?.node)) return undefined
   if (claim?.targetNode !== undefined && (target === undefined || claim.targetNode === target)) return undefined
   const refusal = refusalOf(storage, RESERVED)
   if (refusal !== undefined) return moveFailed(input, 'reserved', refusal.message)
@@ -115,19 +121,22 @@ const brought: Rule = (input) => {
 const serverMoved: Rule = (input) => {
   const { storage, observed, operation } = input
   const { server, serverNode } = observed
-  if (server === undefined || server.metadata.deletionTimestamp !== undefined || serverNode === undefined)
+  if (server === undefined || serverNode === undefined)
     return moveFailed(input, 'reserved', 'The server of the storage is gone.')
   const { operation: last } = server.spec
   const isOurs = last?.arguments?.[STORAGE_OPERATION] === operation.id
   const active = activeOperation(server)
   const serverId = server.metadata.name
-  if (active !== undefined)
+  const isDeleted = server.metadata.deletionTimestamp !== undefined
+  // A server that is being deleted ends its move first, with the disk as this move wants it.
+  if (active !== undefined && (isOurs || !isDeleted))
     return during(input, isOurs ? 'brought' : 'reserved', {
       waitFor: isOurs ? `server ${serverId} to arrive` : `operation ${active.kind} of server ${serverId}`,
       waitSeconds: RECHECK_SECONDS,
     })
   // It may have gone there for another reason, with its disks as they were.
-  if (isArrivedOn(operation, serverNode) && isOnTier(input)) return undefined
+  if (isArrivedOn(input, serverNode)) return undefined
+  if (isDeleted) return moveFailed(input, 'reserved', 'The server of the storage is being deleted.')
   if (isOurs)
     return moveFailed(
       input,

@@ -826,6 +826,10 @@ describe('a storage that is no boot storage', () => {
       spec: { ...(changes.operation === undefined ? {} : { operation: changes.operation }) } as ServerSpec,
       status: { state: changes.state ?? 'started', ...(progress === undefined ? {} : { operation: progress }) },
     })
+    const deleted = (server: ReturnType<typeof webServer>): ReturnType<typeof webServer> => ({
+      ...server,
+      metadata: { ...server.metadata, deletionTimestamp: '2026-01-01T00:00:30Z' },
+    })
     const along: OperationStanza = {
       id: 'op-9',
       kind: 'server.migrate',
@@ -952,6 +956,34 @@ describe('a storage that is no boot storage', () => {
           volumes: [volume(READY, { pool: 'p1' }, 'n2')],
         },
         ['cleaned succeeded'],
+      ],
+      [
+        'has come to its tier on the very node where it was asked for, which its server had left meanwhile',
+        moved({ tier: 'standard' }, { serverId: 'web' }),
+        {
+          ...attached,
+          server: webServer({ operation: along }, over('succeeded')),
+          volumes: [volume(READY, { pool: 'p1' })],
+        },
+        ['cleaned succeeded'],
+      ],
+      [
+        'arrives with its server when that is deleted on the way',
+        moved({ tier: 'standard' }, { serverId: 'web' }),
+        { ...attached, server: deleted(webServer({ operation: along })) },
+        ['brought'],
+      ],
+      [
+        'goes nowhere with a server that is being deleted',
+        moved({}, { serverId: 'web' }),
+        { ...attached, server: deleted(webServer()) },
+        ['reserved failed'],
+      ],
+      [
+        'is not called moved to its tier when its server let it go on another node as it was',
+        moved({ tier: 'standard' }),
+        { ...landed, volumes: [copied] },
+        ['reserveMove', 'reserved'],
       ],
       [
         'has not moved when its server went elsewhere',
