@@ -13,6 +13,8 @@ export const HOSTS = ['h1', 'h2'] as const
 export type HostName = (typeof HOSTS)[number]
 /** Where hosts reach what is not theirs alone, in the place `fabric`. */
 export const CENTRAL = '192.0.2.100'
+/** Of each program, in a report. */
+const LOG_LINES = 15
 
 export interface OvnWorld {
   /** Of the northbound database. */
@@ -39,6 +41,8 @@ export interface OvnWorld {
   /** The host loses its wires to other hosts and to the outside, or has them again. */
   cut(host: HostName): Promise<void>
   mend(host: HostName): Promise<void>
+  /** What hosts have installed, and the last that their programs have logged: for a test that waits in vain. */
+  report(): Promise<string>
   /** For what belongs to the world. */
   readonly folder: string
   close(): Promise<void>
@@ -234,7 +238,22 @@ export async function openOvnWorld({ shared = '/usr/share' } = {}): Promise<OvnW
     )
   }
 
+  const report = async () => {
+    const tables = [
+      ['--columns=nb_cfg', 'list', 'sb_global'],
+      ['--columns=name,nb_cfg,nb_cfg_timestamp', 'list', 'chassis_private'],
+    ].map((words) => run('fabric', 'ovn-sbctl', `--db=${southbound}`, ...words))
+    const logs = HOSTS.flatMap((host) =>
+      ['ovn-controller', 'ovs-vswitchd'].map(async (program) => {
+        const text = await readFile(join(folder, host, `${program}.log`), 'utf8')
+        return `${host} ${program}:\n${text.trimEnd().split('\n').slice(-LOG_LINES).join('\n')}`
+      }),
+    )
+    return (await Promise.all([...tables, ...logs].map((part) => part.catch(String)))).join('\n')
+  }
+
   const world: OvnWorld = {
+    report,
     remote,
     southbound,
     run,

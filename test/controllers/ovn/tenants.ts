@@ -15,6 +15,7 @@ import type { Firewall } from '../../../domain/firewall.ts'
 import { gatewayOf } from '../../../domain/private-network.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
+import { printLine } from '../../../kit/sys/process.ts'
 import { bringWhole } from '../public-network/whole-network.ts'
 import { asLineProcess, type LineProcess } from './line-process.ts'
 import { type HostName, HOSTS, openOvnWorld, type OvnWorld } from './ovn-world.ts'
@@ -47,6 +48,8 @@ export const ipv6Of = (guest: GuestName): string =>
 export interface Tenants {
   readonly world: OvnWorld
   readonly ovn: Ovn
+  /** All hosts have what was written, and whatever was before it. Prints what they have instead when they never do. */
+  installed(written: { readonly sequence: number }): Promise<void>
   /** What a guest, the network outside (`world`), a host or what joins the hosts (`fabric`) does on the wire. */
   tell(place: GuestName | 'p1' | 'world' | 'h1' | 'h2' | 'fabric', what: string, order?: object): Promise<unknown>
   /** A server of the guest's name with this firewall, and waits until hosts have it. */
@@ -135,10 +138,16 @@ export async function openTenants(): Promise<Tenants> {
   const ovn = openOvn({ northbound: world.remote, southbound: world.southbound, clock, log })
   const wires = new Map<string, LineProcess>()
   const apply = (owner: string, rows: readonly Row[]) => ovn.apply({ zone: ZONE, owner, rows })
-  const settled = async ({ sequence }: { readonly sequence: number }) =>
-    expect
-      .poll(() => ovn.installed([...HOSTS]), { ...PATIENCE, message: 'hosts have installed what was written' })
-      .toBeGreaterThanOrEqual(sequence)
+  const installed: Tenants['installed'] = async ({ sequence }) => {
+    try {
+      await expect
+        .poll(() => ovn.installed([...HOSTS]), { ...PATIENCE, message: 'hosts have installed what was written' })
+        .toBeGreaterThanOrEqual(sequence)
+    } catch (error) {
+      printLine(await world.report())
+      throw error
+    }
+  }
   const listen = async (place: string) => {
     const wire = asLineProcess(
       world.start(place, 'python3', '-u', join(import.meta.dirname, 'wire.py'), place),
@@ -173,7 +182,7 @@ export async function openTenants(): Promise<Tenants> {
       const facts: FirewallFacts = { ...firewall, ports: [guest] }
       return apply(`Server/${guest}`, [...interfaceRows(interfaceFacts(guest)), ...firewallRows(guest, facts)])
     })
-    for (const one of await Promise.all(written)) await settled(one)
+    for (const one of await Promise.all(written)) await installed(one)
   }
 
   const tell: Tenants['tell'] = (place, what, order = {}) =>
@@ -181,12 +190,13 @@ export async function openTenants(): Promise<Tenants> {
   return {
     world,
     ovn,
+    installed,
     tell,
     firewall: (guest, firewall) => firewalls([[guest, firewall]]),
     firewalls,
     async float(id, address, target) {
       const rows = target === undefined ? [] : floatingIpRows({ zone: ZONE, id, address, target })
-      await settled(await apply(`FloatingIp/${id}`, rows))
+      await installed(await apply(`FloatingIp/${id}`, rows))
     },
     async gateways(...hosts) {
       await bringWhole(ovn, { ...publicNetwork, gatewayNodes: hosts }, [publicPort])
@@ -202,7 +212,7 @@ export async function openTenants(): Promise<Tenants> {
           apply(`Server/${guest}`, interfaceRows({ ...interfaceFacts(guest), routed: leading(guest) })),
         ),
       )
-      await settled(await apply('Router/a', routerRows(routerFacts('a', staticRoutes))))
+      await installed(await apply('Router/a', routerRows(routerFacts('a', staticRoutes))))
     },
     async close() {
       ovn.close()
