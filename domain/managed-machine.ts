@@ -1,5 +1,5 @@
 /** Managed machines: servers that the platform runs for a customer. The customer sees what they are for, and of the
- *  servers themselves only those of Kubernetes: nodes, which change by their pool, and dev clusters. */
+ *  servers themselves only those of Kubernetes: nodes, which follow their pool, and dev clusters. */
 import { conflict, type Problem } from './problem.ts'
 
 /** What can have managed machines. */
@@ -52,8 +52,12 @@ export const isHiddenMachineId = (id: string): boolean =>
   isMachineId(id) && !Object.values(SEEN_STARTS).some((start) => id.startsWith(start))
 /** Whether a server, or a storage, of this name belongs to a managed machine. */
 export const isMachineId = (id: string): boolean => id.startsWith(ID_START)
-/** As a pattern of SQL's `like`. */
+/** The same of anything that is named by a type and an id: of an operation, say, what it is about. */
+export const isHiddenTarget = ({ type, id }: { readonly type: string; readonly id: string }): boolean =>
+  type === 'server' ? isHiddenMachineId(id) : isMachineId(id)
+/** As patterns of SQL's `like`: all machines, and the servers among them that customers see. */
 export const MACHINE_ID_PATTERN = `${ID_START}%`
+export const SEEN_MACHINE_ID_PATTERNS: readonly string[] = Object.values(SEEN_STARTS).map((start) => `${start}%`)
 
 /** `edge:<id>`, as `managed_by` says it. */
 export const managedByOf = ({ type, id }: MachineOwner): string => `${type}:${id}`
@@ -73,9 +77,19 @@ export const machineInUse = (managedBy: string): Problem => {
   })
 }
 
-/** Customers do with the server of a dev cluster what they do with theirs; but it is the cluster: what would end that,
- *  or lead its API elsewhere, is done to the cluster. Throws 409 for what customers leave alone. */
-export function requireOwnMachine(managedBy: string | undefined, { endsIt = false } = {}): void {
+/** What customers do with the server of one: switch it on and off, delete it, make it another one, or anything else. */
+export type MachineChange = 'power' | 'delete' | 'remake' | 'other'
+
+/** The server of a dev cluster is the cluster: what would end that, or lead its API elsewhere, is done to the cluster.
+ *  A node is switched on and off, and a deleted one is replaced; the rest follows from its pool. */
+const CUSTOMERS_MAY: Partial<Record<MachineOwnerType, readonly MachineChange[]>> = {
+  dev_cluster: ['power', 'other'],
+  node_pool: ['power', 'delete'],
+}
+
+/** Throws 409 for what customers leave alone. */
+export function requireOwnMachine(managedBy: string | undefined, change: MachineChange): void {
   if (managedBy === undefined) return
-  if (endsIt || ownerOf(managedBy)?.type !== 'dev_cluster') throw machineInUse(managedBy)
+  const type = ownerOf(managedBy)?.type
+  if (type === undefined || CUSTOMERS_MAY[type]?.includes(change) !== true) throw machineInUse(managedBy)
 }

@@ -74,6 +74,8 @@ export interface Verb<Target, Facts, Claims = void> extends Extent {
   readonly kind: OperationKind
   /** What the audit log calls it, where the route does not say; as the route otherwise. */
   readonly audit?: string
+  /** Throws for what customers leave alone, where it is not what holds for every change of the noun. */
+  readonly requireOwn?: (target: Target) => void
   /** Throws a Problem when the state does not allow it. */
   readonly validate: (facts: Facts) => void
   /** For the audit log. */
@@ -127,7 +129,7 @@ export async function begin<
   const reference = { type: objects.name, id }
   const validate = (target: KubeObject<Spec, Status>) => {
     requireMatch(request, etagOfObject(target))
-    objects.requireOwn(target)
+    ;(verb.requireOwn ?? objects.requireOwn)(target)
     verb.validate(objects.factsOf(target))
   }
   const before = await objects.read(accountId, id)

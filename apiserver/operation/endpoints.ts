@@ -1,5 +1,5 @@
 /** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
-import { isMachineId } from '../../domain/managed-machine.ts'
+import { isHiddenTarget } from '../../domain/managed-machine.ts'
 import { isFinal } from '../../domain/operations.ts'
 import { notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -72,8 +72,8 @@ interface Found {
 async function readOperation({ store, db, servers, targets }: Needs, accountId: string, id: string): Promise<Found> {
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
-  if (isMachineId(object?.spec.target.id ?? '')) throw notFound('operation')
   if (object !== undefined) {
+    if (isHiddenTarget(object.spec.target)) throw notFound('operation')
     const view = ofObject(object)
     return {
       view: withProgress(view, servers.find(accountId, view.server_id ?? '')),
@@ -81,14 +81,16 @@ async function readOperation({ store, db, servers, targets }: Needs, accountId: 
     }
   }
   const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
-  if (isMachineId(finished?.target.id ?? '')) throw notFound('operation')
-  if (finished !== undefined) return { view: ofHistory(finished), version: '' }
+  if (finished !== undefined) {
+    if (isHiddenTarget(finished.target)) throw notFound('operation')
+    return { view: ofHistory(finished), version: '' }
+  }
   const target = targets.find(id)
   const active = target && activeOperationOf(target.object)
   if (
     target?.object.metadata.namespace !== namespace ||
     active === undefined ||
-    isMachineId(target.object.metadata.name)
+    isHiddenTarget({ type: target.type, id: target.object.metadata.name })
   )
     throw notFound('operation')
   const { name } = target.object.metadata
@@ -145,7 +147,7 @@ async function list(
   const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
   const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
   const isWanted = (operation: OperationObject) =>
-    !isMachineId(operation.spec.target.id) &&
+    !isHiddenTarget(operation.spec.target) &&
     (ids === undefined || ids.includes(operation.metadata.name)) &&
     (status === undefined || status === (operation.status?.status ?? 'pending')) &&
     (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))

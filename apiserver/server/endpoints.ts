@@ -42,25 +42,26 @@ function plainEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
       fields: { hostname },
     })),
     customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
-    customerEndpoint(deleteServer, async (call) => {
-      const { spec } = await servers.read(call.caller.accountId, call.params.id)
-      requireOwnMachine(spec.managedBy, { endsIt: true })
-      return operate(parts, servers, call, {
+    customerEndpoint(deleteServer, (call) =>
+      operate(parts, servers, call, {
         kind: 'server.delete',
+        requireOwn: ({ spec: { managedBy } }) => requireOwnMachine(managedBy, 'delete'),
         validate: requireDeletable,
         spec: {},
         claim: (tx) => requireNoBootHolds(tx, { accountId: call.caller.accountId, serverId: call.params.id }),
         ...(call.query.delete_storages === 'true' ? { arguments: { delete_storages: 'true' } } : {}),
-      })
-    }),
+      }),
+    ),
   ]
 }
 
 function powerEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+  const requireOwn = ({ spec: { managedBy } }: ServerObject) => requireOwnMachine(managedBy, 'power')
   return [
     customerEndpoint(startServer, (call) =>
       operate(parts, servers, call, {
         kind: 'server.start',
+        requireOwn,
         validate: requireStartable,
         spec: { desiredPower: 'running' },
       }),
@@ -68,6 +69,7 @@ function powerEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
     customerEndpoint(stopServer, (call) =>
       operate(parts, servers, call, {
         kind: 'server.stop',
+        requireOwn,
         validate: requireStoppable,
         spec: { desiredPower: 'stopped' },
         graceSeconds: graceOf(call.body),
@@ -77,6 +79,7 @@ function powerEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
     customerEndpoint(restartServer, (call) =>
       operate(parts, servers, call, {
         kind: 'server.restart',
+        requireOwn,
         validate: requireStoppable,
         spec: { desiredPower: 'running' },
         graceSeconds: graceOf(call.body),

@@ -25,7 +25,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     } = call
     const namespace = accountNamespace(accountId)
     const server = await servers.read(accountId, serverId)
-    requireOwnMachine(server.spec.managedBy, { endsIt: true })
+    requireOwnMachine(server.spec.managedBy, 'remake')
     const system = await chooseBoot(parts, server, body, now)
     const sshKeys =
       body.ssh_keys === undefined && body.ssh_key_ids === undefined

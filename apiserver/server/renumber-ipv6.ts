@@ -13,7 +13,7 @@ import { storedOf } from '../list/stored.ts'
 export const renumberIpv6Endpoint = (parts: Parts, servers: Servers): Endpoint =>
   customerEndpoint(renumberServerIpv6, async (call) => {
     const server = await servers.read(call.caller.accountId, call.params.id)
-    requireOwnMachine(server.spec.managedBy, { endsIt: true })
+    requireOwnMachine(server.spec.managedBy, 'remake')
     const isAvailable = server.status?.ipv6RenumberAvailable === true
     requireRenumberable(factsOf(storedOf(server)), isAvailable)
     if (!(await hasFreeAddress(parts.db, server.spec.zone, 'server_ipv6_prefix')))

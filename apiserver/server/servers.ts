@@ -54,7 +54,7 @@ export function openServers(parts: ObjectParts): Servers {
     factsOf,
     labelsOf: ({ labels }) => labels,
     isHidden: isHiddenMachineId,
-    requireOwn: ({ spec: { managedBy } }) => requireOwnMachine(managedBy),
+    requireOwn: ({ spec: { managedBy } }) => requireOwnMachine(managedBy, 'other'),
     fields: { hostname: ({ hostname }) => hostname },
   })
 }

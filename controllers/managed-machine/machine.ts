@@ -40,6 +40,8 @@ export interface MachineDemand {
   readonly sharedAddresses: NonNullable<ServerSpec['sharedAddresses']>
   /** What it shall run; undefined while that cannot be said yet. */
   readonly configuration?: ConfigurationId | undefined
+  /** Its customer may switch it off, and it stays so. */
+  readonly keepsPower?: boolean
   /** It is not exchanged for not being healthy. */
   readonly isPatient?: boolean
   /** Of its server; none when absent. */

@@ -137,10 +137,13 @@ function ensured(owner: Owner, demand: MachineDemand, machine: Machine | undefin
   if (machine?.isDeleting === true) return []
   const isAsWanted =
     machine !== undefined &&
-    machine.desiredPower === 'running' &&
+    machine.desiredPower === powerOf(demand, machine) &&
     isDeepStrictEqual(machine.sharedAddresses, demand.sharedAddresses)
   return [...(isAsWanted ? [] : [serverOf(owner, demand, machine)]), ...delivery(owner, demand, machine)]
 }
+
+const powerOf = ({ keepsPower = false }: MachineDemand, machine: Machine | undefined): ServerSpec['desiredPower'] =>
+  keepsPower && machine !== undefined ? machine.desiredPower : 'running'
 
 /** What it shall run is handed to its host, unless that has it. */
 export function delivery(
@@ -168,7 +171,7 @@ export function serverOf(owner: Owner, demand: MachineDemand, machine: Machine |
     plan: machine?.plan ?? demand.plan,
     template: demand.template ?? MANAGED_TEMPLATE,
     labels: { ...demand.labels },
-    desiredPower: 'running',
+    desiredPower: powerOf(demand, machine),
     sshKeys: [...(demand.sshKeys ?? [])],
     haPolicy: 'restart',
     migrationPolicy: 'default',

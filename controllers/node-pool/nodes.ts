@@ -194,6 +194,7 @@ export function demandOf(pool: NodePoolObject, observed: Observed, slot: Slot): 
     template: KUBERNETES_NODE_TEMPLATE,
     publicIpv4: spec.publicIpv4,
     networkIds: [networkId],
+    keepsPower: true,
     // Its pods come out of its port with addresses of their own.
     sharedAddresses: podCidr === '' ? [] : [{ address: podCidr, networkId }],
     configuration:

@@ -202,8 +202,13 @@ function leavingOf(pool: NodePoolObject, slots: readonly Slot[], drains: readonl
   const wanted = slots.filter(({ isWanted }) => isWanted)
   const away = wanted.filter((slot) => slot.node?.isReady !== true || isBegun(slot) || !present.includes(slot))
   const next = present.filter((slot) => slot.isWanted && !isBegun(slot) && isOutdated(pool, slot))
-  return [...going, ...next.slice(0, Math.max(0, pool.spec.maxUnavailable - away.length))]
+  const off = next.filter(isOff)
+  const running = next.filter((slot) => !isOff(slot))
+  return [...going, ...off, ...running.slice(0, Math.max(0, pool.spec.maxUnavailable - away.length))]
 }
+
+/** Its customer has switched it off: it is away however long that takes, and is no more so for being replaced. */
+const isOff = ({ machine }: Slot): boolean => machine?.state === 'stopped' && machine.desiredPower === 'stopped'
 
 interface InCluster {
   readonly draining: readonly string[]
@@ -267,6 +272,7 @@ function missingOf(
     if (leaving.includes(slot)) return `node ${name} to be drained`
     if (!isWanted && (machine !== undefined || node !== undefined)) return `node ${name} to go`
     if (!isWanted) continue
+    if (isOff(slot)) return `the server of node ${name} to be started`
     if (machine?.state === 'started' && node === undefined) return `node ${name} to join`
     if (node !== undefined && !node.isReady) return `node ${name} to be ready`
     if (isOutdated(pool, slot)) return `node ${name} to be replaced`

@@ -1,5 +1,5 @@
 /** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
-import { MACHINE_ID_PATTERN } from '../../domain/managed-machine.ts'
+import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/managed-machine.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
@@ -51,7 +51,7 @@ export interface OperationFilter {
   readonly limit: number
 }
 
-/** Of one account, newest first, without those of managed machines. */
+/** Of one account, newest first, without those of managed machines that customers do not see. */
 export async function listOperationRows(
   db: Queries,
   accountId: string,
@@ -62,7 +62,15 @@ export async function listOperationRows(
     .selectFrom('operation_history')
     .select('body')
     .where('account_id', '=', accountId)
-    .where('target_id', 'not like', MACHINE_ID_PATTERN)
+    .where((row) =>
+      row.or([
+        row('target_id', 'not like', MACHINE_ID_PATTERN),
+        row.and([
+          row('target_type', '=', 'server'),
+          row.or(SEEN_MACHINE_ID_PATTERNS.map((pattern) => row('target_id', 'like', pattern))),
+        ]),
+      ]),
+    )
     .where(comesAfter(after))
   if (ids !== undefined) query = query.where('id', 'in', ids)
   if (status !== undefined) query = query.where('status', '=', status)

@@ -1,12 +1,13 @@
 /** Clusters of Kubernetes that people make, scale, upgrade and delete while everything is shaken, in worlds of their
  *  own: their pods come and go, and pools follow them. */
-import { KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
+import { KUBERNETES_NODE_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Plan, Template } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { NodePool } from '../../resources/node-pool/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { TINY_LINUX, TINY_PLAN } from '../catalog.ts'
 import { ZONES } from './catalog.ts'
 import type { PoolObject } from './cluster-nodes.ts'
@@ -81,13 +82,36 @@ const runOwner = (actors: Actors, account: Account): Promise<void> => {
     if (pool === undefined || (dice < 0.2 && own.length < POOLS_MAXIMUM)) {
       await send(account, 'POST', `${path}/node-pools`, newPool(world, `pool-${Math.floor(random.fraction() * 3)}`))
     } else if (dice < 0.62) await changePool(actors, account, pool)
-    else if (dice < 0.78) await send(account, 'POST', `${path}/upgrade`, { version: '1.36' })
-    else if (dice < 0.84) await send(account, 'POST', `${path}/snapshots`, {})
-    else if (dice < 0.9) await send(account, 'DELETE', `${path}/node-pools/${pool.metadata.name}`)
-    else if (dice < 0.93) await send(account, 'DELETE', path)
-    else if (dice < 0.95) await admin.delete(NodePool, keyOf(pool)).catch(() => {})
-    else if (dice < 0.96) await admin.delete(KubernetesCluster, keyOf(cluster)).catch(() => {})
+    else if (dice < 0.74) await send(account, 'POST', `${path}/upgrade`, { version: '1.36' })
+    else if (dice < 0.8) await send(account, 'POST', `${path}/snapshots`, {})
+    else if (dice < 0.86) await send(account, 'DELETE', `${path}/node-pools/${pool.metadata.name}`)
+    else if (dice < 0.88) await send(account, 'DELETE', path)
+    else if (dice < 0.9) await admin.delete(NodePool, keyOf(pool)).catch(() => {})
+    else if (dice < 0.91) await admin.delete(KubernetesCluster, keyOf(cluster)).catch(() => {})
+    else await touchNode(actors, account)
   })
+}
+
+/** What people do with the server of a node themselves. */
+async function touchNode({ world: { scheduler, admin }, send }: Actors, account: Account): Promise<void> {
+  const node = scheduler.pick(await nodesOf(admin, account.id))
+  if (node === undefined) return
+  const path = `/v1/servers/${node.metadata.name}`
+  const verb = scheduler.pick(['stop', 'start', 'restart', ''])
+  await (verb === '' ? send(account, 'DELETE', path) : send(account, 'POST', `${path}/${verb}`, {}))
+}
+
+const nodesOf = async (admin: World['admin'], accountId: string) =>
+  (await admin.list(Server, { namespace: accountNamespace(accountId) })).items.filter(
+    ({ spec }) => ownerOf(spec.managedBy)?.type === 'node_pool',
+  )
+
+/** People start the nodes that they have stopped: a pool waits for these, as long as it takes. */
+export async function startNodes({ admin }: World, accounts: readonly Account[]): Promise<void> {
+  for (const { id } of accounts)
+    for (const node of await nodesOf(admin, id))
+      if (node.spec.desiredPower === 'stopped')
+        await admin.patch(Server, keyOf(node), { spec: { desiredPower: 'running' } }).catch(() => {})
 }
 
 function newPool({ scheduler: { random } }: World, name: string): object {

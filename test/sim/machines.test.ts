@@ -1,4 +1,4 @@
-/** What watches machines in simulated worlds finds what is wrong; the worlds are in `machines.seeds.test.ts`. */
+/** What watches machines in simulated worlds finds what is wrong; the worlds are in `balancers.seeds.test.ts`. */
 import { expect, it } from 'vitest'
 import { watchMachines } from './machines.ts'
 

@@ -8,7 +8,6 @@ export interface SeedRun {
   readonly hasLosses: boolean
   readonly hasBackups?: boolean
   readonly hasNetwork?: boolean
-  readonly hasMachines?: boolean
   readonly only?: OnlyWork | undefined
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */
   readonly isRepeated: boolean

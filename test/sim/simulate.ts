@@ -32,7 +32,7 @@ import { Server } from '../../resources/server/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { checkClusters, deleteClusters } from './cluster-invariants.ts'
-import { emptyClusters } from './clusters.ts'
+import { emptyClusters, startNodes } from './clusters.ts'
 import { checkDatabases, deleteDatabases } from './database-invariants.ts'
 import { checkImages, stopServersOfImages } from './images.ts'
 import { checkMachines, deleteMachines, watchMachines } from './machines.ts'
@@ -162,6 +162,7 @@ async function live(
   world.calm()
   emptyClusters(world)
   await inWorld(world, stopServersOfImages(world))
+  if (options.only === 'kubernetes') await inWorld(world, startNodes(world, accounts))
   // The machine of a database waits for room for as long as its restore may take: half a day.
   if (options.only !== undefined) await inWorld(world, openNodes(world))
   await untilQuiet(world, db, watch)
@@ -218,10 +219,10 @@ async function live(
     for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
 }
 
-function chaosMillisecondsOf({ hasLosses, hasMachines, only }: SimulationOptions): number {
+function chaosMillisecondsOf({ hasLosses, only }: SimulationOptions): number {
   if (hasLosses === true) return CHAOS_WITH_LOSSES_MILLISECONDS
   if (only === 'kubernetes') return CHAOS_OF_CLUSTERS_MILLISECONDS
-  return only !== undefined || hasMachines === true ? CHAOS_OF_MACHINES_MILLISECONDS : CHAOS_MILLISECONDS
+  return only !== undefined ? CHAOS_OF_MACHINES_MILLISECONDS : CHAOS_MILLISECONDS
 }
 
 /** Lets virtual time pass until the promise is fulfilled or rejected. */

@@ -119,7 +119,6 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   runAddresses(world, accounts, send, isOver)
   runNetworks(world, accounts, send, isOver)
   runPorts(world, accounts, send, isOver)
-  if (world.guests !== undefined) runMachines(world, accounts, send, isOver)
   if (world.backups !== undefined) runBackups(world, accounts, send, isOver)
   runOperators(world, isOver)
   runStorageMoves(world, isOver)
@@ -133,7 +132,11 @@ function runOnly(world: World, accounts: readonly Account[], send: Send, isOver:
     return
   }
   if (world.only === 'databases') world.databases = runDatabases(world, accounts, send, isOver)
-  else runClusters(world, accounts, send, isOver)
+  else if (world.only === 'kubernetes') runClusters(world, accounts, send, isOver)
+  else {
+    runNetworks(world, accounts, send, isOver)
+    runMachines(world, accounts, send, isOver)
+  }
   runNature(world, isOver)
   runOperators(world, isOver)
 }

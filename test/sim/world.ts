@@ -86,7 +86,8 @@ export interface World {
 }
 
 /** Work that has worlds of its own. */
-export type OnlyWork = 'objects' | 'databases' | 'kubernetes'
+export const ONLY_WORK = ['objects', 'databases', 'kubernetes', 'balancers'] as const
+export type OnlyWork = (typeof ONLY_WORK)[number]
 
 export interface WorldOptions {
   readonly trace?: ((line: string) => void) | undefined
@@ -95,11 +96,10 @@ export interface WorldOptions {
   readonly hasLosses?: boolean
   /** Zones have a place for backups. */
   readonly hasBackups?: boolean
-  /** People make edges and load balancers, hosts have room for them, and their guests lose answers and lie. */
-  readonly hasMachines?: boolean
   /** Zones have OVN, which delays, loses and repeats. */
   readonly hasNetwork?: boolean
-  /** People do nothing but this: use object storage, which moves, databases, or clusters of Kubernetes. */
+  /** People do nothing but this: use object storage, which moves, databases, clusters of Kubernetes, or edges and load
+   *  balancers. Hosts have room for their machines then, whose guests lose answers and lie. */
   readonly only?: OnlyWork | undefined
   /** Zones have shared storage. Drawn where it is not set. */
   readonly isPooled?: boolean
@@ -117,7 +117,6 @@ export async function openWorld(
     without,
     hasLosses = false,
     hasBackups = false,
-    hasMachines = false,
     hasNetwork = false,
     only,
     isPooled,
@@ -159,12 +158,11 @@ export async function openWorld(
   })
   const { pooledFromMilliseconds, ...shared } = openShared(scheduler, hasLosses, isPooled)
   const traffic = newTraffic(worldClock)
-  const stores = only === undefined || only === 'kubernetes' ? undefined : newObjectStores(scheduler)
+  const stores = only === 'objects' || only === 'databases' ? newObjectStores(scheduler) : undefined
   const clusters = only === 'kubernetes' ? newClusterHosts(scheduler, () => admin) : undefined
   const stopTracking = (stores ?? clusters) && trackCryptography(scheduler)
   const machines = stores && only === 'databases' ? newDatabaseMachines(scheduler, stores) : undefined
-  const guests =
-    hasMachines || machines !== undefined || clusters !== undefined ? newGuests(scheduler, machines) : undefined
+  const guests = only === undefined || only === 'objects' ? undefined : newGuests(scheduler, machines)
   if (guests !== undefined) guests.clusters = clusters?.nodes
   const backups = hasBackups ? newBackupStores(scheduler) : undefined
   const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes

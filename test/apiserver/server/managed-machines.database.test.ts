@@ -1,4 +1,5 @@
-/** What customers see of managed machines: nothing, but for nodes of clusters, which they cannot change. */
+/** What customers see of managed machines: nothing, but for nodes of clusters, which they switch on and off and delete,
+ *  and do not change. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../../domain/managed-machine.ts'
 import { accountNamespace, ROUTES } from '../../../resources/index.ts'
@@ -6,6 +7,7 @@ import { Template } from '../../../resources/catalog/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { Server, type ServerSpec } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
+import { recordOperation } from '../../../db/operation/index.ts'
 import { useDatabase } from '../../database.ts'
 import { until } from '../../eventually.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
@@ -14,6 +16,8 @@ const database = useDatabase()
 const ID = 'machine-6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
 const NODE = 'machine-node-6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a12'
 const OPERATION = '019a1ff5-08ad-720c-b721-970d86569b33'
+const OF_NODE = '019a1ff5-08ad-720c-b721-970d86569b34'
+const [ENDED, ENDED_OF_NODE] = ['019a1ff5-08ad-720c-b721-970d86569b35', '019a1ff5-08ad-720c-b721-970d86569b36']
 let cloud: Cloud
 let ada: Person
 
@@ -57,22 +61,29 @@ beforeAll(async () => {
       isProtected: false,
     },
   })
-  await cloud.admin.create(Operation, {
-    metadata: { name: OPERATION, namespace },
-    spec: {
-      kind: 'server.create',
-      target: { type: 'server', id: ID },
-      actor: 'system:controllers',
-      requestId: 'r',
-      createdAt: '2026-01-01T00:00:00Z',
-      deadlineAt: '2026-01-01T01:00:00Z',
-      stepCount: 1,
-    },
-  })
-  const [key, node, operation] = [
+  const createdAt = '2026-01-01T00:00:00Z'
+  const operation = { kind: 'server.create', actor: 'system:controllers', requestId: 'r', createdAt } as const
+  for (const [name, id] of [
+    [OPERATION, ID],
+    [OF_NODE, NODE],
+  ] as const)
+    await cloud.admin.create(Operation, {
+      metadata: { name, namespace },
+      spec: { ...operation, target: { type: 'server', id }, deadlineAt: '2026-01-01T01:00:00Z', stepCount: 1 },
+    })
+  for (const [id, target] of [
+    [ENDED, ID],
+    [ENDED_OF_NODE, NODE],
+  ] as const)
+    await recordOperation(database.db, ada.accountId, {
+      ...{ ...operation, id, target: { type: 'server', id: target }, deadlineAt: createdAt, finishedAt: createdAt },
+      ...{ status: 'succeeded', step: '', stepIndex: 1, stepCount: 1, error: '', startedAt: null, events: [] },
+    })
+  const [key, node, ...operations] = [
     { namespace, name: ID },
     { namespace, name: NODE },
     { namespace, name: OPERATION },
+    { namespace, name: OF_NODE },
   ]
   await until(
     'the caches to have them',
@@ -80,7 +91,7 @@ beforeAll(async () => {
       cloud.caches.of(Server).get(key),
       cloud.caches.of(Server).get(node),
       cloud.caches.of(Storage).get(key),
-      cloud.caches.of(Operation).get(operation),
+      ...operations.map((one) => cloud.caches.of(Operation).get(one)),
     ],
     (found) => found.every((object) => object !== undefined),
   )
@@ -93,8 +104,13 @@ test('a node of a cluster is seen, and nothing says of whom it is', async () => 
   expect(await ada.send('GET', `/v1/servers/${NODE}`)).toMatchObject({ status: 200, body: { server: { id: NODE } } })
 })
 
+const POWER = ['start_server', 'stop_server', 'restart_server']
 const CHANGES = ROUTES.filter(
-  ({ audience, method, path }) => audience === 'customer' && method !== 'GET' && /^\/v1\/servers\/\{\w+\}/.test(path),
+  ({ id, audience, method, path }) =>
+    audience === 'customer' &&
+    method !== 'GET' &&
+    /^\/v1\/servers\/\{\w+\}/.test(path) &&
+    ![...POWER, 'delete_server'].includes(id),
 )
 test.each(CHANGES.map((route) => [route.method, route.path, route] as const))(
   '%s %s of a node is refused, and names its pool',
@@ -107,6 +123,26 @@ test.each(CHANGES.map((route) => [route.method, route.path, route] as const))(
   },
 )
 
+test('a node is stopped, started, restarted and deleted, where its state allows it', async () => {
+  const send = async (method: string, rest = '') => {
+    const reply = await ada.send(method, `/v1/servers/${NODE}${rest}`)
+    return [reply.status, reply.body['reason'] ?? reply.body['operation']?.kind]
+  }
+  const key = { namespace: accountNamespace(ada.accountId), name: NODE }
+  const become = async (state: 'started' | 'stopped') => {
+    await cloud.admin.patch(Server, key, { spec: { operation: null }, status: { state } })
+    await cloud.admin.patch(Server, key, { status: { state } }, 'status')
+  }
+  await become('started')
+  expect(await send('POST', '/stop')).toEqual([202, 'server.stop'])
+  await become('started')
+  expect(await send('POST', '/restart')).toEqual([202, 'server.restart'])
+  await become('stopped')
+  expect(await send('POST', '/start')).toEqual([202, 'server.start'])
+  await become('stopped')
+  expect(await send('DELETE')).toEqual([202, 'server.delete'])
+})
+
 test('lists have neither a machine, nor its disk, nor its operations', async () => {
   const itemsOf = async (path: string) =>
     (await ada.send('GET', path)).body.items as { id: string; hostname?: string }[]
@@ -115,8 +151,16 @@ test('lists have neither a machine, nor its disk, nor its operations', async () 
   ).toEqual([...['mine', 'node']])
   expect((await itemsOf('/v1/servers?label=a=b')).map(({ id }) => id)).toEqual([NODE])
   expect((await itemsOf('/v1/storages')).filter(({ id }) => id === ID)).toEqual([])
-  expect((await itemsOf('/v1/operations')).filter(({ id }) => id === OPERATION)).toEqual([])
+  const listed = (await itemsOf('/v1/operations')).map(({ id }) => id)
+  const ofMachines = [OPERATION, OF_NODE, ENDED, ENDED_OF_NODE]
+  expect(ofMachines.filter((id) => listed.includes(id))).toEqual([OF_NODE, ENDED_OF_NODE])
 })
+
+test.each([OF_NODE, ENDED_OF_NODE])('operation %s of a node is read', async (id) =>
+  expect(await ada.send('GET', `/v1/operations/${id}`)).toMatchObject({
+    ...{ status: 200, body: { operation: { id, server_id: NODE } } },
+  }),
+)
 
 /** Every route of a server or a storage. What is more of its path is found nowhere either. */
 const OF_ONE = ROUTES.filter(
@@ -133,6 +177,7 @@ test.each(OF_ONE.map((route) => [route.method, route.path, route] as const))(
 
 test.each([
   ['GET', `/v1/operations/${OPERATION}`, undefined],
+  ['GET', `/v1/operations/${ENDED}`, undefined],
   ['POST', `/v1/operations/${OPERATION}/cancel`, undefined],
   ['POST', '/v1/storages', { source_storage_id: ID }],
   ['POST', '/v1/custom-images', { title: 'stolen', source_storage_id: ID }],

@@ -99,6 +99,17 @@ describe('the machines of an owner', () => {
     expect(plan([])).toMatchObject({ isSettled: false, waitFor: 'machine a to be made' })
   })
 
+  it('stay switched off where their customer may do that, whatever else is written', () => {
+    const off = machine('a', { desiredPower: 'stopped', state: 'stopped' })
+    const kept = demand('a', { keepsPower: true })
+    expect(brief([off], [kept])).toEqual([])
+    const shared = [{ address: '10.1.0.0/24', networkId: 'n1' }]
+    expect(plan([off], [{ ...kept, sharedAddresses: shared }]).actions).toMatchObject([
+      { do: 'ensure', draft: { spec: { desiredPower: 'stopped', sharedAddresses: shared } } },
+    ])
+    expect(plan([], [kept]).actions).toMatchObject([{ do: 'ensure', draft: { spec: { desiredPower: 'running' } } }])
+  })
+
   it('are left alone when they are as wanted', () => {
     expect(plan([machine('a'), machine('b')])).toEqual({
       actions: [],

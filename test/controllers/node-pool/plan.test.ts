@@ -4,6 +4,7 @@ import { storedOf } from '../../../apiserver/list/stored.ts'
 import { DRAIN_MINUTES } from '../../../domain/node-pool.ts'
 import { machineName, type Machine } from '../../../controllers/managed-machine/index.ts'
 import { demandOf, documentOf, slotsOf } from '../../../controllers/node-pool/nodes.ts'
+import { plan } from '../../../controllers/node-pool/plan.ts'
 import type { NodePoolObject, Observed } from '../../../controllers/node-pool/observed.ts'
 import type { ControlPlaneNode, ServingRequest } from '../../../kit/control-planes/control.ts'
 import { poolStateOf } from '../../../resources/node-pool/index.ts'
@@ -150,6 +151,24 @@ test('another version replaces as many nodes at a time as may be away', () => {
   })
   const forgotten = decide(upgrading(1, done), running(upgrading(1), { ...without, nodes: world.nodes.slice(1) }))
   expect([forgotten.made, forgotten.effects, forgotten.status['drains']]).toEqual([[nameOf(0)], {}, undefined])
+})
+
+test('a node that its customer switched off stays so, says so, and is replaced first when a newer one comes', () => {
+  const off = machineOf(1, { state: 'stopped', desiredPower: 'stopped' })
+  const machines = [machineOf(0), off]
+  const asItIs = poolWith({ count: 2 })
+  const nodes = [nodeOf(0), nodeOf(1, { isReady: false })]
+  const world = running(asItIs, { machines, nodes })
+  expect(decide(asItIs, world)).toMatchObject({ made: [], removed: [] })
+  expect(JSON.stringify(plan(asItIs, world, new Date(at(0))))).toContain(
+    `the server of node ${nameOf(1)} to be started`,
+  )
+  const older = { kubeletVersion: 'v1.35.4' }
+  const upgrading = poolWith({ count: 2, operation: operationOf('upgrade') })
+  const outdated = [nodeOf(0, older), nodeOf(1, { ...older, isReady: false })]
+  expect(decide(upgrading, running(upgrading, { machines, nodes: outdated })).effects).toMatchObject({
+    drain: { names: [nameOf(1)] },
+  })
 })
 
 test('one that is broken is not replaced while as many as may be away are', () => {
