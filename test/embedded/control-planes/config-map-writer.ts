@@ -8,7 +8,7 @@ const PAUSE_MILLISECONDS = 100
 let prefixes = 0
 
 export interface Written {
-  /** Names of those that no server took. */
+  /** Names of those that no server took, each with what its tries were answered. */
   readonly failed: readonly string[]
   /** Names of those that one took and that are not there. */
   readonly lost: readonly string[]
@@ -28,8 +28,9 @@ export async function whileWriting(
   const writing = (async () => {
     for (let number = 0; !stopping.signal.aborted; number++) {
       const name = `${prefix}-${number}`
-      const isTaken = await write(client, name, patienceMilliseconds)
-      ;(isTaken ? taken : failed).push(name)
+      const refusals = await write(client, name, patienceMilliseconds)
+      if (refusals === undefined) taken.push(name)
+      else failed.push(`${name}: ${refusals.join(', ')}`)
     }
   })()
   try {
@@ -42,17 +43,24 @@ export async function whileWriting(
   return { failed, lost: taken.filter((name) => !listed.includes(`"${name}"`)), count: taken.length }
 }
 
-async function write(client: KubeClient, name: string, patienceMilliseconds: number): Promise<boolean> {
+/** Undefined when it was taken; what each try was answered otherwise. */
+async function write(
+  client: KubeClient,
+  name: string,
+  patienceMilliseconds: number,
+): Promise<readonly string[] | undefined> {
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }
   const deadline = performance.now() + patienceMilliseconds
+  const refusals: string[] = []
   for (let tries = 1; tries <= TRIES_MINIMUM || performance.now() < deadline; tries++) {
-    const status = await client.send('POST', CONFIG_MAPS, body).then(
-      (answer) => answer.status,
-      () => 0,
+    const refusal = await client.send('POST', CONFIG_MAPS, body).then(
+      // The answer of the try before may have been lost.
+      ({ status }) => (status === 201 || (tries > 1 && status === 409) ? undefined : String(status)),
+      String,
     )
-    // The answer of the try before may have been lost.
-    if (status === 201 || (tries > 1 && status === 409)) return true
+    if (refusal === undefined) return undefined
+    refusals.push(refusal)
     if (tries >= TRIES_MINIMUM) await sleep(PAUSE_MILLISECONDS)
   }
-  return false
+  return refusals
 }
