@@ -72,6 +72,7 @@ test('a strict consumer compiles, and mistakes do not', async () => {
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['right.ts', 'wrong.ts'] }))
     const output = await promisify(execFile)(process.execPath, [
       join(ROOT, 'node_modules/typescript/bin/tsc'),
+      '--singleThreaded',
       '-p',
       folder,
     ]).then(

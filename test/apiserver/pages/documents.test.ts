@@ -28,6 +28,13 @@ async function save(name: string, document: unknown): Promise<string> {
 // any: tests break it in many places
 const copyOf = (audience: (typeof AUDIENCES)[number]) => JSON.parse(JSON.stringify(documentFor(audience)))
 
+/** The document with these paths alone, and every schema: what a linter says of a fault does not depend on the others,
+ *  which take most of its time. */
+function copyWith(...paths: readonly string[]) {
+  const copy = copyOf('customer')
+  return { ...copy, paths: Object.fromEntries(paths.map((path) => [path, copy.paths[path]])) }
+}
+
 /** What the linter says against the files; empty when it is content. */
 async function complaints(program: string, line: readonly string[]): Promise<string> {
   const env = { ...environment(), NO_COLOR: '1', REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
@@ -65,7 +72,7 @@ describe('linters', PATIENCE, () => {
   })
 
   test('Redocly sees what the rules of the repository forbid', async () => {
-    const broken = copyOf('customer')
+    const broken = copyWith('/v1/servers', '/v1/plans')
     broken.paths['/v1/servers'].get.operationId = 'listServers'
     delete broken.paths['/v1/servers'].get['x-permission']
     broken.components.schemas.Server.properties.fooBar = { type: 'string' }
@@ -81,7 +88,7 @@ describe('linters', PATIENCE, () => {
   })
 
   test('Spectral does too', async () => {
-    const broken = copyOf('customer')
+    const broken = copyWith('/v1/ssh-keys')
     const page = broken.paths['/v1/ssh-keys'].get.responses['200']
     delete page.content['application/json'].schema.properties.next_cursor
     delete page.content['application/json'].example
