@@ -191,4 +191,4 @@ test('controllers that are killed in every phase of a move lose no object that w
   }
   expect(client.may.size).toBe(KEYS)
   for (const name of PHASES) expect(deaths.get(name), name).toBeGreaterThan(0)
-})
+}, 180_000)
