@@ -10,6 +10,7 @@ import { nodeBinary } from '../kit/sys/process.ts'
 import { BACKENDS, openBalancerPair, PAGES_PORT, type Role, SHARED } from '../test/controllers/load-balancer/pair.ts'
 import { asLineProcess } from '../test/controllers/ovn/line-process.ts'
 import { until } from '../test/eventually.ts'
+import { processorMicrosecondsOf } from './processor.ts'
 import { type Bench, median, percentile, type Side } from './runner.ts'
 
 const CONNECTIONS = { full: 32, short: 2 }
@@ -19,8 +20,6 @@ const TRAFFIC = join(import.meta.dirname, 'traffic.ts')
 const P99 = 'ms of a request, p99'
 /** The proxy and its servers share the processors with whatever else runs: a pair by itself says little. */
 const PAIRS = 21
-/** Of the processor, as Linux counts in /proc. */
-const TICK_MICROSECONDS = 10_000
 
 const byHand = `global
   maxconn 8000
@@ -59,13 +58,6 @@ async function proxiesIn(namespace: string, other: number | undefined): Promise<
   return pids.filter((pid, at) => pid !== other && names[at]?.trim() === 'haproxy')
 }
 
-/** What processes have had of the processor. */
-async function ticksOf(pids: readonly number[]): Promise<number> {
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
-  const fields = lines.map((line) => line.slice(line.lastIndexOf(')')).split(' '))
-  return fields.reduce((sum, { 12: user = 0, 13: system = 0 }) => sum + Number(user) + Number(system), 0)
-}
-
 export const bench: Bench = {
   name: 'B64 load balancer',
   question: `requests on ${CONNECTIONS.full} connections through a machine of a load balancer`,
@@ -79,7 +71,7 @@ export const bench: Bench = {
     const pair = await openBalancerPair()
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-b64-'))
     const taken = { subject: [] as number[], peer: [] as number[] }
-    const ticks = { subject: 0, peer: 0 }
+    const microseconds = { subject: 0, peer: 0 }
     const effects: number[] = []
     let generation = 0
     const deliver = async (addresses: readonly string[]): Promise<void> => {
@@ -106,15 +98,15 @@ export const bench: Bench = {
     const sideOf = (side: keyof typeof taken, port: number): Side => ({
       async run(seconds) {
         const order = { do: 'requests', address: SHARED, port, connections: CONNECTIONS[round], seconds }
-        const before = await ticksOf(proxies[side])
+        const before = await processorMicrosecondsOf(proxies[side])
         // as traffic.ts says
         const answer = (await client.order(order)) as { readonly milliseconds: number[]; readonly seconds: number }
         taken[side].push(...answer.milliseconds)
-        ticks[side] += (await ticksOf(proxies[side])) - before
+        microseconds[side] += (await processorMicrosecondsOf(proxies[side])) - before
         return { units: answer.milliseconds.length, seconds: answer.seconds }
       },
     })
-    const perRequest = (side: keyof typeof taken) => ((ticks[side] * TICK_MICROSECONDS) / taken[side].length).toFixed(1)
+    const perRequest = (side: keyof typeof taken) => (microseconds[side] / taken[side].length).toFixed(1)
     return {
       subject: sideOf('subject', OURS),
       peer: sideOf('peer', BY_HAND),

@@ -1,10 +1,13 @@
 /** Small objects through the door of object storage, against its engine alone with TLS of its own: the same program,
  *  the same client, which has a process of its own. */
 import { openObjectStorages, type S3Side } from './object-storage.ts'
+import { processorMicrosecondsOf } from './processor.ts'
 import { type Bench, percentile, type Side } from './runner.ts'
 
 const BYTES = 4_096
 const CONNECTIONS = { full: 16, short: 2 }
+/** Client, door and engine share the processors with whatever else runs: a pair by itself says little. */
+const PAIRS = 21
 
 export const bench: Bench = {
   name: 'B70 S3 small puts',
@@ -13,13 +16,17 @@ export const bench: Bench = {
   peerName: 'versitygw alone, with TLS',
   unit: 'puts',
   goal: 0.75,
+  pairs: PAIRS,
   tier: 'e2e',
   async open(round) {
     const stores = await openObjectStorages()
     const taken = { subject: [] as number[], peer: [] as number[] }
+    let doorMicroseconds = 0
     const sideOf = (side: keyof typeof taken, store: S3Side): Side => ({
       async run(seconds) {
+        const before = await processorMicrosecondsOf([stores.door])
         const done = await store.order({ do: 'put', bytes: BYTES, connections: CONNECTIONS[round], seconds })
+        if (side === 'subject') doorMicroseconds += (await processorMicrosecondsOf([stores.door])) - before
         taken[side].push(...done.milliseconds)
         return done
       },
@@ -30,6 +37,7 @@ export const bench: Bench = {
       facts: () => ({
         'ms of a put, p99': percentile(taken.subject, 0.99).toFixed(1),
         'by the engine alone': percentile(taken.peer, 0.99).toFixed(1),
+        'ms of processor of the door, a put': (doorMicroseconds / 1_000 / taken.subject.length).toFixed(3),
       }),
       close: stores.close,
     }

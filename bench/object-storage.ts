@@ -30,7 +30,7 @@ export interface S3Side {
 
 type Place = Omit<Extract<Order, { readonly do: 'use' }>, 'do'>
 
-/** Both with an empty bucket. Throws where the engine is not built. */
+/** Both with an empty bucket; `door` is the process of the door. Throws where the engine is not built. */
 export async function openObjectStorages() {
   const program = await findEngine()
   if (program === undefined) throw new Error(NO_ENGINE)
@@ -40,9 +40,9 @@ export async function openObjectStorages() {
     for (const stop of stops.toReversed()) await stop()
   }
   try {
-    const served = await openServed(folder, program, stops)
+    const { door, ...served } = await openServed(folder, program, stops)
     const alone = await openEngineAlone(folder, program, stops)
-    return { subject: await clientOf(served, stops), peer: await clientOf(alone, stops), close }
+    return { subject: await clientOf(served, stops), peer: await clientOf(alone, stops), door, close }
   } catch (error) {
     await close()
     throw error
@@ -50,7 +50,7 @@ export async function openObjectStorages() {
 }
 
 /** As `npm start` starts it. */
-async function openServed(folder: string, program: string, stops: (() => Promise<void>)[]): Promise<Place> {
+async function openServed(folder: string, program: string, stops: (() => Promise<void>)[]) {
   const data = join(folder, 'served')
   const choice = { folder: data, program, host: HOST, port: 0, name: undefined, zones: ['bench'], random }
   const settings = await prepareObjectStorage(choice)
@@ -73,7 +73,13 @@ async function openServed(folder: string, program: string, stops: (() => Promise
   const tenant = { ...keys, bucketPrefix, quotaBytes: QUOTA_BYTES, isSuspended: false, isFrozen: false }
   await control.putTenant('bench', tenant)
   const authority = await readFile(join(data, 'ca.crt'), 'utf8')
-  return { url: `https://${HOST}:${settings.port}`, authority, ...keys, bucket: `${bucketPrefix}bench` }
+  return {
+    url: `https://${HOST}:${settings.port}`,
+    authority,
+    ...keys,
+    bucket: `${bucketPrefix}bench`,
+    door: child.pid ?? 0,
+  }
 }
 
 /** With TLS of its own, and the same options but for the cache of users: its only one is root, whom it looks up

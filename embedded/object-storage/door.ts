@@ -128,13 +128,18 @@ async function handle(
   // Before anybody asks whether it is frozen: who finds no writes then knows that none is under way.
   tenant.active += 1
   tenant.writing += changes
+  let isStored = false
+  let release = (_isStored: boolean): void => {}
   response.once('close', () => {
     tenant.active -= 1
     tenant.writing -= changes
+    release(isStored)
   })
-  const release = await admit(parts, tenant, asked)
-  let isStored = false
-  response.once('close', () => release(isStored))
+  release = await admit(parts, tenant, asked)
+  if (response.closed) {
+    release(false)
+    throw new Error('the client has gone')
+  }
   parts.metrics.admitted(asked.action)
   const bytesMaximum = wireBytesMaximum(asked.bytes)
   await forward(parts, parts.targets.of(tenant, hasBody(request)), request, response, {

@@ -47,15 +47,18 @@ export async function forward(
   response: ServerResponse,
   { isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, begin, answered }: Progress,
 ): Promise<void> {
+  const isHeld = isSmall(request)
   let received = 0
   let refuseMore = (_error: Error): void => {}
-  request.on('data', (chunk: Buffer) => {
-    metrics.received(chunk.length)
-    received += chunk.length
-    if (received > bytesMaximum) refuseMore(new Refusal(400, 'IncompleteBody', 'The body is longer than announced.'))
-  })
+  // A small one is of a length that was said, and ends there.
+  if (!isHeld)
+    request.on('data', (chunk: Buffer) => {
+      metrics.received(chunk.length)
+      received += chunk.length
+      if (received > bytesMaximum) refuseMore(new Refusal(400, 'IncompleteBody', 'The body is longer than announced.'))
+    })
   begin()
-  const body = isSmall(request) ? await wholeOf(request) : undefined
+  const body = isHeld ? await wholeOf(request, metrics.received) : undefined
   return new Promise((resolve, reject) => {
     const upstream = send({
       ...options,
@@ -111,20 +114,30 @@ export async function forward(
 const isSmall = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BYTES_MAXIMUM
 
-/** Throws when the client breaks off. */
-const wholeOf = (request: IncomingMessage): Promise<Buffer> =>
+/** Throws when the client breaks off. `count` learns of each piece. */
+const wholeOf = (request: IncomingMessage, count: (bytes: number) => void): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.once('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? Buffer.of()) : Buffer.concat(chunks)))
-    request.once('error', reject).once('close', () => reject(new Error('the client has gone')))
+    let isWhole = false
+    request.on('data', (chunk: Buffer) => {
+      count(chunk.length)
+      chunks.push(chunk)
+    })
+    request.once('end', () => {
+      isWhole = true
+      resolve(chunks.length === 1 ? (chunks[0] ?? Buffer.of()) : Buffer.concat(chunks))
+    })
+    request.once('error', reject).once('close', () => {
+      // All requests close; an error takes longer to make than all else here.
+      if (!isWhole) reject(new Error('the client has gone'))
+    })
   })
 
 function withoutHops(rawHeaders: readonly string[]): string[] {
   const kept: string[] = []
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
-    if (!HOP_HEADERS.has(name.toLowerCase())) kept.push(name, value)
+    const name = rawHeaders[index] ?? ''
+    if (!HOP_HEADERS.has(name.toLowerCase())) kept.push(name, rawHeaders[index + 1] ?? '')
   }
   return kept
 }

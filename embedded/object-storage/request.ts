@@ -63,6 +63,8 @@ const OF_UPLOADS = /^(?:partNumber|uploadId|x-id|X-Amz-[A-Za-z0-9-]+)$/
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const CREDENTIAL = /^AWS4-HMAC-SHA256 +[^]*?\bCredential=([A-Za-z0-9]{1,128})\//
 const VERSION = /^versionId=[A-Za-z0-9._-]{1,64}$/
+/** Segments that are "." or "..". */
+const CLIMBING = /(?:^|[/\\])\.\.?(?:$|[/\\])/
 const RANGE = /^bytes=(\d{1,15})-(\d{1,15})$/
 
 /** Throws the Refusal for what cannot be passed on. */
@@ -106,7 +108,10 @@ function readHeaders(rawHeaders: readonly string[]): ReadonlyMap<string, string>
 
 function readAccessKeyId(headers: ReadonlyMap<string, string>, query: URLSearchParams): string {
   const authorization = headers.get('authorization')
-  const presigned = [...query].filter(([name]) => name.toLowerCase() === 'x-amz-credential').map(([, value]) => value)
+  const presigned =
+    query.size === 0
+      ? []
+      : [...query].filter(([name]) => name.toLowerCase() === 'x-amz-credential').map(([, value]) => value)
   if (presigned.length > 1 || (presigned.length > 0 && authorization !== undefined))
     throw invalid('Sign a request once.')
   if (authorization === undefined && presigned.length === 0) throw accessDenied()
@@ -130,10 +135,9 @@ function readAction(method: string, query: URLSearchParams): StorageRequest['act
 function readPath(path: string): { readonly bucket: string | undefined; readonly hasKey: boolean } {
   if (!path.startsWith('/')) throw invalid('The path must be absolute.')
   if (path === '/') return { bucket: undefined, hasKey: false }
-  const [bucket = '', ...rest] = path.slice(1).split('/')
+  const [bucket, key = ''] = splitOnce(path.slice(1), '/')
   if (!BUCKET.test(bucket) || bucket.includes('..'))
     throw new Refusal(400, 'InvalidBucketName', 'The specified bucket is not valid.')
-  const key = rest.join('/')
   refuseClimbing(key)
   return { bucket, hasKey: key !== '' }
 }
@@ -142,8 +146,8 @@ function readPath(path: string): { readonly bucket: string | undefined; readonly
 function refuseClimbing(key: string): void {
   let decoded = key
   for (let rounds = 0; rounds < 3; rounds++) {
-    if (decoded.includes('\0') || decoded.split(/[/\\]/).some((part) => part === '.' || part === '..'))
-      throw invalid('A key has no segments that are "." or "..".')
+    if (decoded.includes('\0') || CLIMBING.test(decoded)) throw invalid('A key has no segments that are "." or "..".')
+    if (!decoded.includes('%')) return
     try {
       decoded = decodeURIComponent(decoded)
     } catch {
@@ -163,8 +167,10 @@ function refuseSharing(method: string, headers: ReadonlyMap<string, string>, que
 
 /** The engine overlooks it and stores what it gets: nobody is to believe that it is sealed. */
 function refuseSealing(headers: ReadonlyMap<string, string>, query: URLSearchParams): void {
-  const names = [...headers.keys(), ...[...query.keys()].map((name) => name.toLowerCase())]
-  if (names.some((name) => SEALING.test(name)) || query.has('encryption')) throw notOffered('Encryption by the server')
+  const isSealed =
+    [...headers.keys()].some((name) => SEALING.test(name)) ||
+    [...query.keys()].some((name) => SEALING.test(name.toLowerCase()))
+  if (isSealed || query.has('encryption')) throw notOffered('Encryption by the server')
 }
 
 const isInChunks = (headers: ReadonlyMap<string, string>): boolean =>

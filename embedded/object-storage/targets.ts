@@ -49,6 +49,9 @@ interface OfTenant {
 }
 const nameWith = (name: string, options: OfTenant = {}): string => `${name}:${options.tenant ?? ''}`
 
+/** Of a server without TLS: Node reads one out of the headers of each request where it is not told. */
+const NO_NAME = ''
+
 /** Nobody waits for a connection of these: that would be one which has carried a body. */
 const KEPT_AFTER_BODIES: AgentOptions = {
   ...{ keepAlive: true, maxFreeSockets: FREE_OF_TENANT_MAXIMUM, timeout: FREE_MILLISECONDS },
@@ -116,7 +119,7 @@ export function openTargets(socketPath: string): Targets {
       const agent = agents.get(name) ?? newAgent(hasBody, isSecure, ca)
       agents.set(name, agent)
       const shared: PlainOptions & OfTenant = { agent, tenant: id }
-      if (url === undefined) return { send: httpRequest, options: { ...shared, socketPath } }
+      if (url === undefined) return { send: httpRequest, options: { ...shared, socketPath, servername: NO_NAME } }
       const { hostname, port } = url
       const host = hostname.replaceAll(/[[\]]/g, '')
       // The name in the request stays that of the door, for its signature; the certificate is that of the store.

@@ -25,6 +25,7 @@ import { nodeUser } from '../../embedded/kubernetes/server/credentials.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { OrganisationPlatform } from '../../kit/organisation-platform/platform.ts'
 import type { ControlPlanesOffer } from '../../kit/control-planes/configuration.ts'
+import type { ObjectStorage } from '../../kit/object-storage/control.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { installCrds } from '../../kit/kube/crd.ts'
@@ -111,6 +112,9 @@ export interface ControllersStart {
   readonly controlPlanes?: ControlPlanesOffer
   readonly hostClusters?: HostClusters
   readonly organisationPlatform?: OrganisationPlatform
+  /** Instead of the simulated ones. What a process does to a store is a write of it when `strike` is called behind
+   *  that: it throws when the process dies there. */
+  readonly objectStores?: (strike: () => void) => readonly ObjectStorage[]
 }
 
 export interface AgentStart {
@@ -277,7 +281,13 @@ export async function openCloud(
     },
     startControllers(
       life,
-      { hasSealing = true, controlPlanes: hosts = controlPlanes.offer, hostClusters, organisationPlatform } = {},
+      {
+        hasSealing = true,
+        controlPlanes: hosts = controlPlanes.offer,
+        objectStores = () => [objectStorage, gateway],
+        hostClusters,
+        organisationPlatform,
+      } = {},
     ) {
       const mortal =
         life === undefined
@@ -301,10 +311,10 @@ export async function openCloud(
       const controllers = openControllers({
         ...parts,
         ovn,
-        objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
-        controlPlanes: hosts,
         hostClusters,
         organisationPlatform,
+        objectStorage: { stores: objectStores(mortal?.strike ?? (() => {})), obstacle: '' },
+        controlPlanes: hosts,
         metrics: openControllerMetrics(registry),
         openStorageAccess,
         sealing: createSealing(hasSealing ? SEALING_KEYS : [], random),
@@ -392,8 +402,14 @@ export async function openCloud(
 }
 
 /** A process that dies with its n-th write: the write happens, and nobody learns of it. */
-function mortality(writesMaximum: number, die: () => void) {
+function mortality(writesMaximum: number, onDeath: () => void) {
   let writes = 0
+  let isDead = false
+  const die = (): void => {
+    if (isDead) return
+    isDead = true
+    onDeath()
+  }
   const never = <T>() => new Promise<T>(() => {})
   const write = async <T>(work: () => Promise<T>): Promise<T> => {
     if (++writes > writesMaximum) return never()
@@ -403,6 +419,11 @@ function mortality(writesMaximum: number, die: () => void) {
     return never()
   }
   return {
+    strike: (): void => {
+      if (++writes < writesMaximum) return
+      die()
+      throw new Error('the process has died')
+    },
     store: (store: Store): Store => ({
       ...store,
       get: (type, key) => (writes >= writesMaximum ? never() : store.get(type, key)),

@@ -69,6 +69,26 @@ interface Sent {
   readonly key?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+/** Is measured when the test says so, and notes what is done with its room. */
+function newUnmeasured() {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const notes: string[] = []
+  const usage = {
+    ...TENANT.usage,
+    measured: undefined,
+    measure: () => {
+      notes.push('asked')
+      return promise
+    },
+    reserve: () => {
+      notes.push('taken')
+      return () => void notes.push('given back')
+    },
+  }
+  return { tenant: { ...TENANT, id: 'eve', usage }, notes, measured: resolve }
 }
 
 async function openDoor(openIts: (socketPath: string) => Promise<string[]> = openEngine, isMoved = false) {
@@ -78,7 +98,11 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
   const came = await openIts(join(folder, 's3'))
   const upstream = isMoved ? { upstream: await openHastyStore(certificates) } : {}
-  const known = { KEY1: { ...TENANT, ...upstream }, KEY2: { ...TENANT, ...upstream, id: 'bob' } }
+  const unmeasured = newUnmeasured()
+  const known = {
+    ...{ KEY1: { ...TENANT, ...upstream }, KEY2: { ...TENANT, ...upstream, id: 'bob' } },
+    KEY3: unmeasured.tenant,
+  }
   const tenants = {
     byKey: (key: keyof typeof known) => known[key],
     find: (id: string) => Object.values(known).find((tenant) => tenant.id === id),
@@ -98,10 +122,10 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   onTestFinished(() => door.stop())
   const agent = new Agent({ ca: certificates.authority, keepAlive: true })
   onTestFinished(() => agent.destroy())
-  const send = async ({ method, body, key = 'KEY1', path = '/one-b/a', headers = {} }: Sent) => {
+  const send = async ({ method, body, key = 'KEY1', path = '/one-b/a', headers = {}, signal }: Sent) => {
     const length = body.length === 0 ? {} : { 'content-length': body.length }
     const request = httpsRequest({
-      ...{ agent, host: 'localhost', port: door.port, method, path },
+      ...{ agent, host: 'localhost', port: door.port, method, path, ...(signal && { signal }) },
       headers: { authorization: signedBy(key), ...length, ...headers },
     })
     request.on('error', () => {}) // of the rest of a body that nobody reads
@@ -122,7 +146,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     }
     return Buffer.concat(chunks)
   }
-  return { send, read, came }
+  return { send, read, came, unmeasured }
 }
 
 /** A store that a tenant has moved to. */
@@ -199,4 +223,18 @@ test('a large object comes whole to a slow engine, and from it to a slow client'
   const body = systemRandom.bytes(20_000_000)
   expect(await send({ method: 'PUT', body })).toBe(200)
   expect(Buffer.compare(await read('/one-b/a'), body)).toBe(0)
+})
+
+test('a client that goes while room is looked for leaves none taken', async () => {
+  const { send, came, unmeasured } = await openDoor()
+  const { tenant, notes, measured } = unmeasured
+  const gone = new AbortController()
+  const sent = send({ method: 'PUT', body: 'x', key: 'KEY3', signal: gone.signal })
+  await expect.poll(() => [notes, tenant.active]).toEqual([['asked'], 1])
+  gone.abort()
+  await expect(sent).rejects.toThrow()
+  await expect.poll(() => tenant.active).toBe(0)
+  measured()
+  await expect.poll(() => notes).toEqual(['asked', 'taken', 'given back'])
+  expect(came).toEqual([])
 })
