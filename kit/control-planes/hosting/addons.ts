@@ -46,6 +46,15 @@ ${isClosed ? '' : OUTSIDE}    cache 30
 }
 ${isClosed ? NOTHING_OUTSIDE : ''}`
 
+/** Whether a pod is one of the cluster's name server. */
+export const isOfNameServer = ({
+  namespace,
+  labels,
+}: {
+  readonly namespace: string
+  readonly labels: Readonly<Record<string, string>>
+}): boolean => namespace === NAMESPACE && Object.entries(LABELS).every(([key, value]) => labels[key] === value)
+
 const objectOf = (kind: string, apiVersion: string, more: object) => ({
   apiVersion,
   kind,

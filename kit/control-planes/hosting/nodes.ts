@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { type ControlPlaneNode, type NodeMarks, ServingRequest } from '../control.ts'
 import { readCertificateRequest } from '../../sys/certificate-request.ts'
+import { isOfNameServer } from './addons.ts'
 import { type KubeApi, send } from './kube-api.ts'
 
 const NODES = '/api/v1/nodes'
@@ -24,7 +25,13 @@ const Node = z.object({
     resourceVersion: z.string(),
     annotations: z.record(z.string(), z.string()).default({}),
   }),
-  spec: z.object({ podCIDR: z.string().default(''), taints: z.array(Taint).default([]) }).prefault({}),
+  spec: z
+    .object({
+      podCIDR: z.string().default(''),
+      taints: z.array(Taint).default([]),
+      unschedulable: z.boolean().default(false),
+    })
+    .prefault({}),
   status: z.object({
     conditions: z.array(z.object({ type: z.string(), status: z.string() })).default([]),
     addresses: z.array(z.object({ type: z.string(), address: z.string() })).default([]),
@@ -38,13 +45,16 @@ export async function listNodes(api: KubeApi): Promise<readonly ControlPlaneNode
   const { text } = await send(api, 'GET', NODES)
   return Nodes.parse(JSON.parse(text)).items.map((node) => ({
     name: node.metadata.name,
-    isReady: node.status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    isReady: isReady(node),
     kubeletVersion: node.status.nodeInfo?.kubeletVersion ?? '',
     address: node.status.addresses.find(({ type }) => type === 'InternalIP')?.address ?? '',
     podCidr: node.spec.podCIDR,
     marked: marksOf(node).digest,
   }))
 }
+
+const isReady = ({ status }: Node): boolean =>
+  status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
 
 /** Whoever may write nodes may write this, too: nothing but labels and taints follows from it. */
 function marksOf({ metadata: { annotations } }: Node): z.infer<typeof Marks> {
@@ -152,6 +162,7 @@ const Pods = z.object({
       metadata: z.object({
         name: z.string(),
         namespace: z.string(),
+        labels: z.record(z.string(), z.string()).default({}),
         annotations: z.record(z.string(), z.string()).default({}),
         ownerReferences: z.array(z.object({ kind: z.string() })).default([]),
       }),
@@ -161,8 +172,8 @@ const Pods = z.object({
 })
 const MIRROR = 'kubernetes.io/config.mirror'
 
-/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now. True when
- *  there are none. Free for a node that is not there. */
+/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now; that of the
+ *  name server holds while another node takes pods. True when there are none. Free for a node that is not there. */
 export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
   const { status } = await send(api, 'PATCH', `${NODES}/${name}`, {
     body: { spec: { unschedulable: true } },
@@ -177,8 +188,9 @@ export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
       metadata.annotations[MIRROR] === undefined &&
       !metadata.ownerReferences.some(({ kind }) => kind === 'DaemonSet'),
   )
-  for (const { metadata } of leaving)
-    await send(api, 'POST', `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}/eviction`, {
+  for (const { metadata } of leaving) {
+    const pod = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`
+    const { status: answer } = await send(api, 'POST', `${pod}/eviction`, {
       body: {
         apiVersion: 'policy/v1',
         kind: 'Eviction',
@@ -186,5 +198,17 @@ export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
       },
       accepted: [NOT_FOUND, TOO_MANY_REQUESTS],
     })
+    if (answer === TOO_MANY_REQUESTS && isOfNameServer(metadata) && !(await hasOtherPlace(api, name)))
+      await send(api, 'DELETE', pod, { accepted: [NOT_FOUND, CONFLICT] })
+  }
   return leaving.length === 0
+}
+
+/** Whether another node takes pods. On the last one the name server would keep its own budget for as long as a drain
+ *  may take: what it has lost already cannot come back elsewhere. */
+async function hasOtherPlace(api: KubeApi, name: string): Promise<boolean> {
+  const { text } = await send(api, 'GET', NODES)
+  return Nodes.parse(JSON.parse(text)).items.some(
+    (node) => node.metadata.name !== name && !node.spec.unschedulable && isReady(node),
+  )
 }

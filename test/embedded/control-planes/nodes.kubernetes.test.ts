@@ -131,6 +131,38 @@ test('the name server of the cluster is there for its nodes', async () => {
   expect(state.addons).toEqual([{ name: 'coredns', version: '1.15.0' }])
 })
 
+test('the budget of the name server holds a drain up while another node takes pods, and not on the last one', async () => {
+  const admin = await adminOf(hosted, id)
+  const pods = '/api/v1/namespaces/kube-system/pods'
+  const onNode = async () =>
+    ((await admin.send('GET', `${pods}?fieldSelector=spec.nodeName%3Dworker-1`)).body as { items: object[] }).items
+  const { body } = await admin.send('GET', '/apis/apps/v1/namespaces/kube-system/deployments/coredns')
+  const { template } = (body as { spec: { template: { metadata: object; spec: object } } }).spec // a Deployment
+  const pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...template.metadata, name: 'dns-here' } },
+    spec: { ...template.spec, nodeName: 'worker-1', terminationGracePeriodSeconds: 0 },
+  }
+  expect((await admin.send('POST', pods, pod)).status).toBe(201)
+  const conditions = [{ type: 'Ready', status: 'True' }]
+  const merge = 'application/merge-patch+json'
+  await admin.send('PATCH', `${pods}/dns-here/status`, { status: { phase: 'Running', conditions } }, merge)
+  // Of two that there shall be it is the only one that is ready: the other waits for a node.
+  const other = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker-2' } }
+  await admin.send('POST', '/api/v1/nodes', other)
+  await admin.send('PATCH', '/api/v1/nodes/worker-2/status', { status: { conditions } }, merge)
+  expect(await hosted.host.drain(id, 'worker-1')).toBe(false)
+  expect(await onNode()).toHaveLength(1)
+  await admin.send('PATCH', '/api/v1/nodes/worker-2', { spec: { unschedulable: true } }, merge)
+  await until(
+    'the node to be empty',
+    () => hosted.host.drain(id, 'worker-1'),
+    (isDone) => isDone,
+  )
+  expect(await onNode()).toEqual([])
+  await hosted.host.removeNode(id, 'worker-2')
+  await hosted.host.uncordon(id, 'worker-1')
+})
+
 test('a drain goes on as budgets allow', async () => {
   const admin = await adminOf(hosted, desired.id)
   const [pods, labels] = ['/api/v1/namespaces/default/pods', { app: 'web' }]
