@@ -32,6 +32,8 @@ import { clearAway } from './product.ts'
 
 /** Of nodes, to this machine: its address in the network of the cloud. */
 const DOOR = '2001:2:0:ffff::1'
+/** Of writes of a client, while a node is exchanged: that takes many minutes. */
+const BETWEEN_MILLISECONDS = 100
 const minors = ((await findKubernetes())?.releases ?? []).map(({ release }) => release.split('.', 2).join('.'))
 const [FROM = '', TO = FROM] = minors
 const isThere = (await hasImage(KUBERNETES_NODE_TEMPLATE)) && FROM !== ''
@@ -203,11 +205,12 @@ describe.skipIf(!isThere)(title, () => {
     'control plane and node go to the next minor while a client writes',
     async () => {
       const { client: api } = cloud
-      const written = await whileWriting(await client(), async () => {
+      const upgrade = async () => {
         await done(unwrap(api.POST('/v1/kubernetes-clusters/{id}/upgrade', { params: path, body: { version: TO } })))
         // Its pools follow by themselves.
         await poolRuns(TO)
-      })
+      }
+      const written = await whileWriting(await client(), upgrade, { betweenMilliseconds: BETWEEN_MILLISECONDS })
       expect(written).toMatchObject({ failed: [], lost: [] })
       expect(written.count).toBeGreaterThan(100)
       await rolledOut()
@@ -229,7 +232,7 @@ describe.skipIf(!isThere)(title, () => {
       await done(unwrap(api.POST('/v1/kubernetes-clusters/{id}/restore', { params: path, body })))
       const names = await came(
         'its API',
-        () => kubectl('get', 'configmaps', '-o', 'name'),
+        () => kubectl('get', 'configmaps', 'kept', 'late', '--ignore-not-found', '-o', 'name'),
         () => true,
         3,
       )

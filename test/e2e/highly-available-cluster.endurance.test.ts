@@ -118,7 +118,7 @@ describe.skipIf(missing !== undefined)(title, () => {
         await wholeAgain()
       }
     }
-    const written = await whileWriting(await admin(), kill, ELECTION_MILLISECONDS)
+    const written = await whileWriting(await admin(), kill, { patienceMilliseconds: ELECTION_MILLISECONDS })
     expect(written).toMatchObject({ failed: [], lost: [] })
     expect(written.count).toBeGreaterThan(50)
     // What came back works: something is scheduled, made and reached by the tunnel.

@@ -172,8 +172,8 @@ const Pods = z.object({
 })
 const MIRROR = 'kubernetes.io/config.mirror'
 
-/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now; that of the
- *  name server holds while another node takes pods. True when there are none. Free for a node that is not there. */
+/** Takes no new pods from now on, and asks those that must go to go, which their budgets may refuse for now; that of
+ *  the name server holds while another node takes pods. True when there are none. Free for a node that is not there. */
 export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
   const { status } = await send(api, 'PATCH', `${NODES}/${name}`, {
     body: { spec: { unschedulable: true } },

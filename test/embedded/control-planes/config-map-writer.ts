@@ -16,11 +16,11 @@ export interface Written {
 }
 
 /** It writes while the work is done; throws what that throws. A write has failed when it was tried five times, and for
- *  so long. */
+ *  so long. Between two writes it waits, if it is to. */
 export async function whileWriting(
   client: KubeClient,
   work: () => Promise<unknown>,
-  patienceMilliseconds = 0,
+  { patienceMilliseconds = 0, betweenMilliseconds = 0 } = {},
 ): Promise<Written> {
   const stopping = new AbortController()
   const [failed, taken]: [string[], string[]] = [[], []]
@@ -31,6 +31,8 @@ export async function whileWriting(
       const refusals = await write(client, name, patienceMilliseconds)
       if (refusals === undefined) taken.push(name)
       else failed.push(`${name}: ${refusals.join(', ')}`)
+      if (betweenMilliseconds > 0)
+        await sleep(betweenMilliseconds, undefined, { signal: stopping.signal }).catch(() => {})
     }
   })()
   try {

@@ -131,7 +131,7 @@ test('the name server of the cluster is there for its nodes', async () => {
   expect(state.addons).toEqual([{ name: 'coredns', version: '1.15.0' }])
 })
 
-test('the budget of the name server holds a drain up while another node takes pods, and not on the last one', async () => {
+test('the budget of the name server holds a drain up while another node takes pods, not on the last one', async () => {
   const admin = await adminOf(hosted, id)
   const pods = '/api/v1/namespaces/kube-system/pods'
   const onNode = async () =>
