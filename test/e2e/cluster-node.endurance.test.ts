@@ -174,7 +174,7 @@ describe.skipIf(!isThere)(title, () => {
       const onNode: Kubectl = (...words) => kubectl('exec', 'node', '--', ...words)
       // A server that speaks TLS says so; who leads to no cluster takes a connection, and ends it.
       const saidAt = (at: number) =>
-        onNode('sh', '-c', `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 3 ${DOOR} ${at} || true`)
+        onNode('sh', '-c', `(printf 'GET / HTTP/1.0\\r\\n\\r\\n'; sleep 3) | nc -w 5 ${DOOR} ${at} || true`)
       expect(await saidAt(20_000)).toContain('HTTPS server')
       expect(await Promise.all(DOORS_OF_NOBODY.map(saidAt))).toEqual(DOORS_OF_NOBODY.map(() => ''))
       // Programs of the node itself listen there.

@@ -1,12 +1,17 @@
 /** Backups that are written, restored, verified and deleted while everything is shaken, and what must hold of them
  *  afterwards. */
+import type { KubeObject } from '../../kit/kube/object.ts'
 import { Backup } from '../../resources/backup/index.ts'
 import { BackupJob } from '../../resources/backup-job/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { activeOperationOf } from '../../resources/operation/index.ts'
+import { Server } from '../../resources/server/index.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { ZONES } from './catalog.ts'
 import type { Account, Send } from './requests.ts'
 import type { World } from './world.ts'
+
+type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
 export function runBackups(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, admin } = world
@@ -36,13 +41,36 @@ export function runBackups(world: World, accounts: readonly Account[], send: Sen
           backup_copy_zone: random.fraction() < 0.8 ? (scheduler.pick(ZONES) ?? null) : null,
         })
       else if (dice < 0.49) await send(account, 'POST', `/v1/backups/${backup}/verify`)
-      else if (dice < 0.66)
-        await send(account, 'POST', `/v1/backups/${backup}/restore`, { force: random.fraction() < 0.5 })
-      else if (dice < 0.85) await send(account, 'POST', '/v1/storages', { source_backup_id: backup })
+      else if (dice < 0.7) {
+        const fit = await restorable(world, account, items)
+        const path = `/v1/backups/${scheduler.pick(fit) ?? backup}/restore`
+        await send(account, 'POST', path, { force: random.fraction() < 0.5 })
+      } else if (dice < 0.87) await send(account, 'POST', '/v1/storages', { source_backup_id: backup })
       else await send(account, 'DELETE', `/v1/backups/${backup}`)
     })
   void customer()
   void customer()
+}
+
+/** Backups that are there, of storages that no guest has. */
+async function restorable({ admin }: World, { id }: Account, storages: readonly StorageObject[]) {
+  const { items } = await admin.list(Backup, { namespace: accountNamespace(id) }).catch(() => ({ items: [] }))
+  return items
+    .filter(({ spec, status }) => {
+      const of = storages.find(({ metadata }) => metadata.name === spec.storageId)
+      return status?.state === 'online' && of?.status?.state === 'online' && of.spec.serverId === undefined
+    })
+    .map(({ metadata }) => metadata.name)
+}
+
+/** A disk that is to be restored waits for its server to be stopped, for half a day: people do that. */
+export async function stopServersOfRestores({ admin }: World): Promise<void> {
+  for (const { metadata, spec, status } of (await admin.list(Backup)).items) {
+    if (activeOperationOf({ spec, status })?.kind !== 'backup.restore') continue
+    const { namespace = '' } = metadata
+    const name = (await admin.get(Storage, { namespace, name: spec.storageId }))?.spec.serverId
+    if (name !== undefined) await admin.patch(Server, { namespace, name }, { spec: { desiredPower: 'stopped' } })
+  }
 }
 
 /** No work of a backup goes on, and none is on its way out. */

@@ -1,7 +1,7 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--backups] [--network] [--only WORK] [--threads N]
- *  [--record FILE] [--trace]`: runs seeds and prints those that break an invariant, and a line every fiftieth. Every
- *  hundredth seed runs twice and must end the same. With `--only` people do nothing but that work, `objects`,
- *  `databases`, `kubernetes` or `balancers`. `--record` appends what each run reached to a file, of which `choose.ts`
+/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--network] [--only WORK] [--threads N] [--record FILE]
+ *  [--trace]`: runs seeds and prints those that break an invariant, and a line every fiftieth. Every hundredth seed
+ *  runs twice and must end the same. With `--only` people do nothing but that work, `objects`, `databases`,
+ *  `kubernetes`, `balancers` or `backups`. `--record` appends what each run reached to a file, of which `choose.ts`
  *  chooses seeds; `--trace` prints what the product logs, one seed at a time. */
 import { appendFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
@@ -20,7 +20,6 @@ const { values } = parseArgs({
     record: { type: 'string' },
     trace: { type: 'boolean', default: false },
     losses: { type: 'boolean', default: false },
-    backups: { type: 'boolean', default: false },
     network: { type: 'boolean', default: false },
     only: { type: 'string' },
   },
@@ -29,10 +28,10 @@ const REPEAT_EVERY = 100
 const PROGRESS_EVERY = 50
 const VIOLATIONS_PRINTED_MAXIMUM = 20
 
-const { losses: hasLosses, backups: hasBackups, network: hasNetwork } = values
+const { losses: hasLosses, network: hasNetwork } = values
 const only = ONLY_WORK.find((work) => work === values.only)
 if (only !== values.only) throw new Error(`--only takes one of ${ONLY_WORK.join(', ')}`)
-const options = { hasLosses, hasBackups, hasNetwork, only }
+const options = { hasLosses, hasNetwork, only }
 const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => Number(values.first) + index)
 const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtualSeconds: 0 }
 

@@ -6,7 +6,6 @@ import type { OnlyWork } from './world.ts'
 export interface SeedRun {
   readonly seed: number
   readonly hasLosses: boolean
-  readonly hasBackups?: boolean
   readonly hasNetwork?: boolean
   readonly only?: OnlyWork | undefined
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */

@@ -14,7 +14,7 @@ import {
   isQuiet,
   watchGuests,
 } from './invariants.ts'
-import { checkBackups, isBackedUp } from './backups.ts'
+import { checkBackups, isBackedUp, stopServersOfRestores } from './backups.ts'
 import { checkChanges } from './changes.ts'
 import { checkRows } from './isolation.ts'
 import { checkRecoveries, runLosses } from './nodes.ts'
@@ -162,6 +162,7 @@ async function live(
   world.calm()
   emptyClusters(world)
   await inWorld(world, stopServersOfImages(world))
+  if (world.backups !== undefined) await inWorld(world, stopServersOfRestores(world))
   if (options.only === 'kubernetes') await inWorld(world, startNodes(world, accounts))
   // The machine of a database waits for room for as long as its restore may take: half a day.
   if (options.only !== undefined) await inWorld(world, openNodes(world))

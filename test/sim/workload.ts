@@ -104,7 +104,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   const [first, second] = [accounts[0], accounts[1]]
   if (first === undefined || second === undefined) throw new Error('the workload needs two accounts')
   if (world.only !== undefined) {
-    runOnly(world, accounts, send, isOver)
+    runOnly(world, accounts, history, isOver)
     return history
   }
   runCustomer({ world, account: first, other: second, history, send, isOver })
@@ -119,26 +119,38 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   runAddresses(world, accounts, send, isOver)
   runNetworks(world, accounts, send, isOver)
   runPorts(world, accounts, send, isOver)
-  if (world.backups !== undefined) runBackups(world, accounts, send, isOver)
   runOperators(world, isOver)
   runStorageMoves(world, isOver)
   return history
 }
 
 /** The work of a world of its own. */
-function runOnly(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
+function runOnly(world: World, accounts: readonly Account[], history: History, isOver: () => boolean): void {
+  const send = sendInto(world, history)
   if (world.only === 'objects') {
     world.objects = runObjects(world, accounts, send, isOver)
     return
   }
   if (world.only === 'databases') world.databases = runDatabases(world, accounts, send, isOver)
   else if (world.only === 'kubernetes') runClusters(world, accounts, send, isOver)
-  else {
+  else if (world.only === 'balancers') {
     runNetworks(world, accounts, send, isOver)
     runMachines(world, accounts, send, isOver)
-  }
+  } else runDisks(world, accounts, history, isOver)
   runNature(world, isOver)
   runOperators(world, isOver)
+}
+
+/** Storages and images of an account that has servers, and backups of all of them. */
+function runDisks(world: World, accounts: readonly Account[], history: History, isOver: () => boolean): void {
+  const send = sendInto(world, history)
+  const [account, other] = [accounts[0], accounts[1]]
+  if (account === undefined || other === undefined) throw new Error('the workload needs two accounts')
+  runCustomer({ world, account, other, history, send, isOver })
+  runStorages(world, accounts, send, isOver)
+  runImages(world, accounts, send, isOver)
+  runBackups(world, accounts, send, isOver)
+  runStorageMoves(world, isOver)
 }
 
 /** Sends requests, and adds what was answered to the history. */

@@ -86,7 +86,7 @@ export interface World {
 }
 
 /** Work that has worlds of its own. */
-export const ONLY_WORK = ['objects', 'databases', 'kubernetes', 'balancers'] as const
+export const ONLY_WORK = ['objects', 'databases', 'kubernetes', 'balancers', 'backups'] as const
 export type OnlyWork = (typeof ONLY_WORK)[number]
 
 export interface WorldOptions {
@@ -94,12 +94,10 @@ export interface WorldOptions {
   readonly without?: Defence | undefined
   /** Hosts lose their power, and are cut off with their guests. */
   readonly hasLosses?: boolean
-  /** Zones have a place for backups. */
-  readonly hasBackups?: boolean
   /** Zones have OVN, which delays, loses and repeats. */
   readonly hasNetwork?: boolean
-  /** People do nothing but this: use object storage, which moves, databases, clusters of Kubernetes, or edges and load
-   *  balancers. Hosts have room for their machines then, whose guests lose answers and lie. */
+  /** People do nothing but this: use object storage, which moves, databases, clusters of Kubernetes, edges and load
+   *  balancers, whose guests lose answers and lie, or disks with backups, for which zones have a place then. */
   readonly only?: OnlyWork | undefined
   /** Zones have shared storage. Drawn where it is not set. */
   readonly isPooled?: boolean
@@ -116,7 +114,6 @@ export async function openWorld(
     trace,
     without,
     hasLosses = false,
-    hasBackups = false,
     hasNetwork = false,
     only,
     isPooled,
@@ -162,9 +159,10 @@ export async function openWorld(
   const clusters = only === 'kubernetes' ? newClusterHosts(scheduler, () => admin) : undefined
   const stopTracking = (stores ?? clusters) && trackCryptography(scheduler)
   const machines = stores && only === 'databases' ? newDatabaseMachines(scheduler, stores) : undefined
-  const guests = only === undefined || only === 'objects' ? undefined : newGuests(scheduler, machines)
+  const guests =
+    only === undefined || only === 'objects' || only === 'backups' ? undefined : newGuests(scheduler, machines)
   if (guests !== undefined) guests.clusters = clusters?.nodes
-  const backups = hasBackups ? newBackupStores(scheduler) : undefined
+  const backups = only === 'backups' ? newBackupStores(scheduler) : undefined
   const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes
   const hosts = newHosts(scheduler, worldClock, shared.network, without)
   const power = openPower(scheduler, hosts, byName, without)
