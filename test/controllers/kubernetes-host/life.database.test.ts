@@ -8,6 +8,7 @@ import { ensureKubernetesHosts, listRegisteredHosts } from '../../../db/kubernet
 import type { ResourceType } from '../../../kit/kube/object.ts'
 import { createSealing } from '../../../kit/sys/sealing.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { KubernetesHost, type KubernetesHostSpec } from '../../../resources/kubernetes-host/index.ts'
@@ -45,6 +46,13 @@ beforeAll(async () => {
   const parent = { regions: [REGION], control: controlPlanes.control }
   options = { controlPlanes: parent, hostClusters: cluster.hostClusters }
   stopAgent = cloud.startAgent()
+  const stopControllers = cloud.startControllers(undefined, options)
+  await until(
+    'the zone to have networks',
+    () => cloud.kubectl.get(Zone, { name: ZONE }),
+    (zone) => zone?.status?.hasPrivateNetworks === true,
+  )
+  await stopControllers()
   const now = fastClock.now()
   const [row] = await ensureKubernetesHosts(database.db, ['eu-1'], { now, newId: () => newUuid(systemRandom) })
   id = row?.id ?? ''
@@ -89,7 +97,7 @@ const when = (what: string, isGood: (host: NonNullable<Awaited<ReturnType<typeof
   )
 
 test('it is made although controllers die between any two writes, and answers by its token only', async () => {
-  const mortals = cloud.startMortals(9, 12, options)
+  const mortals = cloud.startMortals(6, 12, options)
   try {
     await cloud.kubectl.create(KubernetesHost, { metadata: { name: id }, spec: { ...spec, operation: stanza(600) } })
     // Its host process is refused at first, then not ready.

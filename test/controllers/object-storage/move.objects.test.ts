@@ -34,8 +34,8 @@ interface RealStore {
   readonly authority: string
   /** As controllers use it; `strike` is called behind each change. */
   open(strike: () => void): Store
-  /** What the tenant is told. */
-  told(): TenantSettings | undefined
+  /** What was written of the tenant last. */
+  settings(): TenantSettings | undefined
 }
 
 async function startStore(backend: Store['backend']): Promise<RealStore> {
@@ -56,9 +56,9 @@ async function startStore(backend: Store['backend']): Promise<RealStore> {
   const control = openControl({ url: `http://${HOST}:${controlPort}`, token: 'token' }, never)
   const url = `https://localhost:${running.port}`
   const { authority } = certificates
-  let told: TenantSettings | undefined
+  let written: TenantSettings | undefined
   return {
-    ...{ url, authority, told: () => told },
+    ...{ url, authority, settings: () => written },
     open: (strike) => ({
       ...{ backend, zones: [ZONE], takesArchives: false, durability: 'single_copy', certificateAuthority: authority },
       endpointOf: () => url,
@@ -69,7 +69,7 @@ async function startStore(backend: Store['backend']): Promise<RealStore> {
         getTenant: control.getTenant,
         async putTenant(id, settings) {
           await control.putTenant(id, settings)
-          told = settings
+          written = settings
           strike()
         },
         async removeTenant(id, isPurged) {
@@ -147,7 +147,7 @@ test('controllers that are killed in every phase of a move lose no object that w
     .poll(async () => (await read())?.status?.conditions?.find(({ type }) => type === 'Ready')?.reason)
     .toBe('Served')
   await stop()
-  const { accessKeyId = '', secretAccessKey = '', bucketPrefix = '' } = single.told() ?? {}
+  const { accessKeyId = '', secretAccessKey = '', bucketPrefix = '' } = single.settings() ?? {}
   const credentials = { accessKeyId, secretAccessKey }
   const { url, authority } = single
   const exchange = openExchange({ url, authority, credentials, clock: systemClock })
