@@ -38,20 +38,45 @@ beforeAll(async () => {
     () => admin.send('GET', '/api/v1/namespaces/default/serviceaccounts/default'),
     ({ status }) => status === 200,
   )
-  // Its pods wait for nodes like any others.
-  const scale = '/apis/apps/v1/namespaces/kube-system/deployments/coredns/scale'
-  await merge(scale, { spec: { replicas: 0 } })
-  await until(
-    'the pods of the name server to go',
-    () => hosted.host.load(id),
-    ({ pods }) => pods.length === 0,
-  )
+  await removeNameServer()
   const named = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'owner' } }
   const { body } = await admin.send('POST', '/api/v1/namespaces/default/configmaps', named)
   const { uid } = body['metadata'] as { uid: string } // of every object
   owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid, controller: true }
 })
 afterAll(() => hosted.end())
+
+/** Its pods wait for nodes like any others. That none are there says little before every controller on the way from
+ *  the deployment to its pods has seen that none are wanted. */
+async function removeNameServer(): Promise<void> {
+  const deployments = '/apis/apps/v1/namespaces/kube-system/deployments'
+  await merge(`${deployments}/coredns/scale`, { spec: { replicas: 0 } })
+  const sets = '/apis/apps/v1/namespaces/kube-system/replicasets'
+  const ownersOfPods = async () => {
+    const [deployment, { body }] = await Promise.all([
+      admin.send('GET', `${deployments}/coredns`),
+      admin.send('GET', sets),
+    ])
+    return [deployment.body, ...(body['items'] as object[])] as OwnerOfPods[] // of its kind
+  }
+  await until('the controllers to want no name server', ownersOfPods, (owners) =>
+    owners.every(
+      ({ metadata, spec, status }) => spec.replicas === 0 && status?.observedGeneration === metadata.generation,
+    ),
+  )
+  await until(
+    'the pods of the name server to go',
+    () => hosted.host.load(id),
+    ({ pods }) => pods.length === 0,
+  )
+}
+
+/** What is read of a deployment, or of a set of replicas. */
+interface OwnerOfPods {
+  readonly metadata: { readonly generation: number }
+  readonly spec: { readonly replicas: number }
+  readonly status?: { readonly observedGeneration?: number }
+}
 
 async function send(method: string, path: string, body?: object, type?: string): Promise<void> {
   const { status, body: answer } = await admin.send(method, path, body, type)
