@@ -80,12 +80,11 @@ export async function openSimulatedChassis(southbound: string, count: number) {
   if (count > 0) {
     await connection.transact(DATABASE, names.flatMap(join))
     const columns = ['requested_chassis', 'chassis']
-    note(
-      await monitor(connection, DATABASE, 'simulated', {
-        SB_Global: [{ columns: ['nb_cfg'] }],
-        Port_Binding: [{ columns, where: [['type', '==', '']] }],
-      }),
-    )
+    const requests = {
+      SB_Global: [{ columns: ['nb_cfg'] }],
+      Port_Binding: [{ columns, where: [['type', '==', '']] }],
+    }
+    await monitor(connection, { database: DATABASE, id: 'simulated', requests }, note)
   }
   return {
     close() {

@@ -36,7 +36,7 @@ export function openInstalled(remotes: string, options: Pick<LeaderOptions, 'clo
     copy.clear()
     at.clear()
     arrived = undefined
-    take(await monitor(opened, DATABASE, 'nodes', REQUESTS))
+    await monitor(opened, { database: DATABASE, id: 'nodes', requests: REQUESTS }, take)
     return opened
   }
   return {

@@ -180,7 +180,7 @@ async function openZone(opened: OvsdbConnection, zone: string, rows: OwnedRows):
     table,
     [{ columns: [...Object.keys(shapeOf(table).columns), 'external_ids'], where }],
   ])
-  rows.take(await monitor(opened, DATABASE, zone, Object.fromEntries(requests)))
+  await monitor(opened, { database: DATABASE, id: zone, requests: Object.fromEntries(requests) }, rows.take)
 }
 
 /** The connection to the northbound database, and the zones that are written and copied over it. */
@@ -219,7 +219,8 @@ function openLink({
       },
     })
     rows.clear()
-    rows.take(await monitor(opened, DATABASE, 'sequence', { NB_Global: [{ columns: ['nb_cfg'] }] }))
+    const requests = { NB_Global: [{ columns: ['nb_cfg'] }] }
+    await monitor(opened, { database: DATABASE, id: 'sequence', requests }, rows.take)
     return opened
   }
 

@@ -27,8 +27,8 @@ export class Refused extends Error {
 
 export interface OvsdbConnection {
   /** Answers what the server does. Throws Unavailable when it does not answer, after which the connection is over, and
-   *  Refused with what it says. */
-  call(method: string, params: readonly unknown[]): Promise<unknown>
+   *  Refused with what it says. `hear` is given the answer before any notice that came after it. */
+  call(method: string, params: readonly unknown[], hear?: (answer: unknown) => void): Promise<unknown>
   /** All operations or none. Throws as `call` does. */
   transact(database: string, operations: readonly OvsdbOperation[]): Promise<readonly OvsdbResult[]>
   isOver(): boolean
@@ -62,6 +62,7 @@ interface Message {
 }
 
 interface Waiting {
+  readonly hear: ((answer: unknown) => void) | undefined
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
   readonly cancel: () => void
@@ -91,12 +92,12 @@ export function connectOvsdb(
     socket.destroy()
     onEnd?.()
   }
-  const call = (method: string, params: readonly unknown[]): Promise<unknown> =>
+  const call: OvsdbConnection['call'] = (method, params, hear) =>
     new Promise((resolve, reject) => {
       if (isOver) return reject(new Unavailable("the network's database"))
       const id = ++calls
       const cancel = clock.after(callMilliseconds, () => end(new Error(`${method} took too long`)))
-      waiting.set(id, { resolve, reject, cancel })
+      waiting.set(id, { hear, resolve, reject, cancel })
       send({ id, method, params })
     })
   const probe = () => {
@@ -109,8 +110,9 @@ export function connectOvsdb(
     const known = waiting.get(Number(message.id))
     waiting.delete(Number(message.id))
     known?.cancel()
-    if (message.error != null) known?.reject(new Refused('call', JSON.stringify(message.error)))
-    else known?.resolve(message.result)
+    if (message.error != null) return known?.reject(new Refused('call', JSON.stringify(message.error)))
+    known?.hear?.(message.result)
+    known?.resolve(message.result)
   }
   socket.on('error', end)
   socket.on('close', () => end(undefined))
@@ -136,16 +138,25 @@ export function connectOvsdb(
 /** No transaction: everything is asked for. */
 const NONE = '00000000-0000-0000-0000-000000000000'
 
-/** Answers the rows that are there; later changes are notices of the method `update3`. */
+export interface Monitored {
+  readonly database: string
+  /** Of the monitor, on its connection. */
+  readonly id: string
+  /** What of which tables. */
+  readonly requests: Readonly<Record<string, unknown>>
+}
+
+/** `take` is given the rows that are there, before the notices of the method `update3` that say what changes later:
+ *  both may come at once, and an older value must not follow a newer one. Throws as `call` does. */
 export async function monitor(
   connection: OvsdbConnection,
-  database: string,
-  id: string,
-  requests: Readonly<Record<string, unknown>>,
-): Promise<TableUpdates> {
-  const answer = await connection.call('monitor_cond_since', [database, id, requests, NONE])
-  const [, , updates] = answer as readonly [boolean, string, TableUpdates] // as ovsdb-server(7) says
-  return updates
+  { database, id, requests }: Monitored,
+  take: (updates: TableUpdates) => void,
+): Promise<void> {
+  await connection.call('monitor_cond_since', [database, id, requests, NONE], (answer) => {
+    const [, , updates] = answer as readonly [boolean, string, TableUpdates] // as ovsdb-server(7) says
+    take(updates)
+  })
 }
 
 function socketOf(remote: string, tls: OvsdbTls | undefined): Socket {

@@ -46,12 +46,11 @@ export async function watchPort(southbound: string, name: string): Promise<Watch
       if (method === 'update3') take(params[2] as TableUpdates) // as ovsdb-server(7) says
     },
   })
-  take(
-    await monitor(connection, DATABASE, 'watched', {
-      Chassis: [{ columns: ['name'] }],
-      Port_Binding: [{ columns: ['chassis', 'additional_chassis'], where: [['logical_port', '==', name]] }],
-    }),
-  )
+  const requests = {
+    Chassis: [{ columns: ['name'] }],
+    Port_Binding: [{ columns: ['chassis', 'additional_chassis'], where: [['logical_port', '==', name]] }],
+  }
+  await monitor(connection, { database: DATABASE, id: 'watched', requests }, take)
   return {
     states: () => seen,
     chassis: () =>
