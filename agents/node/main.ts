@@ -52,6 +52,7 @@ import { NETWORK_OBSTACLE_CHARACTERS, nodeNamespace } from '../../resources/inst
 import { openDiskWork } from './backup/disk-work.ts'
 import { hostCapacity, bootId as readBootId } from './host.ts'
 import { type CephLogin, requireCephLogin } from './drivers/storage/ceph-pool.ts'
+import { keepFlowsFresh } from './drivers/network/cached-flows.ts'
 import { keepGuard } from './drivers/network/ovn-guard.ts'
 import { openHost } from './host-drivers.ts'
 import { LedgerInUse, openLedger } from './ledger.ts'
@@ -333,11 +334,13 @@ const metadataPort = host.features.includes(NETWORK_FEATURES.public)
       stop,
     )
   : undefined
-const guard = host.features.includes(NETWORK_FEATURES.public) ? keepGuard({ clock, log }, stop) : undefined
+const network = host.features.includes(NETWORK_FEATURES.public)
+  ? Promise.all([keepGuard({ clock, log }, stop), keepFlowsFresh({ clock, log }, stop)])
+  : undefined
 const running = agent.run(stop)
 while (!stop.aborted && agent.missing().length > 0) await clock.sleep(READY_POLL_MILLISECONDS, stop)
 if (!stop.aborted) sendToParent({ ready: true, url: listener.url, metrics_url: `${probes.url}/metrics` })
-await Promise.all([running, metadataPort, guard])
+await Promise.all([running, metadataPort, network])
 
 if (settings.SVCCLOUD_STOP_GUESTS) await stopGuests(host.hypervisor, clock, log)
 for (const { name } of await host.volumes.list()) await host.volumes.stopServing(name)

@@ -62,7 +62,7 @@ export async function startHost(place: HostPlace): Promise<Space> {
     async () => void (await vsctl('--retry', '--no-wait', 'init')),
   ).isReady
   // Names of the kernel's that Open vSwitch makes go with it: they are set up after each of its starts.
-  await start('vswitchd', ['ovs-vswitchd', ...ownFiles(folder, 'vswitchd'), `unix:${socket}`], async () => {
+  await start('vswitchd', ['ovs-vswitchd', ...ownFiles(folder, 'ovs-vswitchd'), `unix:${socket}`], async () => {
     await vsctl(
       ...['--may-exist', 'add-br', 'br-int', '--', 'set', 'bridge', 'br-int', BRIDGE, 'fail-mode=secure', '--'],
       ...bridge('br-phy', 'tunnels0'),

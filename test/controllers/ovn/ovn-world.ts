@@ -48,6 +48,10 @@ export interface OvnWorld {
   close(): Promise<void>
 }
 
+/** That of ovs-vswitchd is where its users look for it; of servers of databases there are several in a folder. */
+const pidFile = (program: string, first = ''): string =>
+  program === 'ovs-vswitchd' ? `${program}.pid` : `${first.replaceAll(/\W/g, '')}-${program}.pid`
+
 /** `shared`: where the schemas of the databases are, of programs that are found first on the path. */
 export async function openOvnWorld({ shared = '/usr/share' } = {}): Promise<OvnWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-ovn-'))
@@ -101,7 +105,7 @@ export async function openOvnWorld({ shared = '/usr/share' } = {}): Promise<OvnW
       program,
       '--detach',
       '--no-chdir',
-      `--pidfile=${join(home, `${words[0]?.replace(/\W/g, '') ?? ''}-${program}.pid`)}`,
+      `--pidfile=${join(home, pidFile(program, words[0]))}`,
       `--log-file=${join(home, `${program}.log`)}`,
       ...words,
     )
@@ -154,7 +158,7 @@ export async function openOvnWorld({ shared = '/usr/share' } = {}): Promise<OvnW
       join(home, 'conf.db'),
     )
     await vsctl(host, '--no-wait', 'init')
-    await daemon(host, home, 'ovs-vswitchd', `--unixctl=${join(home, 'vswitchd.ctl')}`, `unix:${join(home, 'db.sock')}`)
+    await daemon(host, home, 'ovs-vswitchd', `unix:${join(home, 'db.sock')}`)
     await vsctl(host, 'add-br', 'br-int', '--', 'set', 'bridge', 'br-int', 'datapath_type=netdev', 'fail-mode=secure')
     for (const [bridge, port] of [
       ['br-phy', 'und0'],

@@ -55,7 +55,7 @@ export const OVN_DEVICE = {
   host_mtu: OVN_MTU,
 } as const
 
-const PROGRAMS = ['ovs-vsctl', 'ovs-ofctl', 'ip', 'ethtool', 'unshare'] as const
+const PROGRAMS = ['ovs-vsctl', 'ovs-ofctl', 'ovs-appctl', 'ip', 'ethtool', 'unshare'] as const
 
 /** Throws with the name of what is missing on the host. */
 export async function mustHaveOvnPrograms(): Promise<void> {
