@@ -201,8 +201,24 @@ async function addRoute(space: Space): Promise<void> {
     const flags = family === 'ipv6' ? ['nodad'] : []
     await ip('address', 'add', `${machine}/${prefix}`, 'dev', wire, ...flags)
     await space.run(`ip address add ${cloud}/${prefix} dev machine ${flags.join(' ')}`)
-    await ip('route', 'add', SERVERS[family], 'via', cloud, 'dev', wire)
+    await patiently(() => ip('route', 'add', SERVERS[family], 'via', cloud, 'dev', wire))
   }
+}
+
+/** For as long as the kernel takes to remove the wire of a cloud that was killed. */
+const WIRE_GONE_MILLISECONDS = 10_000
+const RETRY_MILLISECONDS = 250
+
+/** Throws what the last try did: where another cloud of this machine goes on, it has the route. */
+async function patiently(change: () => Promise<unknown>): Promise<void> {
+  const deadline = clock.monotonicMilliseconds() + WIRE_GONE_MILLISECONDS
+  for (;;)
+    try {
+      return void (await change())
+    } catch (error) {
+      if (!lastLineOf(error).includes('File exists') || clock.monotonicMilliseconds() > deadline) throw error
+      await clock.sleep(RETRY_MILLISECONDS)
+    }
 }
 
 /** The process in the namespace that connects to servers: what gets it, and where that goes; it finds out by itself

@@ -256,6 +256,12 @@ it('what was added to the machine goes with kill -9, and is there again after th
   expect(await machineNetwork()).not.toBe(machine.before)
 })
 
+it('starts at once after kill -9, whose wire the kernel may still have', async () => {
+  await product.killEverything()
+  product = await Product.start({ data, flags: [...FLAGS, '--public-route'] })
+  expect(product.output()).toContain('Added to this machine')
+})
+
 it('Ctrl-C leaves nothing of the network', async () => {
   await product.stop()
   expect(await networkProcesses(data)).toEqual([])

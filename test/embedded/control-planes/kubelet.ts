@@ -6,15 +6,24 @@ import { randomUUID, webcrypto } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:https'
 import { isIP, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as x509 from '@peculiar/x509'
 import { probePort } from '../../../embedded/ports.ts'
 import type { ControlPlaneState } from '../../../kit/control-planes/control.ts'
 import type { Certificate } from '../../../kit/sys/certificate.ts'
-import { toolPath } from '../../../tools/cluster/build.ts'
+import { isBuilt, toolPath } from '../../../tools/cluster/build.ts'
 import { until } from '../../eventually.ts'
 import { type KubeClient, kubeClient } from './hosted.ts'
+
+/** API servers refuse to ask nodes at addresses of the loopback. */
+const own = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .find(({ internal, family }) => !internal && family === 'IPv4')?.address
+/** Of nodes that are played here. */
+export const ADDRESS = own ?? '127.0.7.1'
+/** Whether API servers can ask them anything. */
+export const canBeReached = own !== undefined && (await isBuilt('konnectivity-agent'))
 
 const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
@@ -44,6 +53,8 @@ export interface Kubelet {
   /** The tunnel of the node. */
   startTunnel(): Promise<void>
   stopTunnel(): Promise<void>
+  /** The node is gone, and nobody says so: its tunnel stays open. The next start is of another one. */
+  freezeTunnel(): void
   end(): Promise<void>
 }
 
@@ -97,6 +108,7 @@ export async function joinAsKubelet(options: KubeletOptions): Promise<Kubelet> {
   const asked = new Map<string, Asked>()
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-kubelet-'))
   let server: Server | undefined
+  const frozen: ChildProcess[] = []
   let agent: ChildProcess | undefined
   const made = await client.send('POST', '/api/v1/nodes', {
     ...{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { 'kubernetes.io/hostname': name } } },
@@ -169,8 +181,15 @@ export async function joinAsKubelet(options: KubeletOptions): Promise<Kubelet> {
       )
     },
     stopTunnel,
+    freezeTunnel() {
+      if (agent === undefined) throw new Error('there is no tunnel')
+      agent.kill('SIGSTOP')
+      frozen.push(agent)
+      agent = undefined
+    },
     async end() {
       await stopTunnel()
+      for (const one of frozen) one.kill('SIGKILL')
       server?.closeAllConnections()
       server?.close()
       await rm(folder, { recursive: true, force: true })

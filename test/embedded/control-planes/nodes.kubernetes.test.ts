@@ -1,19 +1,10 @@
 /** Nodes of a control plane, played by a client that does what kubelets do: they join, ask for certificates, are told
  *  what they are, are reached by the tunnel, and are emptied. */
-import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ControlPlaneState } from '../../../kit/control-planes/control.ts'
-import { isBuilt } from '../../../tools/cluster/build.ts'
 import { until } from '../../eventually.ts'
 import { adminOf, type Hosted, isWhole, kubeClient, newDesired, openHosted, untilState } from './hosted.ts'
-import { askFor, joinAsKubelet, type Kubelet } from './kubelet.ts'
-
-/** API servers refuse to ask nodes at addresses of the loopback. */
-const own = Object.values(networkInterfaces())
-  .flatMap((addresses) => addresses ?? [])
-  .find(({ internal, family }) => !internal && family === 'IPv4')?.address
-const ADDRESS = own ?? '127.0.7.1'
-const canBeReached = own !== undefined && (await isBuilt('konnectivity-agent'))
+import { ADDRESS, askFor, canBeReached, joinAsKubelet, type Kubelet } from './kubelet.ts'
 
 let hosted: Hosted
 let state: ControlPlaneState
