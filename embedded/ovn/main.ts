@@ -63,6 +63,9 @@ const settings = z
 
 const log = openLog('network', settings.SVCCLOUD_LOG_LEVEL)
 onFatal((error) => log.error('unexpected error', { error }))
+/** For as long as the kernel takes to remove the wire of a cloud that was killed. */
+const WIRE_GONE_MILLISECONDS = 10_000
+const RETRY_MILLISECONDS = 250
 const LOOK_MILLISECONDS = 10_000
 const stop = stopSignal()
 const ending = new AbortController()
@@ -204,10 +207,6 @@ async function addRoute(space: Space): Promise<void> {
     await patiently(() => ip('route', 'add', SERVERS[family], 'via', cloud, 'dev', wire))
   }
 }
-
-/** For as long as the kernel takes to remove the wire of a cloud that was killed. */
-const WIRE_GONE_MILLISECONDS = 10_000
-const RETRY_MILLISECONDS = 250
 
 /** Throws what the last try did: where another cloud of this machine goes on, it has the route. */
 async function patiently(change: () => Promise<unknown>): Promise<void> {
