@@ -23,7 +23,7 @@ import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { TIERS } from '../../tools/tiers.ts'
 import { useDatabase } from '../database.ts'
 import { whileWriting } from '../embedded/control-planes/config-map-writer.ts'
-import { adminOf, isWhole, untilState } from '../embedded/control-planes/hosted.ts'
+import { adminOf, isWhole, type KubeClient, untilState } from '../embedded/control-planes/hosted.ts'
 import { until } from '../eventually.ts'
 import { type PlayedPool, startPool } from '../pods/pool.ts'
 import { deployment } from '../pods/workloads.ts'
@@ -32,6 +32,7 @@ const WAIT_MILLISECONDS = 120_000
 /** Nothing is stored until members have found another leader. */
 const ELECTION_MILLISECONDS = 15_000
 const SEEN_MILLISECONDS = 1_500
+const LOOK_MILLISECONDS = 200
 const [FROM, TO] = ['1.35', '1.36']
 /** Nothing listens there. */
 const AWAY = 'http://127.0.0.1:9'
@@ -134,11 +135,16 @@ describe.skipIf(missing !== undefined)(title, () => {
 
   test('it is upgraded with its pool, and no write fails', async () => {
     const before = await pool.settled(2, FROM)
+    let mostAway = 0
     const written = await whileWriting(await admin(), async () => {
       await pool.upgradeControlPlane(TO)
-      await pool.change({ version: TO })
-      expect(await pool.settled(2, TO)).toEqual(before)
+      mostAway = await mostAwayDuring(await admin(), async () => {
+        await pool.change({ version: TO })
+        expect(await pool.settled(2, TO)).toEqual(before)
+      })
     })
+    // Of its two nodes, with the max_unavailable that pools have by themselves.
+    expect(mostAway).toBe(1)
     expect(written).toMatchObject({ failed: [], lost: [] })
     expect(written.count).toBeGreaterThan(50)
     await running('app', 2)
@@ -200,6 +206,39 @@ describe.skipIf(missing !== undefined)(title, () => {
 const BUDGET = {
   ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'app' } },
   spec: { minAvailable: 1, selector: { matchLabels: { app: 'app' } } },
+}
+
+interface ReadNode {
+  readonly spec: { readonly unschedulable?: boolean }
+  readonly status: { readonly conditions: readonly { readonly type: string; readonly status: string }[] }
+}
+/** It takes pods. */
+const isThere = ({ spec, status: { conditions } }: ReadNode): boolean =>
+  spec.unschedulable !== true && conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+
+/** How many of the two nodes took no pods at a time, at most, as looked at while the work was done. */
+async function mostAwayDuring(client: KubeClient, work: () => Promise<unknown>): Promise<number> {
+  let most = 0
+  let isDone = false
+  const look = async () => {
+    const { status, body } = await client.send('GET', '/api/v1/nodes')
+    if (status !== 200) return
+    const { items } = body as { readonly items: readonly ReadNode[] } // a list of them
+    most = Math.max(most, 2 - items.filter(isThere).length)
+  }
+  const looking = (async () => {
+    while (!isDone) {
+      await look().catch(() => {}) // API servers come and go meanwhile
+      await systemClock.sleep(LOOK_MILLISECONDS)
+    }
+  })()
+  try {
+    await work()
+  } finally {
+    isDone = true
+    await looking
+  }
+  return most
 }
 
 /** A client that keeps what it watches, as informers do. */
