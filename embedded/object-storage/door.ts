@@ -9,7 +9,7 @@ import type { Logger } from '../../kit/sys/log.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import type { DoorMetrics } from './metrics.ts'
 import { drain, forward } from './forward.ts'
-import { accessDenied, readRequest, Refusal, type StorageRequest, wireBytesMaximum } from './request.ts'
+import { accessDenied, readRequest, Refusal, slowDown, type StorageRequest, wireBytesMaximum } from './request.ts'
 import { openTargets, type Targets } from './targets.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
@@ -158,8 +158,6 @@ async function handle(
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
 
-const slowDown = () => new Refusal(503, 'SlowDown', 'Please reduce your request rate.')
-
 /** Answers what gives the room back that was taken. Throws the Refusal. Nothing tells whether another tenant's bucket
  *  is there. */
 async function admit(
@@ -186,9 +184,11 @@ async function admit(
   const bytes = copy === undefined ? asked.bytes : (copy.bytes ?? (await sizeOf(copy.path)))
   if (bytes === undefined) throw new Refusal(404, 'NoSuchKey', 'The specified key does not exist.')
   const isTooMuch = () => bytes > 0 && usage.bytes() + bytes > own.quotaBytes
-  const { at } = usage.measured ?? {}
-  const isOld = at === undefined || clock.now().getTime() - at.getTime() > MEASURE_AGAIN_MILLISECONDS
-  if (isTooMuch() && isOld) await usage.measure()
+  const isOld = () => {
+    const { at } = usage.measured ?? {}
+    return at === undefined || clock.now().getTime() - at.getTime() > MEASURE_AGAIN_MILLISECONDS
+  }
+  if (isTooMuch() && isOld()) await usage.measure()
   if (isTooMuch()) throw new Refusal(403, 'QuotaExceeded', `The quota is ${own.quotaBytes} bytes.`)
   return usage.reserve(bytes)
 }

@@ -1,14 +1,12 @@
 /** Hands a request through as it came, and its answer back. Bodies pass through; none is held but a small one, which
  *  goes on in one piece when it is there. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Agent, type IncomingMessage, request as sendRequest, type ServerResponse } from 'node:http'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { DoorMetrics } from './metrics.ts'
 import { pass } from './pass.ts'
 import { Refusal } from './request.ts'
-import { markRead, type Target } from './targets.ts'
+import { markRead, noteAnnounced } from './targets.ts'
 
-/** Without a byte either way. */
-const IDLE_MILLISECONDS = 120_000
 /** What is held of a body. */
 const SMALL_BYTES_MAXIMUM = 16 * 1024
 /** Of a refused body, so that the client reads why. */
@@ -42,7 +40,7 @@ export interface Progress {
  *  connection breaks, which no client takes for an end. */
 export async function forward(
   { metrics, clock }: { readonly metrics: DoorMetrics; readonly clock: Clock },
-  { send, options }: Target,
+  agent: Agent,
   request: IncomingMessage,
   response: ServerResponse,
   { isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, begin, answered }: Progress,
@@ -60,12 +58,11 @@ export async function forward(
   begin()
   const body = isHeld ? await wholeOf(request, metrics.received) : undefined
   return new Promise((resolve, reject) => {
-    const upstream = send({
-      ...options,
+    const upstream = sendRequest({
+      agent,
       method: request.method ?? '',
       path: request.url ?? '',
       headers: withoutHops(request.rawHeaders),
-      timeout: IDLE_MILLISECONDS,
     })
     const fail = (error: Error): void => {
       upstream.destroy()
@@ -74,7 +71,6 @@ export async function forward(
     }
     refuseMore = fail
     let isAnswerWhole = () => false
-    upstream.once('timeout', () => fail(new Error('the engine does not answer')))
     // After its answer the engine may do with the connection what it likes.
     upstream.on('error', (error) => {
       if (!isAnswerWhole()) fail(error)
@@ -85,6 +81,7 @@ export async function forward(
       answered(statusCode)
       if (isBodyReadBySuccess && statusCode === 200 && request.complete && upstream.writableFinished)
         markRead(upstream.socket)
+      noteAnnounced(upstream.socket, answer.rawHeaders)
       // An answer before the end of the body is the last one on its connection.
       const isEarly = !request.complete
       response.writeHead(statusCode, statusMessage, [

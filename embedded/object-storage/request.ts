@@ -36,6 +36,7 @@ export class Refusal extends Error {
 }
 
 export const accessDenied = () => new Refusal(403, 'AccessDenied', 'Access Denied')
+export const slowDown = () => new Refusal(503, 'SlowDown', 'Please reduce your request rate.')
 const invalid = (message: string) => new Refusal(400, 'InvalidRequest', message)
 const missingLength = () => new Refusal(411, 'MissingContentLength', 'You must provide the Content-Length HTTP header.')
 const notOffered = (what: string) => new Refusal(501, 'NotImplemented', `${what} is not offered.`)

@@ -1,29 +1,19 @@
 /** Connections to the engine, and to the stores that tenants have moved to. What a server has left of a body would be
  *  the beginning of the next request on its connection. So one that has carried a body goes on only when the server has
  *  certainly read all of it, and with requests of the same tenant. */
-import {
-  Agent,
-  type AgentOptions,
-  type ClientRequestArgs,
-  request as httpRequest,
-  type RequestOptions as PlainOptions,
-} from 'node:http'
-import { Agent as SecureAgent, request as httpsRequest, type RequestOptions } from 'node:https'
-import { isIP, type Socket } from 'node:net'
+import { Agent, type ClientRequest } from 'node:http'
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { connect as connectSecure } from 'node:tls'
 import type { Upstream } from '../../kit/object-storage/control.ts'
 import { releaseRead } from './pass.ts'
 import { readOn } from './read-on.ts'
-
-/** Where a request goes. */
-export interface Target {
-  readonly send: typeof httpRequest
-  readonly options: RequestOptions
-}
+import { slowDown } from './request.ts'
 
 export interface Targets {
-  /** The engine, or the store that a tenant has moved to. */
-  of(tenant: { readonly id: string; readonly upstream?: Upstream | undefined }, hasBody: boolean): Target
+  /** What hands out connections to the engine, or to the store that a tenant has moved to. It throws the Refusal where
+   *  there are too many. */
+  of(tenant: { readonly id: string; readonly upstream?: Upstream | undefined }, hasBody: boolean): Agent
   stop(): void
 }
 
@@ -33,102 +23,148 @@ const FREE_OF_TENANT_MAXIMUM = 16
 const FREE_MAXIMUM = 64
 /** Before the server closes it, and a request meets that. */
 const FREE_MILLISECONDS = 10_000
+/** Before the moment that a server has announced. */
+const AHEAD_MILLISECONDS = 1_000
+/** With a request, and without a byte either way. */
+const IDLE_MILLISECONDS = 120_000
+const LIVE_AFTER_MILLISECONDS = 1_000
 
 const clean = new WeakSet<Duplex>()
+/** In milliseconds, where the server has said how long it keeps them. */
+const announced = new WeakMap<Duplex, number>()
 
 /** The server has read the body of the request that the connection is busy with. */
 export function markRead(socket: Duplex | null): void {
   if (socket !== null) clean.add(socket)
 }
 
-/** Each request has to be marked anew. */
-const takeMark = (socket: Duplex): boolean => clean.delete(socket)
-
-interface OfTenant {
-  readonly tenant?: string
-}
-const nameWith = (name: string, options: OfTenant = {}): string => `${name}:${options.tenant ?? ''}`
-
-/** Of a server without TLS: Node reads one out of the headers of each request where it is not told. */
-const NO_NAME = ''
-
-/** Nobody waits for a connection of these: that would be one which has carried a body. */
-const KEPT_AFTER_BODIES: AgentOptions = {
-  ...{ keepAlive: true, maxFreeSockets: FREE_OF_TENANT_MAXIMUM, timeout: FREE_MILLISECONDS },
-}
-const KEPT: AgentOptions = {
-  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxFreeSockets: FREE_MAXIMUM, timeout: FREE_MILLISECONDS },
-}
-
-class PlainAgent extends Agent {
-  override createConnection(...given: Parameters<Agent['createConnection']>): Duplex | null | undefined {
-    return releaseRead(super.createConnection(...given) as Socket) // as Node says of its own
-  }
-}
-class SecurePlainAgent extends SecureAgent {
-  override createConnection(...given: Parameters<SecureAgent['createConnection']>): Duplex | null | undefined {
-    return releaseRead(super.createConnection(...given) as Socket) // as Node says of its own
+/** Notes how long the server keeps the connection, as the headers of its answer say: names and values by turns. */
+export function noteAnnounced(socket: Duplex | null, rawHeaders: readonly string[]): void {
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
+    if (name.length !== KEEP_ALIVE.length || name.toLowerCase() !== KEEP_ALIVE) continue
+    const seconds = /^timeout=(\d+)/.exec(rawHeaders[index + 1] ?? '')?.[1]
+    if (seconds !== undefined && socket !== null) announced.set(socket, Number(seconds) * 1_000)
   }
 }
 
-class BodyAgent extends Agent {
-  override createConnection(...given: Parameters<Agent['createConnection']>): Duplex | null | undefined {
-    return readOn(super.createConnection(...given) as Socket) // as Node says of its own
-  }
+const KEEP_ALIVE = 'keep-alive'
 
-  override getName(options?: ClientRequestArgs & OfTenant): string {
-    return nameWith(super.getName(options), options)
-  }
-
-  override keepSocketAlive(socket: Duplex): boolean {
-    return takeMark(socket) && asNodeSays(super.keepSocketAlive(socket))
-  }
-}
-class SecureBodyAgent extends SecureAgent {
-  override createConnection(...given: Parameters<SecureAgent['createConnection']>): Duplex | null | undefined {
-    return readOn(super.createConnection(...given) as Socket) // as Node says of its own
-  }
-
-  override getName(options?: RequestOptions & OfTenant): string {
-    return nameWith(super.getName(options), options)
-  }
-
-  override keepSocketAlive(socket: Duplex): boolean {
-    return takeMark(socket) && asNodeSays(super.keepSocketAlive(socket))
-  }
+interface Connection {
+  readonly socket: Socket
+  isFree: boolean
 }
 
-/** Its types say that it answers nothing. */
-const asNodeSays = (answer: unknown): boolean => answer === true
+interface PoolOptions {
+  readonly connect: () => Socket
+  /** Of one tenant then. */
+  readonly hasBodies: boolean
+  readonly whenEmpty: () => void
+}
 
-function newAgent(hasBody: boolean, isSecure: boolean, authority: string | null | undefined): Agent {
-  const ca = authority ? { ca: authority } : {}
-  if (isSecure)
-    return hasBody ? new SecureBodyAgent({ ...KEPT_AFTER_BODIES, ...ca }) : new SecurePlainAgent({ ...KEPT, ...ca })
-  return hasBody ? new BodyAgent(KEPT_AFTER_BODIES) : new PlainAgent(KEPT)
+/** Connections to one server. Node's own pool finds them by names that it makes of the options of each request, and
+ *  takes a fifth of the time that a small request costs; this one is asked in its place. */
+class Pool extends Agent {
+  readonly #given: PoolOptions
+  readonly #all = new Set<Connection>()
+  /** The last one that came free is the first to go on. */
+  readonly #free: Connection[] = []
+
+  constructor(given: PoolOptions) {
+    super({ keepAlive: true })
+    this.#given = given
+  }
+
+  /** Node asks for a connection with it. */
+  addRequest(request: ClientRequest): void {
+    const connection = this.#free.pop() ?? this.#open()
+    connection.isFree = false
+    connection.socket.setTimeout(IDLE_MILLISECONDS)
+    request.onSocket(connection.socket)
+  }
+
+  override destroy(): void {
+    for (const { socket } of this.#all) socket.destroy()
+  }
+
+  #open(): Connection {
+    if (this.#all.size >= CONNECTIONS_MAXIMUM) throw slowDown()
+    const socket = this.#given.connect()
+    const connection: Connection = { socket, isFree: false }
+    this.#all.add(connection)
+    const endIfFree = () => {
+      if (connection.isFree) socket.destroy()
+    }
+    // What comes unasked would be the next request's answer.
+    socket.on('data', endIfFree).on('end', endIfFree)
+    socket.on('error', () => {}) // its request hears of it
+    socket.on('timeout', () => socket.destroy(connection.isFree ? undefined : new Error('the engine does not answer')))
+    socket.on('free', () => this.#keep(connection))
+    socket.once('close', () => {
+      this.#all.delete(connection)
+      const index = this.#free.indexOf(connection)
+      if (index >= 0) this.#free.splice(index, 1)
+      if (this.#all.size === 0) this.#given.whenEmpty()
+    })
+    return connection
+  }
+
+  #keep(connection: Connection): void {
+    const { socket } = connection
+    const { hasBodies } = this.#given
+    const free = Math.min(FREE_MILLISECONDS, (announced.get(socket) ?? Infinity) - AHEAD_MILLISECONDS)
+    const maximum = hasBodies ? FREE_OF_TENANT_MAXIMUM : FREE_MAXIMUM
+    // Each request has to be marked anew.
+    const isRead = clean.delete(socket) || !hasBodies
+    if (!isRead || !socket.writable || free <= 0 || this.#free.length >= maximum) return void socket.destroy()
+    connection.isFree = true
+    socket.setTimeout(free)
+    this.#free.push(connection)
+  }
+}
+
+/** Opens connections to a store, whose certificate may be signed by an authority of its own. */
+function connectTo({ url, authority }: Upstream): () => Socket {
+  const { protocol, hostname, port } = new URL(url)
+  const host = hostname.replaceAll(/[[\]]/g, '')
+  const shared = { host, noDelay: true, keepAlive: true, keepAliveInitialDelay: LIVE_AFTER_MILLISECONDS }
+  if (protocol !== 'https:') return () => connectPlain({ ...shared, port: Number(port || 80) })
+  const secure = {
+    ...{ ...shared, port: Number(port || 443), ALPNProtocols: ['http/1.1'] },
+    // The name in the request stays that of the door, for its signature; the certificate is that of the store.
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(authority ? { ca: authority } : {}),
+  }
+  let session: Buffer | undefined
+  return () => {
+    const socket = connectSecure({ ...secure, ...(session && { session }) })
+    socket.on('session', (begun) => {
+      session = begun
+    })
+    socket.once('close', (isBroken) => {
+      if (isBroken) session = undefined
+    })
+    return socket
+  }
 }
 
 export function openTargets(socketPath: string): Targets {
-  const agents = new Map<string, Agent>()
+  const pools = new Map<string, Pool>()
+  const open = (name: string, upstream: Upstream | undefined, hasBodies: boolean): Pool => {
+    const connect = upstream === undefined ? () => connectPlain(socketPath) : connectTo(upstream)
+    const prepared = hasBodies ? () => readOn(connect()) : () => releaseRead(connect())
+    const pool = new Pool({ connect: prepared, hasBodies, whenEmpty: () => void pools.delete(name) })
+    pools.set(name, pool)
+    return pool
+  }
   return {
     of({ id, upstream }, hasBody) {
-      const url = upstream && new URL(upstream.url)
-      const isSecure = url?.protocol === 'https:'
-      const ca = isSecure ? upstream?.authority : null
-      const name = url === undefined ? String(hasBody) : JSON.stringify([url.origin, ca, hasBody])
-      const agent = agents.get(name) ?? newAgent(hasBody, isSecure, ca)
-      agents.set(name, agent)
-      const shared: PlainOptions & OfTenant = { agent, tenant: id }
-      if (url === undefined) return { send: httpRequest, options: { ...shared, socketPath, servername: NO_NAME } }
-      const { hostname, port } = url
-      const host = hostname.replaceAll(/[[\]]/g, '')
-      // The name in the request stays that of the door, for its signature; the certificate is that of the store.
-      const servername = isSecure && isIP(host) === 0 ? { servername: host } : {}
-      const options = { ...shared, host, ...(port !== '' && { port }), ...servername }
-      return { send: isSecure ? httpsRequest : httpRequest, options }
+      const whose = hasBody ? id : ''
+      const name = upstream === undefined ? whose : JSON.stringify([whose, upstream.url, upstream.authority])
+      return pools.get(name) ?? open(name, upstream, hasBody)
     },
     stop() {
-      for (const agent of agents.values()) agent.destroy()
+      for (const pool of pools.values()) pool.destroy()
     },
   }
 }

@@ -238,3 +238,30 @@ test('a client that goes while room is looked for leaves none taken', async () =
   await expect.poll(() => notes).toEqual(['asked', 'taken', 'given back'])
   expect(came).toEqual([])
 })
+
+/** Takes what comes and says nothing. */
+async function openSilentEngine(socketPath: string) {
+  const came: string[] = []
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).once('data', () => came.push('asked'))
+    socket.resume().once('close', () => came.push('closed'))
+  })
+  server.listen(socketPath)
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return came
+}
+
+test.for([
+  ['PUT', 'x'],
+  ['PUT', LARGE],
+  ['GET', ''],
+] as const)('a client that breaks off its %s breaks off at the engine', async ([method, body]) => {
+  const { send, came } = await openDoor(openSilentEngine)
+  const gone = new AbortController()
+  const sent = send({ method, body, signal: gone.signal })
+  await expect.poll(() => came).toEqual(['asked'])
+  gone.abort()
+  await expect(sent).rejects.toThrow()
+  await expect.poll(() => came).toEqual(['asked', 'closed'])
+})
