@@ -246,37 +246,47 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
   return tally
 }
 
-/** Waits for the end of a tier that runs beside the others, prints what it printed, and counts it. */
-type Ending = () => Promise<Tally>
+interface BesideRun {
+  readonly first: FirstTry
+  readonly seconds: number
+  readonly output: string
+}
 
-/** Begins the tier beside the others, after `previous`. What failed is tried again when its end is asked for: only then
- *  is it alone. */
-function beginTier(tier: Tier, lines: string[], stop: AbortSignal, previous?: Promise<unknown>) {
-  const ended = (async () => {
-    await previous
-    if (stop.aborted) return undefined
-    const startedAt = systemClock.monotonicMilliseconds()
-    const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
-    try {
-      const outputFile = join(folder, 'output')
-      const first = await runFiles(tier, [], { outputFile, stop })
-      const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
-      return { first, seconds, output: await readFile(outputFile, 'utf8') }
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
-  })()
-  ended.catch(() => {}) // thrown to whoever waits
-  const ending: Ending = async () => {
-    const run = await ended
-    if (run === undefined) return NOTHING
-    printLine(`\n== ${tier.name}, beside the others`)
-    printLine(run.output.trimEnd())
-    const tally = await judge(tier, run.first, lines)
-    printLine(`== ${tier.name}: ${summary(tally)} in ${run.seconds} s beside the others`)
-    return tally
+/** Runs a tier beside the others, without its second try; undefined when all was stopped before it began. */
+async function runBeside(tier: Tier, stop: AbortSignal): Promise<BesideRun | undefined> {
+  if (stop.aborted) return undefined
+  const startedAt = systemClock.monotonicMilliseconds()
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
+  try {
+    const outputFile = join(folder, 'output')
+    const first = await runFiles(tier, [], { outputFile, stop })
+    const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
+    return { first, seconds, output: await readFile(outputFile, 'utf8') }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
   }
-  return { ended, ending }
+}
+
+/** Waits for the end of a tier that runs beside the others, prints what it printed, tries again what failed, which is
+ *  alone by then, and counts it. */
+async function endBeside(tier: Tier, ended: Promise<BesideRun | undefined>, lines: string[]): Promise<Tally> {
+  const run = await ended
+  if (run === undefined) return NOTHING
+  printLine(`\n== ${tier.name}, beside the others`)
+  printLine(run.output.trimEnd())
+  const tally = await judge(tier, run.first, lines)
+  printLine(`== ${tier.name}: ${summary(tally)} in ${run.seconds} s beside the others`)
+  return tally
+}
+
+/** Begins each when the one before it has ended, however that was, and answers their ends. */
+export function inTurn<T>(works: readonly (() => Promise<T>)[]): readonly Promise<T>[] {
+  let previous: Promise<unknown> = Promise.resolve()
+  return works.map((work) => {
+    const ended = previous.then(work)
+    previous = ended.catch(() => {}) // thrown to whoever waits for that end
+    return ended
+  })
 }
 
 /** What runs one after the other, and what runs beside that from the beginning on. */
@@ -287,8 +297,8 @@ export interface Lanes {
   readonly idle: readonly Tier[]
 }
 
-/** Nothing runs beside nothing: tiers that wait are the main ones where they are all that runs, and after them those of
- *  virtual time. */
+/** Nothing runs beside nothing: where no tier computes, those that wait are the main ones, and where none waits either,
+ *  those of virtual time. */
 export function lanesOf(tiers: readonly Tier[]): Lanes {
   const of = (beside: Tier['beside']) => tiers.filter((tier) => tier.beside === beside)
   const [main, waiting, idle] = [of(undefined), of('waiting'), of('idle')]
@@ -296,18 +306,20 @@ export function lanesOf(tiers: readonly Tier[]): Lanes {
   return waiting.length > 0 ? { main: waiting, waiting: [], idle } : { main: idle, waiting: [], idle: [] }
 }
 
-/** Begins what runs beside the others. Answers when those that wait have ended, and all in the order in which they are
- *  to be printed. */
-function beginBeside({ waiting, idle }: Lanes, lines: string[], stop: AbortSignal) {
-  const endings: Ending[] = []
-  let previous: Promise<unknown> | undefined
-  for (const tier of waiting) {
-    const { ended, ending } = beginTier(tier, lines, stop, previous)
-    endings.push(ending)
-    previous = ended.catch(() => {}) // told by its ending; the next one runs all the same
+/** Begins what runs beside the others, and answers how to wait for all of it. */
+function beginBeside({ waiting, idle }: Lanes, lines: string[], stop: AbortSignal): () => Promise<Tally> {
+  const waited = inTurn(waiting.map((tier) => () => runBeside(tier, stop)))
+  const idled = idle.map((tier) => runBeside(tier, stop))
+  for (const ended of idled) ended.catch(() => {}) // thrown to whoever waits
+  return async () => {
+    await Promise.allSettled(waited) // second tries are alone
+    let total = NOTHING
+    for (const [index, ended] of [...waited, ...idled].entries()) {
+      const tier = [...waiting, ...idle][index]
+      if (tier !== undefined && !stop.aborted) total = add(total, await endBeside(tier, ended, lines))
+    }
+    return total
   }
-  for (const tier of idle) endings.push(beginTier(tier, lines, stop).ending)
-  return { waited: previous, endings }
 }
 
 const CHECK = 'check'
@@ -356,12 +368,11 @@ async function runSuite(selection: Selection, stop: AbortSignal): Promise<Tally>
   // Alone: beside others the compiler takes three times as much of the processor.
   if (selection.only.length === 0 || selection.only.includes(CHECK)) total = add(total, await section(CHECK, check))
   const lanes = lanesOf(run)
-  const { waited, endings } = beginBeside(lanes, lines, stop)
+  const besides = beginBeside(lanes, lines, stop)
   for (const tier of lanes.main)
     if (!stop.aborted)
       total = add(total, await section(tier.name, async () => judge(tier, await runFiles(tier, []), lines)))
-  await waited // second tries are alone
-  for (const ending of endings) if (!stop.aborted) total = add(total, await ending())
+  total = add(total, await besides())
   printLine('')
   for (const line of lines) printLine(line)
   if (!stop.aborted) return total

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { LONGEST, longestFirst } from '../../tools/longest-first.ts'
 import {
   add,
   chooseTiers,
   filesForSecondTry,
+  inTurn,
   lanesOf,
   nicenessOf,
   parseSelection,
@@ -182,4 +184,24 @@ it('gives the processor first to what measures its patience in real seconds, and
   const niceness = Object.fromEntries(TIERS.map((each) => [each.name, nicenessOf(each)]))
   expect(niceness).toMatchObject({ simulation: 19, seeds: 19, unit: 5, network: 0, qemu: 0, kubernetes: 0, e2e: 0 })
   for (const { secondTries } of TIERS.filter(({ beside }) => beside === 'waiting')) expect(secondTries).toBe(2)
+})
+
+it('runs what waits one after the other, also after one that broke', async () => {
+  const seen: string[] = []
+  const work =
+    (name: string, isBroken = false) =>
+    async () => {
+      seen.push(`${name} begins`)
+      await setImmediate()
+      seen.push(`${name} ends`)
+      if (isBroken) throw new Error(`${name} broke`)
+      return name
+    }
+  const ends = await Promise.allSettled(inTurn([work('one'), work('two', true), work('three')]))
+  expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : String(end.reason)))).toEqual([
+    'one',
+    'Error: two broke',
+    'three',
+  ])
+  expect(seen).toEqual(['one', 'two', 'three'].flatMap((name) => [`${name} begins`, `${name} ends`]))
 })
