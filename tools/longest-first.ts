@@ -5,13 +5,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Each takes more than a third of its tier's time, longest first, or waits most of its time, which others use. */
+/** Each takes more than a quarter of its tier's time, longest first, or waits most of its time, which others use. */
 export const LONGEST: readonly string[] = [
   'test/e2e/public-network.network-long.test.ts',
   'test/agents/node/move.qemu-long.test.ts',
   'test/agents/node/images/database-archive.postgresql.test.ts',
   'test/agents/node/images/database-store-away.postgresql.test.ts',
+  'test/controllers/ovn/private.network.test.ts',
+  'test/controllers/ovn/firewall-model.network.test.ts',
   'test/agents/node/network/user-mode.network.test.ts',
+  'test/controllers/public-network/guest.network.test.ts',
+  'test/embedded/control-planes/host.kubernetes.test.ts',
+  'test/controllers/kubernetes-cluster/life.kubernetes.test.ts',
+  'test/agents/node/hypervisor.qemu.test.ts',
+  'test/agents/node/agent.qemu.test.ts',
+  'test/agents/node/images/import/import.qemu.test.ts',
 ]
 
 type File = Pick<TestSpecification, 'moduleId'>

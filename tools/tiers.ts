@@ -17,7 +17,7 @@ export interface Tier {
   readonly exclude: readonly string[]
   /** A module that prepares what the tier's files share, once for all of them. */
   readonly setup?: string
-  /** Files at the same time. Tiers that measure their patience in real seconds run alone. */
+  /** Files at the same time. */
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
   /** Whether each file has a process of its own. Else a worker loads the product once and runs file after file. */
@@ -28,7 +28,8 @@ export interface Tier {
    *  guests, switches, clusters), which a busy machine can starve; never where we own the time. */
   readonly secondTries: number
   /** Runs beside the others from the beginning: `idle` with the processor time that they leave, because its time is
-   *  virtual; `waiting` with the same priority as they have, because it waits in real time and needs little of it. */
+   *  virtual; `waiting`, one such tier after the other, with at least their priority, because it waits in real time for
+   *  what must come and what must not, and leaves a good part of the processor. */
   readonly beside: 'idle' | 'waiting' | undefined
   /** Runs only when it is requested by name. */
   readonly isOptIn: boolean
@@ -194,17 +195,18 @@ const WORKERS = 3
 const SECOND_TRIES = 2
 
 /** Files of another tier that take longer than the rest of it together: `.ci/run` runs them, `npm test` does not. */
-const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'missing'>): Tier =>
+const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'beside' | 'missing'>): Tier =>
   named({ workersMaximum: 2, testTimeoutMilliseconds: 300_000, secondTries: SECOND_TRIES, isOptIn: true, ...input })
 
 const special: readonly Tier[] = [
   named({
-    name: 'qemu',
+    name: 'network',
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,
-    missing: qemuMissing,
+    beside: 'waiting',
+    missing: networkMissing,
   }),
   named({
     name: 'postgresql',
@@ -214,6 +216,15 @@ const special: readonly Tier[] = [
     secondTries: SECOND_TRIES,
     beside: 'waiting',
     missing: postgresqlMissing,
+  }),
+  named({
+    name: 'qemu',
+    workersMaximum: WORKERS,
+    testTimeoutMilliseconds: 180_000,
+    deadlineMinutes: 10,
+    secondTries: SECOND_TRIES,
+    beside: 'waiting',
+    missing: qemuMissing,
   }),
   named({
     name: 'kubernetes',
@@ -233,14 +244,6 @@ const special: readonly Tier[] = [
     missing: csiMissing,
   }),
   named({
-    name: 'network',
-    workersMaximum: WORKERS,
-    testTimeoutMilliseconds: 180_000,
-    deadlineMinutes: 10,
-    secondTries: SECOND_TRIES,
-    missing: networkMissing,
-  }),
-  named({
     name: 'fencing',
     workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
@@ -256,6 +259,7 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 8,
     secondTries: SECOND_TRIES,
+    beside: 'waiting',
     isOptIn: true,
     missing: cephMissing,
   }),
@@ -318,6 +322,7 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 60_000,
     deadlineMinutes: 4,
     secondTries: SECOND_TRIES,
+    beside: 'waiting',
     missing: objectsMissing,
   }),
   named({
@@ -347,19 +352,25 @@ const special: readonly Tier[] = [
     missing: clusterMissing,
   }),
   long({ name: 'qemu-long', deadlineMinutes: 8, missing: qemuMissing }),
-  long({ name: 'network-long', deadlineMinutes: 8, missing: networkMissing }),
+  long({ name: 'network-long', deadlineMinutes: 8, beside: 'waiting', missing: networkMissing }),
   long({ name: 'e2e-long', deadlineMinutes: 8, missing: qemuMissing }),
   long({ name: 'kubernetes-long', deadlineMinutes: 8, missing: kubernetesMissing }),
 ]
 
 const unit: Tier = {
-  ...named({ name: 'unit', workersMaximum: 2, testTimeoutMilliseconds: 30_000, deadlineMinutes: 7, isIsolated: false }),
+  ...named({
+    name: 'unit',
+    workersMaximum: WORKERS,
+    testTimeoutMilliseconds: 30_000,
+    deadlineMinutes: 7,
+    isIsolated: false,
+  }),
   include: ['test/**/*.test.ts'],
   exclude: special.flatMap((tier) => tier.include),
 }
 
-/** In the order in which they run: what fails fastest comes first, and those that need the processor all the time last,
- *  when those of the background, which take what others leave, have ended. */
+/** In the order in which they run, those that compute and, beside them, those that wait: what fails fastest comes
+ *  first, and real networks beside the unit tier, which gives way to them. */
 export const TIERS: readonly Tier[] = [unit, ...special]
 
 /** Not needed by any tier, but worth a line: some tests take another path as an ordinary user. */
