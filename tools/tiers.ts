@@ -195,7 +195,7 @@ const WORKERS = 3
 const SECOND_TRIES = 2
 
 /** Files of another tier that take longer than the rest of it together: `.ci/run` runs them, `npm test` does not. */
-const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'beside' | 'missing'>): Tier =>
+const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'missing'>): Tier =>
   named({ workersMaximum: 2, testTimeoutMilliseconds: 300_000, secondTries: SECOND_TRIES, isOptIn: true, ...input })
 
 const special: readonly Tier[] = [
@@ -259,7 +259,6 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 8,
     secondTries: SECOND_TRIES,
-    beside: 'waiting',
     isOptIn: true,
     missing: cephMissing,
   }),
@@ -352,7 +351,7 @@ const special: readonly Tier[] = [
     missing: clusterMissing,
   }),
   long({ name: 'qemu-long', deadlineMinutes: 8, missing: qemuMissing }),
-  long({ name: 'network-long', deadlineMinutes: 8, beside: 'waiting', missing: networkMissing }),
+  long({ name: 'network-long', deadlineMinutes: 8, missing: networkMissing }),
   long({ name: 'e2e-long', deadlineMinutes: 8, missing: qemuMissing }),
   long({ name: 'kubernetes-long', deadlineMinutes: 8, missing: kubernetesMissing }),
 ]
