@@ -1,7 +1,7 @@
-/** Runs the test suite tier by tier, and sums up. Beside those that compute run those that wait, one after the other,
- *  and those of virtual time. A tier that cannot run here is skipped, counts as one skipped test and says why; where it
- *  is requested by name it fails, unless `--skip-unavailable` is given. The last line is always `N passed, N failed, N
- *  skipped`; the exit code is 1 when anything failed. */
+/** Runs the test suite tier by tier, those of virtual time and those that wait beside the others, and sums up. A tier
+ *  that cannot run here is skipped, counts as one skipped test and says why; where it is requested by name it fails,
+ *  unless `--skip-unavailable` is given. The last line is always `N passed, N failed, N skipped`; the exit code is 1
+ *  when anything failed. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { setPriority, tmpdir } from 'node:os'
@@ -71,12 +71,12 @@ interface Run {
   /** For people. */
   readonly name: string
   readonly deadlineMilliseconds: number
-  readonly niceness?: number
   readonly background?: Background | undefined
 }
 
 /** What runs beside the others. */
 interface Background {
+  readonly isIdle: boolean
   /** Where its output goes meanwhile. */
   readonly outputFile: string
   readonly stop: AbortSignal
@@ -102,7 +102,7 @@ async function processorSecondsOfLast(): Promise<number | undefined> {
 
 /** Runs a program and answers whether it ended well in time. */
 async function succeeds(program: string, flags: readonly string[], options: Run): Promise<boolean> {
-  const { name, deadlineMilliseconds, niceness = 0, background } = options
+  const { name, deadlineMilliseconds, background } = options
   const output = background && (await open(background.outputFile, 'a'))
   const stream = output?.fd ?? 'inherit'
   const isGood = await new Promise<boolean>((resolve) => {
@@ -119,7 +119,7 @@ async function succeeds(program: string, flags: readonly string[], options: Run)
       },
     })
     // Whatever it starts inherits that.
-    if (niceness > 0 && child.pid !== undefined) setPriority(child.pid, niceness)
+    if (background?.isIdle === true && child.pid !== undefined) setPriority(child.pid, BACKGROUND_NICENESS)
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
       child.kill('SIGKILL')
@@ -138,9 +138,7 @@ async function succeeds(program: string, flags: readonly string[], options: Run)
 
 const inModules = (path: string): string => join(ROOT, 'node_modules', path)
 /** The lowest: what is idle goes on where others wait, also at the end, and takes nothing of what they can use. */
-const IDLE_NICENESS = 19
-/** A tier that owns its time gives way to those beside it, which measure their patience in real seconds. */
-const PATIENT_NICENESS = 5
+const BACKGROUND_NICENESS = 19
 const CHECK_DEADLINE_MILLISECONDS = 6 * 60_000
 
 /** The commands of `npm run check`, all at once, because the compiler has one thread: with two it checks much twice.
@@ -193,7 +191,6 @@ async function runFiles(
     const isExitClean = await succeeds(nodeBinary(), [inModules('vitest/vitest.mjs'), ...flags], {
       name: tier.name,
       deadlineMilliseconds: tier.deadlineMilliseconds,
-      niceness: nicenessOf(tier),
       background,
     })
     const text = await readFile(reportFile, 'utf8').catch(() => undefined)
@@ -203,16 +200,10 @@ async function runFiles(
   }
 }
 
-export const nicenessOf = ({ beside, secondTries }: Pick<Tier, 'beside' | 'secondTries'>): number => {
-  if (beside === 'idle') return IDLE_NICENESS
-  return secondTries === 0 ? PATIENT_NICENESS : 0
-}
-
-type FirstTry = Awaited<ReturnType<typeof runFiles>>
-
-/** Counts a tier. A file that failed and passed at its second try, alone, gets a line in the summary: its cause is to
- *  be found. */
-async function judge(tier: Tier, { report, isExitClean }: FirstTry, lines: string[]): Promise<Tally> {
+/** Runs a tier. A file that failed and passed at its second try gets a line in the summary: its cause is to be
+ *  found. */
+async function runTier(tier: Tier, lines: string[], background?: Background): Promise<Tally> {
+  const { report, isExitClean } = await runFiles(tier, [], background)
   const first = tallyOf(report, isExitClean)
   const files = filesForSecondTry(tier, report)
   if (report === undefined || files.length === 0) return first
@@ -246,79 +237,27 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
   return tally
 }
 
-interface BesideRun {
-  readonly first: FirstTry
-  readonly seconds: number
-  readonly output: string
-}
-
-/** Runs a tier beside the others, without its second try; undefined when all was stopped before it began. */
-async function runBeside(tier: Tier, stop: AbortSignal): Promise<BesideRun | undefined> {
-  if (stop.aborted) return undefined
+/** Begins the tier beside the others. What is answered waits for its end, then prints what it printed. */
+function beginTier(tier: Tier, lines: string[], stop: AbortSignal): () => Promise<Tally> {
   const startedAt = systemClock.monotonicMilliseconds()
-  const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
-  try {
-    const outputFile = join(folder, 'output')
-    const first = await runFiles(tier, [], { outputFile, stop })
-    const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
-    return { first, seconds, output: await readFile(outputFile, 'utf8') }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
-/** Waits for the end of a tier that runs beside the others, prints what it printed, tries again what failed, which is
- *  alone by then, and counts it. */
-async function endBeside(tier: Tier, ended: Promise<BesideRun | undefined>, lines: string[]): Promise<Tally> {
-  const run = await ended
-  if (run === undefined) return NOTHING
-  printLine(`\n== ${tier.name}, beside the others`)
-  printLine(run.output.trimEnd())
-  const tally = await judge(tier, run.first, lines)
-  printLine(`== ${tier.name}: ${summary(tally)} in ${run.seconds} s beside the others`)
-  return tally
-}
-
-/** Begins each when the one before it has ended, however that was, and answers their ends. */
-export function inTurn<T>(works: readonly (() => Promise<T>)[]): readonly Promise<T>[] {
-  let previous: Promise<unknown> = Promise.resolve()
-  return works.map((work) => {
-    const ended = previous.then(work)
-    previous = ended.catch(() => {}) // thrown to whoever waits for that end
-    return ended
-  })
-}
-
-/** What runs one after the other, and what runs beside that from the beginning on. */
-export interface Lanes {
-  readonly main: readonly Tier[]
-  /** One after the other: two of them together would not wait. */
-  readonly waiting: readonly Tier[]
-  readonly idle: readonly Tier[]
-}
-
-/** Nothing runs beside nothing: where no tier computes, those that wait are the main ones, and where none waits either,
- *  those of virtual time. */
-export function lanesOf(tiers: readonly Tier[]): Lanes {
-  const of = (beside: Tier['beside']) => tiers.filter((tier) => tier.beside === beside)
-  const [main, waiting, idle] = [of(undefined), of('waiting'), of('idle')]
-  if (main.length > 0) return { main, waiting, idle }
-  return waiting.length > 0 ? { main: waiting, waiting: [], idle } : { main: idle, waiting: [], idle: [] }
-}
-
-/** Begins what runs beside the others, and answers how to wait for all of it. */
-function beginBeside({ waiting, idle }: Lanes, lines: string[], stop: AbortSignal): () => Promise<Tally> {
-  const waited = inTurn(waiting.map((tier) => () => runBeside(tier, stop)))
-  const idled = idle.map((tier) => runBeside(tier, stop))
-  for (const ended of idled) ended.catch(() => {}) // thrown to whoever waits
-  return async () => {
-    await Promise.allSettled(waited) // second tries are alone
-    let total = NOTHING
-    for (const [index, ended] of [...waited, ...idled].entries()) {
-      const tier = [...waiting, ...idle][index]
-      if (tier !== undefined && !stop.aborted) total = add(total, await endBeside(tier, ended, lines))
+  const ending = (async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
+    try {
+      const outputFile = join(folder, 'output')
+      const tally = await runTier(tier, lines, { isIdle: tier.beside === 'idle', outputFile, stop })
+      const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
+      return { tally, seconds, output: await readFile(outputFile, 'utf8') }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
     }
-    return total
+  })()
+  ending.catch(() => {}) // thrown to whoever waits
+  return async () => {
+    const { tally, seconds, output } = await ending
+    printLine(`\n== ${tier.name}, since the beginning`)
+    printLine(output.trimEnd())
+    printLine(`== ${tier.name}: ${summary(tally)} in ${seconds} s beside the others`)
+    return tally
   }
 }
 
@@ -367,12 +306,13 @@ async function runSuite(selection: Selection, stop: AbortSignal): Promise<Tally>
   let total = tally
   // Alone: beside others the compiler takes three times as much of the processor.
   if (selection.only.length === 0 || selection.only.includes(CHECK)) total = add(total, await section(CHECK, check))
-  const lanes = lanesOf(run)
-  const besides = beginBeside(lanes, lines, stop)
-  for (const tier of lanes.main)
-    if (!stop.aborted)
-      total = add(total, await section(tier.name, async () => judge(tier, await runFiles(tier, []), lines)))
-  total = add(total, await besides())
+  const hasOthers = run.some(({ beside }) => beside === undefined)
+  const endings = hasOthers
+    ? run.filter(({ beside }) => beside !== undefined).map((tier) => beginTier(tier, lines, stop))
+    : []
+  for (const tier of run.filter(({ beside }) => beside === undefined || !hasOthers))
+    if (!stop.aborted) total = add(total, await section(tier.name, () => runTier(tier, lines)))
+  for (const ending of endings) if (!stop.aborted) total = add(total, await ending())
   printLine('')
   for (const line of lines) printLine(line)
   if (!stop.aborted) return total

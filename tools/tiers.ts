@@ -17,7 +17,7 @@ export interface Tier {
   readonly exclude: readonly string[]
   /** A module that prepares what the tier's files share, once for all of them. */
   readonly setup?: string
-  /** Files at the same time. */
+  /** Files at the same time. Tiers that measure their patience in real seconds run alone. */
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
   /** Whether each file has a process of its own. Else a worker loads the product once and runs file after file. */
@@ -28,8 +28,7 @@ export interface Tier {
    *  guests, switches, clusters), which a busy machine can starve; never where we own the time. */
   readonly secondTries: number
   /** Runs beside the others from the beginning: `idle` with the processor time that they leave, because its time is
-   *  virtual; `waiting`, one such tier after the other, with at least their priority, because it waits in real time for
-   *  what must come and what must not, and leaves a good part of the processor. */
+   *  virtual; `waiting` with the same priority as they have, because it waits in real time and needs little of it. */
   readonly beside: 'idle' | 'waiting' | undefined
   /** Runs only when it is requested by name. */
   readonly isOptIn: boolean
@@ -200,13 +199,12 @@ const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'missing'>): T
 
 const special: readonly Tier[] = [
   named({
-    name: 'network',
+    name: 'qemu',
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
     secondTries: SECOND_TRIES,
-    beside: 'waiting',
-    missing: networkMissing,
+    missing: qemuMissing,
   }),
   named({
     name: 'postgresql',
@@ -216,15 +214,6 @@ const special: readonly Tier[] = [
     secondTries: SECOND_TRIES,
     beside: 'waiting',
     missing: postgresqlMissing,
-  }),
-  named({
-    name: 'qemu',
-    workersMaximum: WORKERS,
-    testTimeoutMilliseconds: 180_000,
-    deadlineMinutes: 10,
-    secondTries: SECOND_TRIES,
-    beside: 'waiting',
-    missing: qemuMissing,
   }),
   named({
     name: 'kubernetes',
@@ -242,6 +231,14 @@ const special: readonly Tier[] = [
     secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: csiMissing,
+  }),
+  named({
+    name: 'network',
+    workersMaximum: WORKERS,
+    testTimeoutMilliseconds: 180_000,
+    deadlineMinutes: 10,
+    secondTries: SECOND_TRIES,
+    missing: networkMissing,
   }),
   named({
     name: 'fencing',
@@ -321,7 +318,6 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 60_000,
     deadlineMinutes: 4,
     secondTries: SECOND_TRIES,
-    beside: 'waiting',
     missing: objectsMissing,
   }),
   named({
@@ -357,19 +353,13 @@ const special: readonly Tier[] = [
 ]
 
 const unit: Tier = {
-  ...named({
-    name: 'unit',
-    workersMaximum: WORKERS,
-    testTimeoutMilliseconds: 30_000,
-    deadlineMinutes: 7,
-    isIsolated: false,
-  }),
+  ...named({ name: 'unit', workersMaximum: 2, testTimeoutMilliseconds: 30_000, deadlineMinutes: 7, isIsolated: false }),
   include: ['test/**/*.test.ts'],
   exclude: special.flatMap((tier) => tier.include),
 }
 
-/** In the order in which they run, those that compute and, beside them, those that wait: what fails fastest comes
- *  first, and real networks beside the unit tier, which gives way to them. */
+/** In the order in which they run: what fails fastest comes first, and those that need the processor all the time last,
+ *  when those of the background, which take what others leave, have ended. */
 export const TIERS: readonly Tier[] = [unit, ...special]
 
 /** Not needed by any tier, but worth a line: some tests take another path as an ordinary user. */

@@ -1,20 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { LONGEST, longestFirst } from '../../tools/longest-first.ts'
-import {
-  add,
-  chooseTiers,
-  filesForSecondTry,
-  inTurn,
-  lanesOf,
-  nicenessOf,
-  parseSelection,
-  type Report,
-  summary,
-  tallyOf,
-} from '../../tools/test.ts'
+import { add, chooseTiers, filesForSecondTry, parseSelection, type Report, summary, tallyOf } from '../../tools/test.ts'
 import { type Tier, TIERS } from '../../tools/tiers.ts'
 
 const report = (counts: Partial<Report>): Report => ({
@@ -68,7 +56,6 @@ const tier = (name: string, missing?: string, isOptIn = false): Tier => {
   if (some === undefined) throw new Error('there are no tiers')
   return { ...some, name, isOptIn, missing: async () => missing }
 }
-const byPlaceIn = (names: readonly string[]) => (a: Tier, b: Tier) => names.indexOf(a.name) - names.indexOf(b.name)
 const TIERS_GIVEN = [tier('one'), tier('two', 'no two here'), tier('three', undefined, true), tier('four', 'no', true)]
 
 it.each([
@@ -129,11 +116,11 @@ it('tries nothing again of a run without a report', () =>
 
 it('tries again only where programs of others run in real time', () =>
   expect(TIERS.filter(({ secondTries }) => secondTries > 0).map(({ name }) => name)).toEqual([
-    'network',
-    'postgresql',
     'qemu',
+    'postgresql',
     'kubernetes',
     'csi',
+    'network',
     'fencing',
     'ceph',
     'pods',
@@ -165,43 +152,4 @@ it('lets no test of virtual time fail because others take the processor', () => 
   expect(idle.map(({ name }) => name)).toEqual(['simulation', 'seeds'])
   for (const { testTimeoutMilliseconds, deadlineMilliseconds } of idle)
     expect(testTimeoutMilliseconds).toBe(deadlineMilliseconds)
-})
-
-it.each([
-  [
-    'computes, with what waits and what is idle beside it',
-    ['unit', 'network', 'simulation', 'e2e', 'qemu'],
-    [['unit', 'e2e'], ['network', 'qemu'], ['simulation']],
-  ],
-  ['waits, where that is all', ['network', 'qemu', 'seeds'], [['network', 'qemu'], [], ['seeds']]],
-  ['is idle, where that is all', ['simulation', 'seeds'], [['simulation', 'seeds'], [], []]],
-])('has in its main lane what %s', (_what, names, expected) => {
-  const lanes = lanesOf(TIERS.filter(({ name }) => names.includes(name)).toSorted(byPlaceIn(names)))
-  expect([lanes.main, lanes.waiting, lanes.idle].map((lane) => lane.map(({ name }) => name))).toEqual(expected)
-})
-
-it('gives the processor first to what measures its patience in real seconds, and last to virtual time', () => {
-  const niceness = Object.fromEntries(TIERS.map((each) => [each.name, nicenessOf(each)]))
-  expect(niceness).toMatchObject({ simulation: 19, seeds: 19, unit: 5, network: 0, qemu: 0, kubernetes: 0, e2e: 0 })
-  for (const { secondTries } of TIERS.filter(({ beside }) => beside === 'waiting')) expect(secondTries).toBe(2)
-})
-
-it('runs what waits one after the other, also after one that broke', async () => {
-  const seen: string[] = []
-  const work =
-    (name: string, isBroken = false) =>
-    async () => {
-      seen.push(`${name} begins`)
-      await setImmediate()
-      seen.push(`${name} ends`)
-      if (isBroken) throw new Error(`${name} broke`)
-      return name
-    }
-  const ends = await Promise.allSettled(inTurn([work('one'), work('two', true), work('three')]))
-  expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : String(end.reason)))).toEqual([
-    'one',
-    'Error: two broke',
-    'three',
-  ])
-  expect(seen).toEqual(['one', 'two', 'three'].flatMap((name) => [`${name} begins`, `${name} ends`]))
 })

@@ -102,8 +102,9 @@ test('a snapshot comes back, and watchers are told that their revisions are gone
   const watch = await admin.send('GET', `${CONFIG_MAPS}?watch=true&timeoutSeconds=5&resourceVersion=${resourceVersion}`)
   expect(JSON.stringify(watch)).toMatch(/410|too old|Expired/i)
   expect((await hosted.host.restore(one.id, restoreId, snapshotId)).phase).toBe('running')
-  const generations = (await readdir(join(hosted.folder, one.id))).filter((name) => /^etcd-\d+-\d+$/.test(name))
-  expect(generations).toEqual(['etcd-1-0'])
+  const generations = async () =>
+    (await readdir(join(hosted.folder, one.id))).filter((name) => /^etcd-\d+-\d+$/.test(name))
+  await until('the data of before to go', generations, (names) => names.join() === 'etcd-1-0')
 })
 
 test('a restore brings back from object storage what the host has lost of a snapshot', async () => {

@@ -60,11 +60,7 @@ it('refuses the old password once it says that the new one holds, and ends its s
   // Told again when it could not, as hosts do.
   await expect
     .poll(() => machine.tell(passwordChange(2)), { timeout: 25_000, interval: 500 })
-    .toMatchObject({
-      generation: 2,
-      detail: '',
-      report: { postgresql: { passwordGeneration: 2 } },
-    })
+    .toMatchObject({ detail: '', report: { postgresql: { passwordGeneration: 2 } } })
   await ended
   await expect(machine.connect({ password: passwordOf(1) })).rejects.toThrow('password authentication failed')
   expect(await machine.query('select 1 as one')).toEqual([{ one: 1 }])
