@@ -3,8 +3,9 @@ import { expect } from 'vitest'
 import type { GuestConsole } from '../../../../agents/node/drivers/hypervisor/hypervisor.ts'
 
 export const PROMPT = 'root@web-1:~# '
-/** Of the protocol what freezing needs. Frozen is /data, the disk. */
-export const AGENT = String.raw`cat > /tmp/agent <<'END'
+/** Of the protocol what freezing needs. Frozen is /data, the disk. `thawed` is how many file systems it says that it
+ *  thawed, and `beforeFreezing` a command of the shell. */
+export const agentOf = ({ thawed = 1, beforeFreezing = ':' } = {}) => String.raw`cat > /tmp/agent <<'END'
 exec 3<>"$(echo /dev/vport*p1)"
 echo agent-is""-up >&2
 while :; do
@@ -13,13 +14,14 @@ while :; do
   id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
     *guest-sync-delimited*) printf '\377{"return": %s}\n' "$id" >&3 ;;
-    *guest-fsfreeze-freeze*) fsfreeze --freeze /data && echo '{"return": 1}' >&3 ;;
+    *guest-fsfreeze-freeze*) ${beforeFreezing}; fsfreeze --freeze /data && echo '{"return": 1}' >&3 ;;
     *guest-fsfreeze-thaw*)
-      fsfreeze --unfreeze /data 2> /dev/null && echo '{"return": 1}' >&3 || echo '{"return": 0}' >&3 ;;
+      fsfreeze --unfreeze /data 2> /dev/null && echo '{"return": ${thawed}}' >&3 || echo '{"return": 0}' >&3 ;;
   esac
 done
 END
 sh /tmp/agent > /dev/null &`
+export const AGENT = agentOf()
 
 export function guestShell(wait: (isTrue: () => boolean) => Promise<void>, console: () => GuestConsole) {
   const text = () => console().tail().toString()

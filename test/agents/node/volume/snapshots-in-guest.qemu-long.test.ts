@@ -10,7 +10,7 @@ import { removeInGuest, takeInGuest } from '../../../../agents/node/volume/snaps
 import { Unavailable } from '../../../../domain/problem.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
-import { AGENT, guestShell, PROMPT } from '../guest-agent/guest-shell.ts'
+import { AGENT, agentOf, guestShell, PROMPT } from '../guest-agent/guest-shell.ts'
 import { openQemuMachine } from '../qemu-machine.ts'
 
 const NAME = '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a12'
@@ -86,17 +86,14 @@ it('hold what the guest had acknowledged, frozen where its agent does that, and 
 })
 
 it('claim nothing of a guest that thawed by itself, and are taken once all the same', async () => {
-  await type(
-    AGENT.replaceAll(`--unfreeze /data && echo '{"return": 1}'`, `--unfreeze /data && echo '{"return": 0}'`),
-    /agent-is-up\r?$/m,
-  )
+  await type(agentOf({ thawed: 0 }), /agent-is-up\r?$/m)
   await take('s1')
   expect(await snapshots()).toEqual([{ name: 's1', isFrozen: false }])
   await type('touch /data/written && echo "it is thawed"', /^it is thawed\r?$/m)
 })
 
 it('wait for a backup without freezing the guest, and backups go on from the last one after them', async () => {
-  await type(AGENT.replace('fsfreeze --freeze', 'echo is""-asked >&2; fsfreeze --freeze'), /agent-is-up\r?$/m)
+  await type(agentOf({ beforeFreezing: 'echo is""-asked >&2' }), /agent-is-up\r?$/m)
   const isAsked = () => text().match(/is-asked\r?$/gm)?.length ?? 0
   await type('echo one > /data/file; sync; echo "written one"', /^written one\r?$/m)
   const refused: unknown[] = []
