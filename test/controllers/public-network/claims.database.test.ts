@@ -86,6 +86,11 @@ test('a guest has the port that its server has claimed, whatever Instances say',
     () => hasRows('left'),
     (isThere) => !isThere,
   )
+  await until(
+    'both hosts to be known',
+    () => database.db.selectFrom('node_capacity').select('node').execute(),
+    (known) => known.length === NODES.length,
+  )
   await stop()
   const claims = await findServerClaims(database.db, { accountId, serverId: 'web' })
   const own = {
