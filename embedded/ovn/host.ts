@@ -30,6 +30,7 @@ export interface HostPlace {
 /** Leads to the folder of the node's namespaces, for its agent. */
 export const namespaceLink = (folder: string): string => join(folder, 'namespace')
 const DATABASE_SECONDS = 30
+const ENDS = ['tunnels0', 'outside0', 'host0'] as const
 const BRIDGE = 'datapath_type=netdev'
 
 export async function startHost(place: HostPlace): Promise<Space> {
@@ -89,8 +90,13 @@ const bridge = (name: string, port: string): readonly string[] => [
 ]
 
 /** Wires to the others: for tunnels, for the outside, and for guests that move. The other ends go with the namespace
- *  between the nodes, and these with them. */
-async function wire({ middle, number, addresses }: HostPlace, space: Space): Promise<void> {
+ *  between the nodes, and these with them; the kernel takes its time for that, so those of a cloud before are removed
+ *  here from a namespace that guests have kept. Rejects with what a program says. */
+export async function wire(
+  { middle, number, addresses }: Pick<HostPlace, 'middle' | 'number' | 'addresses'>,
+  space: Space,
+): Promise<void> {
+  await space.run(...ENDS.map((end) => `ip link delete ${end} 2> /dev/null || true`))
   for (const [inner, other, master] of [
     ['tunnels0', `t${number}`, 'tunnels'],
     ['outside0', `o${number}`, 'outside'],
@@ -103,7 +109,7 @@ async function wire({ middle, number, addresses }: HostPlace, space: Space): Pro
     )
   await space.run(
     'ip link set lo up',
-    ...['tunnels0', 'outside0', 'host0'].flatMap((end) => [`ethtool -K ${end} tx off`, `ip link set ${end} up`]),
+    ...ENDS.flatMap((end) => [`ethtool -K ${end} tx off`, `ip link set ${end} up`]),
     `ip address add ${addresses.host}/${addresses.prefix} dev host0`,
   )
 }
