@@ -101,17 +101,11 @@ export const application = (type: 'ClusterIP' | 'LoadBalancer'): readonly object
         metadata: { labels: LABELS },
         spec: {
           terminationGracePeriodSeconds: 2,
-          volumes: [
-            { name: 'data', persistentVolumeClaim: { claimName: 'web' } },
-            { name: 'tmp', emptyDir: {} },
-          ],
+          volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'web' } }],
           containers: [
             {
               ...{ name: 'web', image: BUSYBOX_IMAGE, command: ['sh', '-c', SERVE] },
-              volumeMounts: [
-                { name: 'data', mountPath: '/data' },
-                { name: 'tmp', mountPath: '/tmp' },
-              ],
+              volumeMounts: [{ name: 'data', mountPath: '/data' }],
             },
           ],
         },

@@ -1,7 +1,7 @@
-/** Archives of plain files and of their other names (POSIX ustar), of root and of no time: pure. */
+/** Archives of plain files, of their other names and of folders (POSIX ustar), of root and of no time: pure. */
 
 export interface TarFile {
-  /** At most 100 bytes. */
+  /** At most 100 bytes; that of a folder ends with a slash. */
   readonly name: string
   readonly content: Buffer
   readonly mode?: number
@@ -32,8 +32,8 @@ function headerOf({ name, content, mode = 0o644, linkTo = '' }: TarFile): Buffer
   octal(0, 116, 8)
   octal(content.length, 124, 12)
   octal(0, 136, 12)
-  // The sum counts its own place as spaces; 0 is a plain file, 1 another name of one.
-  header.write(`        ${linkTo === '' ? 0 : 1}`, 148, 'latin1')
+  // The sum counts its own place as spaces; 0 is a plain file, 1 another name of one, 5 a folder.
+  header.write(`        ${name.endsWith('/') ? 5 : linkTo === '' ? 0 : 1}`, 148, 'latin1')
   header.write(linkTo, 157, 'utf8')
   header.write('ustar\x0000', 257, 'latin1')
   const sum = header.reduce((all, byte) => all + byte, 0)

@@ -25,13 +25,16 @@ import { tarOf } from '../tar.ts'
 const PROGRAMS = 'opt/kubernetes'
 const INDEX = 'usr/share/svccloud/images.json'
 
+/** Of how images of containers are made here: another one makes the images of guests anew. */
+const ARCHIVE_VERSION = '2'
+
 export const NODE_VERSIONS = [
-  ...[KUBERNETES_RELEASES, TUNNEL_VERSION, BUSYBOX_IMAGE],
+  ...[ARCHIVE_VERSION, KUBERNETES_RELEASES, TUNNEL_VERSION, BUSYBOX_IMAGE],
   ...[COREDNS_VERSION, PAUSE_VERSION, VERSION],
 ]
 
 export const DEV_CLUSTER_VERSIONS = [
-  ...[DEV_CLUSTER_RELEASES, ETCD_VERSION, LOCAL_PATH_VERSION, BUSYBOX_IMAGE],
+  ...[ARCHIVE_VERSION, DEV_CLUSTER_RELEASES, ETCD_VERSION, LOCAL_PATH_VERSION, BUSYBOX_IMAGE],
   ...[COREDNS_VERSION, PAUSE_VERSION, VERSION],
 ]
 
@@ -138,7 +141,8 @@ const NAMES_IN_IMAGE: Readonly<Record<string, readonly string[]>> = {
   ].map((name) => `bin/${name}`),
 }
 
-/** An image with nothing but that program, which it runs: the same bytes for the same program. */
+/** An image with nothing but that program, which it runs, and a folder for what is kept for a while: the same bytes for
+ *  the same program. */
 export async function imageArchive(
   name: string,
   program: string,
@@ -146,10 +150,12 @@ export async function imageArchive(
 ): Promise<Buffer> {
   const [entry = ''] = names
   const content = await readFile(program)
-  const other = { content: Buffer.alloc(0), linkTo: entry }
+  const nothing = Buffer.alloc(0)
+  const other = { content: nothing, linkTo: entry }
+  const files = names.map((each, index) => ({ name: each, mode: 0o755, ...(index === 0 ? { content } : other) }))
   return ociArchive({
     name,
-    layers: [tarOf(names.map((each, index) => ({ name: each, mode: 0o755, ...(index === 0 ? { content } : other) })))],
+    layers: [tarOf([{ name: 'tmp/', mode: 0o1777, content: nothing }, ...files])],
     config: { Entrypoint: [`/${entry}`], Env: ['PATH=/:/bin'], WorkingDir: '/' },
   })
 }

@@ -95,5 +95,7 @@ test('a program that does what it is called by is there once, with all its names
     await run('tar', ['-xf', join(blobs, name), '-C', join(folder, 'layer')]).catch(() => undefined)
   const [sh, httpd] = await Promise.all(['sh', 'httpd'].map((name) => stat(join(folder, 'layer/bin', name))))
   expect(sh?.ino).toBe(httpd?.ino)
+  const temporary = await stat(join(folder, 'layer/tmp'))
+  expect([temporary.isDirectory(), temporary.mode & 0o7777]).toEqual([true, 0o1777])
   expect(await readFile(join(folder, 'layer/bin/httpd'), 'utf8')).toBe('program root/usr/bin/busybox')
 })

@@ -195,17 +195,11 @@ const DEPLOYMENT = {
     template: {
       metadata: { labels },
       spec: {
-        volumes: [
-          { name: 'data', persistentVolumeClaim: { claimName: 'web' } },
-          { name: 'tmp', emptyDir: {} },
-        ],
+        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'web' } }],
         containers: [
           {
             ...{ name: 'web', image: BUSYBOX_IMAGE, command: ['sh', '-c', SERVE] },
-            volumeMounts: [
-              { name: 'data', mountPath: '/data' },
-              { name: 'tmp', mountPath: '/tmp' },
-            ],
+            volumeMounts: [{ name: 'data', mountPath: '/data' }],
           },
         ],
       },
