@@ -5,8 +5,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Each takes more than a quarter of its tier's time, longest first, or waits most of its time, which others use. */
+/** Each takes more than a fifth of its tier's time, longest first, or waits most of its time, which others use. */
 export const LONGEST: readonly string[] = [
+  'test/e2e/migration.endurance.test.ts',
+  'test/e2e/highly-available-cluster.endurance.test.ts',
+  'test/agents/node/move.endurance.test.ts',
   'test/e2e/public-network.network-long.test.ts',
   'test/agents/node/move.qemu-long.test.ts',
   'test/agents/node/images/database-archive.postgresql.test.ts',

@@ -188,8 +188,8 @@ const named = (input: TierInput): Tier => ({
   missing: input.missing ?? nothing,
 })
 
-/** Of tiers that wait for others (databases, guests, control planes): while two wait, the third has two cores. */
-const WORKERS = 3
+/** Of tiers that wait for others (databases, guests, control planes): while two wait, the others have two cores. */
+const WORKERS = 4
 /** More than so many files do not fail of a busy machine. */
 const SECOND_TRIES = 2
 
@@ -252,7 +252,7 @@ const special: readonly Tier[] = [
   named({
     name: 'ceph',
     setup: 'test/ceph.ts',
-    workersMaximum: 1,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 8,
     secondTries: SECOND_TRIES,
@@ -318,6 +318,7 @@ const special: readonly Tier[] = [
     testTimeoutMilliseconds: 60_000,
     deadlineMinutes: 4,
     secondTries: SECOND_TRIES,
+    beside: 'waiting',
     missing: objectsMissing,
   }),
   named({
@@ -330,7 +331,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'endurance',
-    workersMaximum: 1,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 40,
     secondTries: SECOND_TRIES,
@@ -339,7 +340,7 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'cluster',
-    workersMaximum: 1,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 20,
     secondTries: SECOND_TRIES,
