@@ -233,6 +233,8 @@ it.each([
   { image: 'control-plane', main: 'hosts/control-planes/main.ts' },
   { image: 'control-plane', main: 'hosts/control-planes/pod/issuer.ts' },
   { image: 'control-plane', main: 'hosts/control-planes/pod/receive.ts' },
+  { image: 'control-plane', main: 'addons/cloud/main.ts' },
+  { image: 'control-plane', main: 'addons/csi/main.ts' },
   { image: 'node-agent', main: 'agents/node/main.ts' },
 ])('the image $image holds everything that $main loads', async ({ image, main }) => {
   const stages = (await read('Dockerfile')).split(/^FROM /m)
