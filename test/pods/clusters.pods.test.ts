@@ -10,10 +10,20 @@ import { parse } from 'yaml'
 import { createClient, type Schemas, unwrap, waitForOperation } from '../../client/index.ts'
 import { namespaceOf } from '../../hosts/control-planes/names.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
+import { openClient } from '../../kit/kube/client.ts'
+import { openHttpsTransport } from '../../kit/kube/https-transport.ts'
+import { readKubeconfig } from '../../kit/kube/kubeconfig.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { ManagedMachine } from '../../resources/managed-machine/index.ts'
+import { NodePool } from '../../resources/node-pool/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { addNode, reportReady } from '../addons/csi/kube-objects.ts'
-import { manifestsOf } from '../catalog.ts'
+import { manifestsOf, TINY_PLAN } from '../catalog.ts'
 import { Customer } from '../e2e/customer.ts'
 import type { Product } from '../e2e/product.ts'
 import { type KubeClient, kubeClient } from '../embedded/control-planes/hosted.ts'
@@ -28,6 +38,10 @@ const ZONE = 'eu-1a'
 const NODE = 'worker'
 const NAMESPACED = '/api/v1/namespaces/default'
 const MEBIBYTES = 3_000 // so that it has one replica
+const PLAN = {
+  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Plan', metadata: { name: 'starter' } },
+  spec: { ...TINY_PLAN, memoryMebibytes: 1_024 },
+}
 const releases = (await builtReleases()).slice(-1)
 
 let folder: string
@@ -38,13 +52,16 @@ let cluster: Schemas['KubernetesCluster']
 let admin: KubeClient
 let serverId: string
 let planes: string
+/** The platform's own objects, as an administrator of the cluster that it runs in writes them. */
+let store: Store
+let closeStore: () => Promise<void>
 
 const kubectl = (...flags: readonly string[]) => kubectlOf(release.cluster)(...flags)
 
 async function writeValues(): Promise<string> {
   const values = {
-    database: { existingSecret: 'svccloud-database' },
-    catalog: manifestsOf('eu-1', ZONE),
+    ...{ database: { existingSecret: 'svccloud-database' }, sealing: { existingSecret: 'svccloud-sealing' } },
+    catalog: [...manifestsOf('eu-1', ZONE), PLAN],
     apiserver: { replicas: 1 },
     controllers: { replicas: 1 },
     controlPlanes: {
@@ -63,11 +80,17 @@ async function writeValues(): Promise<string> {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-pods-'))
   release = await openPlatformCluster(folder)
+  const { transport, close } = openHttpsTransport(await readKubeconfig(release.cluster.kubeconfigFile, systemClock))
+  store = openClient({ transport, fieldManager: 'test', clock: systemClock, random: systemRandom })
+  closeStore = close
   await importAll(release.cluster, await writeControlPlaneImages(folder, releases))
   await makeVolumes(release.cluster, folder, 2)
+  const keys = `--from-literal=keys=one:${Buffer.alloc(32, 1).toString('base64')}`
+  await kubectl('-n', SYSTEM_NAMESPACE, 'create', 'secret', 'generic', 'svccloud-sealing', keys)
 }, START_MILLISECONDS)
 
 afterAll(async () => {
+  await closeStore?.()
   await release?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
 }, 60_000)
@@ -115,13 +138,12 @@ it('a cluster that a customer asks for runs, with its control plane in pods of t
   client = createClient({ url, token: customer.token })
   const { network } = await unwrap(client.POST('/v1/networks', { body: { zone: ZONE, name: 'back' } }))
   const body = { zone: ZONE, name: 'shop', network_id: network.id, public_ipv4: false }
-  const { data } = await came(
+  const { kubernetes_cluster } = await came(
     'Kubernetes in the zone',
-    () => client.POST('/v1/kubernetes-clusters', { body }),
-    ({ response }) => response.status === 202,
+    () => unwrap(client.POST('/v1/kubernetes-clusters', { body })),
+    () => true,
   )
-  if (data === undefined) throw new Error('unreachable')
-  cluster = data.kubernetes_cluster
+  cluster = kubernetes_cluster
   const path = { params: { path: { id: cluster.id } } }
   const { kubernetes_cluster: made } = await came(
     'the cluster',
@@ -175,13 +197,6 @@ it('its add-ons run beside it, and its name server is in it', async () => {
   for (const seen of [secrets, pods]) expect([seen.includes(text), seen.includes(token)]).toEqual([false, false])
 }, 400_000)
 
-const patchStatus = (kind: string, name: string, status: object, namespace?: string) =>
-  kubectl(
-    ...(namespace === undefined ? [] : ['-n', namespace]),
-    ...['patch', `${kind}.svccloud.dev`, name, '--subresource=status', '--type=merge'],
-    ...['-p', JSON.stringify({ status })],
-  )
-
 /** A server in the network that is said to be the node of a pool; hosts that are simulated have no image of nodes. */
 async function joinNode(): Promise<void> {
   const { server, operation } = await customer.createServer({
@@ -190,37 +205,33 @@ async function joinNode(): Promise<void> {
   })
   await waitForOperation(client, operation.id)
   serverId = server.id
-  const namespace = (
-    await kubectl('get', 'servers.svccloud.dev', '-A', '-o', 'jsonpath={.items[0].metadata.namespace}')
-  ).trim()
-  const file = join(folder, 'pool.json')
-  const spec = { clusterId: cluster.id, zone: ZONE, name: 'web', plan: 'tiny', version: '1.36', count: 1 }
-  const pool = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'NodePool', metadata: { namespace, name: 'web' }, spec }
-  await writeFile(file, JSON.stringify(pool))
+  const [{ metadata } = missing()] = (await store.list(Server)).items
+  const key = { namespace: metadata.namespace ?? '', name: 'web' }
+  const asked = { clusterId: cluster.id, zone: ZONE, name: 'web', plan: 'starter', version: '1.36', count: 1 }
+  const spec = NodePool.spec.parse(asked)
+  const builtTemplates = ['debian-13', 'kubernetes-node', 'managed-machine', 'tiny-linux']
   await eventually('a pool', async () => {
-    const builtTemplates = ['debian-13', 'kubernetes-node', 'managed-machine', 'tiny-linux']
-    await patchStatus('zones', ZONE, { builtTemplates })
-    await kubectl('apply', '-f', file)
+    await store.patch(Zone, { name: ZONE }, { status: { builtTemplates } }, 'status')
+    await store.create(NodePool, { metadata: key, spec })
     return true
   })
   const node = { hostname: NODE, serverId, state: 'started', isReady: true, kubeletVersion: 'v1.36.3' }
-  await patchStatus('nodepools', 'web', { nodes: [node] }, namespace)
+  await store.patch(NodePool, key, { status: { nodes: [node] } }, 'status')
   await addNode(admin, NODE, serverId, ZONE)
+}
+
+const missing = (): never => {
+  throw new Error('it is missing')
 }
 
 /** The guests of balancers run what was delivered to them. */
 async function play(): Promise<void> {
-  const { items } = JSON.parse(await kubectl('get', 'managedmachines.svccloud.dev', '-A', '-o', 'json')) as {
-    readonly items: readonly {
-      readonly metadata: { readonly namespace: string; readonly name: string }
-      readonly spec: { readonly configuration?: { readonly generation: number; readonly fingerprint: string } }
-    }[]
-  }
-  for (const { metadata, spec } of items) {
+  for (const { metadata, spec } of (await store.list(ManagedMachine)).items) {
     if (spec.configuration === undefined) continue
     const { generation, fingerprint } = spec.configuration
     const status = { running: { generation, fingerprint }, isHealthy: true, detail: '' }
-    await patchStatus('managedmachines', metadata.name, status, metadata.namespace)
+    const key = { namespace: metadata.namespace ?? '', name: metadata.name }
+    await store.patch(ManagedMachine, key, { status }, 'status')
   }
 }
 

@@ -12,16 +12,16 @@ import { openControlPlanesClient } from '../../kit/control-planes/client.ts'
 import type { ControlPlaneDesired, ControlPlanes, ControlPlaneState } from '../../kit/control-planes/control.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
-import { environment } from '../../kit/sys/process.ts'
+import { environment, printLine } from '../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { readStage } from '../../tools/images/dockerfile.ts'
 import { baseLayer, sourcesLayer } from '../../tools/images/layers.ts'
-import { whileWriting } from '../embedded/control-planes/config-map-writer.ts'
 import { isWhole, type KubeClient, kubeClient, newDesired } from '../embedded/control-planes/hosted.ts'
 import { ISSUER_URL, openIssuer } from '../embedded/control-planes/issuer.ts'
 import { until } from '../eventually.ts'
 import { startHostileS3 } from '../kit/chunks/hostile-s3.ts'
+import { startKubectl, startWriter } from './api-writer.ts'
 import { kubectlOf } from './kubectl.ts'
 import { type PodCluster, startPodCluster } from './node.ts'
 
@@ -30,6 +30,8 @@ const START_MILLISECONDS = 900_000 // the first time, the tools are built
 const READY_MILLISECONDS = 240_000
 const VOLUMES = 2
 const NEWEST = '1.36.3'
+/** Tries of one client that an API server which ends may answer with when to try again. */
+const REFUSED_MAXIMUM = 5
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 
 let folder: string
@@ -164,6 +166,13 @@ async function adminOf(): Promise<KubeClient> {
   return kubeClient(state, (await control.userToken(desired.id, 'admin', 3_600)).token)
 }
 
+const kubeconfigOf = (server: string, authority: string, token: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
+  clusters: [{ name: 'own', cluster: { server, 'certificate-authority-data': btoa(authority) } }],
+  users: [{ name: 'own', user: { token } }],
+  contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
+})
+
 const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } })
 
 it('a control plane gets ready at its endpoint, and takes tokens of people', async () => {
@@ -222,15 +231,48 @@ it.each(['etcd', 'kube-apiserver'])(
 )
 
 it.runIf(releases.length > 1)(
-  'an upgrade to the next minor loses no write',
+  'an upgrade to the next minor refuses nobody who tries again as kubectl does, and loses no write',
   async () => {
     const admin = await adminOf()
-    const written = await whileWriting(admin, async () => {
-      await control.ensure({ ...desired, release: NEWEST })
-      await untilState((state) => isWhole(state) && state.release === NEWEST)
-    })
-    expect(written).toMatchObject({ failed: [], lost: [] })
-    expect(written.count).toBeGreaterThan(10)
+    const { endpoint: url, certificateAuthority: authority } = await untilState(isWhole)
+    const { token } = await control.userToken(desired.id, 'admin', 3_600)
+    if (url === null || authority === null) throw new Error('there is no endpoint')
+    const kubeconfigFile = join(folder, 'customer.kubeconfig')
+    await writeFile(kubeconfigFile, JSON.stringify(kubeconfigOf(url, authority, token)))
+    const access = { url, authority, token }
+    const writers = [
+      startWriter('new', access, false),
+      startWriter('lasting', access, true),
+      startKubectl('kubectl', kubeconfigFile),
+    ]
+    await control.ensure({ ...desired, release: NEWEST })
+    await untilState((state) => isWhole(state) && state.release === NEWEST)
+    // The API server before ends by itself, some time after the new one serves.
+    const podsOf = [
+      '-n',
+      namespaceOf(desired.id),
+      'get',
+      'pods',
+      '-l',
+      'svccloud.dev/part=kube-apiserver',
+      '-o',
+      'name',
+    ]
+    await until(
+      'the API server before to have ended',
+      () => kubectl(...podsOf),
+      (names) => names.trim().split('\n').length === 1,
+      READY_MILLISECONDS,
+    )
+    const accounts = await Promise.all(writers.map((writer) => writer.stop()))
+    const there = JSON.stringify((await admin.send('GET', CONFIG_MAPS)).body)
+    for (const [index, { taken, failed, refused }] of accounts.entries()) {
+      expect(failed, writers[index]?.name).toEqual([])
+      expect(taken.filter((name) => !there.includes(`"${name}"`))).toEqual([])
+      expect(taken.length).toBeGreaterThan(10)
+      expect(Object.values(refused).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(REFUSED_MAXIMUM)
+    }
+    printLine(JSON.stringify(accounts.map(({ taken, refused }) => ({ taken: taken.length, refused }))))
     expect((await admin.send('GET', '/version')).body['gitVersion']).toBe(`v${NEWEST}`)
     desired = { ...desired, release: NEWEST }
   },
