@@ -38,6 +38,7 @@ const ZONE = 'eu-1a'
 const NODE = 'worker'
 const NAMESPACED = '/api/v1/namespaces/default'
 const MEBIBYTES = 3_000 // so that it has one replica
+const CONTROLLERS = { user: `system:serviceaccount:${SYSTEM_NAMESPACE}:svccloud-controllers`, groups: [] }
 const PLAN = {
   ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Plan', metadata: { name: 'starter' } },
   spec: { ...TINY_PLAN, memoryMebibytes: 1_024 },
@@ -52,9 +53,9 @@ let cluster: Schemas['KubernetesCluster']
 let admin: KubeClient
 let serverId: string
 let planes: string
-/** The platform's own objects, as an administrator of the cluster that it runs in writes them. */
-let store: Store
-let closeStore: () => Promise<void>
+/** The platform's own objects, as its controllers write them, and as an administrator does. */
+let stores: Readonly<Record<'own' | 'operator', Store>>
+const closing: (() => Promise<void>)[] = []
 
 const kubectl = (...flags: readonly string[]) => kubectlOf(release.cluster)(...flags)
 
@@ -80,9 +81,13 @@ async function writeValues(): Promise<string> {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-pods-'))
   release = await openPlatformCluster(folder)
-  const { transport, close } = openHttpsTransport(await readKubeconfig(release.cluster.kubeconfigFile, systemClock))
-  store = openClient({ transport, fieldManager: 'test', clock: systemClock, random: systemRandom })
-  closeStore = close
+  const access = await readKubeconfig(release.cluster.kubeconfigFile, systemClock)
+  const open = (as: object) => {
+    const { transport, close } = openHttpsTransport({ ...access, ...as })
+    closing.push(close)
+    return openClient({ transport, fieldManager: 'test', clock: systemClock, random: systemRandom })
+  }
+  stores = { own: open({ actsAs: CONTROLLERS }), operator: open({}) }
   await importAll(release.cluster, await writeControlPlaneImages(folder, releases))
   await makeVolumes(release.cluster, folder, 2)
   const keys = `--from-literal=keys=one:${Buffer.alloc(32, 1).toString('base64')}`
@@ -90,7 +95,7 @@ beforeAll(async () => {
 }, START_MILLISECONDS)
 
 afterAll(async () => {
-  await closeStore?.()
+  for (const close of closing) await close()
   await release?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
 }, 60_000)
@@ -205,18 +210,18 @@ async function joinNode(): Promise<void> {
   })
   await waitForOperation(client, operation.id)
   serverId = server.id
-  const [{ metadata } = missing()] = (await store.list(Server)).items
+  const [{ metadata } = missing()] = (await stores.operator.list(Server)).items
   const key = { namespace: metadata.namespace ?? '', name: 'web' }
   const asked = { clusterId: cluster.id, zone: ZONE, name: 'web', plan: 'starter', version: '1.36', count: 1 }
   const spec = NodePool.spec.parse(asked)
   const builtTemplates = ['debian-13', 'kubernetes-node', 'managed-machine', 'tiny-linux']
   await eventually('a pool', async () => {
-    await store.patch(Zone, { name: ZONE }, { status: { builtTemplates } }, 'status')
-    await store.create(NodePool, { metadata: key, spec })
+    await stores.own.patch(Zone, { name: ZONE }, { status: { builtTemplates } }, 'status')
+    await stores.operator.create(NodePool, { metadata: key, spec })
     return true
   })
   const node = { hostname: NODE, serverId, state: 'started', isReady: true, kubeletVersion: 'v1.36.3' }
-  await store.patch(NodePool, key, { status: { nodes: [node] } }, 'status')
+  await stores.own.patch(NodePool, key, { status: { nodes: [node] } }, 'status')
   await addNode(admin, NODE, serverId, ZONE)
 }
 
@@ -226,12 +231,12 @@ const missing = (): never => {
 
 /** The guests of balancers run what was delivered to them. */
 async function play(): Promise<void> {
-  for (const { metadata, spec } of (await store.list(ManagedMachine)).items) {
+  for (const { metadata, spec } of (await stores.own.list(ManagedMachine)).items) {
     if (spec.configuration === undefined) continue
     const { generation, fingerprint } = spec.configuration
     const status = { running: { generation, fingerprint }, isHealthy: true, detail: '' }
     const key = { namespace: metadata.namespace ?? '', name: metadata.name }
-    await store.patch(ManagedMachine, key, { status }, 'status')
+    await stores.own.patch(ManagedMachine, key, { status }, 'status')
   }
 }
 
