@@ -19,7 +19,6 @@ import { systemRandom } from '../../kit/sys/random.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { NodePool } from '../../resources/node-pool/index.ts'
-import { Server } from '../../resources/server/index.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { addNode, reportReady } from '../addons/csi/kube-objects.ts'
@@ -27,7 +26,7 @@ import { manifestsOf, TINY_PLAN } from '../catalog.ts'
 import { Customer } from '../e2e/customer.ts'
 import type { Product } from '../e2e/product.ts'
 import { type KubeClient, kubeClient } from '../embedded/control-planes/hosted.ts'
-import { eventually, until } from '../eventually.ts'
+import { until } from '../eventually.ts'
 import { kubectlOf } from './kubectl.ts'
 import { importAll, makeVolumes, openPlatformCluster, type PlatformCluster, SYSTEM_NAMESPACE } from './release.ts'
 
@@ -210,21 +209,34 @@ async function joinNode(): Promise<void> {
   })
   await waitForOperation(client, operation.id)
   serverId = server.id
-  const [{ metadata } = missing()] = (await stores.operator.list(Server)).items
-  const key = { namespace: metadata.namespace ?? '', name: 'web' }
-  const asked = { clusterId: cluster.id, zone: ZONE, name: 'web', plan: 'starter', version: '1.36', count: 1 }
-  const spec = NodePool.spec.parse(asked)
-  const builtTemplates = ['debian-13', 'kubernetes-node', 'managed-machine', 'tiny-linux']
-  await eventually('a pool', async () => {
-    await stores.own.patch(Zone, { name: ZONE }, { status: { builtTemplates } }, 'status')
-    await stores.operator.create(NodePool, { metadata: key, spec })
-    return true
-  })
+  const offering = new AbortController()
+  const offered = offerNodes(offering.signal)
+  const made = await came(
+    'a pool',
+    () =>
+      unwrap(
+        client.POST('/v1/kubernetes-clusters/{id}/node-pools', {
+          params: { path: { id: cluster.id } },
+          body: { name: 'web', plan: 'starter', count: 1 },
+        }),
+      ),
+    () => true,
+  )
+  offering.abort()
+  await offered
+  const [{ metadata } = missing()] = (await stores.operator.list(NodePool)).items
+  expect(metadata.name).toBe(made.node_pool.id)
+  const key = { namespace: metadata.namespace ?? '', name: metadata.name }
   const node = { hostname: NODE, serverId, state: 'started', isReady: true, kubeletVersion: 'v1.36.3' }
   await stores.own.patch(NodePool, key, { status: { nodes: [node] } }, 'status')
   await addNode(admin, NODE, serverId, ZONE)
 }
 
+/** Again and again: the controllers take it back. */
+async function offerNodes(signal: AbortSignal): Promise<void> {
+  const builtTemplates = ['debian-13', 'kubernetes-node', 'managed-machine', 'tiny-linux']
+  while (!signal.aborted) await stores.own.patch(Zone, { name: ZONE }, { status: { builtTemplates } }, 'status')
+}
 const missing = (): never => {
   throw new Error('it is missing')
 }
