@@ -1,6 +1,7 @@
 /** A release of the chart that hosts control planes: a customer asks for a cluster, whose control plane and whose
  *  add-ons run in pods of the very cluster that the platform runs in, behind network policies that are enforced. Hosts
- *  are simulated, of the customer's node there are its objects only, and the guests of balancers are played. */
+ *  are simulated, and so are the guests of nodes and balancers: of the customer's node there are its server and its
+ *  objects, no kubelet. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createClient, type Schemas, unwrap, waitForOperation } from '../../client/index.ts'
+import { KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { namespaceOf } from '../../hosts/control-planes/names.ts'
 import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
 import { openClient } from '../../kit/kube/client.ts'
@@ -22,7 +24,7 @@ import { NodePool } from '../../resources/node-pool/index.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { addNode, reportReady } from '../addons/csi/kube-objects.ts'
-import { manifestsOf, TINY_PLAN } from '../catalog.ts'
+import { manifestsOf, TINY_LINUX, TINY_PLAN } from '../catalog.ts'
 import { Customer } from '../e2e/customer.ts'
 import type { Product } from '../e2e/product.ts'
 import { type KubeClient, kubeClient } from '../embedded/control-planes/hosted.ts'
@@ -34,7 +36,6 @@ const ROOT = join(import.meta.dirname, '../..')
 const START_MILLISECONDS = 1_200_000 // the first time, the tools are built
 const PATIENCE_MILLISECONDS = 240_000
 const ZONE = 'eu-1a'
-const NODE = 'worker'
 const NAMESPACED = '/api/v1/namespaces/default'
 const MEBIBYTES = 3_000 // so that it has one replica
 const CONTROLLERS = { user: `system:serviceaccount:${SYSTEM_NAMESPACE}:svccloud-controllers`, groups: [] }
@@ -42,6 +43,10 @@ const PLAN = {
   ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Plan', metadata: { name: 'starter' } },
   spec: { ...TINY_PLAN, memoryMebibytes: 1_024 },
 }
+/** What nodes and balancers are made of would be other images. */
+const TEMPLATES = [KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE].map((name) => ({
+  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Template', metadata: { name }, spec: TINY_LINUX },
+}))
 const releases = (await builtReleases()).slice(-1)
 
 let folder: string
@@ -50,6 +55,7 @@ let customer: Customer
 let client: ReturnType<typeof createClient>
 let cluster: Schemas['KubernetesCluster']
 let admin: KubeClient
+let node: string
 let serverId: string
 let planes: string
 /** The platform's own objects, as its controllers write them, and as an administrator does. */
@@ -61,7 +67,7 @@ const kubectl = (...flags: readonly string[]) => kubectlOf(release.cluster)(...f
 async function writeValues(): Promise<string> {
   const values = {
     ...{ database: { existingSecret: 'svccloud-database' }, sealing: { existingSecret: 'svccloud-sealing' } },
-    catalog: [...manifestsOf('eu-1', ZONE), PLAN],
+    catalog: [...manifestsOf('eu-1', ZONE), PLAN, ...TEMPLATES],
     apiserver: { replicas: 1 },
     controllers: { replicas: 1 },
     controlPlanes: {
@@ -138,7 +144,6 @@ it('a cluster that a customer asks for runs, with its control plane in pods of t
   const url = `http://${await kubectl('-n', SYSTEM_NAMESPACE, ...address)}`
   // signing up needs the addresses only
   customer = await Customer.signUp(() => ({ endpoints: { api_url: url, mail_directory: '' } }) as Product, 'a@b.test')
-  await customer.addSshKey()
   client = createClient({ url, token: customer.token })
   const { network } = await unwrap(client.POST('/v1/networks', { body: { zone: ZONE, name: 'back' } }))
   const body = { zone: ZONE, name: 'shop', network_id: network.id, public_ipv4: false }
@@ -201,35 +206,28 @@ it('its add-ons run beside it, and its name server is in it', async () => {
   for (const seen of [secrets, pods]) expect([seen.includes(text), seen.includes(token)]).toEqual([false, false])
 }, 400_000)
 
-/** A server in the network that is said to be the node of a pool; hosts that are simulated have no image of nodes. */
+/** The server of a node of a pool runs what no image of nodes is in; its kubelet is played. */
 async function joinNode(): Promise<void> {
-  const { server, operation } = await customer.createServer({
-    ...{ zone: ZONE, hostname: NODE, plan: 'tiny', template: 'tiny-linux' },
-    networks: [{ network_id: cluster.network_id }],
-  })
-  await waitForOperation(client, operation.id)
-  serverId = server.id
   const offering = new AbortController()
   const offered = offerNodes(offering.signal)
-  const made = await came(
+  const params = { path: { id: cluster.id } }
+  const body = { name: 'web', plan: 'starter', count: 1 }
+  const { node_pool: made } = await came(
     'a pool',
-    () =>
-      unwrap(
-        client.POST('/v1/kubernetes-clusters/{id}/node-pools', {
-          params: { path: { id: cluster.id } },
-          body: { name: 'web', plan: 'starter', count: 1 },
-        }),
-      ),
+    () => unwrap(client.POST('/v1/kubernetes-clusters/{id}/node-pools', { params, body })),
     () => true,
   )
   offering.abort()
   await offered
-  const [{ metadata } = missing()] = (await stores.operator.list(NodePool)).items
-  expect(metadata.name).toBe(made.node_pool.id)
-  const key = { namespace: metadata.namespace ?? '', name: metadata.name }
-  const node = { hostname: NODE, serverId, state: 'started', isReady: true, kubeletVersion: 'v1.36.3' }
-  await stores.own.patch(NodePool, key, { status: { nodes: [node] } }, 'status')
-  await addNode(admin, NODE, serverId, ZONE)
+  const [pool, ...others] = (await stores.operator.list(NodePool)).items
+  expect([pool?.metadata.name, others]).toEqual([made.id, []])
+  const nodes = async () => {
+    await play()
+    return (await stores.operator.list(NodePool)).items[0]?.status?.nodes ?? []
+  }
+  const [found] = await came('the server of its node', nodes, ([first]) => first?.state === 'started')
+  ;({ hostname: node = '', serverId = '' } = found ?? {})
+  await addNode(admin, node, serverId, ZONE)
 }
 
 /** Again and again: the controllers take it back. */
@@ -237,11 +235,7 @@ async function offerNodes(signal: AbortSignal): Promise<void> {
   const builtTemplates = ['debian-13', 'kubernetes-node', 'managed-machine', 'tiny-linux']
   while (!signal.aborted) await stores.own.patch(Zone, { name: ZONE }, { status: { builtTemplates } }, 'status')
 }
-const missing = (): never => {
-  throw new Error('it is missing')
-}
-
-/** The guests of balancers run what was delivered to them. */
+/** Guests run what was delivered to them. */
 async function play(): Promise<void> {
   for (const { metadata, spec } of (await stores.own.list(ManagedMachine)).items) {
     if (spec.configuration === undefined) continue
@@ -259,7 +253,7 @@ const balancers = async () =>
 it('the cloud controller says which server a node is, and a service gets a balancer and its address', async () => {
   await joinNode()
   const providerOf = async () =>
-    ((await admin.send('GET', `/api/v1/nodes/${NODE}`)).body['spec'] as { readonly providerID?: string }).providerID
+    ((await admin.send('GET', `/api/v1/nodes/${node}`)).body['spec'] as { readonly providerID?: string }).providerID
   expect(await came('the server of the node', providerOf, (id) => id !== undefined)).toBe(
     `svccloud://${ZONE}/${serverId}`,
   )
@@ -268,7 +262,7 @@ it('the cloud controller says which server a node is, and a service gets a balan
   const body = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', annotations }, spec }
   expect((await admin.send('POST', `${NAMESPACED}/services`, body)).status).toBe(201)
   const ingress = async () => {
-    await reportReady(admin, NODE)
+    await reportReady(admin, node)
     await play()
     const { status } = (await admin.send('GET', `${NAMESPACED}/services/web`)).body as {
       readonly status?: { readonly loadBalancer?: { readonly ingress?: readonly { readonly ip: string }[] } }
@@ -296,7 +290,7 @@ it('a claim becomes a storage that is attached to the server of the node, and a 
   }
   expect((await admin.send('POST', `${NAMESPACED}/pods`, pod)).status).toBe(201)
   const storages = async () => {
-    await reportReady(admin, NODE)
+    await reportReady(admin, node)
     return (await unwrap(client.GET('/v1/storages', { params: { query: { label: label() } } }))).items
   }
   const [made] = await came(
