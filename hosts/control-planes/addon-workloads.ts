@@ -45,8 +45,9 @@ export function addonManifest(
   kubeconfigs: readonly string[],
 ): Manifest {
   const spec = podSpec(settings, selectorOf(name).matchLabels, {
-    containers: name === 'cloud-controller' ? [cloud(record, settings)] : csi(record, settings),
-    volumes: [filesVolume(name), { name: 'csi', emptyDir: {} }],
+    ...(name === 'cloud-controller'
+      ? { containers: [cloud(record, settings)], volumes: [filesVolume(name)] }
+      : { containers: csi(record, settings), volumes: [filesVolume(name), { name: 'csi', emptyDir: {} }] }),
   })
   return deployment(record, name, {
     ...{ replicas: 1, strategy: { type: 'Recreate' } },
