@@ -205,7 +205,7 @@ describe.runIf(isAllBuilt)('claims', () => {
     const readStatus = async () => (await admin.send('GET', `${SNAPSHOTS}/kept`)).body['status']
     const isReady = (status: unknown) => Object.entries(status ?? {}).some(([key, is]) => key === 'readyToUse' && is)
     expect(await came('the snapshot to be ready', readStatus, isReady)).toMatchObject({ restoreSize: '1Gi' })
-    const [taken] = await snapshots()
+    const [taken] = await came('the snapshot of the storage', snapshots, ({ length }) => length === 1)
     expect(taken).toMatchObject({
       ...{ title: 'default/kept', storage_id: source?.id, labels: { 'kubernetes-cluster': CLUSTER } },
     })
