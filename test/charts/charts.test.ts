@@ -243,6 +243,12 @@ it.each([
   expect([...(await foldersLoadedBy(main))].filter((folder) => !copied.has(folder))).toEqual([])
 })
 
+it('builders are handed all that the Dockerfile copies, and nothing else', async () => {
+  const copied = matches(await read('Dockerfile'), /^COPY (?!--from)(.+) \S+$/gm).flatMap((paths) => paths.split(' '))
+  const handed = matches(await read('.dockerignore'), /^!(.+)$/gm)
+  expect(handed.toSorted()).toEqual([...new Set(copied.map((path) => path.split('/')[0] ?? ''))].toSorted())
+})
+
 it('images run as an ordinary user', async () => {
   for (const stage of (await read('Dockerfile')).split(/^FROM /m).slice(-2))
     expect(stage).toMatch(/^USER 65532:65532$/m)
