@@ -119,7 +119,8 @@ function policies(record: PodsRecord, { from, platform }: HostSettings): readonl
     }),
     policy('addons', ADDON_PARTS, {
       policyTypes: ['Egress'],
-      egress: platform === undefined ? [] : [{ ...toOf(platform), ports: on(platform.port) }],
+      // An empty list would be taken out, and so be a change each time.
+      ...(platform === undefined ? {} : { egress: [{ ...toOf(platform), ports: on(platform.port) }] }),
     }),
   ]
 }
