@@ -14,7 +14,7 @@ import { VERSION } from '../../resources/version.ts'
 import { addonManifest, kubeconfigName, needsOf, TOKEN } from './addon-workloads.ts'
 import { secretManifest } from './base.ts'
 import type { HostCluster, Rollout } from './host-cluster.ts'
-import { Deployment } from './kinds.ts'
+import { Deployment, Secret } from './kinds.ts'
 import { ADDON_PARTS, INNER_URL } from './names.ts'
 import type { PodsRecord } from './record.ts'
 import { addonsOf, type HostSettings } from './settings.ts'
@@ -80,7 +80,8 @@ export class PodsAddons {
       ])
     }
     if (this.#areOthersGone) return
-    for (const name of ADDON_PARTS.filter((part) => !this.can(part))) await cluster.remove(Deployment, name)
+    for (const name of ADDON_PARTS.filter((part) => !this.can(part)))
+      for (const type of [Deployment, Secret]) await cluster.remove(type, name)
     this.#areOthersGone = true
   }
 

@@ -38,8 +38,8 @@ function openAddons(of: HostSettings = settings): PodsAddons {
     async apply(manifests: readonly Manifest[]) {
       for (const { type, object } of manifests) applied.set(`${type.kind} ${object.metadata.name}`, object)
     },
-    async remove(_type: unknown, name: string) {
-      removed.push(name)
+    async remove({ kind }: { readonly kind: string }, name: string) {
+      removed.push(`${kind} ${name}`)
     },
   }
   return new PodsAddons({ folder, cluster, settings: of, clock: systemClock, random: systemRandom })
@@ -104,6 +104,9 @@ test('one is said to run when its pod is ready, and ends where it does not run a
   ])
   await without.start(granted, api, 'pem')
   await without.start(granted, api, 'pem')
-  expect(removed).toEqual(['cloud-controller', 'csi-driver'])
+  expect(removed).toEqual([
+    ...['Deployment cloud-controller', 'Secret cloud-controller'],
+    ...['Deployment csi-driver', 'Secret csi-driver'],
+  ])
   expect(applied.size).toBe(0)
 })
