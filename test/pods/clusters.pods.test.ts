@@ -204,7 +204,25 @@ it('its add-ons run beside it, and its name server is in it', async () => {
   const text = Buffer.from(token, 'base64').toString()
   expect(text).toMatch(/^svccloud_c_/)
   for (const seen of [secrets, pods]) expect([seen.includes(text), seen.includes(token)]).toEqual([false, false])
+  // The API of the platform and that of the cluster, and nothing else. A new pod is let go anywhere for a moment.
+  const places = ['svccloud-apiserver', 'svccloud-postgres'].map((name) => `${name}.${SYSTEM_NAMESPACE}.svc`)
+  const asked = [`${places[0]} 80`, `${places[1]} 5432`, 'kube-apiserver 6443', 'etcd-client 2379']
+  const connect = ['exec', 'deployment/cloud-controller', '--', 'node', '-e', CONNECT, ...asked]
+  await came(
+    'the policies to be enforced',
+    async () => (await kubectl('-n', planes, ...connect)).trim().split('\n').toSorted(),
+    (said) => said.join() === `kube-apiserver 6443,${places[0]} 80`,
+  )
 }, 400_000)
+/** Says where it got a connection to. */
+const CONNECT = `
+  const { connect } = require('node:net')
+  for (const place of process.argv.slice(1)) {
+    const [host, port] = place.split(' ')
+    const socket = connect({ host, port, timeout: 3000 }, () => socket.destroy() && console.log(place))
+    socket.once('timeout', () => socket.destroy()).once('error', () => {})
+  }
+`
 
 /** The server of a node of a pool runs what no image of nodes is in; its kubelet is played. */
 async function joinNode(): Promise<void> {
