@@ -32,6 +32,9 @@ COPY roles ./roles
 COPY apiserver ./apiserver
 COPY controllers ./controllers
 COPY hosts ./hosts
+# What runs beside control planes in pods.
+COPY client ./client
+COPY addons ./addons
 USER 65532:65532
 ENTRYPOINT ["node"]
 CMD ["apiserver/main.ts"]

@@ -263,7 +263,7 @@ const special: readonly Tier[] = [
     name: 'pods',
     workersMaximum: 1,
     testTimeoutMilliseconds: 300_000,
-    deadlineMinutes: 20,
+    deadlineMinutes: 30,
     secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: podsMissing,

@@ -156,8 +156,8 @@ function requireRunning(offer: ControlPlaneOffer, region: string): void {
   if (offer.driver === 'pods')
     throw unavailable(
       'not_configured',
-      `Clusters of region ${region} have their control planes in pods, and so no volumes and load balancers, which a ` +
-        'host cluster needs: name a region whose host runs them as processes.',
+      `Clusters of region ${region} have their control planes in pods of a host cluster, and one of these is not the ` +
+        'work of another: name a region whose host runs them as processes.',
     )
   if (offer.nodesObstacle !== '') throw unavailable('not_configured', `Nodes cannot join: ${offer.nodesObstacle}.`)
   if (replicasFor(offer) === undefined)

@@ -4,6 +4,7 @@ import {
   type ClusterClaim,
   type ClusterId,
   createClusterToken,
+  endOtherClusterTokens,
   keepOneClusterToken,
 } from '../../db/kubernetes-cluster/index.ts'
 import { ADDON_SCOPES, type AddonName, isAddonName } from '../../kit/control-planes/addons.ts'
@@ -18,6 +19,8 @@ const HOUR_MILLISECONDS = 3_600_000
 const RENEWED_AFTER_MILLISECONDS = 24 * HOUR_MILLISECONDS
 /** A platform that could renew nothing for so long has add-ons that can do nothing until it renews again. */
 const LIFETIME_MILLISECONDS = 72 * HOUR_MILLISECONDS
+/** So long the one before goes on that its host has replaced: programs in pods have the new one a minute later. */
+const OVERLAP_MILLISECONDS = HOUR_MILLISECONDS
 
 /** For each add-on that its host can run and that has no token, an old one, or one that is not known. */
 export function dueGrants(input: Input): readonly ClusterEffect[] {
@@ -55,5 +58,8 @@ export async function grantToken(
   )
   const { clusterId } = id
   await control.grant(claim.controlPlaneId, addon, { tokenId: made.id, token, clusterId, zone: claim.zone })
-  await orUnavailable(keepOneClusterToken(db, id, made))
+  // What no host has any more ends at once.
+  if (tokenId === null) await orUnavailable(keepOneClusterToken(db, id, made))
+  const at = new Date(createdAt.getTime() + OVERLAP_MILLISECONDS)
+  await orUnavailable(endOtherClusterTokens(db, id, { ...made, at }))
 }

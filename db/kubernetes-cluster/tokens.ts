@@ -63,6 +63,23 @@ export async function keepOneClusterToken(
     .execute()
 }
 
+/** Every other token of the program may be used until then, if it lives so long. */
+export async function endOtherClusterTokens(
+  db: Queries,
+  { accountId, clusterId }: ClusterId,
+  { id, program, at }: Pick<ClusterToken, 'id' | 'program'> & { readonly at: Date },
+): Promise<void> {
+  await db
+    .updateTable('kubernetes_token')
+    .set({ expires_at: at })
+    .where('account_id', '=', accountId)
+    .where('cluster_id', '=', clusterId)
+    .where('program', '=', program)
+    .where('id', '!=', id)
+    .where('expires_at', '>', at)
+    .execute()
+}
+
 export interface LiveClusterToken extends ClusterId {
   readonly id: string
   readonly program: string

@@ -5,11 +5,12 @@ import type { AddonGrant, ControlPlaneState } from '../../kit/control-planes/con
 import type { Clock } from '../../kit/sys/clock.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import type { Addon, AddonPlace, AddonProgram } from './addon-table.ts'
+import type { Addon, AddonPlace } from './addon-table.ts'
 import { withCredentials } from './commands.ts'
 import { kubeconfig } from '../../kit/control-planes/hosting/configuration-files.ts'
 import { openClientCertificate } from '../../kit/control-planes/hosting/credentials.ts'
-import { apply, type KubeApi, send } from '../../kit/control-planes/hosting/kube-api.ts'
+import { applyAddon, userOf } from '../../kit/control-planes/hosting/addon-parts.ts'
+import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import type { RunningPrograms } from './programs-running.ts'
 import type { ControlPlaneRecord } from './record.ts'
 
@@ -33,14 +34,6 @@ export interface AddonsRound {
   /** Of the API, as programs of this machine reach it. */
   readonly endpoint: string
 }
-
-const RBAC = '/apis/rbac.authorization.k8s.io/v1'
-const RBAC_GROUP = 'rbac.authorization.k8s.io'
-const [NOT_FOUND, CONFLICT] = [404, 409]
-/** How long a kind that was just defined may take until it is served, and between two looks. */
-const [SERVED_MILLISECONDS, LOOK_MILLISECONDS] = [5_000, 100]
-/** No token of the platform names such a user: names of the system are not for people. */
-const userOf = ({ name }: AddonProgram): string => `system:svccloud:${name}`
 
 export class RunningAddons {
   readonly #options: AddonsOptions
@@ -116,40 +109,14 @@ export class RunningAddons {
     return join(this.#options.folder, `${addon}.token`)
   }
 
-  async #apply({ programs, objects }: Addon, { api, authority, endpoint }: AddonsRound): Promise<void> {
-    const { folder } = this.#options
-    for (const { path, isOwn, body } of objects)
-      if (isOwn) await this.#make(api, path, body)
-      else await apply(api, path, body)
-    for (const program of programs.filter(({ rules }) => rules.length > 0)) {
-      await allow(api, program)
+  async #apply(addon: Addon, { api, authority, endpoint }: AddonsRound): Promise<void> {
+    const { folder, clock } = this.#options
+    await applyAddon(api, addon, clock)
+    for (const program of addon.programs.filter(({ rules }) => rules.length > 0)) {
       const certificate = await openClientCertificate(this.#options, program.name, userOf(program))
       const content = JSON.stringify(kubeconfig(endpoint, authority, certificate))
       await writeDurably(join(folder, `${program.name}.kubeconfig`), content)
       this.#certificates.set(program.name, certificate.certificate)
     }
   }
-
-  /** Unless it is there. Its kind may have been defined a moment ago. */
-  async #make(api: KubeApi, path: string, body: object): Promise<void> {
-    const { clock } = this.#options
-    const deadline = clock.monotonicMilliseconds() + SERVED_MILLISECONDS
-    for (;;) {
-      const isLast = clock.monotonicMilliseconds() > deadline
-      const { status } = await send(api, 'POST', path, { body, accepted: isLast ? [CONFLICT] : [CONFLICT, NOT_FOUND] })
-      if (status !== NOT_FOUND) return
-      await clock.sleep(LOOK_MILLISECONDS)
-    }
-  }
-}
-
-/** In the whole cluster, by its rules. */
-async function allow(api: KubeApi, program: AddonProgram): Promise<void> {
-  const named = { apiVersion: `${RBAC_GROUP}/v1`, metadata: { name: `svccloud:${program.name}` } }
-  await apply(api, `${RBAC}/clusterroles`, { ...named, ...{ kind: 'ClusterRole', rules: program.rules } })
-  await apply(api, `${RBAC}/clusterrolebindings`, {
-    ...{ ...named, kind: 'ClusterRoleBinding' },
-    ...{ roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: named.metadata.name } },
-    ...{ subjects: [{ apiGroup: RBAC_GROUP, kind: 'User', name: userOf(program) }] },
-  })
 }

@@ -11,6 +11,7 @@ import {
   Service,
 } from './kinds.ts'
 import {
+  ADDON_PARTS,
   API,
   ETCD,
   MANAGED_BY,
@@ -23,7 +24,7 @@ import {
   SCHEDULER,
 } from './names.ts'
 import type { PodsRecord } from './record.ts'
-import type { HostSettings } from './settings.ts'
+import { addonsOf, type HostSettings } from './settings.ts'
 import { quotaOf } from './sizes.ts'
 
 export const labelsOf = ({ desired }: Pick<PodsRecord, 'desired'>): Readonly<Record<string, string>> => ({
@@ -58,12 +59,16 @@ export function namespaceManifests(record: PodsRecord, { rights }: HostSettings)
 export const baseManifests = (record: PodsRecord, settings: HostSettings): readonly Manifest[] => [
   {
     type: ResourceQuota,
-    object: { metadata: metadataOf(record, 'bounds'), spec: { hard: quotaOf(record.desired.replicas) } },
+    object: { metadata: metadataOf(record, 'bounds'), spec: { hard: quotaOf(wantedOf(record, settings)) } },
   },
   ...policies(record, settings),
   ...services(record, settings),
   ...[ETCD, API].map((part) => budget(record, part)),
 ]
+
+const wantedOf = ({ desired: { replicas } }: PodsRecord, settings: HostSettings) => ({
+  ...{ replicas, addons: addonsOf(settings) },
+})
 
 /** One at a time, whoever empties nodes of the host cluster. */
 const budget = (record: PodsRecord, part: string): Manifest => ({
@@ -83,7 +88,7 @@ const NAMES = [
 
 /** Nobody speaks to anybody unless it is said here. Clients and nodes reach the API and the tunnel from everywhere;
  *  kubelets reach what is on their node in any case. */
-function policies(record: PodsRecord, { from }: HostSettings): readonly Manifest[] {
+function policies(record: PodsRecord, { from, platform }: HostSettings): readonly Manifest[] {
   const policy = (name: string, parts: readonly string[], spec: object): Manifest => ({
     type: NetworkPolicy,
     object: {
@@ -108,12 +113,20 @@ function policies(record: PodsRecord, { from }: HostSettings): readonly Manifest
       ingress: [{ ports: on(PORTS.api, PORTS.tunnel) }],
       egress: [{ to: [etcd], ports: on(PORTS.etcdClient) }],
     }),
-    policy('controllers', [MANAGER, SCHEDULER], {
+    policy('controllers', [MANAGER, SCHEDULER, ...ADDON_PARTS], {
       policyTypes: ['Egress'],
       egress: [{ to: [podsOf(API)], ports: on(PORTS.api) }],
     }),
+    policy('addons', ADDON_PARTS, {
+      policyTypes: ['Egress'],
+      // An empty list would be taken out, and so be a change each time.
+      ...(platform === undefined ? {} : { egress: [{ ...toOf(platform), ports: on(platform.port) }] }),
+    }),
   ]
 }
+
+/** Nothing is said of where, where it may be anywhere. */
+const toOf = ({ to }: NonNullable<HostSettings['platform']>) => (to.length === 0 ? {} : { to })
 
 function services(record: PodsRecord, { endpoint }: HostSettings): readonly Manifest[] {
   const port = (name: string, number: number) => ({ name, port: number, targetPort: number, protocol: 'TCP' })

@@ -22,7 +22,7 @@ import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { HostNode } from './kinds.ts'
 import { type PlaneOptions, PodsPlane } from './plane.ts'
 import { newRecord, type PodsRecord, readRecord, writeRecord } from './record.ts'
-import { releasesOf } from './settings.ts'
+import { addonsOf, releasesOf } from './settings.ts'
 import { BYTES_OF_UPGRADE, bytesOf } from './sizes.ts'
 
 /** The folder has one for each control plane: its record, keys and snapshots. */
@@ -78,7 +78,11 @@ class Planes {
   }
 
   reservedBytes(): number {
-    return this.all().reduce((sum, { record }) => sum + bytesOf(record.desired.replicas), 0)
+    return this.all().reduce((sum, { record }) => sum + this.bytesOf(record.desired), 0)
+  }
+
+  bytesOf({ replicas }: Pick<ControlPlaneDesired, 'replicas'>): number {
+    return bytesOf({ replicas, addons: addonsOf(this.#options.settings) })
   }
 
   storedMebibytes(): number {
@@ -92,7 +96,7 @@ class Planes {
   ): Promise<PodsPlane> {
     const { folder, settings } = this.#options
     const { memoryBytes } = await roomOf(this.#options)
-    if (this.reservedBytes() + bytesOf(desired.replicas) > memoryBytes)
+    if (this.reservedBytes() + this.bytesOf(desired) > memoryBytes)
       throw new Refused('no_capacity', 'The host of control planes has no memory left for another one.')
     const { mebibytes, mebibytesOfOne } = settings.storage
     if (this.storedMebibytes() + desired.replicas * mebibytesOfOne > mebibytes)
@@ -160,9 +164,9 @@ export async function openPodsHost(options: PodsHostOptions): Promise<HostedPlan
       await plane?.change((record) => ({ ...record, isRemoved: true }))
       return plane === undefined
     },
-    async grant(id, addon) {
-      planes.known(id)
-      throw new Refused('state_not_allowed', `The add-on ${addon} does not run here.`)
+    async grant(id, addon, grant) {
+      if (!(await planes.known(id).grant(addon, grant)))
+        throw new Refused('state_not_allowed', `The add-on ${addon} does not run here.`)
     },
     ...snapshotCalls((id) => planes.known(id)),
     recover: (desired, place, restoreId, snapshotId, endpointPort) =>
@@ -188,7 +192,7 @@ async function offerOf(options: PodsHostOptions, planes: Planes): Promise<Contro
   return {
     ...{ driver: 'pods', releases: releasesOf(settings), ...(await roomOf(options)) },
     reservedBytes: planes.reservedBytes(),
-    ...{ bytesOfOne: bytesOf(1), bytesOfThree: bytesOf(3) },
+    ...{ bytesOfOne: planes.bytesOf({ replicas: 1 }), bytesOfThree: planes.bytesOf({ replicas: 3 }) },
     etcdBytes: Math.max(0, settings.storage.mebibytes - planes.storedMebibytes()) * MEBIBYTE,
     nodesObstacle: '',
     guests: { obstacle: NO_GUESTS, bytesOfOne: 0, appDomain: '' },

@@ -1,4 +1,5 @@
 /** What the parts of a control plane in pods are called, and where they listen: pure. */
+import type { AddonName } from '../../kit/control-planes/addons.ts'
 import type { EtcdMembership, EtcdPlace } from '../../kit/control-planes/hosting/flags.ts'
 import type { PodsRecord } from './record.ts'
 
@@ -16,6 +17,8 @@ export const STORES_LABEL = 'svccloud.dev/stores'
 export const [ETCD, API, MANAGER, SCHEDULER, RESTORE] = [
   ...(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'restore'] as const),
 ]
+/** Add-ons are called as the platform calls them. */
+export const ADDON_PARTS: readonly AddonName[] = ['cloud-controller', 'csi-driver']
 
 export const PORTS = {
   ...{ etcdClient: 2_379, etcdPeer: 2_380, etcdHealth: 2_381 },
@@ -24,7 +27,8 @@ export const PORTS = {
 } as const
 
 /** Where containers find their files. */
-export const FOLDERS = { files: '/etc/svccloud', data: '/data', tunnel: '/tunnel' } as const
+export const FOLDERS = { files: '/etc/svccloud', data: '/data', tunnel: '/tunnel', csi: '/csi' } as const
+export const CSI_SOCKET = `${FOLDERS.csi}/csi.sock`
 export const TUNNEL_SOCKET = `${FOLDERS.tunnel}/tunnel.sock`
 export const SNAPSHOT_FILE = `${FOLDERS.data}/snapshot.db`
 /** What the receiver of snapshots presents itself as, and members of etcd to whoever comes by an address. */

@@ -3,7 +3,7 @@
 import { rm } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { StoreAway } from '../../kit/chunks/object-store.ts'
-import type { ControlPlaneState } from '../../kit/control-planes/control.ts'
+import type { AddonGrant, ControlPlaneState } from '../../kit/control-planes/control.ts'
 import { ADDONS, applyAddons } from '../../kit/control-planes/hosting/addons.ts'
 import { applyClusterObjects } from '../../kit/control-planes/hosting/cluster-objects.ts'
 import { endOf } from '../../kit/control-planes/hosting/credentials.ts'
@@ -14,6 +14,7 @@ import { isApiError, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { PodsAddons } from './addons.ts'
 import { baseManifests, namespaceManifests } from './base.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
 import { type Files, openFiles } from './files.ts'
@@ -74,6 +75,7 @@ export class PodsPlane {
   #endpoint: Endpoint | undefined
   #etcdAddress: string | undefined
   #rollouts: ReadonlyMap<string, Rollout> = new Map()
+  readonly #addons: PodsAddons
   #areObjectsApplied = false
   #detail = ''
   #observedAt: Date | undefined
@@ -90,6 +92,7 @@ export class PodsPlane {
     this.#options = options
     this.#record = record
     this.#cluster = new HostCluster(cluster, namespaceOf(record.desired.id), clock)
+    this.#addons = new PodsAddons({ ...options, cluster: this.#cluster })
     this.snapshots = new SnapshotKeeper({
       ...{ folder, clock, random, log, controlPlane: record.desired.id, etcdutl: undefined },
       etcd: () => this.#etcd(),
@@ -137,12 +140,20 @@ export class PodsPlane {
       etcdMembersTotal: desired.replicas,
       hasEtcdQuorum: members > desired.replicas / 2,
       forNodes: this.#endpoint === undefined ? null : { endpoint: this.#endpoint.url, tunnel: this.#endpoint.tunnel },
-      addons: [...ADDONS],
-      grants: [],
+      addons: [...ADDONS, ...this.#addons.versions(this.#record, this.#rollouts)],
+      grants: this.#addons.grants(this.#record),
       snapshotStore: this.snapshots.state,
       detail: this.#detail,
       observedAt: (this.#observedAt ?? this.#options.clock.now()).toISOString(),
     }
+  }
+
+  /** False for an add-on that does not run here. */
+  async grant(addon: string, { token, ...told }: AddonGrant): Promise<boolean> {
+    if (!this.#addons.can(addon)) return false
+    await this.#addons.writeToken(addon, token)
+    await this.change((record) => ({ ...record, addons: { ...record.addons, [addon]: told } }))
+    return true
   }
 
   #readyOf(part: string): number {
@@ -227,7 +238,7 @@ export class PodsPlane {
       await this.#cluster.apply(controllerManifests(this.#record, settings, files))
       await this.#look()
     }
-    await this.#finish()
+    await this.#finish(files)
   }
 
   /** A port that clients knew may be somebody else's by now: then it gets another one. */
@@ -284,20 +295,23 @@ export class PodsPlane {
       etcd: openClient(etcdAuthority, etcdClient, ETCD_NAME),
       autoscaler: openClient(authority, autoscaler, API_NAME),
     }
+    this.#addons.applyAnew() // with certificates of their own
     closeClients(before)
     return this.#opened
   }
 
   /** Notes what has been reached. */
-  async #finish(): Promise<void> {
+  async #finish(files: Files): Promise<void> {
     const { desired } = this.#record
     const server = this.#server()
     if (server === undefined) return
     if (!this.#areObjectsApplied) {
       await applyClusterObjects(server)
       await applyAddons(server, desired)
+      this.#addons.applyAnew()
       this.#areObjectsApplied = true
     }
+    await this.#addons.start(this.#record, server, files.credentials.authority)
     if (!this.#isWhole(ETCD, API, MANAGER, SCHEDULER)) return
     await this.change((current) =>
       current.desired.release === desired.release && current.restore?.isWritten !== false

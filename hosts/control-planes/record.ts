@@ -13,6 +13,8 @@ export const PodsRecord = PlaneRecord.extend({
   storage: z.object({ className: z.string().optional(), mebibytes: z.int() }),
   /** The port of nodes that clients knew it by before it was lost; null for any. */
   nodePort: z.int().nullable(),
+  /** Add-ons that run beside it, with what they were told; the token itself is in a file of its own. */
+  addons: z.record(z.string(), z.object({ tokenId: z.uuid(), clusterId: z.string(), zone: z.string() })).default({}),
 })
 export type PodsRecord = z.infer<typeof PodsRecord>
 
@@ -36,5 +38,6 @@ export const newRecord = (
   nodePort: number | null,
 ): PodsRecord => ({
   ...{ desired, release: null, generation: 0, restore: null, restoreId: null, isRemoved: false, nodePort },
+  addons: {},
   storage: { ...(className === undefined ? {} : { className }), mebibytes: mebibytesOfOne },
 })

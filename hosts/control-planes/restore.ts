@@ -7,7 +7,7 @@ import { digestOfFile } from '../../kit/control-planes/hosting/snapshots.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { HostCluster } from './host-cluster.ts'
 import { Deployment, Job, StatefulSet } from './kinds.ts'
-import { API, ETCD, ETCD_NAME, MANAGER, membersOf, PORTS, RESTORE, SCHEDULER } from './names.ts'
+import { ADDON_PARTS, API, ETCD, ETCD_NAME, MANAGER, membersOf, PORTS, RESTORE, SCHEDULER } from './names.ts'
 import type { PodsRecord } from './record.ts'
 import { claimManifest, restoreManifest, restoreName } from './restoring.ts'
 import type { HostSettings } from './settings.ts'
@@ -43,8 +43,9 @@ async function until({ clock, signal }: Waiting, what: string, isSo: () => Promi
 
 /** Whoever uses the API before it, and API servers before what they store in; true once none of their pods is left. */
 export async function stopInOrder(cluster: HostCluster): Promise<boolean> {
-  for (const name of [MANAGER, SCHEDULER, API]) await cluster.remove(Deployment, name)
-  if ((await cluster.podsOf([MANAGER, SCHEDULER, API])).length > 0) return false
+  const users = [...ADDON_PARTS, MANAGER, SCHEDULER, API]
+  for (const name of users) await cluster.remove(Deployment, name)
+  if ((await cluster.podsOf(users)).length > 0) return false
   await cluster.remove(StatefulSet, ETCD)
   return (await cluster.podsOf([ETCD])).length === 0
 }

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import type { AddonName } from '../../kit/control-planes/addons.ts'
 import { KUBERNETES_RELEASES } from '../../kit/control-planes/versions.ts'
 
 const Image = z.string().min(1).max(512)
@@ -9,12 +10,18 @@ const Words = z.record(z.string(), z.string())
 
 const isOffered = (release: string): boolean => KUBERNETES_RELEASES.some((known) => known === release)
 
-export const HostSettings = z.strictObject({
+const Settings = z.strictObject({
   images: z.strictObject({
     etcd: Image,
     tunnel: Image,
     /** Of this project. */
     platform: Image,
+    /** What stands between Kubernetes and the driver of volumes; without them clusters have none. */
+    sidecars: z
+      .strictObject({
+        ...{ provisioner: Image, attacher: Image, resizer: Image, snapshotter: Image, snapshotController: Image },
+      })
+      .optional(),
     /** By release; newest last. */
     releases: z
       .record(z.string(), z.strictObject({ apiserver: Image, controllerManager: Image, scheduler: Image }))
@@ -39,6 +46,16 @@ export const HostSettings = z.strictObject({
   ]),
   /** Where the host process is, as network policies say it. */
   from: z.array(z.record(z.string(), z.unknown())).min(1),
+  /** The API of the platform, which add-ons of clusters call: its address, and where that leads to as network policies
+   *  say it, anywhere when empty. Without it clusters have no add-ons but those of their nodes. */
+  platform: z
+    .strictObject({
+      ...{ url: z.url({ protocol: /^https?$/ }), port: z.int().min(1).max(65_535) },
+      to: z.array(z.record(z.string(), z.unknown())).default([]),
+    })
+    .optional(),
+  /** Definitions of the kinds of snapshots, YAML, of the release of the snapshotter. */
+  snapshotKinds: z.string().default(''),
   /** For all of them together; absent for all that the nodes have. */
   memoryMebibytes: z.int().min(1).optional(),
   /** Nodes that they run on. */
@@ -48,6 +65,10 @@ export const HostSettings = z.strictObject({
    *  absent where it has its rights everywhere. */
   rights: z.strictObject({ serviceAccount: z.string(), namespace: z.string(), clusterRole: z.string() }).optional(),
 })
+export const HostSettings = Settings.refine(
+  ({ images, snapshotKinds }) => images.sidecars === undefined || snapshotKinds.trim() !== '',
+  'sidecars of the driver of volumes need snapshotKinds',
+)
 export type HostSettings = z.infer<typeof HostSettings>
 
 /** Throws with every fault of the file. */
@@ -55,6 +76,12 @@ export async function readSettings(file: string): Promise<HostSettings> {
   const read = HostSettings.safeParse(parse(await readFile(file, 'utf8')))
   if (!read.success) throw new Error(`${file}: ${z.prettifyError(read.error)}`)
   return read.data
+}
+
+/** What can run beside control planes here. */
+export const addonsOf = ({ platform, images }: HostSettings): readonly AddonName[] => {
+  if (platform === undefined) return []
+  return images.sidecars === undefined ? ['cloud-controller'] : ['cloud-controller', 'csi-driver']
 }
 
 /** Those that it has images of, newest last. */

@@ -96,7 +96,7 @@ const probes = (ready: object, live: object) => ({
 export const filesVolume = (secretName: string) => ({
   ...{ name: 'files', secret: { secretName, defaultMode: 0o440 } },
 })
-const template = (
+export const template = (
   record: PodsRecord,
   part: string,
   spec: object,
@@ -156,7 +156,7 @@ export function etcdManifest(record: PodsRecord, settings: HostSettings): Manife
 }
 
 /** Files that a program reads once: with others it is begun anew. */
-const digestOf = (...texts: readonly string[]) => ({ [DIGEST]: hash('sha256', texts.join('\n')) })
+export const digestOf = (...texts: readonly string[]) => ({ [DIGEST]: hash('sha256', texts.join('\n')) })
 
 /** One is added before another goes, so that as many serve as before; the tunnel beside it outlives it. */
 export function apiManifest(record: PodsRecord, settings: HostSettings, certificate: string): Manifest {
@@ -206,7 +206,7 @@ export function apiManifest(record: PodsRecord, settings: HostSettings, certific
   })
 }
 
-const deployment = (record: PodsRecord, part: string, spec: object): Manifest => ({
+export const deployment = (record: PodsRecord, part: string, spec: object): Manifest => ({
   type: Deployment,
   object: { metadata: metadataOf(record, part), spec: { selector: selectorOf(part), ...spec } },
 })

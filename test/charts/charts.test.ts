@@ -233,12 +233,20 @@ it.each([
   { image: 'control-plane', main: 'hosts/control-planes/main.ts' },
   { image: 'control-plane', main: 'hosts/control-planes/pod/issuer.ts' },
   { image: 'control-plane', main: 'hosts/control-planes/pod/receive.ts' },
+  { image: 'control-plane', main: 'addons/cloud/main.ts' },
+  { image: 'control-plane', main: 'addons/csi/main.ts' },
   { image: 'node-agent', main: 'agents/node/main.ts' },
 ])('the image $image holds everything that $main loads', async ({ image, main }) => {
   const stages = (await read('Dockerfile')).split(/^FROM /m)
   const stage = (name: string) => stages.find((text) => text.split('\n')[0]?.endsWith(` AS ${name}`)) ?? ''
   const copied = new Set(matches(stage('runtime') + stage(image), /^COPY (\S+) /gm))
   expect([...(await foldersLoadedBy(main))].filter((folder) => !copied.has(folder))).toEqual([])
+})
+
+it('builders are handed all that the Dockerfile copies, and nothing else', async () => {
+  const copied = matches(await read('Dockerfile'), /^COPY (?!--from)(.+) \S+$/gm).flatMap((paths) => paths.split(' '))
+  const handed = matches(await read('.dockerignore'), /^!(.+)$/gm)
+  expect(handed.toSorted()).toEqual([...new Set(copied.map((path) => path.split('/')[0] ?? ''))].toSorted())
 })
 
 it('images run as an ordinary user', async () => {

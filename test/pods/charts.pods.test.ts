@@ -8,31 +8,27 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { VERSION } from '../../resources/version.ts'
-import { buildTool, toolPath } from '../../tools/cluster/build.ts'
-import { imageName, writeImages } from '../../tools/images/write.ts'
+import { toolPath } from '../../tools/cluster/build.ts'
+import { imageName } from '../../tools/images/write.ts'
 import { manifestsOf } from '../catalog.ts'
-import { type Helm, openHelm } from '../charts/helm.ts'
+import type { Helm } from '../charts/helm.ts'
 import { Customer, type Server } from '../e2e/customer.ts'
 import type { Product } from '../e2e/product.ts'
 import { eventually } from '../eventually.ts'
-import { type PodCluster, startPodCluster } from './node.ts'
-import { writePostgresImage } from './postgres.ts'
+import type { PodCluster } from './node.ts'
+import {
+  openPlatformCluster,
+  type PlatformCluster,
+  START_MILLISECONDS,
+  SYSTEM_NAMESPACE as NAMESPACE,
+} from './release.ts'
 import { groupWriter, startWriter } from './writer.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const NAMESPACE = 'svccloud-system'
-const START_MILLISECONDS = 900_000 // the first time, the tools are built
 const NEXT_VERSION = `${VERSION}-next`
-/** Where the manifest of charts/laptop/ finds room. */
-const POSTGRES_VOLUME = {
-  ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'postgres' } },
-  spec: {
-    ...{ capacity: { storage: '2Gi' }, accessModes: ['ReadWriteOnce'] },
-    hostPath: { path: '/var/lib/svccloud-postgres', type: 'DirectoryOrCreate' },
-  },
-}
 
 let folder: string
+let release: PlatformCluster
 let cluster: PodCluster
 let helm: Helm
 let url: string
@@ -67,32 +63,17 @@ const customerOf = (email: string) =>
   // signing up needs the addresses only
   Customer.signUp(() => ({ endpoints: { api_url: url, mail_directory: '' } }) as Product, email)
 
-async function installPostgres(): Promise<void> {
-  await cluster.importImage(await writePostgresImage(folder, 'docker.io/library/postgres:18'))
-  await kubectl('create', 'namespace', NAMESPACE)
-  await kubectl('label', 'namespace', NAMESPACE, 'pod-security.kubernetes.io/enforce=privileged')
-  await kubectl('apply', '-f', await manifest(POSTGRES_VOLUME), '-f', join(ROOT, 'charts/laptop/postgres.yaml'))
-  await inSystem('rollout', 'status', 'statefulset/svccloud-postgres', '--timeout=120s')
-}
-
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-pods-'))
-  for (const tool of ['helm', 'kubectl'] as const) await buildTool(tool)
-  cluster = await startPodCluster(folder)
-  helm = await openHelm(cluster.kubeconfigFile)
-  for (const file of await writeImages(folder, VERSION)) {
-    await cluster.importImage(file)
-    await rm(file)
-  }
+  release = await openPlatformCluster(folder)
+  ;({ cluster, helm } = release)
   await cluster.tagImage(imageName('svccloud/svccloud', VERSION), imageName('svccloud/svccloud', NEXT_VERSION))
-  await installPostgres()
   const values = { database: { existingSecret: 'svccloud-database' }, catalog: manifestsOf('eu-1', 'eu-1a') }
   await writeFile(join(folder, 'values.yaml'), stringify(values))
 }, START_MILLISECONDS)
 
 afterAll(async () => {
-  await helm?.close()
-  await cluster?.end()
+  await release?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
 }, 60_000)
 

@@ -1,7 +1,8 @@
 /** A control plane in pods that really run: etcd, an API server, the tunnel and controllers, on a node of a host
  *  cluster of the product, behind network policies that are enforced; the host process is the real one. */
 import { type ChildProcess, fork } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -12,28 +13,36 @@ import { openControlPlanesClient } from '../../kit/control-planes/client.ts'
 import type { ControlPlaneDesired, ControlPlanes, ControlPlaneState } from '../../kit/control-planes/control.ts'
 import { makeCertificate } from '../../kit/sys/certificate.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
-import { environment } from '../../kit/sys/process.ts'
+import { environment, printLine } from '../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
+import { buildTool } from '../../tools/cluster/build.ts'
 import { builtReleases, controlPlaneImages, writeControlPlaneImages } from '../../tools/images/control-planes.ts'
 import { readStage } from '../../tools/images/dockerfile.ts'
 import { baseLayer, sourcesLayer } from '../../tools/images/layers.ts'
-import { whileWriting } from '../embedded/control-planes/config-map-writer.ts'
 import { isWhole, type KubeClient, kubeClient, newDesired } from '../embedded/control-planes/hosted.ts'
 import { ISSUER_URL, openIssuer } from '../embedded/control-planes/issuer.ts'
 import { until } from '../eventually.ts'
 import { startHostileS3 } from '../kit/chunks/hostile-s3.ts'
+import { startKubectl, startWriter } from './api-writer.ts'
 import { kubectlOf } from './kubectl.ts'
-import { type PodCluster, startPodCluster } from './node.ts'
+import { type Machine, startMachine } from './machine.ts'
+import { joinNode, type PodCluster, relay, startPodCluster } from './node.ts'
+import { makeVolumes } from './release.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
 const READY_MILLISECONDS = 240_000
 const VOLUMES = 2
 const NEWEST = '1.36.3'
+/** Tries of one client that an API server which ends may answer with when to try again. */
+const REFUSED_MAXIMUM = 5
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 
 let folder: string
 let cluster: PodCluster
+/** Of the customer: a kubelet with containerd that stands in for the guest. */
+let node: Machine
+let relays: readonly Server[] = []
 let host: ChildProcess
 let control: ControlPlanes
 let settings: Readonly<Record<string, string>>
@@ -52,26 +61,6 @@ async function writePlatformImage(name: string): Promise<string> {
   const layers = [await baseLayer(), await sourcesLayer(stage)]
   await writeFile(file, ociArchive({ name, layers, config: stage.config }))
   return file
-}
-
-/** Folders of the node that anybody may write to: nothing here makes volumes. */
-async function makeVolumes(): Promise<void> {
-  const items = []
-  for (let number = 0; number < VOLUMES; number++) {
-    const at = join(cluster.machine.folder, 'var/planes', String(number))
-    await mkdir(at, { recursive: true })
-    await chmod(at, 0o777)
-    items.push({
-      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: `planes-${number}` } },
-      spec: {
-        ...{ capacity: { storage: '2Gi' }, accessModes: ['ReadWriteOnce'], storageClassName: 'planes' },
-        hostPath: { path: `/var/lib/planes/${number}`, type: 'Directory' },
-      },
-    })
-  }
-  const file = join(folder, 'volumes.json')
-  await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
-  await kubectl('apply', '-f', file)
 }
 
 async function startHost(): Promise<void> {
@@ -101,6 +90,7 @@ async function prepareHost(platform: string): Promise<void> {
       'host-cluster.yaml',
       JSON.stringify({
         images,
+        snapshotKinds: await readFile(await buildTool('snapshot-kinds'), 'utf8'),
         storage: { className: 'planes', mebibytesOfOne: 1_024, mebibytes: VOLUMES * 1_024 },
         endpoint: { type: 'NodePort', address },
         from: [{ ipBlock: { cidr: `${hostAddress}/32` } }],
@@ -128,18 +118,22 @@ beforeAll(async () => {
     await cluster.importImage(file)
     await rm(file)
   }
-  await makeVolumes()
+  await makeVolumes(cluster, folder, VOLUMES)
+  node = await startMachine('node-1', join(folder, 'node'))
   await prepareHost(platform)
   await startHost()
   issuer = await openIssuer()
   desired = newDesired({
-    ...{ release: releases[0] ?? NEWEST, podCidrs: ['10.244.0.0/16'], serviceCidrs: ['10.96.0.0/16'] },
+    ...{ release: releases[0] ?? NEWEST, podCidrs: [node.podCidr], serviceCidrs: [node.serviceCidr] },
+    serverNames: [node.hostAddress],
     issuer: { url: ISSUER_URL, audience: 'cluster-1', keys: [issuer.jwk] },
   })
 }, START_MILLISECONDS)
 
 afterAll(async () => {
   host?.kill('SIGKILL')
+  for (const each of relays) each.close()
+  await node?.end()
   await cluster?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
 }, 60_000)
@@ -163,6 +157,13 @@ async function adminOf(): Promise<KubeClient> {
   const state = await untilState(isWhole)
   return kubeClient(state, (await control.userToken(desired.id, 'admin', 3_600)).token)
 }
+
+const kubeconfigOf = (server: string, authority: string, token: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
+  clusters: [{ name: 'own', cluster: { server, 'certificate-authority-data': btoa(authority) } }],
+  users: [{ name: 'own', user: { token } }],
+  contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
+})
 
 const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } })
 
@@ -202,6 +203,30 @@ it('etcd lets in nobody else, and pods reach nothing of the host cluster', async
   await expect(answered).rejects.toThrow()
 }, 60_000)
 
+/** As an administrator of the customer's cluster. */
+async function inCluster(...flags: readonly string[]): Promise<string> {
+  const { endpoint, certificateAuthority } = await untilState(isWhole)
+  const { token } = await control.userToken(desired.id, 'admin', 3_600)
+  const kubeconfigFile = join(folder, 'customer.kubeconfig')
+  await writeFile(kubeconfigFile, JSON.stringify(kubeconfigOf(endpoint ?? '', certificateAuthority ?? '', token)))
+  return kubectlOf({ kubeconfigFile })(...flags)
+}
+const NAME_SERVERS = ['-n', 'kube-system', 'logs', '-l', 'k8s-app=kube-dns', '--tail=5']
+
+/** This machine leads from one of the others to the other. */
+it('a node joins it, runs its name server, and is reached by the tunnel', async () => {
+  const state = await untilState(isWhole)
+  const { endpoint = '', tunnel } = state.forNodes ?? {}
+  const [from, port] = [node.hostAddress, Number(new URL(endpoint).port)]
+  const { address } = cluster.machine
+  relays = [await relay(from, port, address), await relay(from, tunnel?.port ?? 0, address)]
+  const forNodes = { endpoint: `https://${from}:${port}`, tunnel: { host: from, port: tunnel?.port ?? 0 } }
+  await joinNode(node, { host: control }, { ...state, forNodes })
+  await inCluster('-n', 'kube-system', 'rollout', 'status', 'deployment/coredns', '--timeout=120s')
+  expect(await inCluster(...NAME_SERVERS)).toContain('CoreDNS-')
+  expect(await control.nodes(desired.id)).toMatchObject([{ name: 'node-1', isReady: true }])
+}, 400_000)
+
 it.each(['etcd', 'kube-apiserver'])(
   '%s that is killed comes back, with all that was written',
   async (program) => {
@@ -222,16 +247,55 @@ it.each(['etcd', 'kube-apiserver'])(
 )
 
 it.runIf(releases.length > 1)(
-  'an upgrade to the next minor loses no write',
+  'an upgrade to the next minor refuses nobody who tries again as kubectl does, and loses no write',
   async () => {
     const admin = await adminOf()
-    const written = await whileWriting(admin, async () => {
-      await control.ensure({ ...desired, release: NEWEST })
-      await untilState((state) => isWhole(state) && state.release === NEWEST)
-    })
-    expect(written).toMatchObject({ failed: [], lost: [] })
-    expect(written.count).toBeGreaterThan(10)
+    const { endpoint: url, certificateAuthority: authority } = await untilState(isWhole)
+    const { token } = await control.userToken(desired.id, 'admin', 3_600)
+    if (url === null || authority === null) throw new Error('there is no endpoint')
+    const kubeconfigFile = join(folder, 'writer.kubeconfig')
+    await writeFile(kubeconfigFile, JSON.stringify(kubeconfigOf(url, authority, token)))
+    const access = { url, authority, token }
+    const writers = [
+      startWriter('new', access, false),
+      startWriter('lasting', access, true),
+      startKubectl('kubectl', kubeconfigFile),
+    ]
+    await control.ensure({ ...desired, release: NEWEST })
+    await untilState((state) => isWhole(state) && state.release === NEWEST)
+    // The API server before ends by itself, some time after the new one serves.
+    const podsOf = [
+      '-n',
+      namespaceOf(desired.id),
+      'get',
+      'pods',
+      '-l',
+      'svccloud.dev/part=kube-apiserver',
+      '-o',
+      'name',
+    ]
+    await until(
+      'the API server before to have ended',
+      () => kubectl(...podsOf),
+      (names) => names.trim().split('\n').length === 1,
+      READY_MILLISECONDS,
+    )
+    const accounts = await Promise.all(writers.map((writer) => writer.stop()))
+    const there = JSON.stringify((await admin.send('GET', CONFIG_MAPS)).body)
+    for (const [index, { taken, failed, refused }] of accounts.entries()) {
+      expect(failed, writers[index]?.name).toEqual([])
+      expect(taken.filter((name) => !there.includes(`"${name}"`))).toEqual([])
+      expect(taken.length).toBeGreaterThan(10)
+      expect(Object.values(refused).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(REFUSED_MAXIMUM)
+    }
+    printLine(JSON.stringify(accounts.map(({ taken, refused }) => ({ taken: taken.length, refused }))))
     expect((await admin.send('GET', '/version')).body['gitVersion']).toBe(`v${NEWEST}`)
+    await until(
+      'the node to be reached by the tunnel of now',
+      () => inCluster(...NAME_SERVERS),
+      (text) => text.includes('CoreDNS-'),
+      READY_MILLISECONDS,
+    )
     desired = { ...desired, release: NEWEST }
   },
   400_000,

@@ -2,7 +2,7 @@
  *  controllers, a real control plane, what the chart renders, and pods that really run. A kubelet of this machine
  *  stands in for the guest of the node, and the test for the add-ons that guests' volumes and balancers come from. */
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -90,6 +90,7 @@ async function settingsFile(): Promise<string> {
     database: { existingSecret: 'none' },
     controlPlanes: {
       images: controlPlaneImages(releases),
+      snapshotKinds: await readFile(await buildTool('snapshot-kinds'), 'utf8'),
       hostClusters: {
         ...{ region: HOME, publicIpv4: false },
         storage: { mebibytesOfOne: 1_024, mebibytes: 2_048, snapshots: '1Gi' },

@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { imageArchive } from '../../agents/node/images/managed/node-programs.ts'
 import {
+  type ControlPlanes,
   type ControlPlaneState,
   DNS_SERVICE_NUMBER,
   NODE_API,
@@ -93,8 +94,13 @@ export async function writeKubeconfig(file: string, state: ControlPlaneState, to
 export async function relayTunnel({ forNodes }: ControlPlaneState): Promise<Server> {
   if (forNodes === null) throw new Error('nodes cannot join')
   const { host, port } = forNodes.tunnel
+  return relay(host, port, '127.0.0.1')
+}
+
+/** What comes to the port of an address of this machine goes to the same port there. */
+export async function relay(host: string, port: number, to: string): Promise<Server> {
   const server = createServer((client) => {
-    const inner = connect(port, '127.0.0.1')
+    const inner = connect(port, to)
     for (const end of [client, inner]) end.once('error', () => void [client, inner].map((each) => each.destroy()))
     client.pipe(inner).pipe(client)
   })
@@ -162,7 +168,7 @@ export async function startNode(machine: Machine, told: NodeTold): Promise<void>
 /** By the token, or by one that is made for that. */
 export async function joinNode(
   machine: Machine,
-  hosted: Pick<Hosted, 'host'>,
+  hosted: { readonly host: Pick<ControlPlanes, 'joinToken' | 'servingRequests' | 'approveServing' | 'nodes'> },
   state: ControlPlaneState,
   token?: string,
 ): Promise<void> {

@@ -4,7 +4,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ociArchive } from '../../agents/node/images/oci-archive.ts'
 import { tarOf } from '../../agents/node/images/tar.ts'
-import { ETCD_VERSION, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../kit/control-planes/versions.ts'
+import {
+  CSI_SIDECARS,
+  ETCD_VERSION,
+  KUBERNETES_RELEASES,
+  SNAPSHOT_CONTROLLER_VERSION,
+  TUNNEL_VERSION,
+} from '../../kit/control-planes/versions.ts'
 import { buildTool, isBuilt, type Tool } from '../cluster/build.ts'
 
 interface Image {
@@ -18,6 +24,8 @@ const PARTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as
 const toolOf = (part: (typeof PARTS)[number], release: Release): Tool =>
   release === KUBERNETES_RELEASES.at(-1) ? part : (`${part}-1.35` as const)
 
+const SIDECARS = ['provisioner', 'attacher', 'resizer', 'snapshotter'] as const
+
 /** As a registry that nobody names would have it. */
 const named = (name: string, version: string): string => `docker.io/svccloud/${name}:${version}`
 
@@ -25,6 +33,10 @@ const named = (name: string, version: string): string => `docker.io/svccloud/${n
 export const controlPlaneImages = (releases: readonly Release[] = KUBERNETES_RELEASES) => ({
   etcd: named('etcd', ETCD_VERSION),
   tunnel: named('konnectivity-server', TUNNEL_VERSION),
+  sidecars: {
+    ...Object.fromEntries(SIDECARS.map((kind) => [kind, named(`csi-${kind}`, CSI_SIDECARS[kind])])),
+    snapshotController: named('snapshot-controller', SNAPSHOT_CONTROLLER_VERSION),
+  },
   releases: Object.fromEntries(
     releases.map((release) => [
       release,
@@ -40,6 +52,15 @@ export const controlPlaneImages = (releases: readonly Release[] = KUBERNETES_REL
 const imagesOf = (releases: readonly Release[]): readonly Image[] => [
   { name: named('etcd', ETCD_VERSION), programs: { etcd: 'etcd', etcdutl: 'etcdutl' } },
   { name: named('konnectivity-server', TUNNEL_VERSION), programs: { 'proxy-server': 'konnectivity-server' } },
+  ...SIDECARS.map(
+    (kind): Image => ({
+      ...{ name: named(`csi-${kind}`, CSI_SIDECARS[kind]), programs: { [`csi-${kind}`]: `csi-${kind}` } },
+    }),
+  ),
+  {
+    ...{ name: named('snapshot-controller', SNAPSHOT_CONTROLLER_VERSION) },
+    programs: { 'snapshot-controller': 'snapshot-controller' },
+  },
   ...releases.flatMap((release) =>
     PARTS.map((part): Image => ({ name: named(part, `v${release}`), programs: { [part]: toolOf(part, release) } })),
   ),

@@ -17,6 +17,9 @@ data:
       etcd: {{ .images.etcd | quote }}
       tunnel: {{ .images.tunnel | quote }}
       platform: {{ include "svccloud.image" $ | quote }}
+      {{- with .images.sidecars }}
+      sidecars: {{- toYaml . | nindent 8 }}
+      {{- end }}
       releases: {{- toYaml .images.releases | nindent 8 }}
     storage:
       {{- with .storage.className }}
@@ -31,6 +34,23 @@ data:
       {{- else }}
       annotations: {{ toJson .endpoint.annotations }}
       {{- end }}
+    {{- if and .images.sidecars (not .snapshotKinds) }}{{ fail "controlPlanes.images.sidecars needs controlPlanes.snapshotKinds" }}{{ end }}
+    snapshotKinds: {{ toJson .snapshotKinds }}
+    {{- $url := .platform.url }}
+    {{- if and $.doorRanges (not $url) }}{{ $url = $.Values.apiserver.publicUrl }}{{ end }}
+    {{- if $url }}
+    platform:
+      url: {{ $url | quote }}
+      port: {{ regexFind ":[0-9]+$" (urlParse $url).host | trimPrefix ":" | default (ternary "443" "80" (hasPrefix "https:" $url)) }}
+      to: {{ toJson .platform.to }}
+    {{- else if not $.doorRanges }}
+    platform:
+      url: {{ printf "http://%s-apiserver.%s.svc:%d" $.Release.Name $.Release.Namespace ($.Values.apiserver.service.port | int) | quote }}
+      port: 8080
+      to:
+        - namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: {{ $.Release.Namespace | quote }} } }
+          podSelector: { matchLabels: {{ include "svccloud.selector" (list $ "apiserver") | fromYaml | toJson }} }
+    {{- end }}
     from:
       - namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: {{ $.Release.Namespace | quote }} } }
         podSelector: { matchLabels: {{ include "svccloud.selector" (list $ "control-planes") | fromYaml | toJson }} }

@@ -3,6 +3,7 @@
  *  they call the running product. Of a node there are its objects only. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, unwrap } from '../../../client/index.ts'
 import { createClusterToken } from '../../../db/kubernetes-cluster/index.ts'
@@ -130,10 +131,14 @@ async function createPod(name: string, claimName = 'data'): Promise<void> {
   })
 }
 
-/** With the last words of the add-on when it does not come. */
+/** As often as the platform lets people ask. With the last words of the add-on when it does not come. */
 const came = async <Value>(what: string, look: () => Promise<Value>, isGood: (value: Value) => boolean) => {
+  const slowly = async () => {
+    await sleep(500)
+    return look()
+  }
   try {
-    return await until(what, look, isGood, 80_000)
+    return await until(what, slowly, isGood, 80_000)
   } catch (error) {
     const names = known.flatMap(({ programs }) => programs.map(({ name }) => name))
     const logs = names.map((name) => readFile(join(hosted.folder, planeId, `${name}.log`), 'utf8').catch(() => ''))

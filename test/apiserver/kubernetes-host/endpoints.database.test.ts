@@ -120,7 +120,7 @@ describe('where the platform makes hosts', () => {
     expect((await detailOf({ region: 'us-1' }, cloud))[0]).toBe(400)
     expect(await refusalOf()).toMatch(/^503 The host of region eu-1 only counts/)
     far.controlPlanes.driver = 'pods'
-    expect(await refusalOf()).toMatch(/^503 .*in pods.*no volumes and load balancers/)
+    expect(await refusalOf()).toMatch(/^503 .*in pods.*host runs them as processes/)
     far.controlPlanes.driver = 'process'
     far.controlPlanes.nodesObstacle = 'they have no door'
     expect(await refusalOf()).toBe('503 Nodes cannot join: they have no door.')

@@ -121,6 +121,28 @@ test('it is made, saved, upgraded, brought back, and leaves nothing', { timeout:
     () => findClusterTokens(database.db, [hashSecret(grant?.token ?? '')], new Date()),
     ({ length }) => length === 0,
   )
+  // The host replaces an old one: programs may go on with it for an hour, and no longer.
+  const second = plane().grants.get('csi-driver')
+  const days = (count: number) => new Date(Date.now() + count * 86_400_000)
+  await database.db
+    .updateTable('kubernetes_token')
+    .set({ created_at: days(-2), expires_at: days(2) })
+    .execute()
+  await until(
+    'a third token',
+    async () => plane().grants.get('csi-driver'),
+    (found) => found?.tokenId !== second?.tokenId,
+  )
+  const third = plane().grants.get('csi-driver')
+  const rows = () => database.db.selectFrom('kubernetes_token').select(['id', 'created_at', 'expires_at']).execute()
+  const idIs = (wanted: string | undefined) => (row: { readonly id: string }) => row.id === wanted
+  const end = await until(
+    'the end of the second',
+    async () => (await rows()).find(idIs(second?.tokenId))?.expires_at,
+    (at) => at !== undefined && at < days(1),
+  )
+  const { created_at: begun } = (await rows()).find(idIs(third?.tokenId)) ?? {}
+  expect((end?.getTime() ?? 0) - (begun?.getTime() ?? 0)).toBe(3_600_000)
 
   const saved = await begin('kubernetes_cluster.snapshot', { kind: 'manual' })
   await when('the snapshot', ended('kubernetes_cluster.snapshot'))

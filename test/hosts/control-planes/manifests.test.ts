@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { addonManifest } from '../../../hosts/control-planes/addon-workloads.ts'
 import { baseManifests, namespaceManifests } from '../../../hosts/control-planes/base.ts'
 import { endpointOf } from '../../../hosts/control-planes/endpoint.ts'
 import type { Manifest } from '../../../hosts/control-planes/kinds.ts'
 import { newRecord, type PodsRecord } from '../../../hosts/control-planes/record.ts'
 import { restoreManifest } from '../../../hosts/control-planes/restoring.ts'
-import { HostSettings, releasesOf } from '../../../hosts/control-planes/settings.ts'
+import { addonsOf, HostSettings, releasesOf } from '../../../hosts/control-planes/settings.ts'
 import { BYTES_OF_UPGRADE, bytesOf, quotaOf } from '../../../hosts/control-planes/sizes.ts'
 import { apiManifest, controllerManifests, etcdManifest } from '../../../hosts/control-planes/workloads.ts'
 import { parseQuantity } from '../../../kit/control-planes/quantity.ts'
@@ -66,15 +67,30 @@ test('three members of etcd know each other by name, and API servers know all of
   expect(specOf(api)).toMatchObject({ strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } })
 })
 
-test.each([1, 3] as const)(
-  'what is reserved for %s is what its containers ask for, and the quota has room',
-  (replicas) => {
+const SIDECARS = {
+  ...{ provisioner: 'a', attacher: 'b', resizer: 'c', snapshotter: 'd', snapshotController: 'e' },
+}
+const PLATFORM = { url: 'https://cloud.example.test', port: 443 }
+const withAddons = hostSettings({ platform: PLATFORM, snapshotKinds: 'kind: Kind' })
+const withAllAddons = HostSettings.parse({ ...withAddons, images: { ...withAddons.images, sidecars: SIDECARS } })
+const TOLD = { tokenId: '6f0e5b1a-0000-4000-8000-000000000002', clusterId: 'shop', zone: 'eu-1a' }
+const addonsIn = (record: PodsRecord): readonly Manifest[] =>
+  addonsOf(withAllAddons).map((name) => addonManifest(record, withAllAddons, name, ['k']))
+
+test.each([
+  { replicas: 1, addons: [] },
+  { replicas: 3, addons: [] },
+  { replicas: 1, addons: addonsOf(withAllAddons) },
+  { replicas: 3, addons: addonsOf(withAllAddons) },
+] as const)(
+  'what is reserved for $replicas with $addons is what its containers ask for, and the quota has room',
+  ({ replicas, addons }) => {
     const record = recordOf(replicas)
     const withPeople = {
       ...record,
       desired: { ...record.desired, issuer: { url: 'https://a.test', audience: 'b', keys: [] } },
     }
-    const asked = workloads(withPeople)
+    const asked = [...workloads(withPeople), ...(addons.length === 0 ? [] : addonsIn(record))]
       .map(
         (manifest) =>
           containersOf(manifest).reduce(
@@ -83,14 +99,15 @@ test.each([1, 3] as const)(
           ) * specOf(manifest).replicas,
       )
       .reduce((sum, bytes) => sum + bytes)
-    expect(asked).toBe(bytesOf(replicas))
-    expect(parseQuantity(quotaOf(replicas)['requests.memory'] ?? '')).toBeGreaterThanOrEqual(asked + BYTES_OF_UPGRADE)
+    expect(asked).toBe(bytesOf({ replicas, addons }))
+    const quota = quotaOf({ replicas, addons })
+    expect(parseQuantity(quota['requests.memory'] ?? '')).toBeGreaterThanOrEqual(asked + BYTES_OF_UPGRADE)
   },
 )
 
 test('no container may do more than it needs, and none has a token of the host cluster', () => {
   const record = recordOf(3)
-  for (const manifest of [...workloads(record), restoreManifest(record, settings, 0)]) {
+  for (const manifest of [...workloads(record), ...addonsIn(record), restoreManifest(record, settings, 0)]) {
     expect(specOf(manifest).template.spec).toMatchObject({
       ...{ automountServiceAccountToken: false, enableServiceLinks: false },
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -126,7 +143,55 @@ test('nothing is let in or out but what is said', () => {
   const texts = JSON.stringify(byName.get('etcd'))
   expect(texts).toContain('192.0.2.9/32')
   expect(JSON.stringify(byName.get('api'))).not.toContain('192.0.2.9/32')
-  expect([...byName.keys()]).toEqual(['closed', 'etcd', 'restore', 'api', 'controllers'])
+  expect([...byName.keys()]).toEqual(['closed', 'etcd', 'restore', 'api', 'controllers', 'addons'])
+  expect(byName.get('addons')).not.toHaveProperty('egress')
+  expect(byName.get('addons')).toMatchObject({ policyTypes: ['Egress'] })
+})
+
+test('add-ons reach the API of the cluster and that of the platform, where it is said to be', () => {
+  const egressOf = (name: string, more: object) => {
+    const manifests = baseManifests(recordOf(1), hostSettings(more))
+    const found = manifests.find(({ type, object }) => type.kind === 'NetworkPolicy' && object.metadata.name === name)
+    return found?.object.spec
+  }
+  const parts = { matchExpressions: [expect.objectContaining({ values: expect.arrayContaining(['csi-driver']) })] }
+  expect(egressOf('controllers', { platform: PLATFORM })).toMatchObject({ podSelector: parts })
+  const ports = [{ port: 443, protocol: 'TCP' }]
+  expect(egressOf('addons', { platform: PLATFORM })).toMatchObject({ podSelector: parts, egress: [{ ports }] })
+  const to = [{ ipBlock: { cidr: '198.51.100.0/24' } }]
+  expect(egressOf('addons', { platform: { ...PLATFORM, to } })).toMatchObject({ egress: [{ to, ports }] })
+})
+
+test('an add-on is told whose it is and where the platform is, and its token is in no manifest but its Secret', () => {
+  const [cloud, csi] = addonsIn(recordOf(1, { addons: { 'cloud-controller': TOLD, 'csi-driver': TOLD } }))
+  if (cloud === undefined || csi === undefined) throw new Error('there are none')
+  expect(containersOf(csi).map(({ name, image }) => [name, image])).toEqual([
+    ['csi-controller', settings.images.platform],
+    ['csi-provisioner', 'a'],
+    ['csi-attacher', 'b'],
+    ['csi-resizer', 'c'],
+    ['csi-snapshotter', 'd'],
+    ['csi-snapshot-controller', 'e'],
+  ])
+  for (const manifest of [cloud, csi]) {
+    expect(containersOf(manifest)[0]).toMatchObject({
+      env: expect.arrayContaining([
+        { name: 'SVCCLOUD_URL', value: PLATFORM.url },
+        { name: 'SVCCLOUD_TOKEN_FILE', value: '/etc/svccloud/token' },
+        { name: 'SVCCLOUD_CLUSTER_ID', value: 'shop' },
+        { name: 'SVCCLOUD_ZONE', value: 'eu-1a' },
+      ]),
+    })
+    // Two of them would work against each other.
+    expect(manifest.object.spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } })
+  }
+})
+
+test('without the platform no add-on runs, and without sidecars no driver of volumes', () => {
+  expect(addonsOf(settings)).toEqual([])
+  expect(addonsOf(hostSettings({ platform: PLATFORM }))).toEqual(['cloud-controller'])
+  expect(addonsOf(withAllAddons)).toEqual(['cloud-controller', 'csi-driver'])
+  expect(HostSettings.safeParse({ ...withAllAddons, snapshotKinds: '' }).error?.message).toContain('snapshotKinds')
 })
 
 test('with rights of its own in each namespace the host process gives itself a role there', () => {
