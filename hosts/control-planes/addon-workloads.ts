@@ -64,8 +64,8 @@ const own = (
   more: Readonly<Record<string, string>>,
 ) => {
   const { clusterId = '', zone = '' } = addons[addon] ?? {}
-  const told = platformSettings({ apiUrl: platform?.url ?? '', tokenFile: pathOf(TOKEN), clusterId, zone })
-  const env = Object.entries({ ...told, ...more }).map(([variable, value]) => ({ name: variable, value }))
+  const given = platformSettings({ apiUrl: platform?.url ?? '', tokenFile: pathOf(TOKEN), clusterId, zone })
+  const env = Object.entries({ ...given, ...more }).map(([variable, value]) => ({ name: variable, value }))
   return containerOf({ ...container, image: images.platform, more: { env } })
 }
 

@@ -127,6 +127,8 @@ export const sidecarFlags = (kind: Sidecar, kubeconfig: string, socket: string):
   `--kubeconfig=${kubeconfig}`,
   `--csi-address=${socket}`,
   '--timeout=60s',
+  // A claim of the first pod of a node comes before the driver is known there: it is not left alone for minutes.
+  '--retry-interval-max=30s',
   ...SIDECARS[kind].flags,
 ]
 

@@ -8,6 +8,7 @@ import type { Rollout } from '../../../hosts/control-planes/host-cluster.ts'
 import type { Manifest } from '../../../hosts/control-planes/kinds.ts'
 import { newRecord, type PodsRecord } from '../../../hosts/control-planes/record.ts'
 import type { HostSettings } from '../../../hosts/control-planes/settings.ts'
+import { SIDECAR_KINDS, sidecarFlags } from '../../../kit/control-planes/hosting/addon-parts.ts'
 import { openCredentials } from '../../../kit/control-planes/hosting/credentials.ts'
 import type { KubeApi } from '../../../kit/control-planes/hosting/kube-api.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -109,4 +110,8 @@ test('one is said to run when its pod is ready, and ends where it does not run a
     ...['Deployment csi-driver', 'Secret csi-driver'],
   ])
   expect(applied.size).toBe(0)
+})
+
+test.each(SIDECAR_KINDS)('the %s tries again within half a minute, however often it has', (kind) => {
+  expect(sidecarFlags(kind, 'kubeconfig', 'socket')).toContain('--retry-interval-max=30s')
 })
