@@ -149,10 +149,10 @@ export class PodsPlane {
   }
 
   /** False for an add-on that does not run here. */
-  async grant(addon: string, { token, ...told }: AddonGrant): Promise<boolean> {
+  async grant(addon: string, { token, ...granted }: AddonGrant): Promise<boolean> {
     if (!this.#addons.can(addon)) return false
     await this.#addons.writeToken(addon, token)
-    await this.change((record) => ({ ...record, addons: { ...record.addons, [addon]: told } }))
+    await this.change((record) => ({ ...record, addons: { ...record.addons, [addon]: granted } }))
     return true
   }
 
