@@ -2,7 +2,7 @@
  *  controllers, a real control plane, what the chart renders, and pods that really run. A kubelet of this machine
  *  stands in for the guest of the node, and the test for the add-ons that guests' volumes and balancers come from. */
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -43,6 +43,7 @@ import { until } from '../eventually.ts'
 import { kubectlOf } from './kubectl.ts'
 import { type Machine, startMachine } from './machine.ts'
 import { enforcePolicies, importImage, joinNode, relayTunnel, writeKubeconfig } from './node.ts'
+import { makeVolumes } from './release.ts'
 
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
 const WAIT_MILLISECONDS = 400_000
@@ -162,29 +163,10 @@ const small = ({ control, ...host }: HostedControlPlanes): HostedControlPlanes =
   control: { ...control, offer: async () => ({ ...(await control.offer()), memoryBytes: MEMORY_BYTES }) },
 })
 
-/** Folders of the node that anybody may write to, by the class that claims have by default. */
-async function makeVolumes(): Promise<void> {
-  const items: object[] = [
-    {
-      ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', provisioner: 'kubernetes.io/no-provisioner' },
-      metadata: { name: 'planes', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
-    },
-  ]
-  for (const number of [0, 1, 2]) {
-    const at = join(machine.folder, 'var/planes', String(number))
-    await mkdir(at, { recursive: true })
-    await chmod(at, 0o777)
-    items.push({
-      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: `planes-${number}` } },
-      spec: {
-        ...{ capacity: { storage: '2Gi' }, accessModes: ['ReadWriteOnce'], storageClassName: 'planes' },
-        hostPath: { path: `/var/lib/planes/${number}`, type: 'Directory' },
-      },
-    })
-  }
-  const file = join(folder, 'volumes.json')
-  await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
-  await kubectl('apply', '-f', file)
+/** The class that claims have by default. */
+const PLANES = {
+  ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', provisioner: 'kubernetes.io/no-provisioner' },
+  metadata: { name: 'planes', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
 }
 
 /** Each service that wants a balancer has an address that leads to the node. */
@@ -258,7 +240,7 @@ it(
     await writeKubeconfig(kubeconfigFile, state, (await hosted.host.userToken(planeId, 'admin', 7_200)).token)
     await enforcePolicies(node, kubeconfigFile)
     for (const file of archives) await importImage(machine, file)
-    await makeVolumes()
+    await makeVolumes({ machine, kubeconfigFile }, folder, 3, [PLANES])
     void giveAddresses()
 
     const host = await until(

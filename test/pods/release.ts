@@ -67,9 +67,15 @@ async function installPostgres(cluster: PodCluster, folder: string): Promise<voi
   await kubectl('-n', SYSTEM_NAMESPACE, 'rollout', 'status', 'statefulset/svccloud-postgres', '--timeout=120s')
 }
 
-/** Folders of the node that anybody may write to, of the class `planes`: nothing here makes volumes. */
-export async function makeVolumes(cluster: PodCluster, folder: string, count: number): Promise<void> {
-  const items = []
+/** Folders of the node that anybody may write to, of the class `planes`: nothing here makes volumes. `others` are
+ *  applied with them. */
+export async function makeVolumes(
+  cluster: Pick<PodCluster, 'machine' | 'kubeconfigFile'>,
+  folder: string,
+  count: number,
+  others: readonly object[] = [],
+): Promise<void> {
+  const items = [...others]
   for (let number = 0; number < count; number++) {
     const at = join(cluster.machine.folder, 'var/planes', String(number))
     await mkdir(at, { recursive: true })
