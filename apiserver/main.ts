@@ -145,14 +145,10 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   const objectStorage = await openObjectStorage(settings, clock)
   const payments = await openPayments(settings)
   const hosts = await openHosts(settings, { db, log }, stop)
+  const parts = { store, caches, db, clock, random, log, areAddressesConfirmed: mail === undefined }
   const app = await createApp({
     ...appSettings(settings),
-    store,
-    caches,
-    db,
-    clock,
-    random,
-    log,
+    ...parts,
     metrics,
     agents: openAgents({ store, caches, clock }),
     publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
@@ -183,7 +179,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
 
   // Lists are answered from the caches, so customers are served only once those are filled.
   await Promise.race([caches.ready(), aborted(asked)])
-  const admission = asked.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
+  const admission = asked.aborted ? undefined : await openAdmission(settings, parts)
   customerApi = app.customers
   const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
   sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
@@ -312,7 +308,7 @@ async function runInBackground(settings: Settings, parts: BackgroundParts, stop:
 
 async function openAdmission(
   settings: Settings,
-  parts: Pick<WebhookOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>,
+  parts: Pick<WebhookOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'areAddressesConfirmed'>,
 ): Promise<Listener | undefined> {
   const {
     SVCCLOUD_WEBHOOK_PORT: port,

@@ -36,6 +36,8 @@ export interface Parts {
   readonly hostClusters?: HostClustersSettings | undefined
   /** Organisations of accounts can see their clusters somewhere. */
   readonly hasOrganisationPlatform?: boolean
+  /** The deployment can send no mail, so every address counts as confirmed. */
+  readonly areAddressesConfirmed?: boolean | undefined
   /** The process serves the admission webhook; where it does not, writes past the API are judged after they are
    *  stored. */
   readonly isWebhookServed?: boolean

@@ -111,6 +111,8 @@ const Environment = z.object({
   /** Where organisations of accounts see their clusters. */
   SVCCLOUD_ORGANISATION_PLATFORM_URL: z.url({ protocol: /^https?$/ }).optional(),
   SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE: z.string().min(1).optional(),
+  /** The deployment can send no mail, so every address counts as confirmed. */
+  SVCCLOUD_ADDRESSES_CONFIRMED: z.enum(['true', 'false']).default('false'),
   /** Between checkpoints of the audit log; the first of a day comes besides. */
   SVCCLOUD_AUDIT_CHECKPOINT_SECONDS: z.coerce.number().int().min(60).max(86_400).default(AUDIT_CHECKPOINT_SECONDS),
 })
@@ -127,6 +129,11 @@ const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
     onConnectionLost: (error) => log.warn('database connection lost', { error }),
   })
 
+const rulesOf = (settings: Settings) => ({
+  areAddressesConfirmed: settings.SVCCLOUD_ADDRESSES_CONFIRMED === 'true',
+  auditCheckpointSeconds: settings.SVCCLOUD_AUDIT_CHECKPOINT_SECONDS,
+})
+
 async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   const [clock, random] = [systemClock, systemRandom]
   const registry = openRegistry({ isProcessWide: true, build: { component: 'controllers', version: VERSION } })
@@ -142,7 +149,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
     ...{ store, caches, db, clock, random, log, shard },
     ...processorOf(await openPayments(settings)),
     objectStorage: await openObjectStorage(settings, clock),
-    auditCheckpointSeconds: settings.SVCCLOUD_AUDIT_CHECKPOINT_SECONDS,
+    ...rulesOf(settings),
     sealing: createSealing(parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), random),
   }
   const ovn = ovnOf(settings, log)

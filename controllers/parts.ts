@@ -17,6 +17,8 @@ export interface Parts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  /** The deployment can send no mail, so every address counts as confirmed. */
+  readonly areAddressesConfirmed?: boolean | undefined
   /** Absent where the zones have no network of their own. */
   readonly ovn?: Ovn
   /** What keeps objects for customers; nothing does when absent. */

@@ -13,13 +13,13 @@ import type { Parts } from './parts.ts'
  *  make nothing that costs now. What a request began the API has judged; what the platform does by itself, like boot
  *  storages and backups of a schedule, belongs to what runs already. Throws Unavailable. */
 export async function requireStandingOfEdit(
-  { db, clock }: Pick<Parts, 'db' | 'clock'>,
+  { db, clock, areAddressesConfirmed }: Pick<Parts, 'db' | 'clock' | 'areAddressesConfirmed'>,
   root: KubeObject & Operable,
   accountId: string,
 ): Promise<void> {
   const operation = activeOperation(root)
   if (operation !== undefined && isEditOfPerson(operation))
-    await orUnavailable(requireStanding(db, accountId, clock.now()))
+    await orUnavailable(requireStanding(db, accountId, { now: clock.now(), areAddressesConfirmed }))
 }
 
 /** A managed machine belongs to a noun whose making was judged, and is exchanged whatever the account owes. Throws the

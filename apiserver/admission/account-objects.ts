@@ -18,11 +18,15 @@ export async function requireAccount(
   return accountId
 }
 
+/** Throws 403 unless an owner's address is verified. */
+export const requireVerifiedOwner = ({ db, areAddressesConfirmed }: AdmissionParts, accountId: string): Promise<void> =>
+  account.requireVerifiedOwner(db, accountId, { areAddressesConfirmed })
+
 /** Throws 403 unless an owner's address is verified, and 402 when the account may make nothing that costs. */
 export const requireStanding = (
-  { db, clock }: Pick<AdmissionParts, 'db' | 'clock'>,
+  { db, clock, areAddressesConfirmed }: AdmissionParts,
   accountId: string,
-): Promise<void> => account.requireStanding(db, accountId, clock.now())
+): Promise<void> => account.requireStanding(db, accountId, { now: clock.now(), areAddressesConfirmed })
 
 /** The rule of a deletion that is an operation: `validate` throws the Problem that the API would answer. Asking again
  *  for what happens already is no fault. */

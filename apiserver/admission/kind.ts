@@ -8,7 +8,7 @@ import type { OperationSpec } from '../../resources/operation/index.ts'
 import type { Parts } from '../parts.ts'
 import { type AdmissionRequest, typed } from './review.ts'
 
-export type AdmissionParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
+export type AdmissionParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random' | 'areAddressesConfirmed'>
 
 /** A change that is admitted, by the name that the audit log has for it. */
 export interface AdmittedChange {

@@ -3,14 +3,13 @@
 import { idleFactsOf } from '../../resources/operation/index.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
-import { badField, emailUnverified } from '../../domain/problem.ts'
-import { hasVerifiedOwner } from '../../db/account/index.ts'
+import { badField } from '../../domain/problem.ts'
 import { claimNetwork, endNetwork, renameNetwork } from '../../db/network/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { DnsServers, Ipv4Range, Network, type NetworkSpec, type NetworkStatus } from '../../resources/network/index.ts'
-import { admitDeletion, requireAccount } from '../admission/account-objects.ts'
+import { admitDeletion, requireAccount, requireVerifiedOwner } from '../admission/account-objects.ts'
 import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requireField, requireLabels, requirePrintableName } from '../admission/readable-fields.ts'
@@ -42,7 +41,7 @@ async function validateCreation(parts: AdmissionParts, network: NetworkObject): 
   denyPlatformFields(network, undefined, PLATFORM)
   requireReadable(spec)
   requirePrivateNetworks(parts, spec.zone, 'spec.zone')
-  if (!(await hasVerifiedOwner(parts.db, accountId))) throw emailUnverified()
+  await requireVerifiedOwner(parts, accountId)
   const { zone, name, ipv4Cidr } = spec
   await rehearse(parts, (tx) => claimNetwork(tx, { accountId, networkId, zone, name, ipv4Cidr }, parts.random))
   return [{ action: 'network.create', changes: [] }]

@@ -1,13 +1,11 @@
 /** Playgrounds that people start and end past the API must satisfy its rules: everything is checked, nothing is
  *  claimed. */
-import { emailUnverified } from '../../domain/problem.ts'
-import { hasVerifiedOwner } from '../../db/account/index.ts'
 import { claimPlayground } from '../../db/playground/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Playground, type PlaygroundSpec, type PlaygroundStatus } from '../../resources/playground/index.ts'
-import { requireAccount } from '../admission/account-objects.ts'
+import { requireAccount, requireVerifiedOwner } from '../admission/account-objects.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
@@ -30,7 +28,7 @@ async function validateCreation(
   const accountId = await requireAccount(parts, playground, 'playgrounds')
   denyPlatformFields(playground, undefined, PLATFORM)
   const region = requireRegion(parts, spec.region)
-  if (!(await hasVerifiedOwner(parts.db, accountId))) throw emailUnverified()
+  await requireVerifiedOwner(parts, accountId)
   const now = parts.clock.now()
   await requireEligible(parts, accountId, now)
   const made = rowOf(parts, { id: metadata.name, region, release: '' }, '', now)

@@ -129,7 +129,7 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     const createdAt = parts.clock.now()
     await orUnavailable(
       parts.db.transaction().execute(async (tx) => {
-        await requireStanding(tx, accountId, createdAt)
+        await requireStanding(tx, accountId, { now: createdAt, areAddressesConfirmed: parts.areAddressesConfirmed })
         await addObjectStorage(tx, { ...keys, id, accountId, zone, sealedSecret, backend, createdAt })
       }),
     )

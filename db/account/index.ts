@@ -27,7 +27,6 @@ export {
   decideInvitation,
   findInvitation,
   findPendingInvitation,
-  hasVerifiedOwner,
   listInvitations,
   listMembers,
   listOwnerMails,
@@ -53,4 +52,4 @@ export {
   stateOrganisations,
 } from './organisations.ts'
 export { type Holding, changeQuotas, holdsQuotas, releaseQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
-export { readStanding, requireStanding } from './standing.ts'
+export { readStanding, requireStanding, requireVerifiedOwner } from './standing.ts'

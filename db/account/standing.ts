@@ -3,11 +3,20 @@ import { isPlatformAccount } from '../../domain/platform-account.ts'
 import { emailUnverified } from '../../domain/problem.ts'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
 import type { Queries } from '../open.ts'
-import { hasVerifiedOwner } from './members.ts'
+import { type AddressRules, hasVerifiedOwner } from './members.ts'
+
+/** Throws 403 unless an owner's address is verified. */
+export async function requireVerifiedOwner(queries: Queries, accountId: string, rules: AddressRules): Promise<void> {
+  if (!(await hasVerifiedOwner(queries, accountId, rules))) throw emailUnverified()
+}
 
 /** Throws 403 unless an owner's address is verified, and 402 when the account may make nothing that costs. */
-export async function requireStanding(queries: Queries, accountId: string, now: Date): Promise<void> {
-  if (!(await hasVerifiedOwner(queries, accountId))) throw emailUnverified()
+export async function requireStanding(
+  queries: Queries,
+  accountId: string,
+  { now, ...rules }: AddressRules & { readonly now: Date },
+): Promise<void> {
+  await requireVerifiedOwner(queries, accountId, rules)
   checkStanding(standingOf(await readStanding(queries, accountId, now)))
 }
 

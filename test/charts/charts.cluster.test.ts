@@ -202,6 +202,13 @@ describe('manifests', () => {
     expect(text).toMatch(/Invalid: 1/)
   })
 
+  it('controllers count addresses as confirmed only where no mail can be sent', async () => {
+    const controllers = async (...flags: string[]) =>
+      helm.must('template', 'release', CONTROL_PLANE, ...DATABASE, ...flags, '-s', 'templates/controllers.yaml')
+    expect(await controllers()).toMatch(/name: SVCCLOUD_ADDRESSES_CONFIRMED\n\s+value: "true"/)
+    expect(await controllers('--set', 'mail.existingSecret=mail')).not.toContain('SVCCLOUD_ADDRESSES_CONFIRMED')
+  })
+
   it('agents reach a Ceph cluster as the client that is named, by the files of its Secret', async () => {
     const manifests = await helm.must('template', 'release', NODE_AGENT, ...IN_NAMESPACE, ...TWO_HOSTS, ...CEPH)
     const environment = Object.fromEntries(

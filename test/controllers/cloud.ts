@@ -108,6 +108,8 @@ export interface Cloud {
 }
 
 export interface ControllersStart {
+  /** Whether every address counts as confirmed. */
+  readonly areAddressesConfirmed?: boolean
   readonly hasSealing?: boolean
   readonly controlPlanes?: ControlPlanesOffer
   readonly hostClusters?: HostClusters
@@ -287,6 +289,7 @@ export async function openCloud(
         objectStores = () => [objectStorage, gateway],
         hostClusters,
         organisationPlatform,
+        areAddressesConfirmed = false,
       } = {},
     ) {
       const mortal =
@@ -307,6 +310,7 @@ export async function openCloud(
         clock,
         random,
         log,
+        areAddressesConfirmed,
       }
       const controllers = openControllers({
         ...parts,

@@ -87,6 +87,7 @@ async function outcomeOf(
   [type, effect, kind, spec, demand]: Sold,
   accountId: string,
   by: Pick<OperationStanza, 'actor' | 'requestId'>,
+  rules: Pick<Parts, 'areAddressesConfirmed'> = {},
 ): Promise<string | undefined> {
   const namespace = accountNamespace(accountId)
   const id = newUuid(systemRandom)
@@ -95,7 +96,7 @@ async function outcomeOf(
     ...{ requestedAt: '2026-01-01T00:00:00Z', deadlineAt: '2036-01-01T00:00:00Z' },
   }
   const registration = CONTROLLERS.find(({ resource }) => resource.kind === type.kind)
-  const controller = registration?.open(options as never) // claims need no more
+  const controller = registration?.open({ ...options, ...rules } as never) // claims need no more
   const metadata = { namespace, name: 'web', labels: { a: id }, finalizers: ['example.com/stays'] }
   const object = await cloud.kubectl.create(type, { metadata, spec: { ...spec, operation } })
   // What it claims beyond the account's standing may be refused for other reasons, or fail.
@@ -214,4 +215,17 @@ test('a server of an account that may make nothing never gets a host, and what r
   await inState('old', 'started')
   await stopControllers()
   await stopAgent()
+})
+
+test('without a verified owner an edit is refused, but where the deployment can send no mail', async () => {
+  const accountId = await open(true)
+  await database.db
+    .updateTable('app_user')
+    .set({ email_verified_at: null })
+    .where('own_account_id', '=', accountId)
+    .execute()
+  const [claim] = SOLD
+  if (claim === undefined) throw new Error('nothing costs')
+  expect(await outcomeOf(claim, accountId, EDIT)).toBe('EmailUnverified')
+  expect(await outcomeOf(claim, accountId, EDIT, { areAddressesConfirmed: true })).not.toBe('EmailUnverified')
 })

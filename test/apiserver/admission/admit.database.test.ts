@@ -1,7 +1,7 @@
 /** The webhook over HTTPS, asked by the embedded Kubernetes API about what people do there. */
 import { request } from 'node:https'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openAdmission } from '../../../apiserver/admission/admit.ts'
+import { type AdmissionOptions, openAdmission } from '../../../apiserver/admission/admit.ts'
 import { AdmissionReview } from '../../../apiserver/admission/review.ts'
 import { startAdmission } from '../../../apiserver/admission/start.ts'
 import { KINDS } from '../../../apiserver/nouns.ts'
@@ -1608,16 +1608,11 @@ test('the platform goes on when the webhook is gone, and nobody else writes', as
   await expect(create({}, platform)).resolves.toBeDefined()
 })
 
-describe('no kind is admitted without rules of its own', () => {
+describe('asked past the Kubernetes API', () => {
   const FORGED = { id: 'forged', kind: 'server.start', actor: 'user:somebody' }
-  const ask = (plural: string, request: object): Promise<object> => {
-    const caches = openCaches({ store: platform, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+  const ask = (plural: string, request: object, rules: Pick<AdmissionOptions, 'areAddressesConfirmed'> = {}) => {
     const admit = openAdmission({
-      caches,
-      db: database.db,
-      clock,
-      random,
-      log,
+      ...{ caches, db: database.db, clock, random, log, ...rules },
       platformUsers: [PLATFORM],
       kinds: KINDS,
     })
@@ -1639,6 +1634,28 @@ describe('no kind is admitted without rules of its own', () => {
     return admit(review.request, { isAuthenticated: true })
   }
   const REFUSED = { response: { allowed: false } }
+
+  test('where no mail can be sent every address counts as confirmed, of an owner who may sign in', async () => {
+    const unverifiedId = await openAccount({ isVerified: false, hasCredit: true })
+    const metadata = { name: 'mine', namespace: accountNamespace(unverifiedId), uid: newUuid(random), generation: 1 }
+    const object = {
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Storage',
+      metadata,
+      spec: { zone: 'z1', title: 'd', sizeGibibytes: 1 },
+    }
+    const request = { namespace: metadata.namespace, object }
+    const answer = async (rules: Pick<AdmissionOptions, 'areAddressesConfirmed'>) =>
+      JSON.stringify(await ask('storages', request, rules))
+    expect(await answer({})).toContain('email_unverified')
+    expect(await answer({ areAddressesConfirmed: true })).not.toContain('email_unverified')
+    await database.db
+      .updateTable('app_user')
+      .set({ disabled_at: new Date(AT) })
+      .where('own_account_id', '=', unverifiedId)
+      .execute()
+    expect(await answer({ areAddressesConfirmed: true })).toContain('email_unverified')
+  })
 
   test('one that nobody registered is refused, whatever is done with it', async () => {
     const object = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Widget', metadata: { name: 'any' }, spec: {} }

@@ -155,8 +155,9 @@ test('what others take away in its cluster is put back, and another address is f
 test('what it is made of costs nobody, and no quota or standing holds it up', async () => {
   const billed = await database.db.selectFrom('billed_resource').select('resource_id').execute()
   expect(billed).toEqual([])
-  await requireStanding(database.db, PLATFORM_ACCOUNT_ID, fastClock.now())
-  await expect(requireStanding(database.db, await createAccount(database.db), fastClock.now())).rejects.toThrow()
+  const now = { now: fastClock.now() }
+  await requireStanding(database.db, PLATFORM_ACCOUNT_ID, now)
+  await expect(requireStanding(database.db, await createAccount(database.db), now)).rejects.toThrow()
   const limits = (await listQuotas(database.db, PLATFORM_ACCOUNT_ID)).map(({ limit }) => limit)
   expect([new Set(limits), limits.length > 5]).toEqual([new Set([2 ** 40]), true])
 })

@@ -111,6 +111,21 @@ test('is once in a zone: a second one says so and gets nothing', async () => {
   expect(await findObjectStorage(database.db, accountId, 'other')).toBeUndefined()
 })
 
+test('without a verified owner it is refused, but where the deployment can send no mail', async () => {
+  await database.db
+    .updateTable('app_user')
+    .set({ email_verified_at: null })
+    .where('own_account_id', '=', accountId)
+    .execute()
+  await create()
+  await expect
+    .poll(async () => (await read())?.status?.conditions?.find(({ type }) => type === 'Claimed')?.reason)
+    .toBe('EmailUnverified')
+  const stop = cloud.startControllers(undefined, { areAddressesConfirmed: true })
+  await expect.poll(async () => (await ready())?.reason).toBe('Served')
+  await stop()
+})
+
 test('its zone says what serves it', async () => {
   await expect
     .poll(async () => (await cloud.kubectl.get(Zone, { name: ZONE }))?.status?.objectStorageBackend)
