@@ -10,8 +10,10 @@ import { fileURLToPath } from 'node:url'
 const MAJOR_MINIMUM = 24
 
 if (!existsSync(new URL('main.ts', import.meta.url))) await import('../dist/cli/main.js')
-else if (Number(process.versions.node.split('.')[0]) >= MAJOR_MINIMUM) await import('./main.ts')
-else {
+else if (Number(process.versions.node.split('.')[0]) >= MAJOR_MINIMUM) {
+  ;(await import('../kit/sys/compile-cache.js')).keepCompiled()
+  await import('./main.ts')
+} else {
   const node = newerNode()
   if (node === undefined) {
     process.stderr.write(`svccloud needs Node ${MAJOR_MINIMUM} or newer in a checkout; this is ${process.version}.\n`)

@@ -1,6 +1,8 @@
 /** `npm start`: says so clearly when this Node is too old to run TypeScript, then starts embedded/up.ts. Plain
  *  JavaScript, so that
  *  every Node can read it. npm itself brings Node 24 on Linux, whatever the host's own Node is. */
+import { keepCompiled } from '../kit/sys/compile-cache.js'
+
 const MAJOR_MINIMUM = 24
 
 if (Number(process.versions.node.split('.')[0]) < MAJOR_MINIMUM) {
@@ -10,6 +12,7 @@ if (Number(process.versions.node.split('.')[0]) < MAJOR_MINIMUM) {
   )
   process.exitCode = 1
 } else {
+  keepCompiled()
   const { main } = await import('./up.ts')
   await main()
 }

@@ -13,7 +13,6 @@ export const LONGEST: readonly string[] = [
   'test/e2e/public-network.network-long.test.ts',
   'test/agents/node/move.qemu-long.test.ts',
   'test/agents/node/images/database-archive.postgresql.test.ts',
-  'test/agents/node/images/database-store-away.postgresql.test.ts',
   'test/controllers/ovn/private.network.test.ts',
   'test/controllers/ovn/firewall-model.network.test.ts',
   'test/agents/node/network/user-mode.network.test.ts',

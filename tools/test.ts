@@ -8,6 +8,7 @@ import { setPriority, tmpdir } from 'node:os'
 import { delimiter, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../kit/sys/clock.ts'
+import { COMPILE_CACHE } from '../kit/sys/compile-cache.js'
 import {
   environment,
   isTerminal,
@@ -41,8 +42,6 @@ export interface Report {
 }
 
 const ROOT = join(import.meta.dirname, '..')
-/** Of what Node compiled: the workers, and the processes that they start, load the same modules hundreds of times. */
-const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/compiled')
 const NOTHING: Tally = { passed: 0, failed: 0, skipped: 0 }
 
 export const add = (a: Tally, b: Tally): Tally => ({
@@ -114,6 +113,7 @@ async function succeeds(program: string, flags: readonly string[], options: Run)
       env: {
         ...given,
         PATH: [inModules('.bin'), given['PATH'] ?? ''].join(delimiter),
+        // Workers, and what they start, load the same modules hundreds of times.
         NODE_COMPILE_CACHE: COMPILE_CACHE,
         ...(isTerminal() ? {} : { NO_COLOR: '1' }),
       },

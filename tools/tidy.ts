@@ -101,8 +101,8 @@ const COMMENT_BANS: readonly Ban[] = [
 ]
 
 const TIER_NAMES =
-  '(?:qemu|kubernetes|network|e2e)(?:-long)?|database|kubectl|objects|postgresql|csi|fencing|ceph|bench|endurance|' +
-  'seeds|cluster|pods'
+  '(?:qemu|kubernetes|network|e2e|database|kubectl|postgresql)(?:-long)?|unit-long|objects|csi|fencing|ceph|bench|' +
+  'endurance|seeds|cluster|pods'
 const FILE_NAME = new RegExp(String.raw`^[a-z0-9]+(-[a-z0-9]+)*(\.(${TIER_NAMES}))?(\.test)?(\.d)?\.ts$`)
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 

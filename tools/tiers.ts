@@ -193,8 +193,8 @@ const WORKERS = 4
 /** More than so many files do not fail of a busy machine. */
 const SECOND_TRIES = 2
 
-/** Files of another tier that take longer than the rest of it together: `.ci/run` runs them, `npm test` does not. */
-const long = (input: Pick<TierInput, 'name' | 'deadlineMinutes' | 'missing'>): Tier =>
+/** Files of another tier that would take too much of the time of `npm test`: `.ci/run` runs them. */
+const long = (input: Omit<TierInput, 'workersMaximum' | 'testTimeoutMilliseconds' | 'isOptIn'>): Tier =>
   named({ workersMaximum: 2, testTimeoutMilliseconds: 300_000, secondTries: SECOND_TRIES, isOptIn: true, ...input })
 
 const special: readonly Tier[] = [
@@ -351,6 +351,10 @@ const special: readonly Tier[] = [
   long({ name: 'network-long', deadlineMinutes: 8, missing: networkMissing }),
   long({ name: 'e2e-long', deadlineMinutes: 8, missing: qemuMissing }),
   long({ name: 'kubernetes-long', deadlineMinutes: 8, missing: kubernetesMissing }),
+  long({ name: 'kubectl-long', deadlineMinutes: 8, missing: kubectlMissing }),
+  long({ name: 'postgresql-long', deadlineMinutes: 8, beside: 'waiting', missing: postgresqlMissing }),
+  long({ name: 'database-long', setup: 'test/database.ts', deadlineMinutes: 8 }),
+  long({ name: 'unit-long', deadlineMinutes: 8, secondTries: 0 }),
 ]
 
 const unit: Tier = {

@@ -5,6 +5,7 @@ import { runProgram } from '../../agents/node/run-program.ts'
 import { databaseRuleset } from '../../domain/database-ruleset.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { until } from '../eventually.ts'
+import { PYTHON } from '../python.ts'
 
 const id = newUuid(systemRandom).slice(0, 8)
 const [machine, guest] = [`dm-${id}`, `dg-${id}`]
@@ -25,7 +26,7 @@ try: client.connect((sys.argv[2], int(sys.argv[3]))); print("in")
 except OSError: print("out")`
 
 const connect = async (from: string, to: string, port: number): Promise<string> =>
-  (await inside(guest, 'python3', '-I', '-S', '-c', CONNECT, from, to, String(port))).trim()
+  (await inside(guest, PYTHON, '-I', '-S', '-c', CONNECT, from, to, String(port))).trim()
 
 let stop = () => {}
 beforeAll(async () => {
@@ -40,7 +41,7 @@ beforeAll(async () => {
     }
     for (const device of ['lo', 'eth0']) await inside(namespace, 'ip', 'link', 'set', device, 'up')
   }
-  const listener = spawn('ip', ['netns', 'exec', machine, 'python3', '-I', '-S', '-c', LISTEN], { stdio: 'inherit' })
+  const listener = spawn('ip', ['netns', 'exec', machine, PYTHON, '-I', '-S', '-c', LISTEN], { stdio: 'inherit' })
   stop = () => void listener.kill()
   await until(
     'somebody who listens',

@@ -27,13 +27,13 @@ it.each<readonly [string, SimulationOptions, RegExp, number]>([
     'a sender that goes on after the hand-over',
     { without: 'either_or', isChaosOnly: true },
     /^guest \S+ runs on \S+ and \S+ at once$/,
-    20,
+    23,
   ],
   [
     'a node that takes shared data with it when it lets go',
     { without: 'retention' },
     /disk .*(gone|holds undefined)|is not on/,
-    10,
+    21,
   ],
 ])('finds %s', async (_what, options, pattern, lastSeed) => {
   expect(await firstViolation(options, pattern, lastSeed)).toMatch(pattern)

@@ -135,6 +135,9 @@ it('tries again only where programs of others run in real time', () =>
     'network-long',
     'e2e-long',
     'kubernetes-long',
+    'kubectl-long',
+    'postgresql-long',
+    'database-long',
   ]))
 
 it('begins with the longest files, which are all there', () => {

@@ -10,6 +10,7 @@ import { edgeMachineParts } from '../../../domain/edge-document.ts'
 import { EDGE_ROLES } from '../../../domain/edge-rules.ts'
 import { type MachineInNamespace, openMachineIn } from '../../agents/node/images/machine-script.ts'
 import { until } from '../../eventually.ts'
+import { PYTHON } from '../../python.ts'
 
 const run = promisify(execFile)
 const WEB = `
@@ -50,7 +51,7 @@ const at = async (place: string, ...command: readonly string[]) =>
 const trying = (ask: () => Promise<string>) => until('an answer', ask, (answer) => answer !== '', 30_000)
 const get = (place: string, url: string) => trying(() => at(place, 'curl', '-sS', '-m', '5', url))
 const serve = (place: string, address: string, port: number) =>
-  children.push(spawn('ip', ['netns', 'exec', spaceOf(place), 'python3', '-c', WEB, address, String(port)]))
+  children.push(spawn('ip', ['netns', 'exec', spaceOf(place), PYTHON, '-c', WEB, address, String(port)]))
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-edge-'))
@@ -91,7 +92,7 @@ beforeAll(async () => {
   await at('server', 'ip', 'route', 'add', '64:ff9b::/96', 'via', `${INSIDE}5`)
   serve('world', `${OUTSIDE}9`, 8080)
   serve('server', '10.1.0.10', 8080)
-  children.push(spawn('ip', ['netns', 'exec', spaceOf('world'), 'python3', '-c', NAMES]))
+  children.push(spawn('ip', ['netns', 'exec', spaceOf('world'), PYTHON, '-c', NAMES]))
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'key')])
   machine = await openMachineIn(spaceOf('edge'))
   const answer = await machine.apply({
@@ -140,7 +141,7 @@ it('spreads what comes from outside over members of the network', async () => {
 })
 
 it('answers names that have IPv4 only with addresses that it translates', async () => {
-  expect(await trying(() => at('server', 'python3', '-c', ASK, `${INSIDE}5`))).toBe('64:ff9b::c612:9')
+  expect(await trying(() => at('server', PYTHON, '-c', ASK, `${INSIDE}5`))).toBe('64:ff9b::c612:9')
 })
 
 it('forwards who has a key to servers of the network, and lets nobody else in', async () => {

@@ -17,6 +17,7 @@ import { until } from '../../eventually.ts'
 import { type HostName, openOvnWorld, type OvnWorld } from '../ovn/ovn-world.ts'
 import { bringWhole } from '../public-network/whole-network.ts'
 import { demandFor, documentFor, knownMachine, type Role, roles } from './pair.ts'
+import { PYTHON } from '../../python.ts'
 
 const ZONE = 'z1'
 const CIDR = { ipv4Cidr: '10.9.0.0/24', ipv6Prefix: 'fd00:0:0:9::/64' }
@@ -101,7 +102,7 @@ beforeAll(async () => {
   await apply('Server/m', interfaceRows(interfaceOf('m', 'h1', MEMBER)))
   await world.addGuest('m', 'h1', MEMBER.macAddress)
   await world.run('m', 'ip', 'address', 'add', `${MEMBER.ipv4}/24`, 'dev', 'eth0')
-  world.start('m', 'python3', '-c', PAGES)
+  world.start('m', PYTHON, '-c', PAGES)
   for (const role of roles) {
     const { host, publicMac, mac, ipv4, number } = MACHINES[role]
     const own = { macAddress: mac, ipv4, ipv6: `fd00:0:0:9::${number + 1}` }
@@ -177,7 +178,7 @@ test('is reached at no address that is a machine’s own', { timeout: 60_000 }, 
 })
 
 test('a machine begins connections with its own address, and is answered', { timeout: 60_000 }, async () => {
-  world.start('world', 'python3', '-c', PAGES)
+  world.start('world', PYTHON, '-c', PAGES)
   const [active = 'a'] = await owners()
   const ask = () =>
     world.run(active, 'curl', '--silent', '--max-time', '2', `http://[${CLIENTS[0]}]:8080/`).catch(() => '')

@@ -11,6 +11,7 @@ import { nodeBinary, printLine } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
 import { BACKENDS, type BalancerPair, openBalancerPair, PAGES_PORT, PROXIED, type Role, roles, SHARED } from './pair.ts'
+import { PYTHON } from '../../python.ts'
 
 /** As many as there is time for, where the machine is busy. */
 const CHANGES = { most: 100, least: 3, seconds: 40 }
@@ -144,7 +145,7 @@ test('no request fails while members come and go', { timeout: 180_000 }, async (
 async function gapOf(disturb: (active: Role) => Promise<void>): Promise<number> {
   const [active = 'a'] = await pair.owners()
   const [other = 'b'] = roles.filter((role) => role !== active)
-  const client = pair.start('out', 'python3', '-c', GAP, SHARED)
+  const client = pair.start('out', PYTHON, '-c', GAP, SHARED)
   let text = ''
   client.stdout?.on('data', (bytes: Buffer) => (text += bytes.toString()))
   await until(

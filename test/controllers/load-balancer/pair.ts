@@ -12,6 +12,7 @@ import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
 import { type MachineAnswer, MachineDocument } from '../../../resources/managed-machine/index.ts'
 import { type MachineInNamespace, openMachineIn } from '../../agents/node/images/machine-script.ts'
+import { PYTHON } from '../../python.ts'
 
 const CIDR_BITS = 24
 export const SHARED = '10.9.0.9'
@@ -117,7 +118,7 @@ export async function openBalancerPair(): Promise<BalancerPair> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-pair-'))
   await writeFile(join(folder, 'pages.cfg'), PAGES)
   const pages = start('out', 'haproxy', '-q', '-f', join(folder, 'pages.cfg'))
-  const lines = start('out', 'python3', '-c', LINES, ...BACKENDS)
+  const lines = start('out', PYTHON, '-c', LINES, ...BACKENDS)
   await new Promise((resolve) => lines.stdout?.once('data', resolve))
   return {
     spaceOf,

@@ -21,6 +21,7 @@ import {
   type Tenants,
   ZONE,
 } from './tenants.ts'
+import { PYTHON } from '../../python.ts'
 
 let tenants: Tenants
 
@@ -195,7 +196,7 @@ describe('a guest', () => {
       ['192.0.2.2', PORT],
     ] as const
     const opened = async (from: string) =>
-      JSON.parse(await run(from, 'python3', '-c', CONNECT, ...places.flatMap((to) => to.map(String)))) as unknown
+      JSON.parse(await run(from, PYTHON, '-c', CONNECT, ...places.flatMap((to) => to.map(String)))) as unknown
     const guests = ['a1', 'a3', 'p1'] as const
     const nothing = async () => {
       for (const each of await Promise.all(guests.map(opened))) expect(each).toEqual([false, false, false])

@@ -19,6 +19,7 @@ import { printLine } from '../../../kit/sys/process.ts'
 import { bringWhole } from '../public-network/whole-network.ts'
 import { asLineProcess, type LineProcess } from './line-process.ts'
 import { type HostName, HOSTS, openOvnWorld, type OvnWorld } from './ovn-world.ts'
+import { PYTHON } from '../../python.ts'
 
 export const ZONE = 'z1'
 export const GUESTS = {
@@ -150,7 +151,7 @@ export async function openTenants(): Promise<Tenants> {
   }
   const listen = async (place: string) => {
     const wire = asLineProcess(
-      world.start(place, 'python3', '-u', join(import.meta.dirname, 'wire.py'), place),
+      world.start(place, PYTHON, '-u', join(import.meta.dirname, 'wire.py'), place),
       `the wire of ${place}`,
     )
     await wire.next()

@@ -12,6 +12,7 @@ import { silentLog as log } from '../../../kit/sys/log.ts'
 import { nodeBinary } from '../../../kit/sys/process.ts'
 import { openOvnWorld, type OvnWorld } from '../ovn/ovn-world.ts'
 import { bringWhole } from './whole-network.ts'
+import { PYTHON } from '../../python.ts'
 
 let world: OvnWorld
 let ovn: Ovn
@@ -137,22 +138,22 @@ six.sendto((sys.argv[3] + ' by IPv6').encode(), ('ff02::1', 546, 0, socket.if_na
 test('a guest cannot be the DHCP server of others, by either protocol', async () => {
   await world.run('g1', 'ethtool', '-K', 'eth0', 'tx', 'off') // nothing on this wire fills in checksums
   const received = new Set<string>()
-  const listener = world.start('g2', 'python3', '-c', LISTEN)
+  const listener = world.start('g2', PYTHON, '-c', LISTEN)
   listener.stdout?.setEncoding('utf8').on('data', (text: string) => {
     for (const line of text.trim().split('\n')) received.add(line)
   })
   await expect
     .poll(
       async () => {
-        await world.run('g1', 'python3', '-c', ANSWER, '67', '547', 'server')
-        await world.run('g1', 'python3', '-c', ANSWER, '1067', '1547', 'another')
+        await world.run('g1', PYTHON, '-c', ANSWER, '67', '547', 'server')
+        await world.run('g1', PYTHON, '-c', ANSWER, '1067', '1547', 'another')
         return [...received].filter((text) => text.startsWith('another')).sort()
       },
       { timeout: PATIENCE_MILLISECONDS, interval: 300 },
     )
     .toEqual(['another by IPv4', 'another by IPv6'])
-  for (let time = 0; time < 5; time++) await world.run('g1', 'python3', '-c', ANSWER, '67', '547', 'server')
-  await world.run('g1', 'python3', '-c', ANSWER, '1067', '1547', 'last')
+  for (let time = 0; time < 5; time++) await world.run('g1', PYTHON, '-c', ANSWER, '67', '547', 'server')
+  await world.run('g1', PYTHON, '-c', ANSWER, '1067', '1547', 'last')
   await expect
     .poll(() => [...received].filter((text) => text.startsWith('last')).length, { timeout: PATIENCE_MILLISECONDS })
     .toBe(2)
@@ -198,7 +199,7 @@ test('a guest can be no router for others: its advertisements and redirects reac
   const [one, two] = ['52:54:00:00:00:01', '52:54:00:00:00:02'] as const
   const [router, redirect, echo] = ['134', '137', '128'] as const
   const heard = new Set<string>()
-  const listener = world.start('g2', 'python3', '-c', HEAR)
+  const listener = world.start('g2', PYTHON, '-c', HEAR)
   let text = ''
   listener.stdout?.setEncoding('utf8').on('data', (more: string) => {
     text += more
@@ -207,7 +208,7 @@ test('a guest can be no router for others: its advertisements and redirects reac
   })
   const own = linkLocalOf(one)
   const send = (...types: readonly string[]) =>
-    world.run('g1', 'python3', '-c', FORGE, one, two, own, linkLocalOf(two), ...types)
+    world.run('g1', PYTHON, '-c', FORGE, one, two, own, linkLocalOf(two), ...types)
   const fromOne = () => [...heard].filter((line) => line.endsWith(` ${own}`)).map((line) => line.split(' ')[0])
   const areHeard = (what: string) =>
     expect

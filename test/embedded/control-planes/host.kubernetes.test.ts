@@ -1,13 +1,12 @@
-import { access, readdir, readFile, rm } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ControlPlaneRecord } from '../../../embedded/control-planes/record.ts'
-import { AgentObjects, type SnapshotPlace } from '../../../kit/control-planes/control.ts'
+import { AgentObjects } from '../../../kit/control-planes/control.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { until } from '../../eventually.ts'
-import { startHostileS3 } from '../../kit/chunks/hostile-s3.ts'
 import { adminOf, type Hosted, isWhole, kubeClient, newDesired, openHosted, untilState } from './hosted.ts'
 
 let hosted: Hosted
@@ -106,55 +105,6 @@ test('a snapshot comes back, and watchers are told that their revisions are gone
     (await readdir(join(hosted.folder, one.id))).filter((name) => /^etcd-\d+-\d+$/.test(name))
   await until('the data of before to go', generations, (names) => names.join() === 'etcd-1-0')
 })
-
-test('a restore brings back from object storage what the host has lost of a snapshot', async () => {
-  const store = await startHostileS3('clusters')
-  const place = { url: `${store.url.origin}/clusters`, authority: null, accessKeyId: 'id', secretAccessKey: 's' }
-  const [snapshotId, restoreId] = [newUuid(systemRandom), newUuid(systemRandom)]
-  try {
-    await hosted.host.keepSnapshotsIn(one.id, { ...place, sealingKey: 'b'.repeat(64) })
-    await hosted.host.snapshot(one.id, snapshotId)
-    await until(
-      'it to be in the store',
-      () => hosted.host.snapshots(one.id),
-      (snapshots) => snapshots.length > 1 && snapshots.every(({ isStored }) => isStored),
-    )
-    const admin = await adminOf(hosted, one.id)
-    await admin.send('DELETE', `${CONFIG_MAPS}/kept`)
-    await rm(join(hosted.folder, one.id, 'snapshots', `${snapshotId}.db`))
-    store.fault = () => 'error'
-    await hosted.host.restore(one.id, restoreId, snapshotId)
-    await untilState(hosted, one.id, ({ detail }) => detail.includes('500'))
-    // What runs goes on meanwhile.
-    expect((await admin.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(404)
-    store.fault = undefined
-    await untilState(hosted, one.id, (state) => isWhole(state) && state.restoreId === restoreId)
-    expect((await admin.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(200)
-    await loseAndRecover(place, snapshotId)
-  } finally {
-    await store.close()
-  }
-})
-
-/** All that the host had of it is gone. */
-async function loseAndRecover(place: Omit<SnapshotPlace, 'sealingKey'>, snapshotId: string): Promise<void> {
-  const before = await hosted.host.get(one.id)
-  await hosted.reopen(() => rm(join(hosted.folder, one.id), { recursive: true }))
-  expect(await hosted.host.get(one.id)).toBeUndefined()
-  const restoreId = newUuid(systemRandom)
-  const sealed = { ...place, sealingKey: 'b'.repeat(64) }
-  await expect(hosted.host.recover(one, sealed, restoreId, newUuid(systemRandom), null)).rejects.toThrow('snapshot')
-  const port = Number(new URL(before?.endpoint ?? '').port)
-  for (const _said of ['once', 'again']) await hosted.host.recover(one, sealed, restoreId, snapshotId, port)
-  const after = await untilState(hosted, one.id, (state) => isWhole(state) && state.restoreId === restoreId)
-  expect(after.certificateAuthority).toBe(before?.certificateAuthority)
-  // Kubeconfigs go on.
-  expect(after.endpoint).toBe(before?.endpoint)
-  const admin = await adminOf(hosted, one.id)
-  expect((await admin.send('GET', `${CONFIG_MAPS}/kept`)).status).toBe(200)
-  // What was sealed in etcd is read with the key of before.
-  expect((await admin.send('GET', '/api/v1/namespaces/default/secrets/sealed')).status).toBe(200)
-}
 
 test('the agent of an organisation platform is what that says, and leaves nothing', async () => {
   const admin = await adminOf(hosted, other.id)

@@ -308,7 +308,7 @@ test('rclone copies a folder there and finds no difference', async () => {
 })
 
 test('boto3 is answered as the documentation says, operation by operation', async ({ skip }) => {
-  const python = ['python3', '/usr/bin/python3']
+  const python = ['/usr/bin/python3', 'python3']
   const able = await Promise.all(
     python.map((each) =>
       run(each, ['-c', 'import boto3']).then(

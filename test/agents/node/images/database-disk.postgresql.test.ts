@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { runProgram } from '../../../../agents/node/run-program.ts'
+import { PYTHON } from '../../../python.ts'
 
 const SCRIPTS = join(import.meta.dirname, '../../../../agents/node/images/managed')
 const DISK_BYTES = 16 * 1024 ** 2
@@ -38,7 +39,7 @@ async function newDisk(beginning: string): Promise<void> {
 /** Why it is refused; empty when there is a file system. */
 async function haveFileSystem(): Promise<string> {
   const program = `import os\nos.environ["MACHINE_ROOT"] = ${JSON.stringify(folder)}\n${PROGRAM}`
-  return (await runProgram('python3', ['-c', program, SCRIPTS, disk(), SERIAL])).trim()
+  return (await runProgram(PYTHON, ['-c', program, SCRIPTS, disk(), SERIAL])).trim()
 }
 
 const fileSystemId = async (): Promise<string> =>

@@ -81,7 +81,7 @@ export async function openDatabaseMachine({
       MACHINE_DATA: data ?? join(folder, 'data'),
       MACHINE_POSTGRESQL_PORT: String(port),
       MACHINE_POINT_SECONDS: '2',
-      MACHINE_KEEP_SECONDS: '0.3',
+      MACHINE_KEEP_SECONDS: '0.6',
       MACHINE_STORE_SECONDS: '2',
       ...(archive === undefined ? {} : { MACHINE_ARCHIVE: archive }),
       ...settings,

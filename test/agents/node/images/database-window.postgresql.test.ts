@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { PYTHON } from '../../../python.ts'
 
 const run = promisify(execFile)
 const FOLDER = join(import.meta.dirname, '../../../../agents/node/images/managed')
@@ -68,7 +69,7 @@ database.points_confirmed, database.openings, database.said = points_confirmed, 
 print(json.dumps(getattr(database, sys.argv[2])(*json.loads(sys.argv[3]))))`
 
 async function call(name: string, ...input: readonly unknown[]): Promise<unknown> {
-  const { stdout } = await run('python3', ['-c', PROGRAM, FOLDER, name, JSON.stringify(input)])
+  const { stdout } = await run(PYTHON, ['-c', PROGRAM, FOLDER, name, JSON.stringify(input)])
   return JSON.parse(stdout)
 }
 

@@ -25,6 +25,7 @@ import { type MachineAnswer, MachineDocument } from '../../../../resources/manag
 import { buildTool, type Tool, toolPath } from '../../../../tools/cluster/build.ts'
 import { until } from '../../../eventually.ts'
 import { type MachineHere, openMachine } from './machine-script.ts'
+import { PYTHON } from '../../../python.ts'
 
 const RELEASE = DEV_CLUSTER_RELEASES.at(-1) ?? ''
 const TOOLS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const
@@ -168,7 +169,7 @@ spec:
 
 test('an Ingress is answered on both ports and says where, as long as it is there', async () => {
   await writeFile(file('index.html'), 'hello')
-  const serve = ['python3', '-m', 'http.server', '8099', '--bind', SERVED, '--directory', machine.folder]
+  const serve = [PYTHON, '-m', 'http.server', '8099', '--bind', SERVED, '--directory', machine.folder]
   web = execFile('unshare', [...inside, ...serve])
   const subject = ['-subj', '/CN=tls.example.com', '-addext', 'subjectAltName=DNS:tls.example.com']
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30']

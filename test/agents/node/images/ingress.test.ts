@@ -1,6 +1,7 @@
 /** What the ingress of dev clusters makes of Ingresses: the configuration of HAProxy, by the script of their image. */
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { PYTHON } from '../../../python.ts'
 
 const SCRIPT = `
 import json, sys
@@ -38,7 +39,7 @@ const rule = (host: string | undefined, ...paths: readonly object[]) => ({
 
 function configure(ingresses: readonly object[], services: readonly object[] = [], slices: readonly object[] = []) {
   const input = JSON.stringify({ ingresses, services, slices })
-  const text = execFileSync('python3', ['-I', '-c', SCRIPT], { input, encoding: 'utf8' })
+  const text = execFileSync(PYTHON, ['-I', '-c', SCRIPT], { input, encoding: 'utf8' })
   const [plain = ''] = text.split('frontend secure')
   const chosen = plain.split('\n').filter((line) => line.includes('use_backend'))
   return { text, rules: chosen.map((line) => line.replace(/.*? if /, '')) }

@@ -6,6 +6,7 @@ import { hostKeyOf } from '../../../../domain/ssh-host-key.ts'
 import type { MachineDocument } from '../../../../resources/managed-machine/index.ts'
 import { until } from '../../../eventually.ts'
 import { type MachineInNamespace, openMachineIn } from './machine-script.ts'
+import { PYTHON } from '../../../python.ts'
 
 const PORT = 8080
 let namespace: string
@@ -186,7 +187,7 @@ it('takes nothing of another machine and nothing old, and comes back after a boo
 it('loses no request while the configuration changes', async () => {
   await machine.apply(document(1))
   const requests = machine.run(
-    'python3',
+    PYTHON,
     '-c',
     [
       'import time, urllib.request',

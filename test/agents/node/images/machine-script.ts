@@ -3,12 +3,13 @@
 import { spawn } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { MACHINE_SCRIPT, managedSystem } from '../../../../agents/node/images/managed/recipe.ts'
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import type { ManagedTemplate } from '../../../../domain/managed-machine.ts'
 import { environment } from '../../../../kit/sys/process.ts'
 import { MachineAnswer, type MachineDocument } from '../../../../resources/managed-machine/index.ts'
+import { PYTHON } from '../../../python.ts'
 
 export interface MachineHere {
   readonly folder: string
@@ -41,13 +42,14 @@ export async function openMachine({ template, prefix = [], settings }: MachineOp
   }
   const env = {
     ...environment(),
+    PATH: [dirname(PYTHON), environment()['PATH']].join(delimiter),
     MACHINE_ROOT: folder,
     MACHINE_SERVICES: 'direct',
     MACHINE_START_SECONDS: '10',
     MACHINE_BASTION_USER: 'root',
     ...settings?.(folder),
   }
-  const [program, ...words] = [...prefix, 'python3', join(folder, MACHINE_SCRIPT)]
+  const [program, ...words] = [...prefix, PYTHON, join(folder, MACHINE_SCRIPT)]
   const call = async (request: object): Promise<MachineAnswer> => {
     const child = spawn(program, words, { env })
     const [output, errors]: [Buffer[], Buffer[]] = [[], []]
