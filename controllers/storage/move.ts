@@ -74,6 +74,13 @@ const reserved: Rule = (input) => {
   const { claim, unfitNodes } = observed
   const { target } = requestOf(operation)
   if (isArrivedOn(input, claim?.node)) return undefined
+  // A server brought it there meanwhile. Its data would have to be copied from where they lie to where they lie.
+  if (target !== undefined && claim?.node === target)
+    return moveFailed(
+      input,
+      'reserved',
+      `The storage is on node ${target} already, of its old tier. Name another node, or none, to change its tier.`,
+    )
   if (claim?.targetNode !== undefined && (target === undefined || claim.targetNode === target)) return undefined
   const refusal = refusalOf(storage, RESERVED)
   if (refusal !== undefined) return moveFailed(input, 'reserved', refusal.message)

@@ -1,6 +1,7 @@
 /** What a server costs Kubernetes from its request until it runs: a ceiling, so that nobody adds a write unnoticed. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openServers } from '../../bench/b03-reconcile.ts'
+import { stopPostgres } from '../../bench/postgres.ts'
 
 const SERVERS = 5
 /** Of one server. What comes while the controllers are at it may be written together, so it can be less. */
@@ -27,7 +28,10 @@ beforeAll(async () => {
   servers = await openServers()
   await servers.run(1)
 })
-afterAll(() => servers.close())
+afterAll(async () => {
+  await servers?.close()
+  await stopPostgres()
+})
 
 it('a server from its request until it runs', async () => {
   const before = servers.writesBy()

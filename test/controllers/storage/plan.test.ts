@@ -980,6 +980,12 @@ describe('a storage that is no boot storage', () => {
         ['reserved failed'],
       ],
       [
+        'says that a server has brought it, as it was, to the node that is named, instead of copying it onto itself',
+        moved({ tier: 'standard', target_node_id: 'n2' }),
+        { ...landed, volumes: [copied] },
+        ['reserved failed'],
+      ],
+      [
         'is not called moved to its tier when its server let it go on another node as it was',
         moved({ tier: 'standard' }),
         { ...landed, volumes: [copied] },
