@@ -10,6 +10,7 @@ import { findKubernetes } from '../../../embedded/control-planes/programs.ts'
 import { nodeBinary } from '../../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { toolsFolder } from '../../../kit/sys/tools-folder.ts'
+import { buildTool, canHave } from '../../../tools/cluster/build.ts'
 import {
   adminOf,
   type Hosted,
@@ -25,6 +26,8 @@ const SPACE = `cloud-${newUuid(systemRandom).slice(0, 6)}`
 const LINK = `c-${SPACE.slice(-6)}`
 const [BALANCER, NODE, POD] = ['10.99.0.254', '10.99.0.1', '10.244.0.5']
 const [POD_PORT, API_PORT] = [8080, 7443]
+/** Where kube-proxy is not built yet. */
+const BUILD_MILLISECONDS = 600_000
 const SERVICES = '/api/v1/namespaces/default/services'
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
 
@@ -37,6 +40,7 @@ const inside = (...command: readonly string[]) =>
   children.push(spawn('ip', ['netns', 'exec', SPACE, ...command], { stdio: 'ignore' }))
 
 async function begin(): Promise<void> {
+  await buildTool('kube-proxy')
   await runProgram('ip', ['netns', 'add', SPACE])
   await runProgram('ip', ['link', 'add', LINK, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', SPACE])
   await runProgram('ip', ['addr', 'add', `${BALANCER}/24`, 'dev', LINK])
@@ -132,8 +136,10 @@ const check = (port: number): Promise<string> =>
     socket.once('error', (error: NodeJS.ErrnoException) => found(error.code ?? 'an error'))
   })
 
-describe.runIf((await findKubernetes()) !== undefined)('node ports', () => {
-  beforeAll(begin, 120_000)
+const isAble = (await findKubernetes()) !== undefined && (await canHave(['kube-proxy']))
+
+describe.runIf(isAble)('node ports', () => {
+  beforeAll(begin, BUILD_MILLISECONDS)
   afterAll(end, 60_000)
 
   test('of traffic policy Local take connections on nodes with pods only', async () => {
