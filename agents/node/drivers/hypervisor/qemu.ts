@@ -3,18 +3,15 @@
  *  table are read first, the process holds a lock of its pidfile, and QEMU locks the disks. */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { chmod, lchown, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../../kit/sys/clock.ts'
-import { UNFINISHED } from '../../../../kit/sys/durable-file.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { environment, isRoot, signalProcess } from '../../../../kit/sys/process.ts'
-import { hasOpen, processCpuMilliseconds } from '../../host.ts'
 import { insideCommand, withoutRights } from '../network/namespace.ts'
-import { cutOff, type GuestNetwork, isOvn, plugIn, type PluggedInterface, tapTraffic, unplug } from '../network/ovn.ts'
-import { countFrames, type Traffic } from '../network/traffic-log.ts'
+import { type GuestNetwork, isOvn, plugIn, type PluggedInterface, unplug } from '../network/ovn.ts'
 import { type Gate, openGate } from '../network/gate/client.ts'
-import { passedObject, pipeFile, PORT_FILE, trafficFiles, writtenFiles } from '../network/user-mode.ts'
+import { passedObject, pipeFile, PORT_FILE } from '../network/user-mode.ts'
 import { ConsoleLine } from './console-line.ts'
 import { ConsoleLog } from './console-log.ts'
 import {
@@ -44,42 +41,18 @@ import {
   type SnapshotChange,
   type Transfer,
 } from './hypervisor.ts'
-import { Unavailable } from '../../../../domain/problem.ts'
-import { type CephLogin, guestCephFiles } from '../storage/ceph-pool.ts'
-import { backingOf } from '../storage/qcow2-header.ts'
-import { readRbdPath } from '../storage/rbd-path.ts'
+import type { CephLogin } from '../storage/ceph-pool.ts'
 import {
   give,
   guestPath,
   type GuestUser,
   type GuestUsers,
-  hostPath,
-  isUngivable,
-  letRead,
   openFolders,
   openGuestUsers,
   type UserRange,
 } from './guest-users.ts'
 import { freePort, freePortInside, type PortRange } from './listening-port.ts'
-import {
-  askForDisk,
-  CEPH_FILES,
-  changeSnapshots,
-  closeReleased,
-  cutOffDisk,
-  diskDevice,
-  growDisk,
-  listDisks,
-  plugDisk,
-} from './qemu-disks.ts'
-import {
-  askForInterface,
-  closeInterface,
-  indexOf,
-  interfaceDevice,
-  listInterfaces,
-  plugInterface,
-} from './qemu-interfaces.ts'
+import { indexOf } from './qemu-interfaces.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
 import {
   beginReceive,
@@ -99,6 +72,10 @@ import { type Freezer, GUEST_AGENT_FILES, openFreezer } from '../../guest-agent/
 import { assertReachable, assertReachableInside } from './assert-reachable.ts'
 import { openInputPipe, openSerialLine, type SerialLine } from './serial-line.ts'
 import { KeyedMutex } from '../../keyed-mutex.ts'
+
+import { GuestFiles, OWN_FOLDER } from './guest-files.ts'
+import { readCounters, readTraffic } from './guest-counters.ts'
+import { type Attached, GuestDevices, listOpenDisks } from './guest-devices.ts'
 
 export interface QemuOptions {
   /** Holds one folder per guest. */
@@ -136,27 +113,11 @@ const END_POLL_MILLISECONDS = 20
 const REATTACH_MILLISECONDS = 500
 const FORWARD_HOST = '127.0.0.1'
 const DETAIL_CHARACTERS_MAXIMUM = 300
-/** The guest's own folder in its folder, for sockets that QEMU makes later. */
-const OWN_FOLDER = 'own'
-/** Modes of what belongs to root and the group of the guest. */
-const READABLE = 0o640
-const WRITABLE = 0o660
-const MAKING = 0o770
-const MADE = 0o710
 /** States of QEMU's `query-status` in which the guest cannot continue. */
 const DEAD_STATES = ['internal-error', 'guest-panicked']
 
-interface Attachment {
-  readonly pid: number
-  readonly qmp: Qmp
+interface Attachment extends Attached {
   readonly line: SerialLine
-  /** Of the disks that QEMU has open: the path by the slot. */
-  readonly disks: Map<number, string>
-  /** Those that the guest has. */
-  interfaces: readonly GuestInterface[]
-  /** As what it runs, when not as the agent. */
-  readonly user: GuestUser | undefined
-  state: Guest['state']
   transfer?: Transfer
   migration?: MigrationDriver
 }
@@ -196,11 +157,24 @@ class QemuHypervisor implements Hypervisor {
   readonly #trafficLocks = new KeyedMutex()
   readonly #closing = new AbortController()
   readonly #freezer: Freezer
+  readonly #files: GuestFiles
+  readonly #devices: GuestDevices
 
   constructor(options: QemuOptions, gate: Gate | undefined, users: GuestUsers | undefined) {
     this.#options = options
     this.#users = users
     this.#gate = gate
+    this.#files = new GuestFiles({ ...options, folderOf: (name) => this.#folder(name), users })
+    this.#devices = new GuestDevices({
+      attached: (name) => this.#attachments.get(name),
+      locks: this.#locks,
+      folderOf: (name) => this.#folder(name),
+      files: this.#files,
+      users,
+      network: options.network,
+      log: options.log,
+      changed: (name) => this.#changed(name),
+    })
     this.#freezer = openFreezer({ ...options, signal: this.#closing.signal })
     gate?.onRestart(() => {
       for (const [name, { qmp }] of this.#attachments)
@@ -256,7 +230,7 @@ class QemuHypervisor implements Hypervisor {
         isStarted,
         beganAt: this.#options.clock.now().toISOString(),
       }
-      await this.#lend(name, KEY_FILE, keyFileText(key), record.user)
+      await this.#files.lend(name, KEY_FILE, keyFileText(key), record.user)
       await writeGuestRecord(this.#folder(name), { ...record, move: begun })
       let refusal: string | undefined
       try {
@@ -277,167 +251,27 @@ class QemuHypervisor implements Hypervisor {
   }
 
   plugDisk(name: string, disk: GuestDisk): Promise<void> {
-    return this.#locks.run(name, async () => {
-      const attachment = this.#attachments.get(name)
-      if (attachment?.state !== 'running') throw new Unavailable(`guest ${name}`)
-      const { slot = 0, path } = disk
-      if (attachment.disks.get(slot) === path) return
-      attachment.disks.set(slot, path)
-      try {
-        await this.#lendCluster(name, [disk], attachment.user)
-        await plugDisk(attachment.qmp, await this.#diskFor(attachment.user, disk))
-      } finally {
-        await this.#readDisks(name, attachment)
-      }
-    })
+    return this.#devices.plugDisk(name, disk)
   }
 
   unplugDisk(name: string, path: string, isForced: boolean): Promise<void> {
-    return this.#locks.run(name, async () => {
-      const attachment = this.#attachments.get(name)
-      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
-      if (attachment === undefined || slot === undefined) return
-      if (isForced) await cutOffDisk(attachment.qmp, slot)
-      else if (!(await closeReleased(attachment.qmp, slot))) await askForDisk(attachment.qmp, slot)
-      await this.#readDisks(name, attachment)
-    })
+    return this.#devices.unplugDisk(name, path, isForced)
   }
 
   plugInterface(name: string, added: GuestInterface): Promise<void> {
-    return this.#locks.run(name, async () => {
-      const attachment = this.#attachments.get(name)
-      const record = await readGuestRecord(this.#folder(name))
-      if (attachment?.state !== 'running' || record === undefined) throw new Unavailable(`guest ${name}`)
-      const { slot } = added
-      const portName = portNameOf(name, added)
-      if (attachment.interfaces.some((known) => portNameOf(name, known) === portName)) return
-      if (slot === undefined || attachment.interfaces.some((known) => known.slot === slot))
-        throw new Error(`interface ${slot} of guest ${name} is taken`)
-      const { network } = this.#options
-      // Written first: whoever comes after a crash takes back what was plugged in halfway.
-      await this.#noteInterfaces(name, attachment, [...attachment.interfaces, { ...added, portName }])
-      try {
-        if (isOvn(network)) await plugIn(network, name, [{ index: slot, portName }], record.user?.id)
-        await plugInterface(attachment.qmp, network, name, { ...added, slot })
-      } catch (error) {
-        await this.#closeReleasedInterfaces(name, attachment)
-        throw error
-      }
-    })
+    return this.#devices.plugInterface(name, added)
   }
 
   unplugInterface(name: string, portName: string): Promise<void> {
-    return this.#locks.run(name, async () => {
-      const attachment = this.#attachments.get(name)
-      const { slot } = attachment?.interfaces.find((known) => portNameOf(name, known) === portName) ?? {}
-      if (attachment === undefined || slot === undefined) return
-      if (isOvn(this.#options.network)) await cutOff(name, slot)
-      await askForInterface(attachment.qmp, slot)
-      await this.#closeReleasedInterfaces(name, attachment)
-    })
-  }
-
-  /** Takes from the host what the guest has released. */
-  async #closeReleasedInterfaces(name: string, attachment: Attachment): Promise<void> {
-    const { qmp, interfaces } = attachment
-    const { network } = this.#options
-    const held = await listInterfaces(qmp)
-    const released = interfaces.flatMap(({ slot }) => (slot === undefined || held.includes(slot) ? [] : [slot]))
-    if (released.length === 0) return
-    for (const slot of released) await closeInterface(qmp, slot)
-    if (isOvn(network)) await unplug(network, name, released)
-    await this.#noteInterfaces(
-      name,
-      attachment,
-      interfaces.filter(({ slot }) => slot === undefined || !released.includes(slot)),
-    )
-    this.#changed(name)
-  }
-
-  async #noteInterfaces(name: string, attachment: Attachment, interfaces: readonly GuestInterface[]): Promise<void> {
-    const folder = this.#folder(name)
-    const record = await readGuestRecord(folder)
-    if (record === undefined) throw new Error(`guest ${name} has no record`)
-    await writeGuestRecord(folder, { ...record, interfaces: [...interfaces] })
-    attachment.interfaces = interfaces
+    return this.#devices.unplugInterface(name, portName)
   }
 
   growDisk(name: string, path: string, gibibytes: number): Promise<boolean> {
-    return this.#locks.run(name, async () => {
-      const attachment = this.#attachments.get(name)
-      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
-      if (attachment?.state !== 'running' || slot === undefined) return false
-      await growDisk(attachment.qmp, slot, gibibytes)
-      return true
-    })
+    return this.#devices.growDisk(name, path, gibibytes)
   }
 
   changeSnapshots(name: string, path: string, change: SnapshotChange): Promise<boolean> {
-    return this.#locks.run(name, async () => {
-      const attachment = this.#attachments.get(name)
-      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
-      if (attachment?.state !== 'running' || slot === undefined) return false
-      await changeSnapshots(attachment.qmp, slot, change)
-      return true
-    })
-  }
-
-  /** What QEMU says that it has open. A disk is closed when the process has its file open no more, whatever QEMU says:
-   *  until then the guest has it. */
-  async #readDisks(name: string, { pid, qmp, disks, user }: Attachment): Promise<void> {
-    const found = await this.#listDisks(qmp, user)
-    const gone = [...disks].filter(([slot]) => !found.has(slot))
-    let isChanged = false
-    for (const [slot, path] of gone) {
-      if (await hasOpen(pid, path)) {
-        this.#options.log.error('disk is still open after its release', { guest: name, slot })
-        continue
-      }
-      // Before anybody may learn that it is free. The disk may be gone too.
-      await this.#users?.release(path).catch(() => undefined)
-      disks.delete(slot)
-      isChanged = true
-    }
-    for (const [slot, path] of found) disks.set(slot, path)
-    if (isChanged) this.#changed(name)
-  }
-
-  async #listDisks(qmp: Qmp, user: GuestUser | undefined): Promise<Map<number, string>> {
-    return new Map([...(await listDisks(qmp))].map(([slot, file]) => [slot, hostPath(user, file)]))
-  }
-
-  /** The disk as the guest's process finds it, which may open it from now on. */
-  async #diskFor(user: GuestUser | undefined, disk: GuestDisk): Promise<GuestDisk> {
-    if (user === undefined || readRbdPath(disk.path) !== undefined) return disk
-    const backing = await backingOf(disk.path)
-    if (backing !== undefined) await letRead(user, backing)
-    await give(disk.path, user.id)
-    return {
-      ...disk,
-      path: guestPath(user, disk.path),
-      ...(backing === undefined ? {} : { backing: guestPath(user, backing) }),
-    }
-  }
-
-  /** Puts what the guest's process needs for images of a cluster into its folder. */
-  async #lendCluster(name: string, disks: readonly GuestDisk[], user: GuestUser | undefined): Promise<void> {
-    if (!disks.some(({ path }) => readRbdPath(path) !== undefined)) return
-    if (this.#options.ceph === undefined) throw new Error(`the host has no access to the cluster of guest ${name}`)
-    for (const [file, text] of Object.entries(await guestCephFiles(this.#options.ceph, CEPH_FILES)))
-      await this.#lend(name, file, text, user)
-  }
-
-  /** The guest has released the device of a disk: its file is closed; or that of an interface. */
-  async #closeReleased(name: string, device: unknown): Promise<void> {
-    const attachment = this.#attachments.get(name)
-    if (attachment?.interfaces.some(({ slot }) => slot !== undefined && interfaceDevice(slot) === device) === true)
-      return this.#locks.run(name, () => this.#closeReleasedInterfaces(name, attachment))
-    const slot = attachment && [...attachment.disks.keys()].find((each) => diskDevice(each) === device)
-    if (attachment === undefined || slot === undefined) return
-    await this.#locks.run(name, async () => {
-      await closeReleased(attachment.qmp, slot)
-      await this.#readDisks(name, attachment)
-    })
+    return this.#devices.changeSnapshots(name, path, change)
   }
 
   async pressPowerButton(name: string): Promise<void> {
@@ -466,21 +300,9 @@ class QemuHypervisor implements Hypervisor {
   async counters(name: string): Promise<GuestCounters | undefined> {
     const attachment = this.#attachments.get(name)
     if (attachment === undefined) return undefined
-    // shape of QEMU's documented answer
-    const devices = (await attachment.qmp.execute('query-blockstats')) as readonly BlockStatistics[]
-    const sum = (field: keyof BlockStatistics['stats']) => devices.reduce((total, { stats }) => total + stats[field], 0)
-    const cpuMilliseconds = await processCpuMilliseconds(attachment.pid)
-    const traffic = await this.#trafficLocks.run(name, () => this.#traffic(name))
-    const sumOf = (field: keyof Traffic) => traffic.reduce((total, each) => total + each[field], 0)
-    return {
-      networkReceivedBytes: sumOf('receivedBytes'),
-      networkTransmittedBytes: sumOf('transmittedBytes'),
-      diskReadBytes: sum('rd_bytes'),
-      diskWrittenBytes: sum('wr_bytes'),
-      diskReadOperations: sum('rd_operations'),
-      diskWriteOperations: sum('wr_operations'),
-      ...(cpuMilliseconds === undefined ? {} : { cpuMilliseconds }),
-    }
+    const traffic = () =>
+      this.#trafficLocks.run(name, () => readTraffic(name, this.#folder(name), this.#options.network))
+    return readCounters(attachment, traffic)
   }
 
   askMachine(name: string, request: Buffer): Promise<Buffer> {
@@ -509,25 +331,6 @@ class QemuHypervisor implements Hypervisor {
     }
   }
 
-  /** Of each interface. */
-  async #traffic(name: string): Promise<Traffic[]> {
-    const folder = this.#folder(name)
-    const { network } = this.#options
-    const { interfaces = [] } = (await readGuestRecord(folder)) ?? {}
-    return Promise.all(
-      interfaces.map(async (each, position) => {
-        const index = indexOf(each, position)
-        if (isOvn(network)) return tapTraffic(network, name, index)
-        if (each.slot !== undefined) return { receivedBytes: 0, transmittedBytes: 0 } // it leads nowhere
-        const bytesOf = (direction: 'received' | 'transmitted') => {
-          const { file, countFile } = trafficFiles(index, direction)
-          return countFrames({ file: join(folder, file), countFile: join(folder, countFile) })
-        }
-        return { receivedBytes: await bytesOf('received'), transmittedBytes: await bytesOf('transmitted') }
-      }),
-    )
-  }
-
   onChange(listener: (name: string) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -553,11 +356,11 @@ class QemuHypervisor implements Hypervisor {
     const { network } = this.#options
     const pipe = isOvn(network) || network.metadata === undefined ? undefined : pipeFile(name, network.metadata)
     for (let attempt = 1; ; attempt++) {
-      const { user, started } = await this.#prepare(definition)
-      if (pipe !== undefined) await this.#lend(name, pipe.name, pipe.text, user)
-      await this.#lendCluster(name, definition.disks, user)
-      await this.#lend(name, GUEST_FILES.seed, definition.seed, user)
-      if (reception !== undefined) await this.#lend(name, KEY_FILE, keyFileText(reception.key), user)
+      const { user, started } = await this.#files.prepare(definition)
+      if (pipe !== undefined) await this.#files.lend(name, pipe.name, pipe.text, user)
+      await this.#files.lendCluster(name, definition.disks, user)
+      await this.#files.lend(name, GUEST_FILES.seed, definition.seed, user)
+      if (reception !== undefined) await this.#files.lend(name, KEY_FILE, keyFileText(reception.key), user)
       const forwards = await Promise.all(
         (isOvn(network) ? [] : definition.forwardedPorts).map(
           async (guestPort): Promise<Forward> => ({
@@ -600,68 +403,6 @@ class QemuHypervisor implements Hypervisor {
         throw new GuestStartFailed(output.trim().split('\n').at(-1) || describe(error), { cause: error })
       }
     }
-  }
-
-  /** The guest's folder, its user, and the guest as QEMU is to start it. What cannot be given to a user, as on storage
-   *  that takes root for nobody, keeps the guest at the agent's. */
-  async #prepare(definition: GuestDefinition): Promise<{ user: GuestUser | undefined; started: GuestDefinition }> {
-    const { name, boot, interfaces } = definition
-    const folder = this.#folder(name)
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const user = this.#users?.of(name)
-    if (user === undefined) return { user, started: definition }
-    try {
-      const disks = await Promise.all(definition.disks.map((disk) => this.#diskFor(user, disk)))
-      const own = join(folder, OWN_FOLDER)
-      await rm(own, { recursive: true, force: true })
-      await mkdir(own, { mode: 0o700 })
-      await lchown(own, user.id, user.id)
-      for (const file of isOvn(this.#options.network) ? [] : writtenFiles(interfaces.length))
-        await this.#lend(name, file, '', user, WRITABLE)
-      const read = async (path: string) => {
-        const real = await realpath(path)
-        await letRead(user, real)
-        return guestPath(user, real)
-      }
-      const started = {
-        ...definition,
-        disks,
-        boot: boot && {
-          ...boot,
-          kernel: await read(boot.kernel),
-          initialRamdisk: await read(boot.initialRamdisk),
-        },
-      }
-      return { user, started }
-    } catch (error) {
-      if (!isUngivable(error)) throw error
-      this.#options.log.warn('guest runs as root: its files cannot be given to a user of its own', {
-        guest: name,
-        error,
-      })
-      return { user: undefined, started: definition }
-    }
-  }
-
-  /** Puts a file into the guest's folder that its process may read. */
-  async #lend(name: string, file: string, content: string | Buffer, user: GuestUser | undefined, mode = READABLE) {
-    const path = join(this.#folder(name), file)
-    const unfinished = `${path}${UNFINISHED}`
-    await rm(unfinished, { force: true })
-    await writeFile(unfinished, content, { mode: 0o600, flag: 'wx' })
-    if (user !== undefined) {
-      await lchown(unfinished, 0, user.id)
-      await chmod(unfinished, mode)
-    }
-    await rename(unfinished, path)
-  }
-
-  /** QEMU makes its sockets when it starts, before the guest runs; from then on it makes nothing there. */
-  async #letMakeFiles(name: string, user: GuestUser | undefined, mayMake: boolean): Promise<void> {
-    if (user === undefined) return
-    const folder = this.#folder(name)
-    await lchown(folder, 0, user.id)
-    await chmod(folder, mayMake ? MAKING : MADE)
   }
 
   /** The record once the guest may come. */
@@ -820,7 +561,7 @@ class QemuHypervisor implements Hypervisor {
     const errors = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
     let ended: string | undefined
     let pid: number | undefined
-    await this.#letMakeFiles(record.name, record.user, true)
+    await this.#files.letMakeFiles(record.name, record.user, true)
     const folders = openFolders(record.user)
     try {
       // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing
@@ -875,7 +616,8 @@ class QemuHypervisor implements Hypervisor {
         if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
         if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
         // When this fails, the agent asks for the disk again, and finds it released.
-        if (event.name === 'DEVICE_DELETED') void this.#closeReleased(name, event.data['device']).catch(() => undefined)
+        if (event.name === 'DEVICE_DELETED')
+          void this.#devices.closeReleased(name, event.data['device']).catch(() => undefined)
         this.#attachments.get(name)?.migration?.wake(event)
       },
       onClose: () => {
@@ -886,7 +628,7 @@ class QemuHypervisor implements Hypervisor {
     try {
       const answer = (await qmp.execute('query-uuid')) as { readonly UUID: string } // shape of QEMU's documented answer
       if (answer.UUID !== uuid) throw new Error(`the process in the folder of ${name} is another guest`)
-      await this.#letMakeFiles(name, record.user, false)
+      await this.#files.letMakeFiles(name, record.user, false)
       await this.#notePort(name, record.user)
       await this.#joinGate(name, qmp)
       const status = await queryStatus(qmp)
@@ -902,14 +644,14 @@ class QemuHypervisor implements Hypervisor {
         pid,
         qmp,
         line,
-        disks: await this.#listDisks(qmp, record.user),
+        disks: await listOpenDisks(qmp, record.user),
         interfaces: record.interfaces,
         user: record.user,
         state: stateOf(status, record.move),
         ...(record.move?.end === undefined ? {} : { transfer: record.move.end }),
       }
       // An agent was killed before it could do so.
-      await this.#closeReleasedInterfaces(name, attachment)
+      await this.#devices.closeReleasedInterfaces(name, attachment)
       this.#attachments.set(name, attachment)
       if (attachment.state === 'running') {
         this.#connectConsole(name, incarnation, attachment)
@@ -929,7 +671,7 @@ class QemuHypervisor implements Hypervisor {
     const { network } = this.#options
     if (isOvn(network) || network.metadata === undefined) return
     const port = await readFile(network.metadata.portFile, 'utf8').catch(() => '')
-    await this.#lend(name, PORT_FILE, port, user)
+    await this.#files.lend(name, PORT_FILE, port, user)
   }
 
   /** QEMU takes frames from a new gate only by a new object. */
@@ -1025,15 +767,6 @@ class QemuHypervisor implements Hypervisor {
 
   #changed(name: string): void {
     for (const listener of [...this.#listeners]) listener(name)
-  }
-}
-
-interface BlockStatistics {
-  readonly stats: {
-    readonly rd_bytes: number
-    readonly wr_bytes: number
-    readonly rd_operations: number
-    readonly wr_operations: number
   }
 }
 

@@ -1,0 +1,202 @@
+/** Devices of guests that run: disks and interfaces that are plugged in, grown, snapshotted, and given back once the
+ *  guest has released them. */
+import { Unavailable } from '../../../../domain/problem.ts'
+import type { Logger } from '../../../../kit/sys/log.ts'
+import { hasOpen } from '../../host.ts'
+import type { KeyedMutex } from '../../keyed-mutex.ts'
+import { cutOff, type GuestNetwork, isOvn, plugIn, unplug } from '../network/ovn.ts'
+import type { GuestFiles } from './guest-files.ts'
+import { readGuestRecord, writeGuestRecord } from './guest-record.ts'
+import { type GuestUser, type GuestUsers, hostPath } from './guest-users.ts'
+import { type Guest, type GuestDisk, type GuestInterface, portNameOf, type SnapshotChange } from './hypervisor.ts'
+import {
+  askForDisk,
+  changeSnapshots,
+  closeReleased,
+  cutOffDisk,
+  diskDevice,
+  growDisk,
+  listDisks,
+  plugDisk,
+} from './qemu-disks.ts'
+import { askForInterface, closeInterface, interfaceDevice, listInterfaces, plugInterface } from './qemu-interfaces.ts'
+import type { Qmp } from './qmp.ts'
+
+/** A guest whose process answers. */
+export interface Attached {
+  readonly pid: number
+  readonly qmp: Qmp
+  /** Of the disks that QEMU has open: the path by the slot. */
+  readonly disks: Map<number, string>
+  /** Those that the guest has. */
+  interfaces: readonly GuestInterface[]
+  /** As what it runs, when not as the agent. */
+  readonly user: GuestUser | undefined
+  state: Guest['state']
+}
+
+export interface GuestDevicesOptions {
+  /** Undefined for a guest that nobody has looked at, or that does not run. */
+  readonly attached: (name: string) => Attached | undefined
+  /** One change of a guest at a time. */
+  readonly locks: KeyedMutex
+  /** The guest's folder. */
+  readonly folderOf: (name: string) => string
+  readonly files: GuestFiles
+  readonly users: GuestUsers | undefined
+  readonly network: GuestNetwork
+  readonly log: Logger
+  /** Tells whoever listens that the guest is not what it was. */
+  readonly changed: (name: string) => void
+}
+
+/** What QEMU has open: the path by the slot. */
+export const listOpenDisks = async (qmp: Qmp, user: GuestUser | undefined): Promise<Map<number, string>> =>
+  new Map([...(await listDisks(qmp))].map(([slot, file]) => [slot, hostPath(user, file)]))
+
+export class GuestDevices {
+  readonly #options: GuestDevicesOptions
+
+  constructor(options: GuestDevicesOptions) {
+    this.#options = options
+  }
+
+  plugDisk(name: string, disk: GuestDisk): Promise<void> {
+    return this.#options.locks.run(name, async () => {
+      const attachment = this.#options.attached(name)
+      if (attachment?.state !== 'running') throw new Unavailable(`guest ${name}`)
+      const { slot = 0, path } = disk
+      if (attachment.disks.get(slot) === path) return
+      attachment.disks.set(slot, path)
+      try {
+        await this.#options.files.lendCluster(name, [disk], attachment.user)
+        await plugDisk(attachment.qmp, await this.#options.files.diskFor(attachment.user, disk))
+      } finally {
+        await this.#readDisks(name, attachment)
+      }
+    })
+  }
+
+  unplugDisk(name: string, path: string, isForced: boolean): Promise<void> {
+    return this.#options.locks.run(name, async () => {
+      const attachment = this.#options.attached(name)
+      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
+      if (attachment === undefined || slot === undefined) return
+      if (isForced) await cutOffDisk(attachment.qmp, slot)
+      else if (!(await closeReleased(attachment.qmp, slot))) await askForDisk(attachment.qmp, slot)
+      await this.#readDisks(name, attachment)
+    })
+  }
+
+  plugInterface(name: string, added: GuestInterface): Promise<void> {
+    return this.#options.locks.run(name, async () => {
+      const attachment = this.#options.attached(name)
+      const record = await readGuestRecord(this.#options.folderOf(name))
+      if (attachment?.state !== 'running' || record === undefined) throw new Unavailable(`guest ${name}`)
+      const { slot } = added
+      const portName = portNameOf(name, added)
+      if (attachment.interfaces.some((known) => portNameOf(name, known) === portName)) return
+      if (slot === undefined || attachment.interfaces.some((known) => known.slot === slot))
+        throw new Error(`interface ${slot} of guest ${name} is taken`)
+      const { network } = this.#options
+      // Written first: whoever comes after a crash takes back what was plugged in halfway.
+      await this.#noteInterfaces(name, attachment, [...attachment.interfaces, { ...added, portName }])
+      try {
+        if (isOvn(network)) await plugIn(network, name, [{ index: slot, portName }], record.user?.id)
+        await plugInterface(attachment.qmp, network, name, { ...added, slot })
+      } catch (error) {
+        await this.closeReleasedInterfaces(name, attachment)
+        throw error
+      }
+    })
+  }
+
+  unplugInterface(name: string, portName: string): Promise<void> {
+    return this.#options.locks.run(name, async () => {
+      const attachment = this.#options.attached(name)
+      const { slot } = attachment?.interfaces.find((known) => portNameOf(name, known) === portName) ?? {}
+      if (attachment === undefined || slot === undefined) return
+      if (isOvn(this.#options.network)) await cutOff(name, slot)
+      await askForInterface(attachment.qmp, slot)
+      await this.closeReleasedInterfaces(name, attachment)
+    })
+  }
+
+  /** Takes from the host what the guest has released. */
+  async closeReleasedInterfaces(name: string, attachment: Attached): Promise<void> {
+    const { qmp, interfaces } = attachment
+    const { network } = this.#options
+    const held = await listInterfaces(qmp)
+    const released = interfaces.flatMap(({ slot }) => (slot === undefined || held.includes(slot) ? [] : [slot]))
+    if (released.length === 0) return
+    for (const slot of released) await closeInterface(qmp, slot)
+    if (isOvn(network)) await unplug(network, name, released)
+    await this.#noteInterfaces(
+      name,
+      attachment,
+      interfaces.filter(({ slot }) => slot === undefined || !released.includes(slot)),
+    )
+    this.#options.changed(name)
+  }
+
+  async #noteInterfaces(name: string, attachment: Attached, interfaces: readonly GuestInterface[]): Promise<void> {
+    const folder = this.#options.folderOf(name)
+    const record = await readGuestRecord(folder)
+    if (record === undefined) throw new Error(`guest ${name} has no record`)
+    await writeGuestRecord(folder, { ...record, interfaces: [...interfaces] })
+    attachment.interfaces = interfaces
+  }
+
+  growDisk(name: string, path: string, gibibytes: number): Promise<boolean> {
+    return this.#options.locks.run(name, async () => {
+      const attachment = this.#options.attached(name)
+      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
+      if (attachment?.state !== 'running' || slot === undefined) return false
+      await growDisk(attachment.qmp, slot, gibibytes)
+      return true
+    })
+  }
+
+  changeSnapshots(name: string, path: string, change: SnapshotChange): Promise<boolean> {
+    return this.#options.locks.run(name, async () => {
+      const attachment = this.#options.attached(name)
+      const [slot] = [...(attachment?.disks ?? [])].find(([, known]) => known === path) ?? []
+      if (attachment?.state !== 'running' || slot === undefined) return false
+      await changeSnapshots(attachment.qmp, slot, change)
+      return true
+    })
+  }
+
+  /** What QEMU says that it has open. A disk is closed when the process has its file open no more, whatever QEMU says:
+   *  until then the guest has it. */
+  async #readDisks(name: string, { pid, qmp, disks, user }: Attached): Promise<void> {
+    const found = await listOpenDisks(qmp, user)
+    const gone = [...disks].filter(([slot]) => !found.has(slot))
+    let isChanged = false
+    for (const [slot, path] of gone) {
+      if (await hasOpen(pid, path)) {
+        this.#options.log.error('disk is still open after its release', { guest: name, slot })
+        continue
+      }
+      // Before anybody may learn that it is free. The disk may be gone too.
+      await this.#options.users?.release(path).catch(() => undefined)
+      disks.delete(slot)
+      isChanged = true
+    }
+    for (const [slot, path] of found) disks.set(slot, path)
+    if (isChanged) this.#options.changed(name)
+  }
+
+  /** The guest has released the device of a disk: its file is closed; or that of an interface. */
+  async closeReleased(name: string, device: unknown): Promise<void> {
+    const attachment = this.#options.attached(name)
+    if (attachment?.interfaces.some(({ slot }) => slot !== undefined && interfaceDevice(slot) === device) === true)
+      return this.#options.locks.run(name, () => this.closeReleasedInterfaces(name, attachment))
+    const slot = attachment && [...attachment.disks.keys()].find((each) => diskDevice(each) === device)
+    if (attachment === undefined || slot === undefined) return
+    await this.#options.locks.run(name, async () => {
+      await closeReleased(attachment.qmp, slot)
+      await this.#readDisks(name, attachment)
+    })
+  }
+}
