@@ -353,8 +353,8 @@ const special: readonly Tier[] = [
   long({ name: 'kubernetes-long', deadlineMinutes: 8, missing: kubernetesMissing }),
   long({ name: 'kubectl-long', deadlineMinutes: 8, missing: kubectlMissing }),
   long({ name: 'postgresql-long', deadlineMinutes: 8, beside: 'waiting', missing: postgresqlMissing }),
-  long({ name: 'database-long', setup: 'test/database.ts', deadlineMinutes: 8 }),
-  long({ name: 'unit-long', deadlineMinutes: 8, secondTries: 0 }),
+  long({ name: 'database-long', setup: 'test/database.ts', deadlineMinutes: 8, beside: 'waiting' }),
+  long({ name: 'unit-long', deadlineMinutes: 8, secondTries: 0, beside: 'waiting' }),
 ]
 
 const unit: Tier = {
