@@ -18,6 +18,8 @@ interface BlockStatistics {
   }
 }
 
+/** Bytes and operations since the process began, and its milliseconds of the processor where the host tells them.
+ *  Throws when QEMU does not answer. */
 export async function readCounters(
   { pid, qmp }: { readonly pid: number; readonly qmp: Qmp },
   readTrafficOnce: () => Promise<readonly Traffic[]>,
@@ -39,7 +41,7 @@ export async function readCounters(
   }
 }
 
-/** Of each interface of the guest; one at a time for a guest, because what was counted is written down. */
+/** Bytes of each interface of the guest. Callers read once at a time for a guest: what was counted is written down. */
 export async function readTraffic(name: string, folder: string, network: GuestNetwork): Promise<readonly Traffic[]> {
   const { interfaces = [] } = (await readGuestRecord(folder)) ?? {}
   return Promise.all(

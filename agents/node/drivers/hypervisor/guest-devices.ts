@@ -54,6 +54,8 @@ export interface GuestDevicesOptions {
 export const listOpenDisks = async (qmp: Qmp, user: GuestUser | undefined): Promise<Map<number, string>> =>
   new Map([...(await listDisks(qmp))].map(([slot, file]) => [slot, hostPath(user, file)]))
 
+/** Plugging throws Unavailable while the guest does not run, what concerns nothing that it has is done already, and
+ *  growing and snapshots answer false where QEMU does not have the disk: whoever asked changes the file itself. */
 export class GuestDevices {
   readonly #options: GuestDevicesOptions
 

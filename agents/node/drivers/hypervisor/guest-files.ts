@@ -31,6 +31,7 @@ export interface GuestFilesOptions {
   readonly log: Logger
 }
 
+/** Throws what the file system throws; only `prepare` goes on, as the agent, where files cannot be given to a user. */
 export class GuestFiles {
   readonly #options: GuestFilesOptions
 
