@@ -83,9 +83,10 @@ export function spread(image: CustomImageObject, observed: Observed): readonly C
 /** Makes it of the disk, on the node that reads that. */
 function maker(image: CustomImageObject, { images, disk, nodes }: Observed): readonly CustomImageAction[] {
   if (disk?.is !== 'known' || !nodes.includes(disk.node)) return []
-  const elsewhere = images.filter((one) => nodeOf(one) !== disk.node)
+  // Also one that waits, on this node, to be a copy: who was to serve it has gone, and it begins again.
+  const unsuitable = images.filter((one) => nodeOf(one) !== disk.node || !isMadeHere(one))
   return [
-    ...removals(elsewhere),
+    ...removals(unsuitable),
     ...(images.some((one) => nodeOf(one) === disk.node)
       ? []
       : [...needs(disk), ensureImage(image, disk.node, disk.content)]),

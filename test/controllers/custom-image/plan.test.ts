@@ -239,6 +239,19 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     [...[...goes('node-a'), 'shareBackupKey', 'image on node-b'], ...['operation fetched', 'state creating']],
   ],
   [
+    'of a snapshot, made on a node that is lost before it served it: whoever reads the snapshot now makes it',
+    of({ snapshotId: 'n' }),
+    observed({
+      nodes: ['b'],
+      disk: { is: 'known', node: 'b', content: { snapshot: { name: 'point', volume: 'v', pool: 'p' } } },
+      images: [
+        on('a', ready, false, { snapshot: { name: 'point', volume: 'v', pool: 'p' } }),
+        on('b', { state: 'creating' }),
+      ],
+    }),
+    [...goes('node-a'), ...goes('node-b'), 'operation fetched', 'state creating'],
+  ],
+  [
     'of a backup, made elsewhere meanwhile: begins again as a copy',
     of({ backupId: 'n' }),
     observed({
