@@ -151,7 +151,8 @@ export class Product {
     const postmaster = Number(
       (await readFile(join(this.data, 'postgres/data/postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0],
     )
-    const ended = new Promise((resolve) => this.#child.once('exit', resolve))
+    const hasEnded = this.#child.exitCode !== null || this.#child.signalCode !== null
+    const ended = hasEnded ? undefined : new Promise((resolve) => this.#child.once('exit', resolve))
     for (const pid of [this.endpoints.pid, ...(await this.processes()).values(), postmaster])
       if (pid > 1) signalProcess(pid, 'SIGKILL')
     await ended
