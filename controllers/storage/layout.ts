@@ -134,19 +134,33 @@ export function removeVolumes(storage: StorageObject, observed: Observed): Decis
     volumes[0]
   if (own === undefined) return undefined
   const others = volumes.filter((one) => one !== own)
-  const isLost = own.spec.pool !== undefined && (observed.lostNodes ?? []).includes(nodeOf(own))
+  // Nobody ends the data either where all were withdrawn, each before the cache showed that the other one was.
+  const isLost = own.spec.pool !== undefined && (able.length === 0 || (observed.lostNodes ?? []).includes(nodeOf(own)))
   const actions = isLost
     ? handOverToSuccessor(storage, observed, own)
     : isTerminating(own)
       ? []
       : others.length > 0
-        ? others.flatMap((one) => withdraw(storage, one, own))
+        ? withdrawOthers(storage, others, own)
         : [ensureOwn(storage, own), removeVolume(own)]
   return {
     ...reconciling('deleting', 'Deleting'),
     actions: [...removeKeysOf(storage, volumes), ...actions],
     ...(isLost ? { waitFor: 'a node that reaches the disk', waitSeconds: SUCCESSOR_WAIT_SECONDS } : {}),
   }
+}
+
+/** One that leaves the data behind may be on its way out, which a cache that is behind does not show: it is seen to end
+ *  them before another one is withdrawn. */
+function withdrawOthers(
+  storage: StorageObject,
+  others: readonly VolumeObject[],
+  own: VolumeObject,
+): readonly PlainAction[] {
+  const left = others.filter((one) => !isTerminating(one))
+  return left.length > 0 && own.spec.isRetained === true
+    ? [ensureOwn(storage, own)]
+    : left.flatMap((one) => withdraw(storage, one, own))
 }
 
 /** Shared data whose only volume is on a lost node is handed to a node that can access the pool, so that they can be

@@ -318,9 +318,15 @@ describe('while its server moves', () => {
       ['ensure node-n2 on p1', 'ensure node-n1 on p1 retained', 'remove node-n1', 'state creating'],
     ],
     [
-      'deleted in the middle, the data goes with the last volume: the others first',
+      'deleted in the middle, the data shall go with the volume of its node',
       storage({}, 'now'),
       observed({ isInUse: false, node: 'n2', volumes: [shared(), shared({ isRetained: true }, 'n2')] }),
+      ['ensure node-n2 on p1', 'state deleting'],
+    ],
+    [
+      'which goes last: the others first',
+      storage({}, 'now'),
+      observed({ isInUse: false, node: 'n2', volumes: [shared(), shared({}, 'n2')] }),
       ['ensure node-n1 on p1 retained', 'remove node-n1', 'state deleting'],
     ],
     [
@@ -481,6 +487,22 @@ describe('while its server moves', () => {
       storage({}, 'now'),
       given({ lostNodes: [], volumes: [withdrawn, shared({ isRetained: true }, 'n2')] }),
       ['state deleting'],
+    ],
+    [
+      'it is to end them again first when its node is back before it has gone',
+      storage({}, 'now'),
+      given({ lostNodes: [], volumes: [shared({ isRetained: true }), shared({ isRetained: true }, 'n2')] }),
+      ['ensure node-n1 on p1', 'state deleting'],
+    ],
+    [
+      'where both let them go, a third is told of them',
+      storage({}, 'now'),
+      given({
+        lostNodes: [],
+        successorNode: 'n3',
+        volumes: [withdrawn, volume(READY, { pool: 'p1', isRetained: true }, 'n2', 'now')],
+      }),
+      ['ensure node-n3 on p1 retained', 'state deleting', 'wait'],
     ],
     [
       'the other stays for them also when its node seems to be back, and may have been released before',
