@@ -227,18 +227,20 @@ export class PodsPlane {
     await this.#cluster.apply(files.secrets)
     if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore, files)
     await this.#requireVolumes()
-    await this.#cluster.apply([etcdManifest(this.#record, settings)])
+    // Another release may be requested at any moment: what is whole then is so as this one.
+    const record = this.#record
+    await this.#cluster.apply([etcdManifest(record, settings)])
     await this.#look()
     if (this.#rollouts.has(API) || this.state().hasEtcdQuorum) {
-      await this.#cluster.apply([apiManifest(this.#record, settings, files.served)])
+      await this.#cluster.apply([apiManifest(record, settings, files.served)])
       await this.#look()
     }
     // Never newer than an API server.
     if (this.#isWhole(API)) {
-      await this.#cluster.apply(controllerManifests(this.#record, settings, files))
+      await this.#cluster.apply(controllerManifests(record, settings, files))
       await this.#look()
     }
-    await this.#finish(files)
+    await this.#finish(record, files)
   }
 
   /** A port that clients knew may be somebody else's by now: then it gets another one. */
@@ -301,8 +303,8 @@ export class PodsPlane {
   }
 
   /** Notes what has been reached. */
-  async #finish(files: Files): Promise<void> {
-    const { desired } = this.#record
+  async #finish(record: PodsRecord, files: Files): Promise<void> {
+    const { desired } = record
     const server = this.#server()
     if (server === undefined) return
     if (!this.#areObjectsApplied) {
@@ -311,7 +313,7 @@ export class PodsPlane {
       this.#addons.applyAnew()
       this.#areObjectsApplied = true
     }
-    await this.#addons.start(this.#record, server, files.credentials.authority)
+    await this.#addons.start(record, server, files.credentials.authority)
     if (!this.#isWhole(ETCD, API, MANAGER, SCHEDULER)) return
     await this.change((current) =>
       current.desired.release === desired.release && current.restore?.isWritten !== false

@@ -22,11 +22,30 @@ interface Faults {
   readonly takenPort?: number
   /** Nothing answers. */
   isAway?: boolean
+  /** Whatever runs is whole at once. */
+  readonly isQuick?: boolean
+  /** Called before it takes what is applied, with the image of its pods. */
+  readonly onApply?: (name: string, image: string) => Promise<void>
 }
 
-/** Takes what is applied, and has Services and nothing else. */
+interface Workload {
+  readonly metadata: { readonly name: string }
+  readonly spec: {
+    readonly replicas?: number
+    readonly template?: { readonly spec: { readonly containers: readonly { readonly image: string }[] } }
+  }
+}
+
+const wholeOf = ({ metadata, spec }: Workload) => {
+  const { replicas = 1 } = spec
+  const counts = { replicas, updatedReplicas: replicas, readyReplicas: replicas, availableReplicas: replicas }
+  return { metadata, spec, status: counts }
+}
+
+/** Takes what is applied, and has Services and nothing else, or all workloads too where it is quick. */
 function hostCluster(faults: Faults) {
   const applied: string[] = []
+  const workloads = new Map<string, Workload>()
   const answer = async <Answer>(what: Answer): Promise<Answer> => {
     if (faults.isAway === true) throw new Unavailable('the Kubernetes API')
     return what
@@ -35,11 +54,20 @@ function hostCluster(faults: Faults) {
     async apply(type: { readonly kind: string }, object: object) {
       if (type.kind === 'Service' && JSON.stringify(object).includes(`"nodePort":${faults.takenPort}`))
         throw new ApiError({ code: 422, reason: 'Invalid', message: 'provided port is already allocated' })
+      const workload = object as Workload // of what a round applies
+      const image = workload.spec?.template?.spec.containers[0]?.image
+      if (image !== undefined) {
+        await faults.onApply?.(workload.metadata.name, image)
+        workloads.set(`${type.kind} ${workload.metadata.name}`, workload)
+      }
       applied.push(type.kind)
       return answer(object)
     },
     get: ({ kind }: { readonly kind: string }) => answer(kind === 'Service' ? { spec: SERVICE } : undefined),
-    list: () => answer({ items: [] }),
+    list: ({ kind }: { readonly kind: string }) => {
+      const known = [...workloads].filter(([key]) => faults.isQuick === true && key.startsWith(`${kind} `))
+      return answer({ items: known.map(([, workload]) => wholeOf(workload)) })
+    },
   }
   return { applied, store: store as unknown as Store } // of what a round calls
 }
@@ -96,5 +124,28 @@ test('nothing is known of one whose host cluster does not answer', () => {
     await untilSaid(plane, 'the volumes of etcd are gone')
     faults.isAway = true
     expect((await untilSaid(plane, 'not available')).apiServer).toBe('unknown')
+  })
+})
+
+test('a release that is requested in the middle of a round is not taken for the one that its API servers have', () => {
+  const releases: string[] = []
+  const isNewer = () => releases.includes('kube-controller-manager v1.36.3')
+  let plane: PodsPlane | undefined
+  const onApply = async (name: string, image: string) => {
+    releases.push(`${name} ${image.split(':').at(-1)}`)
+    if (name === 'kube-apiserver' && image.endsWith('v1.35.4'))
+      await plane?.change((record) => ({ ...record, desired: { ...record.desired, release: '1.36.3' } }))
+  }
+  const record = newRecord(newDesired({ release: '1.35.4' }), settings, null)
+  return withPlane(record, { isQuick: true, onApply }, async (begun) => {
+    plane = begun
+    await until('the controllers to be newer', isNewer, (is) => is)
+    const ofParts = releases.filter((one) => /^kube-(apiserver|controller-manager) /.test(one))
+    expect(ofParts).toEqual([
+      'kube-apiserver v1.35.4',
+      'kube-controller-manager v1.35.4',
+      'kube-apiserver v1.36.3',
+      'kube-controller-manager v1.36.3',
+    ])
   })
 })
