@@ -139,7 +139,7 @@ async function openQemuHost({
     }),
     volumes: ceph === undefined ? local : joinStores(local, await openRemote()),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
-    customImages: await openImageStore({ folder: join(folder, 'custom-images'), server }),
+    customImages: await openImageStore({ folder: join(folder, 'custom-images'), server, clock }),
     features: isOvn(network)
       ? [NETWORK_FEATURES.public, NETWORK_FEATURES.metadata]
       : [

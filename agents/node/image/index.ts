@@ -122,15 +122,17 @@ async function readInto(
 ): Promise<void> {
   if (snapshot !== undefined) {
     const { volume, pool, name: point } = snapshot
-    const write = (path: string) => volumes.copySnapshot({ volume, pool, snapshot: point }, path, signal)
-    return customImages.fill(name, { origin, write })
+    const write = (path: string, stop: AbortSignal) =>
+      volumes.copySnapshot({ volume, pool, snapshot: point }, path, stop)
+    return customImages.fill(name, { origin, write }, signal)
   }
   if (backup === undefined) return undefined
   if (backups === undefined) throw new Unavailable('a place for backups on this host', undefined)
   const { sizeGibibytes, name: id, ...place } = backup
   const onProgress = (progress: WorkProgress) => report(progressOf(id, progress))
-  const write = (path: string) => backups.fill({ backup: id, ...place }, path, { signal, onProgress })
-  return customImages.fill(name, { sizeGibibytes, origin, write })
+  const write = (path: string, stop: AbortSignal) =>
+    backups.fill({ backup: id, ...place }, path, { signal: stop, onProgress })
+  return customImages.fill(name, { sizeGibibytes, origin, write }, signal)
 }
 
 /** Copies a disk that no guest has open. A guest that needs it comes first: then this throws Unavailable. */

@@ -3,10 +3,12 @@
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { Clock } from '../../../kit/sys/clock.ts'
 import { syncToDisk, UNFINISHED, writeDurably } from '../../../kit/sys/durable-file.ts'
 import { copyServedDisk, flattenDisk, KEYS_PREFIX, makeEmptyDisk } from '../drivers/storage/copy-disk.ts'
 import type { DiskServer } from '../drivers/storage/disk-server.ts'
 import type { HeldVolume, ServedDisk } from '../drivers/storage/volume-store.ts'
+import { Turns } from '../turns.ts'
 import {
   IMPORT_LIMITS,
   ImageRefused,
@@ -15,6 +17,7 @@ import {
   removeAbandonedImports,
   requireOwnDisk,
 } from './import/index.ts'
+import { whileRoom } from './room.ts'
 
 export interface HeldImage {
   readonly name: string
@@ -38,7 +41,7 @@ export interface ImageStore {
    *  it is here. Throws ImageRefused for a disk that is too large. */
   make(name: string, from: LocalDisk, signal?: AbortSignal): Promise<void>
   /** Makes it of what `write` writes to the qcow2 file; whole or not at all; free when it is here. */
-  fill(name: string, from: WrittenDisk): Promise<void>
+  fill(name: string, from: WrittenDisk, signal?: AbortSignal): Promise<void>
   /** Makes it of what another host serves; whole or not at all; free when it is here. */
   copy(name: string, from: RemoteDisk, signal?: AbortSignal): Promise<void>
   /** Lets another host copy it, until `stopServing`, `remove` or the end of the agent. */
@@ -58,7 +61,7 @@ export interface LocalDisk {
 export interface WrittenDisk {
   /** Of the empty disk that the file is before it is written; it is not there when absent. */
   readonly sizeGibibytes?: number
-  readonly write: (path: string) => Promise<void>
+  readonly write: (path: string, signal: AbortSignal) => Promise<void>
   readonly origin?: HeldVolume['source'] | undefined
 }
 export interface RemoteDisk extends ServedDisk {
@@ -79,6 +82,7 @@ export interface ImageStoreOptions {
   readonly folder: string
   /** Serves images to other hosts. */
   readonly server: DiskServer
+  readonly clock: Clock
   /** How a file becomes a disk. */
   readonly importDisk?: typeof importImage
 }
@@ -87,23 +91,36 @@ export interface ImageStoreOptions {
 export async function openImageStore({
   folder,
   server,
+  clock,
   importDisk = importImage,
 }: ImageStoreOptions): Promise<ImageStore> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await removeAbandonedImports(folder)
   for (const file of await readdir(folder))
     if (file.endsWith(UNFINISHED) || file.startsWith(KEYS_PREFIX)) await rm(join(folder, file), { recursive: true })
-  return new QcowImages(folder, server, importDisk)
+  return new QcowImages({ folder, server, clock, importDisk })
+}
+
+interface Writing {
+  readonly origin: HeldImage['origin']
+  readonly write: (to: string, signal: AbortSignal) => Promise<void>
+  readonly signal: AbortSignal | undefined
+  /** What waits for another host instead has no turn, so that it holds up nobody. */
+  readonly isConversion?: boolean
 }
 
 class QcowImages implements ImageStore {
   readonly #folder: string
   readonly #server: DiskServer
+  readonly #clock: Clock
   readonly #importDisk: typeof importImage
+  /** Of conversions, each of which reads and writes a disk as fast as the host can. */
+  readonly #turns = new Turns()
 
-  constructor(folder: string, server: DiskServer, importDisk: typeof importImage) {
+  constructor({ folder, server, clock, importDisk }: Required<ImageStoreOptions>) {
     this.#folder = folder
     this.#server = server
+    this.#clock = clock
     this.#importDisk = importDisk
   }
 
@@ -130,6 +147,8 @@ class QcowImages implements ImageStore {
       folder: this.#folder,
       name,
       limits: IMPORT_LIMITS,
+      clock: this.#clock,
+      turns: this.#turns,
       signal,
     })
     await this.#keep(name, path, virtualBytes)
@@ -137,19 +156,23 @@ class QcowImages implements ImageStore {
   }
 
   make(name: string, { path, origin }: LocalDisk, signal?: AbortSignal): Promise<void> {
-    return this.#write(name, origin, (to) => flattenDisk(path, { to, signal }))
+    const write = (to: string, stop: AbortSignal) => flattenDisk(path, { to, signal: stop })
+    return this.#write(name, { origin, write, signal, isConversion: true })
   }
 
-  fill(name: string, { sizeGibibytes, write, origin }: WrittenDisk): Promise<void> {
-    return this.#write(name, origin, async (to) => {
+  fill(name: string, { sizeGibibytes, write, origin }: WrittenDisk, signal?: AbortSignal): Promise<void> {
+    const start = async (to: string, stop: AbortSignal) => {
       await rm(to, { force: true }) // what an attempt before this one wrote
       if (sizeGibibytes !== undefined) await makeEmptyDisk(to, sizeGibibytes)
-      await write(to)
-    })
+      await write(to, stop)
+    }
+    return this.#write(name, { origin, write: start, signal, isConversion: sizeGibibytes === undefined })
   }
 
   copy(name: string, { origin, ...from }: RemoteDisk, signal?: AbortSignal): Promise<void> {
-    return this.#write(name, origin, (to) => copyServedDisk(from, { to, folder: this.#folder, signal }))
+    const folder = this.#folder
+    const write = (to: string, stop: AbortSignal) => copyServedDisk(from, { to, folder, signal: stop })
+    return this.#write(name, { origin, write, signal })
   }
 
   async serve(name: string, key: string): Promise<void> {
@@ -173,11 +196,13 @@ class QcowImages implements ImageStore {
   }
 
   /** What was made until an error is gone. */
-  async #write(name: string, origin: HeldImage['origin'], work: (to: string) => Promise<void>): Promise<void> {
+  async #write(name: string, { origin, write, signal, isConversion }: Writing): Promise<void> {
     if ((await this.inspect(name)) !== undefined) return
     const unfinished = this.#unfinishedOf(name)
+    const room = { folder: this.#folder, clock: this.#clock }
+    const work = () => whileRoom(room, signal, (stop) => write(unfinished, stop))
     try {
-      await work(unfinished)
+      await (isConversion === true ? this.#turns.run(work, signal) : work())
       const { virtualBytes } = await requireOwnDisk(unfinished, IMPORT_LIMITS)
       await syncToDisk(unfinished)
       await this.#keep(name, unfinished, virtualBytes, origin)
@@ -221,9 +246,9 @@ export function simulatedImages(held = new Map<string, HeldImage>(), host = 'sim
     inspect: async (name) => held.get(name),
     import: (name) => put(name),
     make: (name, { origin }) => put(name, origin),
-    async fill(name, { write, origin }) {
+    async fill(name, { write, origin }, signal = new AbortController().signal) {
       if (held.has(name)) return
-      await write(name)
+      await write(name, signal)
       await put(name, origin)
     },
     copy: (name, { origin }) => put(name, origin),

@@ -32,6 +32,7 @@ it('a guest boots the copy of an image, also when the image is gone', { timeout:
     openImageStore({
       server: await openDiskServer({ folder: join(folder, 'images-served'), host: '127.0.0.1', clock: systemClock }),
       folder: join(folder, 'images'),
+      clock: systemClock,
       importDisk: (from, options) => importImage(from, { ...options, trust: server.trust }),
     })
   const images = await openImages()
@@ -93,6 +94,7 @@ it('an image of which an agent was killed in the middle is not there', async () 
   await writeFile(join(folder, 'half.qcow2'), 'without its record')
   const images = await openImageStore({
     folder,
+    clock: systemClock,
     server: await openDiskServer({ folder: `${folder}-served`, host: '127.0.0.1', clock: systemClock }),
   })
   // It is found by its name all the same, so that it is removed where no object names it.
@@ -110,7 +112,7 @@ it('an image is made of the disk of a server, and another host copies what this 
     await mkdir(at)
     const server = await openDiskServer({ folder: join(at, 'served'), host: '127.0.0.1', clock: systemClock })
     return {
-      images: await openImageStore({ folder: join(at, 'images'), server }),
+      images: await openImageStore({ folder: join(at, 'images'), server, clock: systemClock }),
       volumes: await openQcow2Volumes({ folder: join(at, 'volumes'), imageFolder: join(at, 'templates'), server }),
     }
   }

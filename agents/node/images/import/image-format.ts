@@ -3,6 +3,8 @@
 
 /** Enough for the header of qcow2 with its extensions. */
 export const HEADER_BYTES = 4096
+/** Of the end of a file: some formats have their header there. */
+export const TRAILER_BYTES = 512
 
 export type ImageFormat = 'raw' | 'qcow2'
 
@@ -38,19 +40,62 @@ const OTHER_FORMATS: readonly (readonly [name: string, start: Buffer])[] = [
   ['xz', Buffer.from('\xfd7zXZ\0', 'latin1')],
   ['bzip2', Buffer.from('BZh')],
   ['zstd', Buffer.from([0x28, 0xb5, 0x2f, 0xfd])],
+  ['lz4', Buffer.from([0x04, 0x22, 0x4d, 0x18])],
+  ['lzma', Buffer.from([0x5d, 0x00, 0x00])],
+  ['lzip', Buffer.from('LZIP')],
+  ['lzop', Buffer.from('\x89LZO\0', 'latin1')],
+  ['compress', Buffer.from([0x1f, 0x9d])],
   ['zip', Buffer.from('PK\x03\x04')],
+  ['zip', Buffer.from('PK\x05\x06')],
+  ['7z', Buffer.from('7z\xbc\xaf\x27\x1c', 'latin1')],
+  ['RAR', Buffer.from('Rar!\x1a\x07', 'latin1')],
+  ['WIM', Buffer.from('MSWIM\0\0\0')],
+  ['an Android sparse image', Buffer.from([0x3a, 0xff, 0x26, 0xed])],
+  ['cpio', Buffer.from('07070')], // 1, 2 and 7 are its kinds
+  ['cpio', Buffer.from([0xc7, 0x71])],
+  ['cpio', Buffer.from([0x71, 0xc7])],
+  ['ar', Buffer.from('!<arch>\n')],
+  ['squashfs', Buffer.from('hsqs')],
+  ['squashfs', Buffer.from('sqsh')],
+  ['cramfs', Buffer.from([0x45, 0x3d, 0xcd, 0x28])],
+  ['an ELF program', Buffer.from('\x7fELF', 'latin1')],
   ['XML or HTML', Buffer.from('<')],
 ]
+/** The same, by how their last 512 bytes begin. */
+const OTHER_TRAILERS: readonly (readonly [name: string, start: Buffer])[] = [
+  ['VHD', Buffer.from('conectix')],
+  ['DMG', Buffer.from('koly')],
+]
+const TAR = { headerBytes: 512, checksum: { at: 148, bytes: 8 }, magic: { at: 257, text: 'ustar' } } as const
 
-/** `start` holds the first HEADER_BYTES of the file, or all of it. Throws ImageRefused. */
-export function readImageHeader(start: Buffer, fileBytes: bigint): ImageHeader {
+/** `start` holds the first HEADER_BYTES of the file, or all of it; `end` its last TRAILER_BYTES, where it has more.
+ *  Throws ImageRefused. */
+export function readImageHeader(start: Buffer, fileBytes: bigint, end: Buffer = Buffer.alloc(0)): ImageHeader {
   if (start.length >= 4 && start.readUInt32BE(0) === QCOW_MAGIC)
     return { format: 'qcow2', virtualBytes: readQcow2(start) }
-  const other = OTHER_FORMATS.find(([, begin]) => start.subarray(0, begin.length).equals(begin))
-  if (other !== undefined) throw new ImageRefused(`The file is ${other[0]}. Only raw and qcow2 images are taken.`)
+  const other = isTar(start)
+    ? 'a tar archive, as OVA files are'
+    : (named(OTHER_FORMATS, start) ?? named(OTHER_TRAILERS, end))
+  if (other !== undefined) throw new ImageRefused(`The file is ${other}. Only raw and qcow2 images are taken.`)
   if (fileBytes === 0n || fileBytes % SECTOR_BYTES !== 0n)
     throw new ImageRefused('The file is neither qcow2 nor a raw disk, whose size is a multiple of 512 bytes.')
   return { format: 'raw', virtualBytes: fileBytes }
+}
+
+const named = (formats: typeof OTHER_FORMATS, bytes: Buffer): string | undefined =>
+  formats.find(([, begin]) => bytes.subarray(0, begin.length).equals(begin))?.[0]
+
+/** By its magic; archives from before that have only the checksum of their first header. */
+function isTar(start: Buffer): boolean {
+  const { headerBytes, checksum, magic } = TAR
+  if (start.length < headerBytes) return false
+  if (start.toString('latin1', magic.at, magic.at + magic.text.length) === magic.text) return true
+  const [from, to] = [checksum.at, checksum.at + checksum.bytes]
+  const stated = /^ *([0-7]{2,7})[ \0]/.exec(start.toString('latin1', from, to))?.[1]
+  const sum = start
+    .subarray(0, headerBytes)
+    .reduce((total, byte, at) => total + (at >= from && at < to ? 0x20 : byte), 0)
+  return stated !== undefined && Number.parseInt(stated, 8) === sum
 }
 
 /** Offsets of the fields, as docs/interop/qcow2.txt of QEMU lays them out. */

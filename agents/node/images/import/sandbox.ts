@@ -13,6 +13,7 @@ export const NOBODY = 65_534
 const OPEN_FILES_MAXIMUM = 64
 const OUTPUT_CHARACTERS_MAXIMUM = 65_536
 const MEBIBYTE = 1024 ** 2
+const NICENESS = 15
 
 export interface SandboxLimits {
   /** Of private memory. */
@@ -43,10 +44,13 @@ export interface SandboxedProgram {
 export class SandboxFailed extends Error {
   /** What it printed until then. */
   readonly output: string
-  constructor(message: string, output: string) {
+  /** Undefined when it did not end by itself. */
+  readonly exitCode: number | undefined
+  constructor(message: string, output: string, exitCode?: number) {
     super(message)
     this.name = 'SandboxFailed'
     this.output = output
+    this.exitCode = exitCode
   }
 }
 
@@ -76,6 +80,8 @@ export async function runSandboxed(sandboxed: SandboxedProgram): Promise<string>
 async function commandLine({ program, input, dropping = 'before', isNetworked, limits }: SandboxedProgram) {
   return [
     ...(isNetworked === true || !(await canCutOff()) ? [] : ['unshare', '--net', '--']),
+    'nice', // guests come first
+    `--adjustment=${NICENESS}`,
     'prlimit',
     `--data=${limits.memoryMebibytes * MEBIBYTE}`,
     `--cpu=${limits.cpuSeconds}`,
@@ -110,7 +116,7 @@ function canCutOff(): Promise<boolean> {
 
 /** Whether the host has what the sandbox is made of. */
 export async function hasSandbox(): Promise<boolean> {
-  const found = await Promise.all(['prlimit', 'setpriv', 'unshare'].map(hasProgram))
+  const found = await Promise.all(['nice', 'prlimit', 'setpriv', 'unshare'].map(hasProgram))
   return found.every((isThere) => isThere)
 }
 
@@ -122,7 +128,7 @@ function outcome(child: ChildProcess, program: string): Promise<string> {
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(output())
       const why = signal === null ? `failed: ${errors().trim().slice(-600)}` : `was ended by ${signal}`
-      reject(new SandboxFailed(`${program} ${why}`, output()))
+      reject(new SandboxFailed(`${program} ${why}`, output(), code ?? undefined))
     })
   })
 }

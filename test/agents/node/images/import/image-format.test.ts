@@ -111,10 +111,37 @@ describe('an image is refused', () => {
     ['zstd', '\x28\xb5\x2f\xfd'],
     ['zip', 'PK\x03\x04'],
     ['HTML', '<!doctype html>'],
+    ['lz4', '\x04\x22\x4d\x18'],
+    ['lzma', '\x5d\0\0\x80'],
+    ['7z', '7z\xbc\xaf\x27\x1c'],
+    ['RAR', 'Rar!\x1a\x07\x01'],
+    ['cpio', '070701'],
+    ['cpio', '070707'],
+    ['cpio', '\xc7\x71'],
+    ['squashfs', 'hsqs'],
+    ['squashfs', 'sqsh'],
+    ['ELF', '\x7fELF'],
+    ['Android sparse', '\x3a\xff\x26\xed'],
   ])('for being %s', (name, begin) => {
     const start = Buffer.alloc(HEADER_BYTES)
     start.write(begin, 'latin1')
     expect(() => read(start)).toThrow(name)
+  })
+
+  test('for being a tar archive, as an OVA is', () => {
+    const start = tar()
+    start.write('ustar\0', 257)
+    expect(() => read(start)).toThrow('tar archive')
+  })
+
+  test('for being a tar archive of the first kind, which has no magic', () => {
+    expect(() => read(tar())).toThrow('tar archive')
+  })
+
+  test('for the end of its file, which says it is a VHD of fixed size', () => {
+    const end = Buffer.alloc(512)
+    end.write('conectix')
+    expect(() => readImageHeader(Buffer.alloc(HEADER_BYTES), 1n << 30n, end)).toThrow('VHD')
   })
 
   test.each([0n, 511n, 1000n])('for being a file of %s bytes, which is no disk', (bytes) => {
@@ -136,6 +163,17 @@ describe('what qemu-img says of an image', () => {
     expect(() => requireIndependent({ 'format-specific': { data: { corrupt: false } } })).not.toThrow()
   })
 })
+
+/** A header with its checksum. */
+function tar(): Buffer {
+  const start = Buffer.alloc(HEADER_BYTES)
+  start.write('machine.ovf')
+  start.write('0000644', 100)
+  start.fill(' ', 148, 156)
+  const sum = start.subarray(0, 512).reduce((total, byte) => total + byte, 0)
+  start.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+  return start
+}
 
 function secondExtension(): Buffer {
   return qcow2({

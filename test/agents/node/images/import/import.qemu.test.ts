@@ -11,7 +11,11 @@ import {
   type ImportLimits,
   removeAbandonedImports,
 } from '../../../../../agents/node/images/import/index.ts'
+import { NoRoom } from '../../../../../agents/node/images/room.ts'
 import { NOBODY, runSandboxed } from '../../../../../agents/node/images/import/sandbox.ts'
+import { Turns } from '../../../../../agents/node/turns.ts'
+import { systemClock } from '../../../../../kit/sys/clock.ts'
+import { freeBytes } from '../../../../../kit/sys/disk-space.ts'
 import { isRoot, nodeBinary } from '../../../../../kit/sys/process.ts'
 import { until } from '../../../../eventually.ts'
 import { type HostileServer, INTERNAL, PUBLIC, startHostileServer } from './hostile-server.ts'
@@ -53,7 +57,13 @@ const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex
 const urlOf = (path = '/disk.img', host = 'images.test') => `https://${host}:${server.port}${path}`
 const run = (
   source: { url?: string; checksum?: string } = {},
-  options: { limits?: Partial<ImportLimits>; signal?: AbortSignal; name?: string } = {},
+  options: {
+    limits?: Partial<ImportLimits>
+    signal?: AbortSignal
+    name?: string
+    turns?: Turns
+    reserveBytes?: number
+  } = {},
 ) =>
   importImage(
     { url: urlOf(), checksum: sha256(raw), ...source },
@@ -61,6 +71,9 @@ const run = (
       folder: join(folder, 'imports'),
       name: options.name ?? 'one',
       limits: { ...LIMITS, ...options.limits },
+      clock: systemClock,
+      turns: options.turns ?? new Turns(),
+      ...(options.reserveBytes === undefined ? {} : { reserveBytes: options.reserveBytes }),
       signal: options.signal,
       trust: server.trust,
     },
@@ -186,7 +199,10 @@ describe('nothing is fetched but from the Internet', { timeout: 120_000 }, () =>
   test('a certificate of an unknown authority is refused', async () => {
     const imported = importImage(
       { url: urlOf(), checksum: sha256(raw) },
-      { folder, name: 'one', limits: LIMITS, trust: { ...server.trust, authorities: [] } },
+      {
+        ...{ folder, name: 'one', limits: LIMITS, clock: systemClock, turns: new Turns() },
+        trust: { ...server.trust, authorities: [] },
+      },
     )
     await expect(imported).rejects.toThrow('could not be fetched')
     expect(paths).toEqual([])
@@ -281,12 +297,109 @@ describe('an image is refused', { timeout: 120_000 }, () => {
     await isClean()
   })
 
+  test('cut off, though its tables are whole', async () => {
+    await writeFile(join(folder, 'raw'), raw)
+    const path = join(folder, 'whole.qcow2')
+    execFileSync('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', join(folder, 'raw'), path])
+    const whole = await readFile(path)
+    await expect(run(serve(whole.subarray(0, whole.length - MEBIBYTE)))).rejects.toThrow('damaged or incomplete')
+    await isClean()
+  })
+
+  test('that becomes many times its file, though nothing in it is wrong', async () => {
+    const bomb = bombOf(512 * MEBIBYTE)
+    const path = join(folder, 'bomb.qcow2')
+    await writeFile(path, bomb)
+    execFileSync('qemu-img', ['check', '-q', '-f', 'qcow2', path])
+    const limits = { maximumVirtualBytes: 1024 * MEBIBYTE }
+    await expect(run(serve(bomb), { limits })).rejects.toThrow('more than 32 times')
+    await isClean()
+  })
+
+  test('in an archive of disks, which is as long as a raw disk', async () => {
+    await writeFile(join(folder, 'disk.vmdk'), raw)
+    const path = join(folder, 'machine.ova')
+    execFileSync('tar', ['--format=ustar', '-C', folder, '-cf', path, 'disk.vmdk'])
+    await expect(run(serve(await readFile(path)))).rejects.toThrow('tar archive')
+  })
+
   test('of another format', async () => {
     const path = join(folder, 'other.vmdk')
     execFileSync('qemu-img', ['create', '-q', '-f', 'vmdk', path, '1M'])
     await expect(run(serve(await readFile(path)))).rejects.toThrow('VMDK')
   })
 })
+
+describe('a host', { timeout: 120_000 }, () => {
+  test('without room but for its reserve imports nothing', async () => {
+    await expect(run({}, { reserveBytes: (await freeBytes(folder)) * 2 })).rejects.toThrow(NoRoom)
+    expect(paths).toEqual([])
+    await isClean()
+  })
+
+  test('whose room ends while something is fetched ends that', async () => {
+    let free: string | undefined
+    answer = (_request, response) => {
+      response.write('begin')
+      free = join(folder, 'filler')
+      execFileSync('fallocate', ['-l', '1G', free])
+    }
+    const reserveBytes = (await freeBytes(folder)) - 512 * MEBIBYTE
+    await expect(run({}, { reserveBytes })).rejects.toThrow(NoRoom)
+    expect(free).toBeDefined()
+    await isClean()
+  })
+
+  test('converts one image at a time', async () => {
+    const turns = new Turns()
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const before = turns.run(() => held)
+    const stop = new AbortController()
+    const [first, aborted] = [run({}, { turns }), run({}, { turns, name: 'other', signal: stop.signal })]
+    aborted.catch(() => {})
+    const files = async () => (await readdir(join(folder, 'imports'), { recursive: true })).toSorted()
+    const fetched = ['import-one', 'import-one/fetched', 'import-other', 'import-other/fetched']
+    await until('both to be fetched', files, (names) => names.join() === fetched.join())
+    stop.abort(new Error('deleted meanwhile'))
+    await expect(aborted).rejects.toThrow('deleted meanwhile')
+    expect(await files()).toEqual(['import-one', 'import-one/fetched'])
+    release()
+    await before
+    await expect(first).resolves.toMatchObject({ virtualBytes: raw.length })
+  })
+})
+
+/** A whole image in which every cluster of the disk is the same one of the file. */
+function bombOf(virtualBytes: number): Buffer {
+  const cluster = 65_536
+  const count = virtualBytes / cluster
+  const image = Buffer.alloc(6 * cluster)
+  const [refcountTable, refcounts, first, second, data] = [1, 2, 3, 4, 5].map((at) => BigInt(at * cluster)) as [
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+  ]
+  image.write('QFI\xfb', 'latin1')
+  image.writeUInt32BE(3, 4)
+  image.writeUInt32BE(16, 20)
+  image.writeBigUInt64BE(BigInt(virtualBytes), 24)
+  image.writeUInt32BE(1, 36) // entries of the first table
+  image.writeBigUInt64BE(first, 40)
+  image.writeBigUInt64BE(refcountTable, 48)
+  image.writeUInt32BE(1, 56)
+  image.writeUInt32BE(4, 96) // refcounts have 16 bits
+  image.writeUInt32BE(104, 100)
+  image.writeBigUInt64BE(refcounts, Number(refcountTable))
+  for (let at = 0; at < 5; at++) image.writeUInt16BE(1, Number(refcounts) + 2 * at)
+  image.writeUInt16BE(count, Number(refcounts) + 2 * 5)
+  const onlyUser = 1n << 63n
+  image.writeBigUInt64BE(second | onlyUser, Number(first))
+  for (let at = 0; at < count; at++) image.writeBigUInt64BE(data, Number(second) + 8 * at)
+  image.fill('boom', Number(data))
+  return image
+}
 
 test('an import that is aborted leaves nothing', { timeout: 60_000 }, async () => {
   const stop = new AbortController()

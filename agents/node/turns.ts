@@ -1,0 +1,36 @@
+/** Work that happens one at a time on the host, in the order of the calls. What is aborted while it waits has no turn,
+ *  and does not hold up what comes after it. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** Throws the reason of the signal when that is aborted before the turn. */
+  async run<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    const before = this.#last
+    const { promise: over, resolve: end } = Promise.withResolvers<void>()
+    this.#last = over
+    try {
+      await untilAborted(before, signal)
+    } catch (error) {
+      void before.then(() => end())
+      throw error
+    }
+    try {
+      return await work()
+    } finally {
+      end()
+    }
+  }
+}
+
+async function untilAborted(wait: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return void (await wait)
+  signal.throwIfAborted()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    await Promise.race([wait, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
