@@ -86,10 +86,13 @@ export const powerEffect =
     try {
       const control = await open(spec.bmc)
       if (isCut) await control.powerOff()
-      return { status: { power: afterReading(before, await control.powerState(), { now: clock.now(), isCut }) } }
+      return {
+        isReading: true,
+        status: { power: afterReading(before, await control.powerState(), { now: clock.now(), isCut }) },
+      }
     } catch (error) {
       if (!(error instanceof PowerControlFailed)) throw error
-      return { status: { power: afterFailure(before, error.message, { now: clock.now(), isCut }) } }
+      return { isReading: true, status: { power: afterFailure(before, error.message, { now: clock.now(), isCut }) } }
     }
   }
 
@@ -141,6 +144,7 @@ export const storageEffect =
       }
       await access.take()
       return {
+        isReading: true,
         status: {
           storageBlock: { ...block, isTaken: true, readAt: clock.now().toISOString(), failures: 0, detail: '' },
         },
@@ -148,6 +152,7 @@ export const storageEffect =
     } catch (error) {
       if (!(error instanceof StorageAccessFailed)) throw error
       return {
+        isReading: true,
         status: {
           storageBlock: {
             ...block,

@@ -163,7 +163,7 @@ const effectsOf = (parts: HostParts): EffectsOn<HostEffects, KubernetesHostSpec,
       secrets: openHostSecrets(sealing, row),
       authority: row.authority,
     })
-    return { status: { process: { ...process, digest, appliedAt: parts.clock.now().toISOString() } } }
+    return { isReading: true, status: { process: { ...process, digest, appliedAt: parts.clock.now().toISOString() } } }
   },
   async register({ id, url }) {
     await orUnavailable(registerHost(parts.db, id, url, parts.clock.now()))

@@ -246,7 +246,7 @@ const clusterEffects = (parts: Parts): Pick<Effects, ClusterEffectName> => ({
       const since = drains.get(hostname)?.since ?? parts.clock.now().toISOString()
       drains.set(hostname, { hostname, since, isDone: await control.drain(id, hostname) })
     }
-    return { status: { drains: [...drains.values()] } }
+    return { isReading: true, status: { drains: [...drains.values()] } }
   },
   async keep({ names, known }, pool) {
     const { control, id } = await planeOf(parts, pool)

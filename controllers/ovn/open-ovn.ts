@@ -17,6 +17,7 @@ import { monitor, type OvsdbConnection, type OvsdbOperation, Refused } from './o
 import { nameOfOwner, openOwnedRows, type OwnedRows } from './owned-rows.ts'
 import { shapeOf, TABLE_NAMES } from './row.ts'
 import { openSequence } from './sequence.ts'
+import { openWrittenAt } from './written-at.ts'
 
 export interface OvnOptions {
   /** Of the northbound database: one or several, separated by commas, each `unix:<path>`, `tcp:<host>:<port>` or
@@ -64,8 +65,7 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
     clock,
     raise: async (operations) => (await link.connected()).transact(DATABASE, operations),
   })
-  /** At which sequence the rows of an owner are written. */
-  const sequences = new Map<string, number>()
+  const sequences = openWrittenAt()
 
   /** Answers at which sequence the rows are written. Throws Refused, and Unavailable. */
   async function write(zone: string, bundles: readonly EncodedBundle[]): Promise<readonly number[]> {
@@ -84,13 +84,11 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
       })
       // What has changed is told before the answer: the sequence is that of the transaction, or of a later one.
       const at = sequence.ofNow(raising.length > 0)
-      for (const { bundle } of changed) sequences.set(nameOfOwner(bundle), at)
+      for (const { bundle } of changed) sequences.note(bundle, at)
     }
     return bundles.map((bundle) => {
-      const owner = nameOfOwner(bundle)
-      const at = sequences.get(owner) ?? sequence.ofNow(false)
-      if (bundle.rows.size === 0) sequences.delete(owner)
-      else sequences.set(owner, at)
+      const at = sequences.of(bundle) ?? sequence.ofNow(false)
+      sequences.note(bundle, at)
       return at
     })
   }

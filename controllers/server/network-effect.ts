@@ -33,6 +33,7 @@ export const programEffect =
     const { zone, uid, nodes, isSimulated } = networkPorts
     const fingerprint = fingerprintOf(networkPorts)
     const before = server.status?.networkPorts
+    const isRepeated = before?.fingerprint === fingerprint && programmed.get(uid) === fingerprint
     const apply = async () => {
       if (before !== undefined && before.zone !== zone)
         await ovn?.apply({ zone: before.zone, owner: serverOwner(uid), rows: [] })
@@ -40,8 +41,10 @@ export const programEffect =
         programmed.set(uid, fingerprint)
         return { sequence: 0, isInstalled: isSimulated }
       }
-      const { sequence } = await ovn.apply({ zone, owner: serverOwner(uid), rows: rowsOf(networkPorts) })
+      const written = await ovn.apply({ zone, owner: serverOwner(uid), rows: rowsOf(networkPorts) })
       programmed.set(uid, fingerprint)
+      // Hosts are waited for until they have what was written first: what repetition adds moves nothing.
+      const sequence = isRepeated ? Math.min(before.sequence, written.sequence) : written.sequence
       const installed = isSimulated ? sequence : await ovn.installed(nodes)
       return { sequence, isInstalled: installed !== undefined && installed >= sequence }
     }

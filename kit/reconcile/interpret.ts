@@ -16,6 +16,7 @@ import { mergeConditions, type KeptCondition } from './conditions.ts'
 import type { EventDraft, EventRecorder } from './events.ts'
 import { activeOperation, type Progress, progressOf, type Operations, type Stanza } from './operation.ts'
 import type { Effect } from './reconciler.ts'
+import type { Answers } from './restless.ts'
 import { operationBegunBy, traceAnnotation, traceOf, withOwnTrace } from './trace.ts'
 
 export interface Interpreter {
@@ -25,6 +26,8 @@ export interface Interpreter {
   /** Where records of operations are kept; a plan with an operation action and no port is a bug. */
   readonly operations?: Operations | undefined
   readonly effects?: Readonly<Record<string, Effect>> | undefined
+  /** What effects have answered before; nothing is judged when absent. */
+  readonly answers?: Answers | undefined
   /** Tells people what happens to the root; nobody when absent. */
   readonly events?: EventRecorder | undefined
   readonly finalizer?: string | undefined
@@ -199,6 +202,7 @@ class PlanExecution {
     this.#act(`effect ${name}`)
     const report = await inSpanOfTrace({ name: `effect ${name}` }, () => effect(input, this.#root))
     if (report === undefined) return
+    this.#in.answers?.judge({ uid: this.#root.metadata.uid ?? '', name }, input, report)
     this.#decideStatus({ do: 'status', status: report.status ?? {}, conditions: report.conditions ?? [] })
     for (const event of report.events ?? []) this.#in.events?.record(this.#root, event)
   }

@@ -18,6 +18,7 @@ import type { ControllerMetrics } from './metrics.ts'
 import { activeOperation, progressOf, type Operations } from './operation.ts'
 import { WorkQueue } from './queue.ts'
 import type { Reconciler, Watch } from './reconciler.ts'
+import { openAnswers, RestlessEffect } from './restless.ts'
 import { traceOf } from './trace.ts'
 
 export interface ControllerOptions {
@@ -85,7 +86,8 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     this.#roots = caches.of(type)
     this.#watched = reconciler.watches.map((watch) => ({ cache: caches.of(watch.type), toKeys: watch.toKeys }))
     const effects = reconciler.effects as Interpreter['effects'] // they are handed roots of `type` only
-    this.#interpreter = { store, caches, clock, operations, events, finalizer, beforeGone, mayAct, effects }
+    const answers = openAnswers()
+    this.#interpreter = { store, caches, clock, operations, events, finalizer, beforeGone, mayAct, effects, answers }
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -166,7 +168,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
       metrics.errors.inc(this.#labels)
       this.#report(key, error)
       queue.addFailed(key, error instanceof Unavailable ? UNAVAILABLE_MAXIMUM_MILLISECONDS : undefined)
-      await this.#endOverdue(root)
+      await this.#endFailing(root, error)
     }
     metrics.reconcileSeconds.observe(this.#labels, (clock.monotonicMilliseconds() - startedAt) / 1000)
     this.#wakeAtDeadline(key, queue, planned)
@@ -255,20 +257,24 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     if (planned.getTime() < deadline) queue.addAfter(key, Math.max(0, deadline - this.#options.clock.now().getTime()))
   }
 
-  /** An operation whose reconciler keeps failing ends as failed, so that no client waits for ever. */
-  async #endOverdue(root: KubeObject<Spec, Status>): Promise<void> {
+  /** An operation whose reconciler keeps failing ends as failed, so that no client waits for ever: after its deadline,
+   *  and at once where repetition cannot help. */
+  async #endFailing(root: KubeObject<Spec, Status>, failure: unknown): Promise<void> {
     const { clock, operations } = this.#options
     const current = this.#roots.get(keyFromText(keyOfRoot(root)))
     const active = current === undefined ? undefined : activeOperation(current)
     if (current === undefined || active === undefined || operations === undefined) return
-    if (clock.now().getTime() < Date.parse(active.deadlineAt) + OVERDUE_GRACE_MILLISECONDS) return
+    const isHopeless = failure instanceof RestlessEffect
+    if (!isHopeless && clock.now().getTime() < Date.parse(active.deadlineAt) + OVERDUE_GRACE_MILLISECONDS) return
     const progress = progressOf(current)
     const end: Action = {
       do: 'operation',
       id: active.id,
       step: progress?.id === active.id ? progress.step : 'deadline',
       outcome: 'failed',
-      error: 'the operation did not end before its deadline',
+      error: isHopeless
+        ? 'a fault of the platform: what the operation waits for does not come'
+        : 'the operation did not end before its deadline',
     }
     try {
       await interpret(this.#reconciler.type, current, [end], this.#interpreter)

@@ -33,7 +33,11 @@ export type Effect<Spec = unknown, Status = unknown> = (
 ) => Promise<EffectReport | undefined>
 
 export interface EffectReport {
+  /** For the same input the same, once what it did has come true: what a plan waits for must not move because the
+   *  effect is repeated. It is refused when it does (`restless.ts`). */
   readonly status?: Readonly<Record<string, unknown>>
+  /** The status is what was read from something that moves by itself. */
+  readonly isReading?: true
   readonly conditions?: readonly ConditionDraft[]
   readonly events?: readonly EventDraft[]
 }

@@ -99,6 +99,23 @@ test('what is so already is not written again, by the same process or the next',
   expect(await version()).toEqual(before)
 })
 
+test('what has gone is at the same sequence however often that is said, so that hosts can come to it', async () => {
+  await network(switchRow)
+  await server(port('p1'))
+  const { sequence } = await server()
+  for (let again = 0; again < 3; again++) {
+    await expect
+      .poll(async () => Number((await databases.rowsOf('NB_Global'))[0]?.['nb_cfg'] ?? 0), PATIENCE)
+      .toBeGreaterThanOrEqual(sequence)
+    expect(await server()).toEqual({ sequence })
+  }
+  ovn.close()
+  ovn = writer()
+  await network(switchRow)
+  const next = await server()
+  expect(await server()).toEqual(next)
+})
+
 test('what needs the rows of another owner waits for them, and writes nothing before', async () => {
   await expect(server(port('p1'))).rejects.toThrow('is not available')
   expect(await sorted('Logical_Switch_Port')).toEqual([])

@@ -106,6 +106,27 @@ describe('the firewall of a server', () => {
     expect(toFirewallView((await settle(next, { ovn })).server)).toMatchObject({ generation: 2, applied_generation: 2 })
   })
 
+  test('that was switched off is off once hosts follow, whatever else is written meanwhile', async () => {
+    const inner = await openNetwork()
+    const on = await settle(filtered(), { ovn: inner })
+    inner.hold('node-1')
+    let later = 0
+    const ovn = {
+      ...inner,
+      async apply(bundle: Parameters<typeof inner.apply>[0]) {
+        const { sequence } = await inner.apply(bundle)
+        return { sequence: sequence + later++ }
+      },
+    }
+    const off = filtered(on.server.status, { firewall: storedFirewall(NO_FIREWALL) })
+    const programmed: ProgrammedServers = new Map()
+    const waiting = await settle(off, { ovn }, programmed)
+    expect(waiting.server.status?.operation?.status).toBe('running')
+    inner.release('node-1')
+    const done = await settle(waiting, { ovn }, programmed)
+    expect(done.server.status?.operation?.status).toBe('succeeded')
+  })
+
   test('is not applied while the network does not answer, and everything else goes on', async () => {
     const ovn = await openNetwork()
     ovn.fail('lost', 'lost', 'lost', 'lost', 'lost')

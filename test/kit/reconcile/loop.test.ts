@@ -157,6 +157,37 @@ test('brings roots to what they ask for, follows changes, and lets them go with 
   await controller.stop()
 })
 
+test('an effect that moves what its plan waits for is refused, and the operation ends at once', async () => {
+  const world = await openWorld()
+  const log: string[] = []
+  let asked = 0
+  const chasing = (): Reconciler<ParentSpec, ParentStatus, Seen> => ({
+    name: 'parent',
+    type: Parent,
+    watches: [],
+    observe: () => ({ children: [] }),
+    plan: (root) => {
+      const active = activeOperation(root)
+      return active === undefined
+        ? []
+        : [
+            { do: 'effect', name: 'move', input: { to: 'here' } },
+            { do: 'operation', id: active.id, step: 'moved' },
+            { do: 'wait', seconds: 1, for: 'what moves' },
+          ]
+    },
+    effects: { move: async () => ({ status: { children: asked++ } }) },
+  })
+  const controller = run(world, chasing, { operations: keeping(log) })
+  await create(world, 'a', {
+    size: 0,
+    operation: { id: 'op1', kind: 'parent.create', deadlineAt: inMinutes(world, 10) },
+  })
+  await untilRoot(world, 'a', (root) => root?.status?.operation?.status === 'failed', 60_000)
+  expect(log.at(-1)).toBe('op1 failed')
+  await controller.stop()
+})
+
 test('is quiet once everything is as it should be', async () => {
   const world = await openWorld()
   let writes = 0
