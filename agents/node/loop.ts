@@ -30,6 +30,7 @@ import { metadataDocument } from './serve/metadata.ts'
 import type { RequestingGuest } from './serve/metadata-service.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
 import { openServerMetrics } from './server-metrics.ts'
+import { openHoldings } from './unclaimed.ts'
 import { openUsage, type Usage } from './usage.ts'
 import { userOf } from './volume/effects.ts'
 import { volumeReconciler } from './volume/index.ts'
@@ -104,6 +105,20 @@ const reportOf = async ({ report, images, hypervisor }: AgentOptions): Promise<N
   guestCount: (await hypervisor.list()).filter(isLive).length,
 })
 
+function openGuestMetrics({ hypervisor, registry }: AgentOptions): void {
+  new Gauge({
+    name: 'svccloud_node_guests',
+    help: 'Guests of this host by state',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      this.reset()
+      for (const state of ['running', 'off', 'gone', 'receiving', 'handed_over']) this.set({ state }, 0)
+      for (const { state } of await hypervisor.list().catch(() => [])) this.inc({ state })
+    },
+  })
+}
+
 /** Nothing happens before it runs. */
 export function openAgent(options: AgentOptions): Agent {
   const { nodeName, store, hypervisor, clock, random, log, registry } = options
@@ -122,19 +137,10 @@ export function openAgent(options: AgentOptions): Agent {
     openController(managedMachineReconciler(parts), control),
     openController(observationReconciler(options.probeHost ?? hostProbe(clock)), control),
   ]
+  const holdings = openHoldings(parts)
   const heartbeat = newHeartbeat({ ...parts, report: () => reportOf(options) })
   options.images.onChange(() => heartbeat.reportAgain())
-  new Gauge({
-    name: 'svccloud_node_guests',
-    help: 'Guests of this host by state',
-    labelNames: ['state'],
-    registers: [registry],
-    async collect() {
-      this.reset()
-      for (const state of ['running', 'off', 'gone', 'receiving', 'handed_over']) this.set({ state }, 0)
-      for (const { state } of await hypervisor.list().catch(() => [])) this.inc({ state })
-    },
-  })
+  openGuestMetrics(options)
   openServerMetrics({ registry, hypervisor, specOf: (name) => caches.of(Instance).get({ namespace, name })?.spec })
 
   return {
@@ -143,7 +149,8 @@ export function openAgent(options: AgentOptions): Agent {
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
       const sweep = async () => {
         await Promise.race([caches.ready(), ended])
-        if (!signal.aborted) await Promise.all([runOrphanSweep(parts, signal), runTemplateSweep(parts, signal)])
+        if (!signal.aborted)
+          await Promise.all([holdings.run(signal), runOrphanSweep(parts, signal), runTemplateSweep(parts, signal)])
       }
       /** Whoever takes a guest from a host that was lost looks whether the host has reported a new boot: so it always
        *  has before it starts one. */

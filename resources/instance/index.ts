@@ -413,6 +413,20 @@ export const Volume = resource({
 export type VolumeSpec = z.infer<typeof Volume.spec>
 export type VolumeStatus = z.infer<typeof Volume.status>
 
+const Holding = z.int().min(0)
+const Held = z
+  .strictObject({
+    guests: Holding.describe('Guests, running or ended.'),
+    volumes: Holding.describe("Disks on the host's own storage, and those of pools that it uses."),
+    images: Holding.describe('Custom images, also unfinished ones.'),
+    unclaimed: Holding.describe('Of all these: those that no object names for ten minutes or longer.'),
+    quarantined: Holding.optional().describe('Disks that were ended and are kept for a while.'),
+  })
+  .describe('How much is on the host, whether or not an object names it.')
+
+/** As many as a report names; the count has them all. */
+export const UNCLAIMED_NAMED_MAXIMUM = 500
+
 /** Half a sentence. */
 export const NETWORK_OBSTACLE_CHARACTERS = 512
 
@@ -469,13 +483,33 @@ export const NodeReport = resource({
         .describe('Where the agent lets the platform reach consoles.'),
     })
     .describe('What the node is. Written by its agent.'),
-  status: z.strictObject({}).describe('Empty: nobody judges a report.'),
+  status: z
+    .strictObject({
+      held: Held.optional(),
+      heldAt: z.string().max(64).optional().describe('When the host was looked at for that, RFC 3339.'),
+      unclaimed: z
+        .array(
+          z.strictObject({
+            kind: z.enum(['Instance', 'Volume', 'Image']).describe('The kind of object that is missing.'),
+            name: z.string().max(253).describe('The name that the object would have.'),
+            since: z.string().max(64).describe('When that was seen first, RFC 3339.'),
+          }),
+        )
+        .max(UNCLAIMED_NAMED_MAXIMUM)
+        .optional()
+        .describe('What is on the host and no object names, for ten minutes or longer. Nobody removes it.'),
+    })
+    .describe('What the node holds. Written by its agent.'),
   columns: [
     { name: 'Version', type: 'string', jsonPath: '.spec.agentVersion' },
     { name: 'Hypervisor', type: 'string', jsonPath: '.spec.hypervisor' },
+    { name: 'Guests', type: 'integer', jsonPath: '.status.held.guests' },
+    { name: 'Volumes', type: 'integer', jsonPath: '.status.held.volumes' },
+    { name: 'Unclaimed', type: 'integer', jsonPath: '.status.held.unclaimed' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
 })
+export type NodeReportStatus = z.infer<typeof NodeReport.status>
 export type NodeReportSpec = z.infer<typeof NodeReport.spec>
 
 export const Observation = resource({

@@ -42,6 +42,7 @@ export const NODE_RULES: readonly Rule[] = [
       'images/status',
       'backupjobs/status',
       'observations/status',
+      'nodereports/status',
     ],
   ),
   rule(['get', 'create', 'patch'], ['svccloud.dev'], ['nodereports']),

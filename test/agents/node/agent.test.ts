@@ -410,6 +410,21 @@ describe('an agent of a simulated host', () => {
     expect(Date.parse((await renewedAt()) ?? '') - Date.parse(later ?? '')).toBeGreaterThan(0)
   })
 
+  it('says how much is on the host, anew within 30 s where there is nothing', async () => {
+    const status = async () =>
+      (await world.settled(world.store.get(NodeReport, { namespace: NAMESPACE, name: NODE_REPORT_NAME })))?.status
+    const heldAt = async () => Date.parse((await status())?.heldAt ?? '')
+    await world.until(async () => Number.isFinite(await heldAt()))
+    expect((await status())?.held).toEqual({ guests: 0, volumes: 0, images: 0, unclaimed: 0 })
+    const first = await heldAt()
+    await world.pass(30_000)
+    expect(await heldAt()).toBeGreaterThan(first)
+    await world.createInstance()
+    await world.until(async () => (await status())?.held?.guests === 1)
+    expect((await status())?.held).toEqual({ guests: 1, volumes: 1, images: 0, unclaimed: 0 })
+    expect((await status())?.unclaimed).toEqual([])
+  })
+
   it('reports itself and keeps its lease', async () => {
     await world.until(
       async () => (await world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })) !== undefined,

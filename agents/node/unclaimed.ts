@@ -1,0 +1,157 @@
+/** What is on the host, and what of it no object names: left by objects that were removed past their finalizer, or by a
+ *  Kubernetes that was put back to an older state. It is reported, and nothing of it is removed. */
+import type { Caches } from '../../kit/kube/caches.ts'
+import type { ResourceType } from '../../kit/kube/object.ts'
+import { isNotFound, type Store } from '../../kit/kube/store.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import {
+  Image,
+  Instance,
+  NODE_REPORT_NAME,
+  NodeReport,
+  type NodeReportStatus,
+  UNCLAIMED_NAMED_MAXIMUM,
+  Volume,
+} from '../../resources/instance/index.ts'
+import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
+import type { VolumeStore } from './drivers/storage/volume-store.ts'
+import type { ImageStore } from './images/image-store.ts'
+
+export interface HoldingsOptions {
+  readonly store: Store
+  readonly caches: Caches
+  readonly hypervisor: Hypervisor
+  readonly volumes: VolumeStore
+  readonly customImages: ImageStore
+  readonly namespace: string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly registry: Registry
+}
+
+const LOOK_MILLISECONDS = 15_000
+/** A report that nothing has changed in is written again after so long. That of an empty host is written after each
+ *  look: whoever removes the node waits for a new one. */
+const REPORT_MILLISECONDS = 60_000
+/** Between the two lists that have to agree on what no object names. */
+const UNCLAIMED_MILLISECONDS = 600_000
+
+type Held = NonNullable<NodeReportStatus['held']>
+type Unclaimed = NonNullable<NodeReportStatus['unclaimed']>
+type Kind = Unclaimed[number]['kind']
+const KINDS: Readonly<Record<Kind, ResourceType>> = { Instance, Volume, Image }
+
+interface Missing {
+  readonly kind: Kind
+  readonly name: string
+  /** When a list did not have it first: by the wall clock, for people, and by the monotonic one. */
+  readonly since: string
+  readonly sinceMilliseconds: number
+  /** A second list has confirmed it. */
+  isUnclaimed: boolean
+}
+
+export interface Holdings {
+  /** Looks at once and then every LOOK_MILLISECONDS, until the signal. The caches must be ready. */
+  run(signal: AbortSignal): Promise<void>
+}
+
+export function openHoldings(options: HoldingsOptions): Holdings {
+  const { store, namespace, clock, log, registry } = options
+  const missing = new Map<string, Missing>()
+  const gauge = new Gauge({
+    name: 'svccloud_node_unclaimed',
+    help: 'What is on this host and no object names, by the kind of object that is missing',
+    labelNames: ['kind'],
+    registers: [registry],
+  })
+  let reported = { text: '', atMilliseconds: Number.NEGATIVE_INFINITY }
+
+  async function report(held: Held, unclaimed: Unclaimed): Promise<void> {
+    const text = JSON.stringify([held, unclaimed])
+    const now = clock.monotonicMilliseconds()
+    const isEmpty = Object.values(held).every((count) => count === 0)
+    if (!isEmpty && text === reported.text && now - reported.atMilliseconds < REPORT_MILLISECONDS) return
+    const status: NodeReportStatus = { held, heldAt: clock.now().toISOString(), unclaimed }
+    try {
+      await store.patch(NodeReport, { namespace, name: NODE_REPORT_NAME }, { status }, 'status')
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+      return // the next heartbeat makes it
+    }
+    reported = { text, atMilliseconds: now }
+  }
+
+  async function look(): Promise<void> {
+    const names = await namesOn(options)
+    await compare(options, names, missing)
+    const unclaimed = [...missing.values()].filter(({ isUnclaimed }) => isUnclaimed)
+    for (const kind of Object.keys(KINDS)) gauge.set({ kind }, unclaimed.filter((one) => one.kind === kind).length)
+    await report(
+      {
+        guests: names.Instance.length,
+        volumes: names.Volume.length,
+        images: names.Image.length,
+        unclaimed: unclaimed.length,
+      },
+      unclaimed.slice(0, UNCLAIMED_NAMED_MAXIMUM).map(({ kind, name, since }) => ({ kind, name, since })),
+    )
+  }
+
+  return {
+    async run(signal) {
+      while (!signal.aborted) {
+        await look().catch((error: unknown) => log.warn('what the host holds was not looked at', { error }))
+        await clock.sleep(LOOK_MILLISECONDS, signal)
+      }
+    },
+  }
+}
+
+type Names = Readonly<Record<Kind, readonly string[]>>
+
+const namesOn = async ({ hypervisor, volumes, customImages }: HoldingsOptions): Promise<Names> => ({
+  Instance: (await hypervisor.list()).map(({ name }) => name),
+  Volume: (await volumes.list()).map(({ name }) => name),
+  Image: await customImages.names(),
+})
+
+/** Brings `missing` to what is on the host and no object names. A cache that is behind is believed when it has an
+ *  object, and a list is asked when it has none. */
+async function compare(options: HoldingsOptions, names: Names, missing: Map<string, Missing>): Promise<void> {
+  const { store, caches, namespace, clock } = options
+  // the keys are kinds
+  for (const [kind, type] of Object.entries(KINDS) as [Kind, ResourceType][]) {
+    const unknown = names[kind].filter((name) => caches.of(type).get({ namespace, name }) === undefined)
+    for (const one of missing.values())
+      if (one.kind === kind && !unknown.includes(one.name)) missing.delete(`${kind}/${one.name}`)
+    const now = clock.monotonicMilliseconds()
+    const due = unknown.filter((name) => {
+      const known = missing.get(`${kind}/${name}`)
+      return known === undefined || (!known.isUnclaimed && now - known.sinceMilliseconds >= UNCLAIMED_MILLISECONDS)
+    })
+    if (due.length === 0) continue
+    const objects = new Set((await store.list(type, { namespace })).items.map(({ metadata }) => metadata.name))
+    for (const name of due) note(options, missing, { kind, name, isThere: objects.has(name) })
+  }
+}
+
+/** What a fresh list says of one name. */
+function note(
+  { clock, log }: HoldingsOptions,
+  missing: Map<string, Missing>,
+  { kind, name, isThere }: { readonly kind: Kind; readonly name: string; readonly isThere: boolean },
+): void {
+  const key = `${kind}/${name}`
+  const known = missing.get(key)
+  if (isThere) missing.delete(key)
+  else if (known === undefined) {
+    const [since, sinceMilliseconds] = [clock.now().toISOString(), clock.monotonicMilliseconds()]
+    missing.set(key, { kind, name, since, sinceMilliseconds, isUnclaimed: false })
+  } else {
+    known.isUnclaimed = true
+    log.warn('on this host and named by no object; it stays', { kind, name, since: known.since })
+  }
+}
