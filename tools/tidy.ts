@@ -5,6 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { printLine, setExitCode } from '../kit/sys/process.ts'
+import { isNode, nodesOf } from './syntax.ts'
 
 export interface Finding {
   readonly file: string
@@ -183,23 +184,6 @@ const widthFindings = (file: string, source: string): Finding[] =>
 /** Whether the line says something besides code, or the one above is a comment. */
 const hasReason = (lines: readonly string[], line: number): boolean =>
   /\/\/|\/\*/.test(lines[line - 1] ?? '') || /^\s*(\/\/|\*|\/\*)/.test(lines[line - 2] ?? '')
-
-interface SyntaxNode {
-  readonly type: string
-  readonly start: number
-}
-
-const isNode = (value: unknown): value is SyntaxNode => typeof value === 'object' && value !== null && 'type' in value
-
-/** Every node of the tree of a file, parents first. */
-function* nodesOf(value: unknown): Generator<SyntaxNode & Record<string, unknown>> {
-  if (Array.isArray(value)) for (const item of value) yield* nodesOf(item)
-  else if (isNode(value)) {
-    const node = { ...value }
-    yield node
-    for (const child of Object.values(node)) yield* nodesOf(child)
-  }
-}
 
 const isAsConst = (type: unknown): boolean =>
   isNode(type) &&

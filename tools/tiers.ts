@@ -24,9 +24,6 @@ export interface Tier {
   readonly isIsolated: boolean
   /** The whole tier; the runner ends it then and counts it as failed. */
   readonly deadlineMilliseconds: number
-  /** How many files that failed are run once more, alone. Only where programs of others run in real time (databases,
-   *  guests, switches, clusters), which a busy machine can starve; never where we own the time. */
-  readonly secondTries: number
   /** Runs beside the others from the beginning: `idle` with the processor time that they leave, because its time is
    *  virtual; `waiting` with the same priority as they have, because it waits in real time and needs little of it. */
   readonly beside: 'idle' | 'waiting' | undefined
@@ -35,6 +32,25 @@ export interface Tier {
   /** Undefined when the tier can run here, else why it cannot, in words for people. */
   readonly missing: () => Promise<string | undefined>
 }
+
+/** Packages of Debian whose versions can decide over the outcome of tests; of those that are not installed nothing is
+ *  said. What is built for tests has its versions in the repository. */
+export const ENGINES: readonly string[] = [
+  ...[
+    'qemu-system-x86',
+    'qemu-utils',
+    'qemu-block-extra',
+    'e2fsprogs',
+    'xfsprogs',
+    'restic',
+    'rclone',
+    'python3-boto3',
+  ],
+  ...['pgbackrest', 'postgresql-*', 'openssh-client', 'openssh-server', 'ipmitool', 'openipmi'],
+  ...['ceph-*', 'radosgw', 'ovn-*', 'openvswitch-*', 'nftables', 'iptables', 'ipset', 'socat', 'slirp4netns'],
+  ...['ethtool', 'iputils-ping', 'haproxy', 'keepalived', 'tayga', 'unbound', 'kubectl'],
+  ...['containerd', 'runc', 'containernetworking-plugins'],
+]
 
 const MINUTE_MILLISECONDS = 60_000
 const nothing = async (): Promise<undefined> => undefined
@@ -161,7 +177,6 @@ interface TierInput {
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
   readonly deadlineMinutes: number
-  readonly secondTries?: number
   readonly isIsolated?: boolean
   readonly beside?: Tier['beside']
   readonly isOptIn?: boolean
@@ -181,7 +196,6 @@ const named = (input: TierInput): Tier => ({
   workersMaximum: input.workersMaximum,
   testTimeoutMilliseconds: input.testTimeoutMilliseconds,
   deadlineMilliseconds: input.deadlineMinutes * MINUTE_MILLISECONDS,
-  secondTries: input.secondTries ?? 0,
   isIsolated: input.isIsolated ?? true,
   beside: input.beside,
   isOptIn: input.isOptIn ?? false,
@@ -190,12 +204,10 @@ const named = (input: TierInput): Tier => ({
 
 /** Of tiers that wait for others (databases, guests, control planes): while two wait, the others have two cores. */
 const WORKERS = 4
-/** More than so many files do not fail of a busy machine. */
-const SECOND_TRIES = 2
 
 /** Files of another tier that would take too much of the time of `npm test`: `.ci/run` runs them. */
 const long = (input: Omit<TierInput, 'workersMaximum' | 'testTimeoutMilliseconds' | 'isOptIn'>): Tier =>
-  named({ workersMaximum: 2, testTimeoutMilliseconds: 300_000, secondTries: SECOND_TRIES, isOptIn: true, ...input })
+  named({ workersMaximum: 2, testTimeoutMilliseconds: 300_000, isOptIn: true, ...input })
 
 const special: readonly Tier[] = [
   named({
@@ -203,7 +215,6 @@ const special: readonly Tier[] = [
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
-    secondTries: SECOND_TRIES,
     missing: qemuMissing,
   }),
   named({
@@ -211,7 +222,6 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 600_000,
     deadlineMinutes: 8,
-    secondTries: SECOND_TRIES,
     beside: 'waiting',
     missing: postgresqlMissing,
   }),
@@ -220,7 +230,6 @@ const special: readonly Tier[] = [
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 5,
-    secondTries: SECOND_TRIES,
     missing: kubernetesMissing,
   }),
   named({
@@ -228,7 +237,6 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 8,
-    secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: csiMissing,
   }),
@@ -237,7 +245,6 @@ const special: readonly Tier[] = [
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 180_000,
     deadlineMinutes: 10,
-    secondTries: SECOND_TRIES,
     missing: networkMissing,
   }),
   named({
@@ -245,7 +252,6 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 4,
-    secondTries: SECOND_TRIES,
     beside: 'waiting',
     missing: fencingMissing,
   }),
@@ -255,7 +261,6 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 8,
-    secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: cephMissing,
   }),
@@ -264,7 +269,6 @@ const special: readonly Tier[] = [
     workersMaximum: 1,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 30,
-    secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: podsMissing,
   }),
@@ -292,7 +296,6 @@ const special: readonly Tier[] = [
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 12,
-    secondTries: SECOND_TRIES,
     missing: qemuMissing,
   }),
   named({
@@ -301,7 +304,6 @@ const special: readonly Tier[] = [
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 60_000,
     deadlineMinutes: 12,
-    secondTries: SECOND_TRIES,
     isIsolated: false,
   }),
   named({
@@ -309,7 +311,6 @@ const special: readonly Tier[] = [
     workersMaximum: WORKERS,
     testTimeoutMilliseconds: 90_000,
     deadlineMinutes: 6,
-    secondTries: SECOND_TRIES,
     missing: kubectlMissing,
   }),
   named({
@@ -317,7 +318,6 @@ const special: readonly Tier[] = [
     workersMaximum: 1,
     testTimeoutMilliseconds: 60_000,
     deadlineMinutes: 4,
-    secondTries: SECOND_TRIES,
     beside: 'waiting',
     missing: objectsMissing,
   }),
@@ -326,7 +326,6 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 8,
-    secondTries: SECOND_TRIES,
     isOptIn: true,
   }),
   named({
@@ -334,7 +333,6 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 40,
-    secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: qemuMissing,
   }),
@@ -343,7 +341,6 @@ const special: readonly Tier[] = [
     workersMaximum: 2,
     testTimeoutMilliseconds: 300_000,
     deadlineMinutes: 20,
-    secondTries: SECOND_TRIES,
     isOptIn: true,
     missing: clusterMissing,
   }),
@@ -354,7 +351,7 @@ const special: readonly Tier[] = [
   long({ name: 'kubectl-long', deadlineMinutes: 8, missing: kubectlMissing }),
   long({ name: 'postgresql-long', deadlineMinutes: 8, beside: 'waiting', missing: postgresqlMissing }),
   long({ name: 'database-long', setup: 'test/database.ts', deadlineMinutes: 8, beside: 'waiting' }),
-  long({ name: 'unit-long', deadlineMinutes: 8, secondTries: 0, beside: 'waiting' }),
+  long({ name: 'unit-long', deadlineMinutes: 8, beside: 'waiting' }),
 ]
 
 const unit: Tier = {

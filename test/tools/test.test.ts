@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { LONGEST, longestFirst } from '../../tools/longest-first.ts'
-import { add, chooseTiers, filesForSecondTry, parseSelection, type Report, summary, tallyOf } from '../../tools/test.ts'
+import { chooseTiers, parseCommand } from '../../tools/test.ts'
+import { causesOf, openCauses } from '../../tools/test/open-causes.ts'
+import { tierOf } from '../../tools/test/stress.ts'
+import { add, type Report, summary, tallyOf } from '../../tools/test/tally.ts'
 import { type Tier, TIERS } from '../../tools/tiers.ts'
 
 const report = (counts: Partial<Report>): Report => ({
@@ -87,66 +90,67 @@ it.each([
   expect(summary(chosen.tally)).toBe(sum)
 })
 
+const ALL = { only: [], canSkip: false, onlyChanged: false }
+
 it.each([
-  [[], { only: [], canSkip: false }],
-  [['--only', 'unit'], { only: ['unit'], canSkip: false }],
+  [[], ALL],
+  [['--only', 'unit'], { ...ALL, only: ['unit'] }],
   [
-    ['--only=unit,database', '--only', 'cluster', '--skip-unavailable'],
-    { only: ['unit', 'database', 'cluster'], canSkip: true },
+    ['--only=unit,database', '--only', 'cluster', '--skip-unavailable', '--changed'],
+    { only: ['unit', 'database', 'cluster'], canSkip: true, onlyChanged: true },
   ],
+  [['--stress', 'test/a.test.ts'], { file: 'test/a.test.ts', times: 20 }],
+  [['--stress', 'test/a.test.ts', '--times', '3'], { file: 'test/a.test.ts', times: 3 }],
+  [['--stress', 'test/a.test.ts', '--times', 'often'], undefined],
+  [['--times', '3'], undefined],
+  [['--stress'], undefined],
   [['--only', 'nonsense'], undefined],
   [['--only'], undefined],
   [['--only='], undefined],
   [['unit'], undefined],
   [['--watch'], undefined],
-])('reads the command line %j', (flags, expected) => expect(parseSelection(flags)).toEqual(expected))
+])('reads the command line %j', (flags, expected) => expect(parseCommand(flags)).toEqual(expected))
+
+const ROOT = join(import.meta.dirname, '../..')
+const cause = (file: string) => ({ file, cause: 'nobody knows', since: '2026-01-01' })
 
 it.each([
-  ['the files that failed', 2, ['passed', 'failed', 'failed'], ['1', '2']],
-  ['nothing of a tier that owns its time', 0, ['failed'], []],
-  ['nothing when too many failed', 2, ['failed', 'failed', 'failed'], []],
-  ['nothing when all passed', 2, ['passed'], []],
-])('tries again %s', (_what, secondTries, statuses, expected) => {
-  const testResults = statuses.map((status, index) => ({ name: `${index}`, status, assertionResults: [{ status }] }))
-  expect(filesForSecondTry({ secondTries }, report({ testResults }))).toEqual(expected)
+  ['nothing of files whose cause is not open', [], ['passed', 'failed'], []],
+  ['a file whose cause is open', ['1'], ['passed', 'failed'], ['1']],
+  ['nothing of a file that did not fail', ['0'], ['passed', 'failed'], []],
+  ['nothing when another file failed as well', ['1'], ['failed', 'failed'], []],
+  ['nothing when all passed', ['0'], ['passed'], []],
+])('tries again %s', (_what, open, statuses, expected) => {
+  const testResults = statuses.map((status, index) => ({
+    ...{ name: join(ROOT, `${index}`), status, assertionResults: [{ status }] },
+  }))
+  expect(causesOf(report({ testResults }), open.map(cause)).map(({ file }) => file)).toEqual(expected)
 })
 
-it('tries nothing again of a run without a report', () =>
-  expect(filesForSecondTry({ secondTries: 2 }, undefined)).toEqual([]))
+it('tries nothing again of a run without a report', () => expect(causesOf(undefined, [cause('a')])).toEqual([]))
 
-it('tries again only where programs of others run in real time', () =>
-  expect(TIERS.filter(({ secondTries }) => secondTries > 0).map(({ name }) => name)).toEqual([
-    'qemu',
-    'postgresql',
-    'kubernetes',
-    'csi',
-    'network',
-    'fencing',
-    'ceph',
-    'pods',
-    'e2e',
-    'database',
-    'kubectl',
-    'objects',
-    'bench',
-    'endurance',
-    'cluster',
-    'qemu-long',
-    'network-long',
-    'e2e-long',
-    'kubernetes-long',
-    'kubectl-long',
-    'postgresql-long',
-    'database-long',
-  ]))
+it('knows of every open cause which file it is of, what is known and since when', async () => {
+  for (const { file, cause: known, since } of await openCauses()) {
+    expect(existsSync(join(ROOT, file)), file).toBe(true)
+    expect(known).toMatch(/\S/)
+    expect(since).toMatch(/^\d{4}-\d{2}-\d{2}$/)
+  }
+})
+
+it.each([
+  ['test/tools/test.test.ts', 'unit'],
+  ['test/sim/network.seeds.test.ts', 'seeds'],
+  ['test/sim/seeds.test.ts', 'simulation'],
+  ['test/agents/node/move.qemu-long.test.ts', 'qemu-long'],
+  ['tools/test.ts', undefined],
+])('knows the tier of %s', (file, name) => expect(tierOf(file)?.name).toBe(name))
 
 it('begins with the longest files, which are all there', () => {
-  const root = join(import.meta.dirname, '../..')
-  expect(LONGEST.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  expect(LONGEST.filter((file) => !existsSync(join(ROOT, file)))).toEqual([])
   const others = ['test/one.test.ts', 'test/two.test.ts']
-  const files = [...others, ...LONGEST.toReversed()].map((file) => ({ moduleId: join(root, file) }))
+  const files = [...others, ...LONGEST.toReversed()].map((file) => ({ moduleId: join(ROOT, file) }))
   expect(longestFirst(files).map(({ moduleId }) => moduleId)).toEqual(
-    [...LONGEST, ...others].map((file) => join(root, file)),
+    [...LONGEST, ...others].map((file) => join(ROOT, file)),
   )
 })
 

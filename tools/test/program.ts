@@ -1,0 +1,84 @@
+/** Running a program with a deadline, and what it took of the processor. */
+import { spawn } from 'node:child_process'
+import { open, readFile } from 'node:fs/promises'
+import { setPriority } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { COMPILE_CACHE } from '../../kit/sys/compile-cache.js'
+import { environment, isTerminal, printLine } from '../../kit/sys/process.ts'
+
+export const ROOT = join(import.meta.dirname, '../..')
+export const inModules = (path: string): string => join(ROOT, 'node_modules', path)
+
+export interface Run {
+  /** For people. */
+  readonly name: string
+  readonly deadlineMilliseconds: number
+  readonly background?: Background | undefined
+}
+
+/** What runs beside the others. */
+export interface Background {
+  readonly isIdle: boolean
+  /** Where its output goes meanwhile. */
+  readonly outputFile: string
+  readonly stop: AbortSignal
+}
+
+/** The lowest: what is idle goes on where others wait, also at the end, and takes nothing of what they can use. */
+const BACKGROUND_NICENESS = 19
+
+/** A second of the processor, as Linux counts it. */
+const TICKS = 100
+/** Fields of `/proc/self/stat` after the name of the program. */
+const CHILDREN = { user: 13, system: 14 }
+/** Of the programs that have ended, and of whatever they have waited for. */
+let processorSeconds = 0
+
+/** What the program that has just ended took of the processor, which says more than the clock where others run beside
+ *  it; undefined where nobody counts that. */
+async function processorSecondsOfLast(): Promise<number | undefined> {
+  const text = await readFile('/proc/self/stat', 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const before = processorSeconds
+  processorSeconds = (Number(fields[CHILDREN.user]) + Number(fields[CHILDREN.system])) / TICKS
+  return processorSeconds - before
+}
+
+/** Runs a program and answers whether it ended well in time. */
+export async function succeeds(program: string, flags: readonly string[], options: Run): Promise<boolean> {
+  const { name, deadlineMilliseconds, background } = options
+  const output = background && (await open(background.outputFile, 'a'))
+  const stream = output?.fd ?? 'inherit'
+  const isGood = await new Promise<boolean>((resolve) => {
+    const given = environment()
+    const child = spawn(program, flags, {
+      cwd: ROOT,
+      stdio: ['ignore', stream, stream],
+      ...(background && { signal: background.stop }),
+      env: {
+        ...given,
+        PATH: [inModules('.bin'), given['PATH'] ?? ''].join(delimiter),
+        // Workers, and what they start, load the same modules hundreds of times.
+        NODE_COMPILE_CACHE: COMPILE_CACHE,
+        ...(isTerminal() ? {} : { NO_COLOR: '1' }),
+      },
+    })
+    // Whatever it starts inherits that.
+    if (background?.isIdle === true && child.pid !== undefined) setPriority(child.pid, BACKGROUND_NICENESS)
+    const cancel = systemClock.after(deadlineMilliseconds, () => {
+      printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
+      child.kill('SIGKILL')
+    })
+    child.once('error', () => resolve(false))
+    child.once('exit', (code) => {
+      cancel()
+      resolve(code === 0)
+    })
+  })
+  await output?.close()
+  const seconds = await processorSecondsOfLast()
+  if (seconds !== undefined) printLine(`== ${name}: ${Math.round(seconds)} s of the processor`)
+  return isGood
+}

@@ -1,0 +1,40 @@
+/** What files reach that no text in them names: programs that are started by a command of npm, what an image or a
+ *  package holds, folders that are read whole. And the texts that are names of folders by chance. `seen.ts` finds what
+ *  is missing here. */
+import type { Reaches } from './inputs.ts'
+
+/** The programs of the product. */
+const PRODUCT = [
+  'embedded/start.js',
+  'apiserver/main.ts',
+  'controllers/main.ts',
+  'db/main.ts',
+  'agents/node/main.ts',
+  'hosts/control-planes/main.ts',
+  'addons/cloud/main.ts',
+  'addons/csi/main.ts',
+  'package.json',
+] as const
+/** The command, as it is published. */
+const PACKAGE = ['cli', 'client', 'package.json', 'tsconfig.json'] as const
+
+const REACHED: Reaches['reached'] = {
+  'bench/list.ts': ['bench', ...PRODUCT],
+  'test/cli/package.unit-long.test.ts': PACKAGE,
+  // Pages use the command, apply examples and install charts.
+  'test/docs/blocks.ts': ['charts', 'docs', 'examples', ...PACKAGE],
+  'test/docs/guides.endurance.test.ts': PACKAGE,
+  'test/e2e/product.ts': PRODUCT,
+  'tools/cluster/build.ts': ['tools/cluster'],
+  'tools/images/write.ts': PRODUCT,
+}
+
+/** Whose texts are no names of folders of the repository, but of the data folder, of pages, or of rules. */
+const NAMES_NO_FOLDERS: readonly string[] = [
+  'apiserver/pages/customer.ts',
+  'embedded/data-folder.ts',
+  'tools/mutation/main.ts',
+  'tools/tidy.ts',
+]
+
+export const REACHES: Reaches = { reached: REACHED, namesNoFolders: NAMES_NO_FOLDERS }

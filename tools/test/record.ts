@@ -1,0 +1,89 @@
+/** Which test files were green with which inputs: `test/last-green.txt`, a line for each, which the runner alone
+ *  writes. Two branches that both wrote lines of one file leave both: it was green with either. */
+
+/** When a file was green. */
+export interface Green {
+  readonly digest: string
+  readonly commit: string
+}
+
+export type Record = ReadonlyMap<string, readonly Green[]>
+
+export const RECORD_FILE = 'test/last-green.txt'
+const HEAD = '# Written by tools/test.ts: a test file, the digest of its inputs when it was green, and the commit then.'
+
+const LINE = /^(\S+) ([0-9a-f]+) ([0-9a-f]+)$/
+
+/** Lines that are none of a record say nothing: what they were to say runs. */
+export function parseRecord(text: string): Record {
+  const record = new Map<string, readonly Green[]>()
+  for (const line of text.split('\n')) {
+    const [, file, digest, commit] = LINE.exec(line) ?? []
+    if (file === undefined || digest === undefined || commit === undefined) continue
+    record.set(file, [...(record.get(file) ?? []), { digest, commit }])
+  }
+  return record
+}
+
+export const formatRecord = (record: Record): string =>
+  `${[
+    HEAD,
+    ...[...record]
+      .flatMap(([file, greens]) => greens.map(({ digest, commit }) => `${file} ${digest} ${commit}`))
+      .toSorted(),
+  ].join('\n')}\n`
+
+/** What a run showed of a file: green with all its tests, or not. */
+export interface Shown {
+  readonly file: string
+  readonly digest: string
+  readonly isGreen: boolean
+}
+
+/** The record after a run. A file that was green has that line only; one that was red is no longer known as green with
+ *  the same inputs; files that are gone are left out. */
+export function updated(record: Record, shown: readonly Shown[], commit: string, files: ReadonlySet<string>): Record {
+  const next = new Map(record)
+  for (const { file, digest, isGreen } of shown) {
+    const others = (next.get(file) ?? []).filter((green) => green.digest !== digest)
+    next.set(file, isGreen ? [{ digest, commit }] : others)
+  }
+  return new Map([...next].filter(([file, greens]) => files.has(file) && greens.length > 0))
+}
+
+/** Whether a file runs, and why. */
+export interface Choice {
+  readonly file: string
+  readonly isRun: boolean
+  readonly reason: string
+}
+
+/** Of what nothing has changed this much runs with each commit, by the commit's hash. */
+export const PARTS = 3
+
+/** Digits of a hash that are enough to choose a part by, and that a number holds. */
+const PART_DIGITS = 8
+const partOf = (hash: string): number => Number.parseInt(hash.slice(0, PART_DIGITS), 16) % PARTS
+
+/** What is run of the files, each given with the digest of its inputs and a hash of its name. */
+export function choose(
+  files: readonly { readonly file: string; readonly digest: string; readonly nameHash: string }[],
+  record: Record,
+  commit: string,
+): readonly Choice[] {
+  return files.map(({ file, digest, nameHash }) => {
+    const greens = record.get(file) ?? []
+    const green = greens.find((given) => given.digest === digest)
+    if (green !== undefined) {
+      const isRun = partOf(nameHash) === partOf(commit)
+      const reason = `its inputs (${digest}) are as they were when it was green at ${green.commit}`
+      return { file, isRun, reason: isRun ? `${reason}, and it is of the third that runs with this commit` : reason }
+    }
+    const last = greens.at(-1)
+    const reason =
+      last === undefined
+        ? 'it is not known to have been green'
+        : `its inputs (${digest}) have changed since it was green at ${last.commit}`
+    return { file, isRun: true, reason }
+  })
+}

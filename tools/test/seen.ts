@@ -1,0 +1,32 @@
+/** Holds `reaches.ts` against what happens: runs a test file under strace and prints what it, and every program that it
+ *  starts, opened of the repository though it is not among the inputs of the file. `node tools/test/seen.ts FILE`;
+ *  exits with 1 when there is any. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { nodeBinary, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
+import { closureOf, openTree } from './inputs.ts'
+import { REACHES } from './reaches.ts'
+import { ALWAYS } from './unchanged.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+const [file = ''] = processArguments()
+const folder = mkdtempSync(join(tmpdir(), 'svccloud-seen-'))
+try {
+  const log = join(folder, 'log')
+  const strace = ['-f', '-qq', '--seccomp-bpf', '-s', '0', '-e', 'trace=openat,open,execve', '-o', log]
+  const vitest = [nodeBinary(), join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', join(ROOT, file)]
+  spawnSync('strace', [...strace, ...vitest], { cwd: ROOT, stdio: 'inherit' })
+  const tree = openTree(ROOT)
+  // The settings of vitest load the runner's own files, which decide over no test.
+  const inputs = closureOf(tree, [file, ...ALWAYS], REACHES)
+  const opened = [...readFileSync(log, 'utf8').matchAll(/(?:open(?:at)?|execve)\([^"]*"([^"]+)".* = \d+$/gm)]
+  const paths = new Set(opened.map(([, path = '']) => (path.startsWith('/') ? relative(ROOT, path) : path)))
+  const unseen = [...paths].filter((path) => tree.files.has(path) && !inputs.has(path)).toSorted()
+  for (const path of unseen) printLine(path)
+  setExitCode(unseen.length === 0 ? 0 : 1)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,132 @@
+/** Running the files of a tier. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { nodeBinary, printLine } from '../../kit/sys/process.ts'
+import type { Tier } from '../tiers.ts'
+import { causesOf, openCauses } from './open-causes.ts'
+import { type Background, inModules, ROOT, succeeds } from './program.ts'
+import { add, NOTHING, type Report, reportOf, summary, type Tally, tallyOf } from './tally.ts'
+import type { Unchanged } from './unchanged.ts'
+
+/** How the tiers of a run are run. */
+export interface Suite {
+  /** For the end: what is to be known of the run, a line each. */
+  readonly lines: string[]
+  /** Notes which files of tiers on request were green; undefined where nothing can be known of that. */
+  readonly unchanged: Unchanged | undefined
+  /** Whether files of those tiers that nothing has changed are left out. */
+  readonly onlyChanged: boolean
+}
+
+interface Ended {
+  readonly report: Report | undefined
+  readonly isExitClean: boolean
+}
+
+/** Runs files of a tier, by their paths from the root, and answers vitest's report; undefined when there is none. */
+export async function runFiles(
+  tier: Pick<Tier, 'name' | 'deadlineMilliseconds'>,
+  files: readonly string[],
+  workers: number,
+  background?: Background,
+): Promise<Ended> {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
+  const reportFile = join(folder, 'report.json')
+  const flags = [
+    'run',
+    '--project',
+    tier.name,
+    `--maxWorkers=${workers}`,
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${reportFile}`,
+    ...files.map((file) => join(ROOT, file)),
+  ]
+  try {
+    const isExitClean = await succeeds(nodeBinary(), [inModules('vitest/vitest.mjs'), ...flags], {
+      name: tier.name,
+      deadlineMilliseconds: tier.deadlineMilliseconds,
+      background,
+    })
+    const text = await readFile(reportFile, 'utf8').catch(() => undefined)
+    return { report: text === undefined ? undefined : (JSON.parse(text) as Report), isExitClean } // of vitest
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The files to run, where not all are, and as skipped those that are not: of them nothing was seen. */
+async function chooseFiles(tier: Tier, { lines, unchanged, onlyChanged }: Suite): Promise<ChosenFiles> {
+  if (!onlyChanged || !tier.isOptIn || unchanged === undefined) return { files: undefined, tally: NOTHING }
+  const choices = await unchanged.choose(tier)
+  for (const { file, isRun, reason } of choices) {
+    if (isRun) printLine(`file ${file} runs: ${reason}`)
+    else lines.push(`file ${file} did not run: ${reason}`)
+  }
+  const files = choices.filter(({ isRun }) => isRun).map(({ file }) => file)
+  return { files, tally: { ...NOTHING, skipped: choices.length - files.length } }
+}
+
+interface ChosenFiles {
+  /** Undefined for all. */
+  readonly files: readonly string[] | undefined
+  readonly tally: Tally
+}
+
+/** Runs a tier. A file that fails has failed, whatever it would do alone; but for those on the list of open causes,
+ *  which are tried once more and get a line in the summary. */
+async function runTier(tier: Tier, suite: Suite, background?: Background): Promise<Tally> {
+  const { files = [], tally } = await chooseFiles(tier, suite)
+  if (tally.skipped > 0 && files.length === 0) return tally
+  const note = tier.isOptIn ? await suite.unchanged?.watch(tier) : undefined
+  const { report, isExitClean } = await runFiles(tier, files, tier.workersMaximum, background)
+  if (report !== undefined) await note?.(report)
+  const causes = causesOf(report, await openCauses())
+  if (report === undefined || causes.length === 0) return add(tally, tallyOf(report, isExitClean))
+  const again = causes.map(({ file }) => file)
+  printLine(`\n== ${tier.name}: a second try of ${again.join(', ')}`)
+  const second = await runFiles(tier, again, 1)
+  for (const { file, cause, since } of causes)
+    suite.lines.push(`tier ${tier.name} tried twice: ${file}, whose cause is open since ${since}: ${cause}`)
+  const others = report.testResults.filter(({ name }) => !again.some((file) => name === join(ROOT, file)))
+  return [tally, tallyOf(reportOf(others), true), tallyOf(second.report, second.isExitClean)].reduce(add)
+}
+
+export async function section(name: string, work: () => Promise<Tally>): Promise<Tally> {
+  printLine(`\n== ${name}`)
+  const startedAt = systemClock.monotonicMilliseconds()
+  const tally = await work()
+  printLine(
+    `== ${name}: ${summary(tally)} in ${Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)} s`,
+  )
+  return tally
+}
+
+/** Runs the tier now. */
+export const runNow = (tier: Tier, suite: Suite): Promise<Tally> => section(tier.name, () => runTier(tier, suite))
+
+/** Begins the tier beside the others. What is answered waits for its end, then prints what it printed. */
+export function beginTier(tier: Tier, suite: Suite, stop: AbortSignal): () => Promise<Tally> {
+  const startedAt = systemClock.monotonicMilliseconds()
+  const ending = (async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
+    try {
+      const outputFile = join(folder, 'output')
+      const tally = await runTier(tier, suite, { isIdle: tier.beside === 'idle', outputFile, stop })
+      const seconds = Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)
+      return { tally, seconds, output: await readFile(outputFile, 'utf8').catch(() => '') }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })()
+  ending.catch(() => {}) // thrown to whoever waits
+  return async () => {
+    const { tally, seconds, output } = await ending
+    printLine(`\n== ${tier.name}, since the beginning`)
+    printLine(output.trimEnd())
+    printLine(`== ${tier.name}: ${summary(tally)} in ${seconds} s beside the others`)
+    return tally
+  }
+}
