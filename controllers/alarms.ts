@@ -8,6 +8,7 @@ import type { NodeSpec, NodeStatus } from '../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server/index.ts'
 import type { BillingProgress } from './billing/index.ts'
 import type { SweepResult } from './change-intent/index.ts'
+import type { ClaimSweep } from './claim/index.ts'
 import type { OperationObject } from './operation/record.ts'
 import { DOWNTIME_EXCEEDED } from './server/index.ts'
 
@@ -16,18 +17,21 @@ export interface Watched {
   readonly servers: () => readonly KubeObject<ServerSpec, ServerStatus>[]
   /** Those that run or have ended within the last hour. */
   readonly operations: () => readonly OperationObject[]
+  /** What hosts hold for owners that are missing, by kind. */
+  readonly unowned: () => ReadonlyMap<string, number>
 }
 
 /** What is told to the alarms, because nothing can be asked for it. */
 export interface Alarms {
   readonly noteSweep: (result: SweepResult) => void
+  readonly noteClaims: (sweep: ClaimSweep) => void
   readonly noteBilling: (progress: BillingProgress) => void
   /** When the newest checkpoint of the audit log was written. */
   readonly noteCheckpoint: (at: Date) => void
 }
 
 export function openAlarms(
-  { nodes, servers, operations }: Watched,
+  { nodes, servers, operations, unowned }: Watched,
   registry: Registry,
   clock: Pick<Clock, 'now'>,
 ): Alarms {
@@ -68,6 +72,15 @@ export function openAlarms(
       )
     },
   })
+  new Gauge({
+    name: 'svccloud_unowned',
+    help: 'What hosts hold for an owner that is missing and was not deleted, by kind: it is kept',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      for (const [kind, count] of unowned()) this.set({ kind }, count)
+    },
+  })
   const unknownIntents = new Gauge({
     name: 'svccloud_change_intents_unknown',
     help: 'Change intents of the last sweep that no noun has registered for',
@@ -75,8 +88,27 @@ export function openAlarms(
   })
   return {
     noteSweep: ({ unknown }) => unknownIntents.set(unknown),
+    noteClaims: openClaimGauges(registry),
     noteBilling: openBillingGauges(registry),
     noteCheckpoint: (at) => (checkpointAt = at),
+  }
+}
+
+function openClaimGauges(registry: Registry): (sweep: ClaimSweep) => void {
+  const lost = new Gauge({
+    name: 'svccloud_claims_lost',
+    help: 'Names, addresses, quota and room that are claimed for what is missing and was not deleted, by kind: kept',
+    labelNames: ['kind'],
+    registers: [registry],
+  })
+  const stopped = new Gauge({
+    name: 'svccloud_sweeps_stopped',
+    help: '1 while so much has gone missing at once that nothing is taken away for being missing',
+    registers: [registry],
+  })
+  return (sweep) => {
+    for (const [kind, count] of Object.entries(sweep.lost)) lost.set({ kind }, count)
+    stopped.set(sweep.isStopped ? 1 : 0)
   }
 }
 

@@ -7,7 +7,7 @@ import { openEventRecorder } from '../kit/reconcile/events.ts'
 import { type Controller, openController } from '../kit/reconcile/loop.ts'
 import type { ControllerMetrics } from '../kit/reconcile/metrics.ts'
 import { commitLastChange, type IntentHandlers, runIntentSweeper, type SweepResult } from './change-intent/index.ts'
-import { runClaimSweeper } from './claim/index.ts'
+import { type ClaimSweep, runClaimSweeper } from './claim/index.ts'
 import { backupController } from './backup/index.ts'
 import type { BackupAccess } from './backup-key.ts'
 import {
@@ -46,6 +46,7 @@ import {
 import type { Parts } from './parts.ts'
 import { publicNetworkController, publicPortController } from './public-network/index.ts'
 import { publicPoolController } from './public-pool/index.ts'
+import { openRemovals } from './removals.ts'
 import { routerController } from './router/index.ts'
 import { inShard, type Shard, WHOLE } from './shard.ts'
 import { serverGroupController } from './server-group/index.ts'
@@ -137,12 +138,18 @@ const SELECTORS: Readonly<Record<Sharding, (shard: Shard) => ((root: KubeObject)
 export function openControllers(options: ControllersOptions): readonly Controller[] {
   const { shard = WHOLE, identity = shard.name } = options
   openBillingCaches(options.caches)
+  const removals = openRemovals(
+    options,
+    NOUNS.map(({ resource }) => resource),
+  )
   const shared = {
     ...options,
     workers: WORKERS,
+    beforeDeletion: removals.order,
     beforeGone: async (type: ResourceType, root: KubeObject) => {
       await commitLastChange(options, root)
       await recordGone(options, type, root)
+      await removals.confirm(type, root)
     },
     operations: operationRecords(options),
     events: openEventRecorder({ ...options, controller: EVENTS_CONTROLLER, instance: identity }),
@@ -165,6 +172,8 @@ export interface RunOptions extends Parts, CheckpointOptions {
   readonly usageOf?: UsageSource
   /** Called after each sweep of change intents. */
   readonly onSwept?: (result: SweepResult) => void
+  /** Called after each sweep of claims. */
+  readonly onClaimsSwept?: (sweep: ClaimSweep) => void
   /** Absent where no payment processor is configured. */
   readonly processor?: PaymentProcessor
   /** Told how far metering and invoices are. */

@@ -44,6 +44,7 @@ import { VERSION } from '../resources/version.ts'
 import { type Alarms, openAlarms } from './alarms.ts'
 import { installCatalog } from './catalog/index.ts'
 import { openControllers, runControllers } from './index.ts'
+import { countUnowned } from './orphan/index.ts'
 import { openOvn } from './ovn/open-ovn.ts'
 import type { Ovn } from './ovn/ovn.ts'
 import { readTlsFolder } from './ovn/tls.ts'
@@ -271,8 +272,14 @@ async function hostClustersOf(settings: Settings): Promise<HostClusters | undefi
   )
 }
 
-const toldTo = ({ noteSweep: onSwept, noteBilling: onBilled, noteCheckpoint: onCheckpoint }: Alarms) => ({
+const toldTo = ({
+  noteSweep: onSwept,
+  noteClaims: onClaimsSwept,
+  noteBilling: onBilled,
+  noteCheckpoint: onCheckpoint,
+}: Alarms) => ({
   onSwept,
+  onClaimsSwept,
   onBilled,
   onCheckpoint,
 })
@@ -294,6 +301,7 @@ function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: S
       nodes: () => ofShard(caches.of(Node).list()),
       servers: () => ofShard(caches.of(Server).list()),
       operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []),
+      unowned: () => (shard.hasCommonWork ? countUnowned(caches) : new Map()),
     },
     registry,
     systemClock,

@@ -478,6 +478,17 @@ export interface Tables extends IdentityTables {
     created_at: Instant
     audit: Json<object>
   }
+  removal: {
+    id: string
+    kind: string
+    namespace: string
+    name: string
+    uid: string
+    reason: 'deleted' | 'operator'
+    ordered_at: Instant
+    confirmed_at: OptionalInstant
+  }
+  absence: { kind: string; namespace: string; name: string; found_at: Instant; stops_sweeps: boolean }
   recent_write: {
     account_id: string
     resource_type: string

@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import type { z } from 'zod'
 import { notFound } from '../../domain/problem.ts'
 import type { QuotaName } from '../../domain/quota.ts'
-import { releaseQuotas, takeQuotas } from '../../db/account/index.ts'
+import { type QuotaHolder, releaseQuotas, takeQuotas } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import type { Queries } from '../../db/open.ts'
 import type { Tables } from '../../db/tables.ts'
@@ -32,7 +32,7 @@ export interface Row {
 /** What the plain verbs need to know of a noun. Ids of other accounts are unknown ids to every query. */
 export interface RowNoun<Item extends Row> {
   /** As answers and references have it: `ssh_key`. */
-  readonly name: string
+  readonly name: QuotaHolder
   /** As refusals have it: `SSH key`. */
   readonly title: string
   /** Each row counts as one. Its lock makes the account's new rows come one after another. */
@@ -148,4 +148,4 @@ export const deleteRow = <Item extends Row>(
     return { status: 204 }
   })
 
-const holderOf = ({ name }: { readonly name: string }, id: string): string => `${name}/${id}`
+const holderOf = ({ name }: { readonly name: QuotaHolder }, id: string) => `${name}/${id}` as const

@@ -1,6 +1,10 @@
 /** What staff do on the machine, with the database and the sealing keys of the environment:
  *  `npm run staff -- create EMAIL --role support|finance|operations [--name NAME]` makes a member of the staff;
- *  `npm run staff -- export-backup-key ACCOUNT --by EMAIL --reason TEXT` prints the key of the account's backups. */
+ *  `npm run staff -- export-backup-key ACCOUNT --by EMAIL --reason TEXT` prints the key of the account's backups;
+ *  `npm run staff -- missing` lists what is missing and was not deleted;
+ *  `npm run staff -- give-up KIND/NAMESPACE/NAME --by EMAIL --reason TEXT` gives back what is claimed for one of them;
+ *  `npm run staff -- resume-sweeps --by EMAIL --reason TEXT` lets sweeps go on that stopped because much was
+ *  missing. */
 import { parseArgs } from 'node:util'
 import { STAFF_ROLES } from '../../domain/permissions.ts'
 import { type Database, migrate, openDatabase } from '../../db/open.ts'
@@ -10,9 +14,13 @@ import { type Random, systemRandom } from '../../kit/sys/random.ts'
 import { createSealing, parseSealingKeys, type Sealing } from '../../kit/sys/sealing.ts'
 import { exportBackupKey } from './backup-key.ts'
 import { makeStaff } from './create.ts'
+import { describeMissing, giveUpMissing, resumeSweeps } from './missing.ts'
 
 const USAGE = `Usage: npm run staff -- create EMAIL --role support|finance|operations [--name NAME]
        npm run staff -- export-backup-key ACCOUNT --by EMAIL --reason TEXT
+       npm run staff -- missing
+       npm run staff -- give-up KIND/NAMESPACE/NAME --by EMAIL --reason TEXT
+       npm run staff -- resume-sweeps --by EMAIL --reason TEXT
 Needs DATABASE_URL and SVCCLOUD_SEALING_KEYS.`
 
 interface StaffParts {
@@ -48,6 +56,25 @@ function workOf({ verb, subject, values }: Command): Work | undefined {
       const key = await exportBackupKey(parts, { accountId: subject, by, reason: reason.trim() })
       if (key === undefined) return `Account ${subject} has no key: nothing of it was ever backed up.`
       printLine(key)
+      return undefined
+    }
+  return workOnMissing({ verb, subject, values })
+}
+
+function workOnMissing({ verb, subject, values: { by, reason } }: Command): Work | undefined {
+  if (verb === 'missing')
+    return async (parts) => {
+      for (const line of await describeMissing(parts)) printLine(line)
+      return undefined
+    }
+  if (by?.includes('@') !== true || !reason?.trim()) return undefined
+  const decision = { by, reason: reason.trim() }
+  if (verb === 'give-up' && subject !== undefined)
+    return async (parts) =>
+      (await giveUpMissing(parts, subject, decision)) ? undefined : `${subject} is not among what is missing.`
+  if (verb === 'resume-sweeps')
+    return async (parts) => {
+      await resumeSweeps(parts, decision)
       return undefined
     }
   return undefined

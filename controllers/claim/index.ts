@@ -1,147 +1,170 @@
-/** Gives back what is held by what is gone. Controllers do so before their objects go; this is for those whose
- *  creation died half-way, and those whose finalizer somebody took off, and never before the hosts and the network have
- *  let go of what they have of it: an address is not another's while anything still leads there. */
-import { listCustomImagesWithClaims, releaseCustomImage } from '../../db/custom-image/index.ts'
-import { releaseFloatingIp } from '../../db/floating-ip/index.ts'
-import { listRowsAtRest, releaseNetwork } from '../../db/network/index.ts'
-import type { Database } from '../../db/open.ts'
-import { releaseRouter } from '../../db/router/index.ts'
-import { listServersWithClaims, releaseServer } from '../../db/server/index.ts'
-import { deleteStorageClaim, listStoragesWithClaims } from '../../db/storage/index.ts'
-import type { Key, KubeObject, ResourceType } from '../../kit/kube/object.ts'
-import { CustomImage } from '../../resources/custom-image/index.ts'
+/** What is held by what is gone. Controllers give it back before their objects go; this is for those whose finalizer
+ *  somebody took off, and never before the hosts and the network have let go of what they have of it: an address is not
+ *  another's while anything still leads there.
+ *  A missing object is no order. What was accepted and never written is given back with its intent, by whoever settles
+ *  that; what was deleted is noted before it goes (`controllers/removals.ts`). Every other claim without an object is
+ *  lost: it is kept and counted, and an operator decides. */
+import { listBeingChanged } from '../../db/change/index.ts'
+import {
+  confirmRemoval,
+  forgetAbsence,
+  listOpenRemovals,
+  pruneRemovals,
+  type Removed,
+  wasRemovalOrdered,
+} from '../../db/removal/index.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Image, Instance, Volume } from '../../resources/instance/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { lookForAbsence, mayTakeAway } from '../absence.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'
+import { type Claimant, CLAIMANT_KINDS, type ClaimantKind } from './kinds.ts'
 
-/** What has claims is written long before they are this old, or never: then its intent was settled. */
-const CLAIM_AGE_MILLISECONDS = 600_000
 const SWEEP_MILLISECONDS = 120_000
+/** So many missing objects are looked up one by one; more are listed. */
+const LOOKUPS_MAXIMUM = 20
 
-interface Claimant {
-  readonly accountId: string
-  /** Whose shard releases it: one without a zone is common work. */
-  readonly zone?: string
-  readonly name: string
+export interface SweepParts extends Parts {
+  /** The whole, when absent. */
+  readonly shard?: Shard
+  /** Told of each round. */
+  readonly onClaimsSwept?: ((sweep: ClaimSweep) => void) | undefined
 }
 
-/** Who has claims, and what hosts have of it. */
-interface ClaimantKind {
-  readonly type: ResourceType
-  readonly list: (db: Database, claimedBefore: Date) => Promise<readonly Claimant[]>
-  /** Idempotent. */
-  readonly release: (db: Database, claimant: Claimant) => Promise<void>
-  /** Nothing of it is on hosts when absent. */
-  readonly isOnHost?: (caches: Parts['caches'], key: Key) => boolean
+export interface ClaimSweep {
+  /** Of how many objects the claims were given back. */
+  readonly released: number
+  /** How many claims have no object and were never ordered to go, by kind. */
+  readonly lost: Readonly<Record<string, number>>
+  /** So much went missing at once that nothing is taken away. */
+  readonly isStopped: boolean
 }
-
-const isOnHost =
-  <Spec, Status>(type: ResourceType<Spec, Status>, ownerOf: (child: KubeObject<Spec, Status>) => Key) =>
-  (caches: Parts['caches'], { namespace, name }: Key): boolean =>
-    caches
-      .of(type)
-      .list()
-      .map(ownerOf)
-      .some((owner) => owner.namespace === namespace && owner.name === name)
-
-const listNamed =
-  (table: Parameters<typeof listRowsAtRest>[1]): ClaimantKind['list'] =>
-  async (db) =>
-    (await listRowsAtRest(db, table)).map(({ id: name, ...of }) => ({ ...of, name }))
-
-const CLAIMANT_KINDS: readonly ClaimantKind[] = [
-  {
-    type: Server,
-    list: async (db, before) =>
-      (await listServersWithClaims(db, before)).map(({ serverId: name, ...of }) => ({ ...of, name })),
-    release: (db, { accountId, name: serverId }) =>
-      db.transaction().execute((tx) => releaseServer(tx, { accountId, serverId })),
-    isOnHost: isOnHost(Instance, ({ spec }) => spec.server),
-  },
-  {
-    type: Storage,
-    list: async (db, before) =>
-      (await listStoragesWithClaims(db, before)).map(({ accountId, storageId: name }) => ({ accountId, name })),
-    release: (db, { accountId, name: storageId }) =>
-      db.transaction().execute((tx) => deleteStorageClaim(tx, { accountId, storageId })),
-    isOnHost: isOnHost(Volume, ({ spec }) => spec.storage),
-  },
-  {
-    type: CustomImage,
-    list: async (db) =>
-      (await listCustomImagesWithClaims(db)).map(({ accountId, imageId: name }) => ({ accountId, name })),
-    release: (db, { accountId, name: imageId }) =>
-      db.transaction().execute((tx) => releaseCustomImage(tx, { accountId, imageId })),
-    isOnHost: isOnHost(Image, ({ spec }) => spec.image),
-  },
-  // In this order: networks are kept by what is in them.
-  {
-    type: FloatingIp,
-    list: listNamed('floating_ip'),
-    release: (db, { accountId, name: floatingIpId }) =>
-      db.transaction().execute((tx) => releaseFloatingIp(tx, { accountId, floatingIpId })),
-  },
-  {
-    type: Router,
-    list: listNamed('router'),
-    release: (db, { accountId, name: routerId }) =>
-      db.transaction().execute((tx) => releaseRouter(tx, { accountId, routerId })),
-  },
-  {
-    type: Network,
-    list: listNamed('network'),
-    release: (db, { accountId, name: networkId }) =>
-      db.transaction().execute((tx) => releaseNetwork(tx, { accountId, networkId })),
-  },
-]
 
 /** Sweeps until the signal aborts. Never throws. */
 export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
     if (!signal.aborted && parts.caches.isReady())
-      await sweepClaims(parts).catch((error: unknown) => parts.log.warn('claims not swept', { error }))
+      await sweepClaims(parts).then(parts.onClaimsSwept, (error: unknown) =>
+        parts.log.warn('claims not swept', { error }),
+      )
   }
 }
 
-export interface SweepParts extends Parts {
-  /** The whole, when absent. */
-  readonly shard?: Shard
-}
-
-/** Releases the old claims of what is gone; answers of how many objects. */
-export async function sweepClaims(parts: SweepParts): Promise<number> {
-  const { db, clock, log, shard = WHOLE } = parts
-  const before = new Date(clock.now().getTime() - CLAIM_AGE_MILLISECONDS)
+/** Releases the claims of what was deleted and is gone; keeps and counts those of what is missing. */
+export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep> {
+  const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[] }[] = []
+  const lost: Record<string, number> = {}
+  // All kinds are looked at before anything is given back: what stops one sweep stops all.
+  for (const kind of CLAIMANT_KINDS) {
+    const round = await lookAt(parts, kind)
+    rounds.push({ kind, ordered: round.ordered })
+    lost[kind.type.kind] = round.lost
+  }
+  const isStopped = !(await mayTakeAway(parts))
   let released = 0
-  for (const kind of CLAIMANT_KINDS)
-    for (const claimant of await orUnavailable(kind.list(db, before))) {
-      const isOwn = claimant.zone === undefined ? shard.hasCommonWork : shard.ownsZone(claimant.zone)
-      if (!isOwn || !(await isGone(parts, kind, claimant))) continue
-      const fields = { account_id: claimant.accountId, kind: kind.type.kind, name: claimant.name }
-      // What cannot be released yet keeps nothing else from it.
-      await releaseAll(parts, kind, claimant).then(
-        () => {
-          released++
-          log.warn('claims of a lost object released', fields)
-        },
-        (error: unknown) => log.warn('claims of a lost object not released', { ...fields, error }),
-      )
-    }
-  return released
+  if (!isStopped)
+    for (const { kind, ordered } of rounds)
+      for (const each of ordered) if (await tryToRelease(parts, kind, each)) released++
+  await orUnavailable(pruneRemovals(parts.db, parts.clock.now()))
+  return { released, lost, isStopped }
 }
 
-/** What it has claimed, once the network has nothing of anybody who is gone. */
-async function releaseAll(parts: Parts, kind: ClaimantKind, claimant: Claimant): Promise<void> {
-  if (claimant.zone !== undefined) await removeOrphanRows(parts, claimant.zone)
-  await orUnavailable(kind.release(parts.db, claimant))
+interface Ordered {
+  readonly claimant: Claimant
+  readonly removals: readonly Removed[]
+}
+
+const keyOf = ({ accountId, name }: Claimant): string => `${accountId}/${name}`
+const namespaceOf = ({ accountId }: Claimant): string => accountNamespace(accountId)
+
+/** Who of the kind has claims and no object: those that were ordered to go, and how many others. */
+async function lookAt(
+  parts: SweepParts,
+  kind: ClaimantKind,
+): Promise<{ readonly ordered: readonly Ordered[]; readonly lost: number }> {
+  const { db, clock, shard = WHOLE } = parts
+  const list = () => orUnavailable(kind.list(db, clock.now()))
+  const all = await list()
+  const own = all.filter(({ zone }) => (zone === undefined ? shard.hasCommonWork : shard.ownsZone(zone)))
+  const gone = await withoutObject(parts, kind, own)
+  const removals = gone.length === 0 ? [] : await orUnavailable(listOpenRemovals(db, kind.type.kind))
+  const ofRemovals = Map.groupBy(removals, ({ namespace, name }) => `${namespace}/${name}`)
+  const ordered: Ordered[] = []
+  const missing: Claimant[] = []
+  for (const claimant of gone) {
+    const of = ofRemovals.get(`${namespaceOf(claimant)}/${claimant.name}`)
+    if (of === undefined) missing.push(claimant)
+    else ordered.push({ claimant, removals: of })
+  }
+  // Whoever was at work on one of them meanwhile has given its claims back.
+  const held = new Set(missing.length === 0 ? [] : (await list()).map(keyOf))
+  const absent = missing.filter((claimant) => held.has(keyOf(claimant)))
+  const [everybody, owned] = [new Set(all.map(keyOf)), new Set(own.map(keyOf))]
+  await lookForAbsence(parts, kind.type.kind, {
+    known: own.length,
+    absent: absent.map((claimant) => ({ namespace: namespaceOf(claimant), name: claimant.name })),
+    isOwn: ({ namespace, name }) => {
+      const key = `${namespace.slice(accountNamespace('').length)}/${name}`
+      return owned.has(key) || (!everybody.has(key) && shard.hasCommonWork)
+    },
+  })
+  return { ordered, lost: absent.length }
+}
+
+/** Those that are not in Kubernetes, of which nothing is on a host and no change is under way. The order matters: an
+ *  intent that is gone was settled, and what it stood for is written by then or never. */
+async function withoutObject(
+  { caches, store, db }: Parts,
+  { type, isOnHost }: ClaimantKind,
+  claimants: readonly Claimant[],
+): Promise<readonly Claimant[]> {
+  const keyIn = (claimant: Claimant) => ({ namespace: namespaceOf(claimant), name: claimant.name })
+  const unseen = claimants.filter(
+    (claimant) => caches.of(type).get(keyIn(claimant)) === undefined && isOnHost?.(caches, keyIn(claimant)) !== true,
+  )
+  if (unseen.length === 0) return []
+  const changing = await orUnavailable(listBeingChanged(db, unseen))
+  const settled = unseen.filter((claimant) => !changing.has(keyOf(claimant)))
+  if (settled.length > LOOKUPS_MAXIMUM) {
+    const { items } = await store.list(type)
+    const there = new Set(items.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`))
+    return settled.filter((claimant) => !there.has(`${namespaceOf(claimant)}/${claimant.name}`))
+  }
+  const gone: Claimant[] = []
+  for (const claimant of settled) if ((await store.get(type, keyIn(claimant))) === undefined) gone.push(claimant)
+  return gone
+}
+
+/** What cannot be released yet keeps nothing else from it. */
+async function tryToRelease(parts: SweepParts, kind: ClaimantKind, { claimant, removals }: Ordered): Promise<boolean> {
+  const { db, clock, log } = parts
+  const { release } = kind
+  const fields = { account_id: claimant.accountId, kind: kind.type.kind, name: claimant.name }
+  if (release === undefined) {
+    log.warn('claims of what was deleted are left', fields)
+    return false
+  }
+  try {
+    if (claimant.zone !== undefined) await removeOrphanRows(parts, claimant.zone)
+    await orUnavailable(
+      db.transaction().execute(async (tx) => {
+        await release(tx, claimant)
+        for (const removed of removals) await confirmRemoval(tx, removed, clock.now())
+        await forgetAbsence(tx, kind.type.kind, { namespace: namespaceOf(claimant), name: claimant.name })
+      }),
+    )
+    log.warn('claims of what was deleted released', fields)
+    return true
+  } catch (error) {
+    log.warn('claims of what was deleted not released', { ...fields, error })
+    return false
+  }
 }
 
 /** By the kinds that own rows, as they name themselves there. */
@@ -153,20 +176,16 @@ const ROW_OWNERS: Readonly<Record<string, ResourceType>> = {
   FloatingIP: FloatingIp,
 }
 
-/** Takes out of the zone's network what nobody owns any more. */
-async function removeOrphanRows({ caches, store, ovn }: Parts, zone: string): Promise<void> {
+/** Takes out of the zone's network what belonged to those that were ordered to go and are gone. Rows of others stay,
+ *  whoever they are of. */
+async function removeOrphanRows({ caches, store, ovn, db }: Parts, zone: string): Promise<void> {
   if (ovn === undefined) return
   for (const owner of await ovn.ownersIn(zone)) {
-    const [kind = '', uid] = owner.split('/')
+    const [kind = '', uid = ''] = owner.split('/')
     const type = ROW_OWNERS[kind]
     const isOwners = ({ metadata }: Pick<KubeObject, 'metadata'>) => metadata.uid === uid
     if (type === undefined || caches.of(type).list().some(isOwners)) continue
+    if (!(await orUnavailable(wasRemovalOrdered(db, uid)))) continue
     if (!(await store.list(type)).items.some(isOwners)) await ovn.apply({ zone, owner, rows: [] })
   }
-}
-
-async function isGone({ caches, store }: Parts, kind: ClaimantKind, { accountId, name }: Claimant): Promise<boolean> {
-  const key = { namespace: accountNamespace(accountId), name }
-  if (caches.of(kind.type).get(key) !== undefined || kind.isOnHost?.(caches, key) === true) return false
-  return (await store.get(kind.type, key)) === undefined
 }

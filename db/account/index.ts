@@ -51,5 +51,15 @@ export {
   seat,
   stateOrganisations,
 } from './organisations.ts'
-export { type Holding, changeQuotas, holdsQuotas, releaseQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
+export {
+  type Holding,
+  type QuotaHolder,
+  changeQuotas,
+  holdsQuotas,
+  listQuotaHolders,
+  listQuotas,
+  openQuotas,
+  releaseQuotas,
+  takeQuotas,
+} from './quotas.ts'
 export { readStanding, requireStanding, requireVerifiedOwner } from './standing.ts'

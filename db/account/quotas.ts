@@ -13,6 +13,31 @@ export interface Holding {
   readonly holder: string
 }
 
+/** Nouns that hold quota. What is found missing is decided for each of them (`controllers/claim/kinds.ts`). */
+export type QuotaHolder =
+  | 'server'
+  | 'storage'
+  | 'snapshot'
+  | 'backup'
+  | 'custom_image'
+  | 'network'
+  | 'router'
+  | 'load_balancer'
+  | 'floating_ip'
+  | 'edge'
+  | 'database'
+  | 'kubernetes_cluster'
+  | 'node_pool'
+  | 'dev_cluster'
+  | 'playground'
+  | 'server_group'
+  | 'ssh_key'
+  | 'init_script'
+
+interface QuotaHolding extends Holding {
+  readonly holder: `${QuotaHolder}/${string}`
+}
+
 /** Gives a new account the default limits; limits that it has already stay. */
 export async function openQuotas(tx: Transaction<Tables>, accountId: string): Promise<void> {
   const rows = Object.entries(DEFAULT_QUOTAS).map(([name, limit]) => ({ account_id: accountId, name, limit }))
@@ -28,7 +53,7 @@ export async function openQuotas(tx: Transaction<Tables>, accountId: string): Pr
  *  rolled back. */
 export async function takeQuotas(
   tx: Transaction<Tables>,
-  ...holdings: readonly (Holding & { readonly amounts: QuotaAmounts })[]
+  ...holdings: readonly (QuotaHolding & { readonly amounts: QuotaAmounts })[]
 ): Promise<void> {
   const [first] = holdings
   if (first === undefined) return
@@ -86,6 +111,21 @@ async function addUsed(tx: Transaction<Tables>, accountId: string, name: string,
     .where((row) => row(row('used', '+', amount), '<=', row.ref('limit')))
     .executeTakeFirst()
   return updated.numUpdatedRows > 0n
+}
+
+/** The holders of a noun, with the ids of their objects. */
+export async function listQuotaHolders(
+  db: Queries,
+  noun: QuotaHolder,
+): Promise<readonly { readonly accountId: string; readonly id: string }[]> {
+  const prefix = `${noun}/`
+  const rows = await db
+    .selectFrom('quota_holding')
+    .select(['account_id', sql<string>`substr(holder, ${prefix.length + 1})`.as('id')])
+    .distinct()
+    .where(sql<boolean>`starts_with(holder, ${prefix})`)
+    .execute()
+  return rows.map(({ account_id: accountId, id }) => ({ accountId, id }))
 }
 
 /** Makes the holder hold exactly these amounts of what it holds already.

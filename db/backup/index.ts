@@ -13,7 +13,7 @@ export interface BackupId {
 /** What the sealed key of an account is bound to. */
 export const backupKeyOwner = (accountId: string): string => `backup_key/${accountId}`
 
-const holderOf = ({ backupId }: BackupId): string => `backup/${backupId}`
+const holderOf = ({ backupId }: BackupId): `backup/${string}` => `backup/${backupId}`
 
 /** Does nothing when it is claimed already. Throws the Problem `quota_exceeded` (422); the transaction must then be
  *  rolled back. */

@@ -3,6 +3,7 @@ export {
   type ChangeIntent,
   hasIntent,
   isHeldByOthers,
+  listBeingChanged,
   listIntents,
   recordIntent,
   recordIntents,

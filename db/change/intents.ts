@@ -50,6 +50,18 @@ export const hasIntent = async (db: Queries, operationId: string): Promise<boole
     .where('operation_id', '=', operationId)
     .executeTakeFirst()) !== undefined
 
+/** Those of the resources that a change is under way for, whatever their type. */
+export async function listBeingChanged(
+  db: Queries,
+  resources: readonly { readonly accountId: string; readonly name: string }[],
+): Promise<ReadonlySet<string>> {
+  const rows = await sql<{ account_id: string; resource_id: string }>`
+    select distinct account_id, resource_id from change_intent join unnest(
+      ${resources.map(({ accountId }) => accountId)}::uuid[], ${resources.map(({ name }) => name)}::text[]
+    ) as asked (account, name) on account_id = account and resource_id = name`.execute(db)
+  return new Set(rows.rows.map((row) => `${row.account_id}/${row.resource_id}`))
+}
+
 /** Whether what a change has claimed and did not write is held for another one as well: for one of the same kind that
  *  is under way, which gives it back itself if it must, or for one that was written, as `isDesired` says. The caller
  *  has closed its own intent and holds the lock of what is claimed. */

@@ -39,7 +39,7 @@ export interface DatabaseClaim {
   readonly generation: number
 }
 
-const holdingOf = ({ accountId, databaseId }: DatabaseId) => ({ accountId, holder: `database/${databaseId}` })
+const holdingOf = ({ accountId, databaseId }: DatabaseId) => ({ accountId, holder: `database/${databaseId}` as const })
 
 /** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems
  *  `quota_exceeded` (422) and `name_taken` (409). */

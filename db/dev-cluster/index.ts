@@ -14,7 +14,10 @@ export interface DevClusterDemand extends DevClusterId {
   readonly name: string
 }
 
-const holdingOf = ({ accountId, devClusterId }: DevClusterId) => ({ accountId, holder: `dev_cluster/${devClusterId}` })
+const holdingOf = ({ accountId, devClusterId }: DevClusterId) => ({
+  accountId,
+  holder: `dev_cluster/${devClusterId}` as const,
+})
 
 /** Free when it is claimed already. Throws the Problems `quota_exceeded` (422) and `name_taken` (409). */
 export async function claimDevCluster(tx: Transaction<Tables>, demand: DevClusterDemand): Promise<void> {

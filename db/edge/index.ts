@@ -24,7 +24,7 @@ export interface EdgeClaim {
   readonly hostKey?: string | undefined
 }
 
-const holdingOf = ({ accountId, edgeId }: EdgeId) => ({ accountId, holder: `edge/${edgeId}` })
+const holdingOf = ({ accountId, edgeId }: EdgeId) => ({ accountId, holder: `edge/${edgeId}` as const })
 
 /** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), `in_use` (409) for a network with
  *  another edge, and 404 for a network that is not there. */

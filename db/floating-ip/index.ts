@@ -37,7 +37,10 @@ export interface FloatingIpClaim {
   readonly networkId: string | undefined
 }
 
-const holdingOf = ({ accountId, floatingIpId }: FloatingIpId) => ({ accountId, holder: `floating_ip/${floatingIpId}` })
+const holdingOf = ({ accountId, floatingIpId }: FloatingIpId) => ({
+  accountId,
+  holder: `floating_ip/${floatingIpId}` as const,
+})
 
 /** Allocates an address, once; the target is checked first. Throws what `assignFloatingIp` does, and the Problems
  *  `quota_exceeded` (422) and `no_free_address` (503). */

@@ -37,7 +37,10 @@ export interface ClusterClaim {
   readonly serviceCidr: string
 }
 
-const holdingOf = ({ accountId, clusterId }: ClusterId) => ({ accountId, holder: `kubernetes_cluster/${clusterId}` })
+const holdingOf = ({ accountId, clusterId }: ClusterId) => ({
+  accountId,
+  holder: `kubernetes_cluster/${clusterId}` as const,
+})
 
 /** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems
  *  `quota_exceeded` (422) and `name_taken` (409). */

@@ -42,7 +42,7 @@ export interface LoadBalancerClaim {
 
 const holdingOf = ({ accountId, loadBalancerId }: LoadBalancerId) => ({
   accountId,
-  holder: `load_balancer/${loadBalancerId}`,
+  holder: `load_balancer/${loadBalancerId}` as const,
 })
 
 /** Free when it is claimed already. Throws 404 for an unknown network, 400 for one of another zone, and the Problems

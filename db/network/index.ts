@@ -30,7 +30,7 @@ export interface NetworkClaim extends JoinedRange {
 
 const PREFIX_TRIES_MAXIMUM = 16
 const RANDOM_BYTES = 7
-const holderOf = (networkId: string): string => `network/${networkId}`
+const holderOf = (networkId: string): `network/${string}` => `network/${networkId}`
 
 /** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), `name_taken` (409), and
  *  `no_free_address` (503) when no range is left to choose. */
@@ -238,29 +238,16 @@ export interface ZonedClaim {
   readonly zone: string
 }
 
-/** What has a row of the table and no change under way: its row is older than its object, and no older than the intent
- *  of that. */
-export const listRowsAtRest = async (
+/** What has a row of the table. */
+export const listZonedRows = async (
   db: Queries,
   table: 'network' | 'router' | 'floating_ip',
 ): Promise<readonly ZonedClaim[]> =>
-  (
-    await db
-      .selectFrom(table)
-      .select(['account_id', 'id', 'zone'])
-      .where(({ not, exists, selectFrom }) =>
-        not(
-          exists(
-            selectFrom('change_intent')
-              .select('operation_id')
-              .whereRef('change_intent.account_id', '=', `${table}.account_id`)
-              .where('resource_type', '=', table)
-              .whereRef('resource_id', '=', `${table}.id`),
-          ),
-        ),
-      )
-      .execute()
-  ).map(({ account_id, id, zone }) => ({ accountId: account_id, id, zone }))
+  (await db.selectFrom(table).select(['account_id', 'id', 'zone']).execute()).map(({ account_id, id, zone }) => ({
+    accountId: account_id,
+    id,
+    zone,
+  }))
 
 /** Idempotent. */
 export async function releaseNetwork(tx: Transaction<Tables>, { accountId, networkId }: NetworkId): Promise<void> {

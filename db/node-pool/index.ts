@@ -16,7 +16,7 @@ export interface NodePoolDemand extends NodePoolId {
   readonly name: string
 }
 
-const holdingOf = ({ accountId, nodePoolId }: NodePoolId) => ({ accountId, holder: `node_pool/${nodePoolId}` })
+const holdingOf = ({ accountId, nodePoolId }: NodePoolId) => ({ accountId, holder: `node_pool/${nodePoolId}` as const })
 
 /** Free when it is claimed already. Throws 404 when nothing is claimed for the cluster, and the Problems
  *  `quota_exceeded` (422) and `name_taken` (409). */

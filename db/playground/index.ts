@@ -26,7 +26,10 @@ export interface Playground extends NewPlayground {
 }
 
 const ALLOWANCE = 'playgrounds'
-const holdingOf = ({ accountId, playgroundId }: PlaygroundId) => ({ accountId, holder: `playground/${playgroundId}` })
+const holdingOf = ({ accountId, playgroundId }: PlaygroundId) => ({
+  accountId,
+  holder: `playground/${playgroundId}` as const,
+})
 
 const toPlayground = (row: Selectable<Tables['playground']>): Playground => ({
   ...{ accountId: row.account_id, id: row.id, name: row.name, region: row.region },

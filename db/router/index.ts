@@ -45,7 +45,7 @@ export interface RouterClaim {
   readonly publicAddress: HeldAddress | undefined
 }
 
-const holdingOf = ({ accountId, routerId }: RouterId) => ({ accountId, holder: `router/${routerId}` })
+const holdingOf = ({ accountId, routerId }: RouterId) => ({ accountId, holder: `router/${routerId}` as const })
 
 /** Takes what the router lacks of the demand and lets go of nothing: networks that are being detached stay until
  *  `trimRouter`. Throws the Problems `quota_exceeded` (422), `name_taken` and `in_use` (409), `no_free_address` (503),

@@ -31,7 +31,7 @@ export interface ServerGroupMember extends Place {
   readonly serverId: string
 }
 
-const holderOf = (groupId: string): string => `server_group/${groupId}`
+const holderOf = (groupId: string): `server_group/${string}` => `server_group/${groupId}`
 const toGroup = ({
   id,
   name,

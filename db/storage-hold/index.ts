@@ -19,7 +19,7 @@ export interface Hold {
   readonly isShared: boolean
 }
 
-export const snapshotHolder = (snapshotId: string): string => `snapshot/${snapshotId}`
+export const snapshotHolder = (snapshotId: string): `snapshot/${string}` => `snapshot/${snapshotId}`
 /** Of a snapshot that was taken before a restore. */
 export const safetyHolder = (snapshotId: string): string => `safety/${snapshotId}`
 /** Of the copy that is made as this storage. */

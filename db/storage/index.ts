@@ -477,12 +477,11 @@ export async function listStoragesOn(
   }))
 }
 
-/** Storages that have held room since before the given time. */
+/** Storages of their own, attached or not, that have held room since before the given time. */
 export async function listStoragesWithClaims(db: Queries, claimedBefore: Date): Promise<readonly StorageId[]> {
   const rows = await db
     .selectFrom('storage_claim')
     .select(['account_id', 'storage_id'])
-    .where('phase', '=', 'detached')
     .where('claimed_at', '<', claimedBefore)
     .execute()
   return rows.map((row) => ({ accountId: row.account_id, storageId: row.storage_id }))

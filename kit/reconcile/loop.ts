@@ -30,6 +30,8 @@ export interface ControllerOptions {
   readonly metrics: ControllerMetrics
   readonly operations?: Operations
   readonly events?: EventRecorder
+  /** Called before the first plan for a root that is being deleted, maybe more than once. */
+  readonly beforeDeletion?: (type: ResourceType, root: KubeObject) => Promise<void>
   /** Called before a root's finalizer goes, maybe more than once: the last time that it is there for sure. */
   readonly beforeGone?: (type: ResourceType, root: KubeObject) => Promise<void>
   /** Whether this process still leads; always, when absent. */
@@ -220,6 +222,8 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   async #attempt(root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {
     const owned = await this.#withFinalizer(root)
     if (owned === undefined) return undefined
+    if (owned.metadata.deletionTimestamp !== undefined)
+      await this.#options.beforeDeletion?.(this.#reconciler.type, owned)
     const now = this.#options.clock.now()
     const observed = await this.#reconciler.observe(owned, now)
     return interpret(this.#reconciler.type, owned, this.#reconciler.plan(owned, observed, now), this.#interpreter)

@@ -40,7 +40,8 @@ test(
     const nodes: NodeObject[] = []
     const servers: ServerObject[] = []
     const operations: OperationObject[] = []
-    const watched = { nodes: () => nodes, servers: () => servers, operations: () => operations }
+    const unowned = new Map<string, number>()
+    const watched = { nodes: () => nodes, servers: () => servers, operations: () => operations, unowned: () => unowned }
     const alarms = openAlarms(watched, registry, { now: () => new Date('2026-01-01T01:00:00Z') })
     const linesOf = async () =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('svccloud_') && !line.endsWith(' 0'))
@@ -64,6 +65,16 @@ test(
     expect(await linesOf()).toContain('svccloud_change_intents_unknown 2')
     alarms.noteSweep({ resolved: 0, unknown: 0 })
     expect(await linesOf()).not.toContain('svccloud_change_intents_unknown 2')
+
+    unowned.set('Volume', 2)
+    alarms.noteClaims({ released: 1, lost: { Server: 4, Storage: 0 }, isStopped: true })
+    expect(await linesOf()).toEqual(
+      expect.arrayContaining([
+        'svccloud_unowned{kind="Volume"} 2',
+        'svccloud_claims_lost{kind="Server"} 4',
+        'svccloud_sweeps_stopped 1',
+      ]),
+    )
 
     alarms.noteCheckpoint(new Date('2026-01-01T00:00:00Z'))
     expect(await linesOf()).toContain('svccloud_audit_checkpoint_age_seconds 3600')

@@ -12,8 +12,9 @@ import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.
 import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import type { TemplateStore } from '../../agents/node/images/template-store.ts'
-import { sweepClaims } from '../../controllers/claim/index.ts'
+import { type ClaimSweep, sweepClaims } from '../../controllers/claim/index.ts'
 import type { OpenStorageAccess } from '../../controllers/fencing/effects.ts'
+import { CLAIMANT_KINDS } from '../../controllers/claim/kinds.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import type { HostClusters } from '../../controllers/kubernetes-host/index.ts'
 import { openSimulatedOvn, type SimulatedOvn } from '../../controllers/ovn/simulated-ovn.ts'
@@ -40,14 +41,8 @@ import { createSealing } from '../../kit/sys/sealing.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { BACKUPS_FEATURE, backupSourceFeature, OBJECT_BACKUPS_FEATURE } from '../../resources/backup-job/index.ts'
-import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Image, Instance, Volume } from '../../resources/instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
-import { FloatingIp } from '../../resources/floating-ip/index.ts'
-import { Network } from '../../resources/network/index.ts'
-import { Router } from '../../resources/router/index.ts'
-import { Server } from '../../resources/server/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
 import { openSimulatedControlPlanes, type SimulatedControlPlanes } from '../control-planes.ts'
@@ -102,8 +97,8 @@ export interface Cloud {
   startAgent(node?: string, options?: AgentStart): () => Promise<void>
   /** Its namespace, and leave to make what costs when it is in the database. */
   openAccount(accountId: string): Promise<void>
-  /** Releases claims of what is lost as it will be done after the given time. */
-  sweepClaims(laterMilliseconds: number): Promise<number>
+  /** Sweeps claims as it will be done after the given time. */
+  sweepClaims(laterMilliseconds: number): Promise<ClaimSweep>
   close(): Promise<void>
 }
 
@@ -388,8 +383,8 @@ export async function openCloud(
         log,
         registry: openRegistry({ isProcessWide: false }),
       })
-      const types = [Server, Instance, Storage, Volume, CustomImage, Image, Network, Router, FloatingIp]
-      for (const type of types) caches.of<unknown, unknown>(type)
+      for (const { type } of CLAIMANT_KINDS) caches.of(type)
+      for (const type of [Instance, Volume, Image]) caches.of<unknown, unknown>(type)
       caches.start(ending.signal)
       await caches.ready()
       const later = { ...clock, now: () => new Date(clock.now().getTime() + laterMilliseconds) }

@@ -174,7 +174,7 @@ describe('a quota', () => {
 
   test('of an account that is older than the quota appears with its default', async () => {
     await database.db.deleteFrom('account_quota').where('account_id', '=', accountId).execute()
-    const holding = { accountId, holder: 'ssh_key/1' }
+    const holding = { accountId, holder: 'ssh_key/1' } as const
     await database.db.transaction().execute((tx) => takeQuotas(tx, { ...holding, amounts: { ssh_keys: 1 } }))
     expect(await usedQuota('ssh_keys')).toBe(1)
     await database.db.transaction().execute((tx) => releaseQuotas(tx, holding))

@@ -199,6 +199,9 @@ export async function checkHoldings(world: World, db: Database): Promise<string[
     if (!alive.has(`${accountNamespace(account_id)}/${server_id}`))
       violations.push(`placement of ${server_id}, which does not exist`)
   }
+  // No store went back: nothing may be missing that nobody deleted.
+  for (const { kind, namespace, name } of await db.selectFrom('absence').selectAll().execute())
+    violations.push(`${kind} ${namespace}/${name} has claims, is missing, and was not deleted`)
   const interfaces = await db.selectFrom('network_interface').select('id').execute()
   const ids = [...[...alive.keys()].map((key) => key.split('/')[1] ?? key), ...interfaces.map(({ id }) => id)]
   for (const claim of await db.selectFrom('address_claim').selectAll().execute()) {

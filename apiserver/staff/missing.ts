@@ -1,0 +1,75 @@
+/** What is missing although nobody deleted it, and what an operator decides about it, on the machine: the claims of one
+ *  are given up, or sweeps go on after much went missing at once. Each decision stands in the log of staff. */
+import type { Transaction } from 'kysely'
+import { acceptAbsences, listAbsences, orderRemoval } from '../../db/removal/index.ts'
+import type { Database } from '../../db/open.ts'
+import { appendStaffAudit } from '../../db/staff/index.ts'
+import type { Tables } from '../../db/tables.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { newUuid, type Random } from '../../kit/sys/random.ts'
+import { auditEntry } from '../change/audit.ts'
+
+interface Parts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+}
+
+export interface Decision {
+  /** Who decides, and why. */
+  readonly by: string
+  readonly reason: string
+}
+
+const NOBODY = { user_id: null, staff_id: null, token_id: null, token_name: null }
+
+/** A line for each: `KIND/NAMESPACE/NAME`, since when, and whether it stops sweeps. */
+export async function describeMissing({ db }: Pick<Parts, 'db'>): Promise<readonly string[]> {
+  return (await listAbsences(db)).map(
+    ({ kind, namespace, name, foundAt, stopsSweeps }) =>
+      `${kind}/${namespace}/${name}  since ${foundAt.toISOString()}${stopsSweeps ? '  stops sweeps' : ''}`,
+  )
+}
+
+/** Orders that what is claimed for the missing one, named as `describeMissing` does, is given back by the next sweep.
+ *  Answers false for what is not missing. */
+export async function giveUpMissing(parts: Parts, subject: string, decision: Decision): Promise<boolean> {
+  return await parts.db.transaction().execute(async (tx) => {
+    const found = (await listAbsences(tx)).find(
+      ({ kind, namespace, name }) => `${kind}/${namespace}/${name}` === subject,
+    )
+    if (found === undefined) return false
+    const { kind, namespace, name } = found
+    await orderRemoval(tx, { kind, namespace, name, uid: '' }, { ...parts, reason: 'operator' })
+    await write(
+      tx,
+      parts,
+      { action: 'missing.give_up', resourceType: kind, resourceId: `${namespace}/${name}` },
+      decision,
+    )
+    return true
+  })
+}
+
+/** Lets sweeps go on; what is missing stays so, and keeps what it holds. */
+export async function resumeSweeps(parts: Parts, decision: Decision): Promise<void> {
+  await parts.db.transaction().execute(async (tx) => {
+    await acceptAbsences(tx)
+    await write(tx, parts, { action: 'missing.resume_sweeps', resourceType: 'platform', resourceId: '' }, decision)
+  })
+}
+
+async function write(
+  tx: Transaction<Tables>,
+  parts: Parts,
+  act: { readonly action: string; readonly resourceType: string; readonly resourceId: string },
+  { by, reason }: Decision,
+): Promise<void> {
+  const entry = auditEntry(
+    '',
+    { ...NOBODY, actor_email: by, actor_kind: 'operator' },
+    { requestId: newUuid(parts.random), sourceIp: '', userAgent: 'npm run staff' },
+    { ...act, detail: { reason } },
+  )
+  await appendStaffAudit(tx, { ...entry, account_id: null }, parts)
+}

@@ -1,0 +1,93 @@
+/** What is missing although nobody ordered that. Many at once are no accident of theirs, but of a store that went
+ *  back to an older state: then no sweep takes anything away until somebody has looked. */
+import type { Database, Queries } from '../open.ts'
+
+/** What is looked for: objects by their kind, rows of the network, tenants of object storage, control planes. */
+export type AbsentKind = string
+
+export interface Absence {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** So many of a kind may turn out to be missing in one round, or one in a hundred of them, whichever is more. */
+export const ABSENCES_TOLERATED = { count: 3, share: 0.01 }
+
+const keyOf = ({ namespace, name }: Absence): string => `${namespace}/${name}`
+
+/** Keeps which of a kind are missing. `known`: how many there are altogether, with those. What is not among `absent` is
+ *  there again or nobody's any more. Answers how many turned up in this round, and whether so many that every sweep
+ *  stops. */
+export async function noteAbsences(
+  db: Database,
+  kind: AbsentKind,
+  {
+    known,
+    absent,
+    isOwn = () => true,
+  }: {
+    readonly known: number
+    readonly absent: readonly Absence[]
+    /** Which of the absences that are noted the caller looks after: all, when absent. */
+    readonly isOwn?: (absence: Absence) => boolean
+  },
+  now: Date,
+): Promise<{ readonly found: number; readonly isMass: boolean }> {
+  return await db.transaction().execute(async (tx) => {
+    const noted = await listAbsences(tx, kind)
+    const before = new Set(noted.map(keyOf))
+    const after = new Set(absent.map(keyOf))
+    for (const one of noted) if (!after.has(keyOf(one)) && isOwn(one)) await forgetAbsence(tx, kind, one)
+    const found = absent.filter((one) => !before.has(keyOf(one)))
+    const isMass = found.length > Math.max(ABSENCES_TOLERATED.count, known * ABSENCES_TOLERATED.share)
+    for (let index = 0; index < found.length; index += BATCH)
+      await tx
+        .insertInto('absence')
+        .values(
+          found
+            .slice(index, index + BATCH)
+            .map(({ namespace, name }) => ({ kind, namespace, name, found_at: now, stops_sweeps: isMass })),
+        )
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+    return { found: found.length, isMass }
+  })
+}
+
+/** Rows of one statement. */
+const BATCH = 1_000
+
+export const listAbsences = async (
+  db: Queries,
+  kind?: AbsentKind,
+): Promise<
+  readonly (Absence & { readonly kind: AbsentKind; readonly foundAt: Date; readonly stopsSweeps: boolean })[]
+> =>
+  (
+    await db
+      .selectFrom('absence')
+      .selectAll()
+      .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? ''))
+      .orderBy('kind')
+      .orderBy('namespace')
+      .orderBy('name')
+      .execute()
+  ).map(({ found_at: foundAt, stops_sweeps: stopsSweeps, ...of }) => ({ ...of, foundAt, stopsSweeps }))
+
+export const forgetAbsence = async (db: Queries, kind: AbsentKind, { namespace, name }: Absence): Promise<void> =>
+  void (await db
+    .deleteFrom('absence')
+    .where('kind', '=', kind)
+    .where('namespace', '=', namespace)
+    .where('name', '=', name)
+    .execute())
+
+/** Whether so much went missing at once that nothing is taken away for being missing until somebody has looked. */
+export const areSweepsStopped = async (db: Queries): Promise<boolean> =>
+  (await db.selectFrom('absence').select('name').where('stops_sweeps', '=', true).limit(1).executeTakeFirst()) !==
+  undefined
+
+/** Somebody has looked: sweeps go on. What is missing stays so. */
+export async function acceptAbsences(db: Queries): Promise<void> {
+  await db.updateTable('absence').set({ stops_sweeps: false }).where('stops_sweeps', '=', true).execute()
+}

@@ -1,0 +1,81 @@
+/** Orders: what was deleted, noted before it goes. That a record is missing is no order; whoever gives back or takes
+ *  away what belongs to something that is gone asks here first. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import { newUuid, type Random } from '../../kit/sys/random.ts'
+import type { Queries } from '../open.ts'
+
+export {
+  type Absence,
+  type AbsentKind,
+  ABSENCES_TOLERATED,
+  acceptAbsences,
+  areSweepsStopped,
+  forgetAbsence,
+  listAbsences,
+  noteAbsences,
+} from './absences.ts'
+
+export interface Removed {
+  /** Of the object, as Kubernetes names it. */
+  readonly kind: string
+  /** Empty for what is in none. */
+  readonly namespace: string
+  readonly name: string
+  /** Empty for what an operator decided about when it had no object. */
+  readonly uid: string
+}
+
+/** Orders stay known for this long after they were carried out, for what is found late. */
+const KNOWN_MILLISECONDS = 30 * 24 * 3_600_000
+
+/** Notes that it is to go. Free when that is noted already. */
+export async function orderRemoval(
+  db: Queries,
+  removed: Removed,
+  {
+    reason,
+    clock,
+    random,
+  }: { readonly reason: 'deleted' | 'operator'; readonly clock: Clock; readonly random: Random },
+): Promise<void> {
+  await db
+    .insertInto('removal')
+    .values({ id: newUuid(random), ...removed, reason, ordered_at: clock.now() })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Notes that nothing is left of it: the name may be another's from now on. Free when nothing was ordered. */
+export async function confirmRemoval(db: Queries, { kind, namespace, name, uid }: Removed, now: Date): Promise<void> {
+  await db
+    .updateTable('removal')
+    .set({ confirmed_at: now })
+    .where('kind', '=', kind)
+    .where('namespace', '=', namespace)
+    .where('name', '=', name)
+    .where('uid', '=', uid)
+    .where('confirmed_at', 'is', null)
+    .execute()
+}
+
+/** Of the kind, not carried out yet. */
+export const listOpenRemovals = async (db: Queries, kind: string): Promise<readonly Removed[]> =>
+  await db
+    .selectFrom('removal')
+    .select(['kind', 'namespace', 'name', 'uid'])
+    .where('kind', '=', kind)
+    .where('confirmed_at', 'is', null)
+    .execute()
+
+/** Whether the object of this uid was ordered to go, be it gone or not. */
+export const wasRemovalOrdered = async (db: Queries, uid: string): Promise<boolean> =>
+  uid !== '' &&
+  (await db.selectFrom('removal').select('id').where('uid', '=', uid).limit(1).executeTakeFirst()) !== undefined
+
+/** Forgets what was carried out long ago. */
+export async function pruneRemovals(db: Queries, now: Date): Promise<void> {
+  await db
+    .deleteFrom('removal')
+    .where('confirmed_at', '<', new Date(now.getTime() - KNOWN_MILLISECONDS))
+    .execute()
+}
