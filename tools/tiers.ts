@@ -302,7 +302,7 @@ const special: readonly Tier[] = [
     name: 'database',
     setup: 'test/database.ts',
     workersMaximum: WORKERS,
-    testTimeoutMilliseconds: 60_000,
+    testTimeoutMilliseconds: 120_000,
     deadlineMinutes: 12,
     isIsolated: false,
   }),

@@ -52,4 +52,4 @@ it('a member uses either door', async () => {
     ...{ subjects: [{ kind: 'ServiceAccount', name: 'gitops', namespace }], roleRef },
   })
   await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username }, server)
-}, 300_000)
+})

@@ -363,4 +363,4 @@ test('every route lets exactly those through whom the contract lets', async () =
   }
   expect(wrong).toEqual([])
   expect(cases).toBeGreaterThan(2_500)
-}, 120_000)
+})

@@ -84,13 +84,8 @@ export interface Cloud {
   /** Which volumes began as which backups. */
   readonly filled: ReadonlyMap<string, string>
   hostOf(node: string): SimulatedHost
-  /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write:
-   *  nothing of it happens
-   *  any more, not even learning what came of the write. `onDeath` is called then. */
-  startControllers(
-    life?: { readonly writesMaximum: number; readonly onDeath: () => void },
-    options?: ControllersStart,
-  ): () => Promise<void>
+  /** Starts the controllers; the answer stops them. */
+  startControllers(life?: Life, options?: ControllersStart): () => Promise<void>
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
    *  have died: the one after them lives. */
   startMortals(writesMaximum: number, deathsMaximum?: number, options?: ControllersStart): Mortals
@@ -100,6 +95,15 @@ export interface Cloud {
   /** Sweeps claims as it will be done after the given time. */
   sweepClaims(laterMilliseconds: number): Promise<ClaimSweep>
   close(): Promise<void>
+}
+
+/** Of a process that may write only so often. It dies at its last write: nothing of it happens from then on, not even
+ *  learning what came of the write. */
+export interface Life {
+  readonly writesMaximum: number
+  readonly onDeath: () => void
+  /** Asked before each write, instead of which the process dies when it is over. */
+  readonly isOver?: () => Promise<boolean>
 }
 
 export interface ControllersStart {
@@ -290,9 +294,12 @@ export async function openCloud(
       const mortal =
         life === undefined
           ? undefined
-          : mortality(life.writesMaximum, () => {
-              died.abort()
-              life.onDeath()
+          : mortality({
+              ...life,
+              onDeath() {
+                died.abort()
+                life.onDeath()
+              },
             })
       const died = new AbortController()
       const store =
@@ -401,7 +408,7 @@ export async function openCloud(
 }
 
 /** A process that dies with its n-th write: the write happens, and nobody learns of it. */
-function mortality(writesMaximum: number, onDeath: () => void) {
+function mortality({ writesMaximum, onDeath, isOver = async () => false }: Life) {
   let writes = 0
   let isDead = false
   const die = (): void => {
@@ -412,6 +419,11 @@ function mortality(writesMaximum: number, onDeath: () => void) {
   const never = <T>() => new Promise<T>(() => {})
   const write = async <T>(work: () => Promise<T>): Promise<T> => {
     if (++writes > writesMaximum) return never()
+    if (await isOver()) {
+      writes = writesMaximum
+      die()
+      return never()
+    }
     if (writes < writesMaximum) return work()
     await work().catch(() => {})
     die()

@@ -127,7 +127,7 @@ describe('the package', () => {
         return false
       },
     )
-  }, 240_000)
+  })
 
   test('has the command, for npx', async ({ skip }) => {
     skip(!isInstalled, 'no package registry answers, and npm has not kept what the package needs')

@@ -52,7 +52,7 @@ async function checkout(name: string): Promise<string> {
 test.each(OPERATOR_GUIDES)('%s says what works', async (guide) => {
   const work = await checkout(guide.replaceAll('/', '-'))
   await writeFile(join(work, 'guide.sh'), await scriptOf(guide))
-  await run('bash', ['-eux', 'guide.sh'], { cwd: work, env, timeout: 80_000, maxBuffer: 16 * 1024 * 1024 })
+  await run('bash', ['-eux', 'guide.sh'], { cwd: work, env, timeout: 240_000, maxBuffer: 16 * 1024 * 1024 })
 })
 
 test('the manifests in the guides are taken', async () => {

@@ -70,7 +70,7 @@ it('a zone without a network says why, and so does what is refused', async () =>
   })
 })
 
-it('a copy is restored in its zone, and a restore in place keeps what was there', { timeout: 240_000 }, async () => {
+it('a copy is restored in its zone, and a restore in place keeps what was there', async () => {
   const storage = await made('storage', '/v1/storages', { zone: ZONE, size_gibibytes: 1 })
   const disk = await diskOf(storage, `${ZONE}-1`)
   await write(disk, 1)

@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)(title, () => {
   afterAll(async () => {
     await pool?.end()
     if (folder) await rm(folder, { recursive: true, force: true })
-  }, 120_000)
+  })
 
   const admin = () => adminOf(pool.hosted, pool.controlPlaneId)
   /** As it was seen well after now: what was seen before may be what it was then. */
@@ -131,7 +131,7 @@ describe.skipIf(missing !== undefined)(title, () => {
       () => true,
     )
     await pool.kubectl('scale', 'deployment/app', '--replicas=2')
-  }, 300_000)
+  })
 
   test('it is upgraded with its pool, and no write fails', async () => {
     const before = await pool.settled(2, FROM)
@@ -148,7 +148,7 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(written).toMatchObject({ failed: [], lost: [] })
     expect(written.count).toBeGreaterThan(50)
     await running('app', 2)
-  }, 300_000)
+  })
 
   test('a restore is seen by whoever watched before: a client, controllers, kubelets', async () => {
     const { host } = pool.hosted
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(again).toHaveLength(2)
     expect(await containersOf('late')).toEqual([])
     await pool.settled(2, TO)
-  }, 300_000)
+  })
 })
 
 const BUDGET = {

@@ -110,7 +110,7 @@ describe('the embedded PostgreSQL', () => {
     signalProcess(await postmasterId(), 'SIGKILL')
     expect(await exited).toEqual([1, null])
     // The server's own children may need a moment to notice; a supervisor tries again as well.
-    wrapper = await vi.waitFor(() => startWrapper(folder), { timeout: 30_000 })
+    wrapper = await vi.waitFor(() => startWrapper(folder), { timeout: 120_000 })
     expect(await query(wrapper.url, `select * from kept where value = 'recovered'`)).toHaveLength(1)
   })
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await pool?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
-}, 120_000)
+})
 
 /** The nodes that its pods run on, one for each that is ready. */
 async function nodesOf(app: string): Promise<readonly string[]> {

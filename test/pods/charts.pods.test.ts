@@ -75,7 +75,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await release?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 const chart = (name: string, ...more: readonly string[]) => [
   ...[join(ROOT, 'charts', name), '-n', NAMESPACE, '--wait', '--timeout', '200s'],
@@ -98,7 +98,7 @@ it('both charts are installed, and every pod gets ready at its first start', asy
       await inSystem('logs', '-l', selector, '--previous', '--ignore-errors', '--tail=20'),
     ).toEqual(Array.from({ length: count }, () => ({ ready: true, restartCount: 0 })))
   }
-}, 300_000)
+})
 
 it('a server of a customer gets started on the host', async () => {
   url = `http://${await inSystem('get', 'service', 'svccloud-apiserver', '-o', 'jsonpath={.spec.clusterIP}')}`

@@ -103,7 +103,7 @@ afterAll(async () => {
   for (const close of closing) await close()
   await release?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 const chart = (name: string, ...more: readonly string[]) => [
   ...[join(ROOT, 'charts', name), '-n', SYSTEM_NAMESPACE, '--wait', '--timeout', '280s'],

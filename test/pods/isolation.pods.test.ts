@@ -67,7 +67,7 @@ afterAll(async () => {
   relay?.close()
   await cluster?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 const kubectl = (...flags: readonly string[]) => kubectlOf(cluster)(...flags)
 

@@ -155,7 +155,7 @@ afterAll(async () => {
   await hosted?.end()
   await machine?.end()
   if (folder) await rm(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 /** With memory for control planes of one replica. */
 const small = ({ control, ...host }: HostedControlPlanes): HostedControlPlanes => ({

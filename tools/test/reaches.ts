@@ -21,8 +21,8 @@ const PACKAGE = ['cli', 'client', 'package.json', 'tsconfig.json'] as const
 const REACHED: Reaches['reached'] = {
   'bench/list.ts': ['bench', ...PRODUCT],
   'test/cli/package.unit-long.test.ts': PACKAGE,
-  // Pages use the command, apply examples and install charts.
-  'test/docs/blocks.ts': ['charts', 'docs', 'examples', ...PACKAGE],
+  // Pages use the command, apply examples, install charts and run scripts of npm.
+  'test/docs/blocks.ts': ['apiserver/staff/main.ts', 'charts', 'docs', 'examples', 'test/conformance', ...PACKAGE],
   'test/docs/guides.endurance.test.ts': PACKAGE,
   'test/e2e/product.ts': PRODUCT,
   'tools/cluster/build.ts': ['tools/cluster'],

@@ -29,6 +29,7 @@ export const ALWAYS: readonly string[] = [
   'package-lock.json',
   'services/package.json',
   'tsconfig.json',
+  '.npmrc',
   'vitest.config.ts',
 ]
 

@@ -156,5 +156,5 @@ describe.runIf(isAble)('node ports', () => {
         (found) => found === 'taken',
       )
     expect([await check(other), await check(empty)]).toEqual(['nothing', 'ECONNREFUSED'])
-  }, 120_000)
+  })
 })

@@ -60,7 +60,7 @@ afterAll(async () => {
   await Promise.all(drivers.map((driver) => driver.stop()))
   await disks?.end()
   await clearAway(product, data)
-}, 120_000)
+})
 
 /** In a folder of its own. */
 async function startController(name: string, token = customer.token): Promise<Driver> {

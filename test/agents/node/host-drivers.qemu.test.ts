@@ -46,6 +46,6 @@ it('begins without it, and has it as soon as it is mounted', async () => {
   expect(await host.hypervisor.list()).toEqual([])
   await rm(join(folder, 'shared'), { recursive: true })
   await rename(join(folder, 'elsewhere'), join(folder, 'shared'))
-  await vi.waitFor(() => expect(host.volumes.pools).toEqual(pools), { timeout: 20_000 })
+  await vi.waitFor(() => expect(host.volumes.pools).toEqual(pools), { timeout: 60_000 })
   await host.hypervisor.close()
 })

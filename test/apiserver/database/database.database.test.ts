@@ -130,9 +130,7 @@ test('replaces its password, and answers when its machine has taken it', async (
   await finish(id)
   const before = (await owner.send('GET', `/v1/databases/${id}/credentials`)).body['credentials'].password
   const rotating = owner.send('POST', `/v1/databases/${id}/rotate-credentials`)
-  await expect
-    .poll(async () => (await cloud.admin.get(Database, keyOf(id)))?.spec.passwordGeneration, { timeout: 10_000 })
-    .toBe(2)
+  await expect.poll(async () => (await cloud.admin.get(Database, keyOf(id)))?.spec.passwordGeneration).toBe(2)
   expect(
     await Promise.race([rotating.then(() => 'answered'), new Promise((resolve) => setTimeout(resolve, 600))]),
   ).toBe(undefined)

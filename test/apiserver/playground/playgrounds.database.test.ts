@@ -37,7 +37,7 @@ const actions = async (): Promise<readonly string[]> =>
       `${entry.action} ${entry.outcome} ${entry.actor_kind}`,
   )
 
-test('one is free, and one at a time; one that failed does not count', { timeout: 60_000 }, async () => {
+test('one is free, and one at a time; one that failed does not count', async () => {
   expect(await offer()).toMatchObject({
     ...{ is_available: true, eligibility: 'eligible', regions: ['eu-1'], lifetime_hours: 4 },
     ...{ allowance: 1, allowance_used: 0, active: null },
@@ -65,7 +65,7 @@ test('one is free, and one at a time; one that failed does not count', { timeout
   expect(await offer()).toMatchObject({ eligibility: 'eligible', allowance_used: 0 })
 })
 
-test('one that its owner ends counts as used', { timeout: 60_000 }, async () => {
+test('one that its owner ends counts as used', async () => {
   const { id } = (await start()).body['playground']
   const ended = await owner.send('DELETE', path(id))
   expect(ended.status, JSON.stringify(ended.body)).toBe(200)
@@ -81,7 +81,7 @@ test('one that its owner ends counts as used', { timeout: 60_000 }, async () => 
   expect(items.map(({ end_reason: reason }: { end_reason: string }) => reason)).toEqual(['deleted', 'failed'])
 })
 
-test('staff end one, and everything of it is in the audit log', { timeout: 60_000 }, async () => {
+test('staff end one, and everything of it is in the audit log', async () => {
   await setAccountQuota(database.db, owner.accountId, 3)
   const { id } = (await start()).body['playground']
   const entry = { endpoint: null, certificateAuthority: null, at: new Date() }
@@ -104,7 +104,7 @@ test('staff end one, and everything of it is in the audit log', { timeout: 60_00
   expect(written).toContain('playground.start denied user')
 })
 
-test('its time is over when the clock says so, whoever has noticed', { timeout: 60_000 }, async () => {
+test('its time is over when the clock says so, whoever has noticed', async () => {
   const { id } = (await start()).body['playground']
   await database.db
     .updateTable('playground')
@@ -118,7 +118,7 @@ test('its time is over when the clock says so, whoever has noticed', { timeout: 
   expect((await owner.send('DELETE', path(id))).status).toBe(409)
 })
 
-test('none is started where its host has no room, or has no guests', { timeout: 60_000 }, async () => {
+test('none is started where its host has no room, or has no guests', async () => {
   const other = await cloud.signUp('other@example.com')
   const again = async () => (await other.send('POST', '/v1/playgrounds', { body: {} })).body
   cloud.controlPlanes.guestsObstacle = 'no image'

@@ -131,7 +131,7 @@ test('a backup is made once, holds its quota, and leaves nothing when it is dele
   const audit = await listAudit(database.db, accountId, { limit: 100 })
   expect(audit.filter(({ action }) => action === 'storage.backup')).toHaveLength(2)
   expect(audit.filter(({ action }) => action === 'backup.delete')).toHaveLength(2)
-}, 120_000)
+})
 
 test('the first backup of an account waits for a store that is away, and says so', async () => {
   await startServer()
@@ -192,7 +192,7 @@ test('a restore waits for a stopped server, and tells its progress in bytes', as
   // It keeps nobody from anything, and goes with its storage.
   await cloud.kubectl.delete(Server, key('web'))
   await until('snapshots gone', snapshots, (left) => left.length === 0)
-}, 120_000)
+})
 
 test('a restore does not wait for ever for a guest that crashed before it was stopped', async () => {
   await startServer()
@@ -219,7 +219,7 @@ test('a restore does not wait for ever for a guest that crashed before it was st
   expect((await ended('b1', restore)).status?.operation).toMatchObject({ status: 'succeeded' })
   expect((await instance())?.status?.state).toBe('error')
   cloud.host.failNextStart(undefined)
-}, 120_000)
+})
 
 /** Answers the address. */
 async function addOwner(): Promise<string> {
@@ -267,7 +267,7 @@ test('verification says what it found, to the owners by mail, and the backup sta
   expect(await mails()).toEqual([
     { subject: 'A backup cannot be restored completely', body: expect.stringContaining('m/b1 is missing') },
   ])
-}, 120_000)
+})
 
 test('a restore ends the verification that is under way, and is whole', async () => {
   await startServer()
@@ -284,7 +284,7 @@ test('a restore ends the verification that is under way, and is whole', async ()
   })
   await until('the verification to be over', operations, (all) => !all.includes('backup.verify running'))
   expect(await operations()).not.toContain('backup.verify failed')
-}, 120_000)
+})
 
 test('a backup of nothing waits for it, ends in error, and can be deleted', async () => {
   const operation = { ...stanza('storage.backup'), requestedAt: new Date(0).toISOString() }
@@ -299,7 +299,7 @@ test('a backup of nothing waits for it, ends in error, and can be deleted', asyn
   for (const name of ['b1', 'b2']) await cloud.kubectl.delete(Backup, key(name))
   for (const name of ['b1', 'b2']) await gone(name)
   expect(await used()).toBe(0)
-}, 120_000)
+})
 
 const example = async <Spec>(file: string) =>
   parse(await readFile(`examples/${file}`, 'utf8')) as {
@@ -322,7 +322,7 @@ test('the example is made once, of a server that is applied after it', async () 
   expect((await read(metadata.name))?.metadata.generation).toBe(made.metadata.generation)
   await cloud.kubectl.delete(Backup, key(metadata.name))
   await gone(metadata.name)
-}, 120_000)
+})
 
 test('a backup that has expired is deleted by the platform', async () => {
   await startServer()
@@ -332,7 +332,7 @@ test('a backup that has expired is deleted by the platform', async () => {
   expect(cloud.backups.size).toBe(0)
   const entries = await listAudit(database.db, accountId, { limit: 100 })
   expect(entries.find(({ action }) => action === 'backup.delete')?.actor_email).toBe('system:backup_expiry')
-}, 120_000)
+})
 
 const createStorage = (name: string, backup: string, spec: Partial<StorageSpec> = {}) =>
   cloud.kubectl.create(Storage, {
@@ -368,7 +368,7 @@ test('a storage is made from a backup whose own storage is gone', async () => {
     () => cloud.kubectl.get(Storage, key('copy')),
     (storage) => storage === undefined,
   )
-}, 120_000)
+})
 
 test('no storage is made from a backup whose data are not there', async () => {
   await startServer()
@@ -379,7 +379,7 @@ test('no storage is made from a backup whose data are not there', async () => {
   expect((await storageIs('copy', 'error')).status?.stateDetail).toBe('backup b1: m/b1 is missing')
   await createStorage('none', 'b2')
   expect((await storageIs('none', 'error')).status?.stateDetail).toContain('no backup b2')
-}, 120_000)
+})
 
 test('a storage shows that a backup is being restored to it, and that one has ended half-way', async () => {
   await startServer()
@@ -399,4 +399,4 @@ test('a storage shows that a backup is being restored to it, and that one has en
     lastRestore: { operationId: broken.id, outcome: 'untouched' },
   })
   await storageIs(name, 'online')
-}, 120_000)
+})

@@ -98,7 +98,7 @@ test('a storage that is in another zone now shares nothing with the backups of b
   )
   expect([...cloud.backupsIn(ZONE).keys()]).toEqual([])
   expect([...cloud.backupsIn(OTHER_ZONE).keys()]).toEqual(['b2'])
-}, 120_000)
+})
 
 test('a backup is copied to the zone that its storage names, and used there when its own is gone', async () => {
   await startServer(ZONE)
@@ -128,7 +128,7 @@ test('a backup is copied to the zone that its storage names, and used there when
     (storage) => storage?.status?.state === 'online',
   )
   expect([...cloud.filled.values()]).toContain(name)
-}, 120_000)
+})
 
 test('a copy that cannot be made leaves the backup online, and is in error', async () => {
   await startServer(ZONE)
@@ -143,4 +143,4 @@ test('a copy that cannot be made leaves the backup online, and is in error', asy
     state: 'online',
     operation: { status: 'failed', error: expect.stringContaining(`It has no copy in zone ${OTHER_ZONE}: `) },
   })
-}, 120_000)
+})

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const key = (await ceph.administer('auth', 'get-or-create-key', `client.${CLIENT}`, ...CAPS)).trim()
   pools = openCephPools({ monitors: ceph.monitors, username: CLIENT, key })
   name = `${(await ceph.administer('fsid')).trim()}.${ceph.pool}`
-}, 60_000)
+})
 
 const stateOf = async () => (await pools.read([name, 'another.pool']))[0]
 const placed = () =>

@@ -42,7 +42,7 @@ const stateOf = async (name: string) => (await read(name))?.status?.state
 const used = async () => (await listQuotas(database.db, accountId)).find(({ name }) => name === 'custom_images')?.used
 const held = async () => (await cloud.kubectl.list(Image, { namespace: nodeNamespace(NODE) })).items
 
-test('an image is held by the node of its zone, and gone with what it held', { timeout: 120_000 }, async () => {
+test('an image is held by the node of its zone, and gone with what it held', async () => {
   await make('mine')
   await eventually('the image', async () => (await stateOf('mine')) === 'online' || undefined)
   expect((await read('mine'))?.status).toMatchObject({ sizeGibibytes: 1, operation: { status: 'succeeded' } })
@@ -54,7 +54,7 @@ test('an image is held by the node of its zone, and gone with what it held', { t
   expect(entries.map(({ action }) => action)).toEqual(['custom_image.delete', 'custom_image.create'])
 })
 
-test('in no zone it is in error, and can be deleted', { timeout: 120_000 }, async () => {
+test('in no zone it is in error, and can be deleted', async () => {
   await make('nowhere', 'nowhere')
   await eventually('the error', async () => (await stateOf('nowhere')) === 'error' || undefined)
   await cloud.kubectl.delete(CustomImage, { namespace, name: 'nowhere' })
@@ -99,7 +99,7 @@ test('an image of a snapshot, and of a backup, while their server runs', { timeo
 test.each([
   ['a snapshot', { snapshotId: 'nothing' }, 'There is no snapshot nothing'],
   ['a backup', { backupId: 'nothing' }, 'There is no backup nothing'],
-])('of %s that is not there it is in error', { timeout: 120_000 }, async (_what, from, why) => {
+])('of %s that is not there it is in error', async (_what, from, why) => {
   const name = `lost-${Object.keys(from)[0]?.toLowerCase()}`
   await cloud.kubectl.create(CustomImage, {
     metadata: { name, namespace },

@@ -48,7 +48,7 @@ const spaceOf = (place: string) => `edge-${folder.slice(-6)}-${place}`
 const at = async (place: string, ...command: readonly string[]) =>
   (await run('ip', ['netns', 'exec', spaceOf(place), ...command])).stdout.trim()
 /** Programs take their time to begin. */
-const trying = (ask: () => Promise<string>) => until('an answer', ask, (answer) => answer !== '', 30_000)
+const trying = (ask: () => Promise<string>) => until('an answer', ask, (answer) => answer !== '')
 const get = (place: string, url: string) => trying(() => at(place, 'curl', '-sS', '-m', '5', url))
 const serve = (place: string, address: string, port: number) =>
   children.push(spawn('ip', ['netns', 'exec', spaceOf(place), PYTHON, '-c', WEB, address, String(port)]))

@@ -72,7 +72,7 @@ beforeAll(async () => {
       'allow command "osd blocklist", allow command "osd blocklist ls"',
     )
   ).trim()
-}, 90_000)
+})
 afterAll(async () => {
   await endPeer(monitor)
   await rm(folder, { recursive: true, force: true })

@@ -68,7 +68,7 @@ beforeAll(async () => {
     { stdio: 'ignore' },
   )
   await vi.waitFor(() => openIpmi(login()).powerState(), { timeout: 60_000 })
-}, 90_000)
+})
 afterAll(async () => {
   await endPeer(simulator)
   await rm(folder, { recursive: true, force: true })

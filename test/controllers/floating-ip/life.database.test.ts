@@ -163,4 +163,4 @@ test('a server has its firewall, its interfaces and its floating IP, and leaves 
     'floating_ip.unassign',
     'floating_ip.release',
   ])
-}, 120_000)
+})

@@ -175,7 +175,7 @@ test('it is made, saved, upgraded, brought back, and leaves nothing', { timeout:
   expect(used.map(({ name }) => name)).toEqual(['networks'])
 })
 
-test('one that its host has lost is in error, and never made again', { timeout: 120_000 }, async () => {
+test('one that its host has lost is in error, and never made again', async () => {
   const spec = KubernetesCluster.spec.parse({ zone: ZONE, name: 'shop', networkId: 'back', version: '1.36' })
   await cloud.kubectl.create(KubernetesCluster, { metadata: key(), spec })
   await when('the cluster', ({ status }) => status?.isMade === true)
@@ -191,7 +191,7 @@ test('one that its host has lost is in error, and never made again', { timeout: 
   await until('its end', read, (found) => found === undefined)
 })
 
-test('its host is told where snapshots go besides, and that place goes with it', { timeout: 120_000 }, async () => {
+test('its host is told where snapshots go besides, and that place goes with it', async () => {
   const stores = [cloud.objectStorage, cloud.gateway]
   for (const store of stores) store.isAway = true
   const spec = KubernetesCluster.spec.parse({ zone: ZONE, name: 'shop', networkId: 'back', version: '1.36' })
@@ -233,7 +233,7 @@ test('its host is told where snapshots go besides, and that place goes with it',
   expect(tenants()).toEqual([])
 })
 
-test('what it made goes with it when that is said, and what others made stays', { timeout: 120_000 }, async () => {
+test('what it made goes with it when that is said, and what others made stays', async () => {
   const spec = KubernetesCluster.spec.parse({ zone: ZONE, name: 'shop', networkId: 'back', version: '1.36' })
   await cloud.kubectl.create(KubernetesCluster, { metadata: key(), spec })
   await when('the cluster', ({ status }) => status?.isMade === true)
@@ -262,7 +262,7 @@ test('what it made goes with it when that is said, and what others made stays', 
   expect(cloud.controlPlanes.planes.size).toBe(0)
 })
 
-test('the platform of its organisation learns of it, and forgets it', { timeout: 120_000 }, async () => {
+test('the platform of its organisation learns of it, and forgets it', async () => {
   cloud.controlPlanes.driver = 'process'
   platform.agent = [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'agent' } }]
   platform.fault = { status: 503, text: '' }

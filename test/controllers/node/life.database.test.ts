@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => cloud.close())
 
-const eventually = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 30_000, interval: 50 })
+const eventually = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 90_000, interval: 50 })
 const nodeOf = async (name: string) => (await cloud.kubectl.get(Node, { name }))!
 const stateOf = (name: string, state: NodeStatus['state']) =>
   eventually(async () => expect((await nodeOf(name)).status?.state).toBe(state))

@@ -192,7 +192,7 @@ describe('a move to the gateway', () => {
       .poll(async () => (await events()).filter(({ kind }) => kind === 'waiting').map(({ message }) => message))
       .toEqual(['The gateway does not answer.'])
     cloud.gateway.isAway = false
-    await expect.poll(phase, { timeout: 30_000 }).toEqual(['frozen', ''])
+    await expect.poll(phase).toEqual(['frozen', ''])
     expect(atGateway()?.quotaBytes, 'what is there has to fit, however the gateway counts').toBeGreaterThan(2 ** 50)
   })
 

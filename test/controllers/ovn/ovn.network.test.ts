@@ -11,7 +11,7 @@ import { openOvnDatabases, type OvnDatabases } from './ovn-databases.ts'
 const ZONE = 'z1'
 const NETWORK = 'Network/n1'
 const SERVER = 'Server/s1'
-const PATIENCE = { timeout: 20_000, interval: 50 }
+const PATIENCE = { interval: 50 }
 
 let databases: OvnDatabases
 let ovn: Ovn

@@ -184,7 +184,7 @@ describe('a guest', () => {
       await tenants.tell('a1', 'frame', { text })
     let seen = ''
     await expect
-      .poll(async () => (seen += String(await tenants.tell('a2', 'frames'))), { timeout: 10_000, interval: 50 })
+      .poll(async () => (seen += String(await tenants.tell('a2', 'frames'))), { interval: 50 })
       .toContain(after)
     expect(seen).toContain(before)
     return seen.includes(mark.slice(0, 12))

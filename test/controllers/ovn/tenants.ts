@@ -132,7 +132,7 @@ export interface Pulse {
   readonly silent: number | null
 }
 
-export const PATIENCE = { timeout: 45_000, interval: 200 }
+export const PATIENCE = { timeout: 90_000, interval: 200 }
 
 export async function openTenants(): Promise<Tenants> {
   const world = await openOvnWorld()

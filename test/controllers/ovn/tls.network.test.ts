@@ -79,13 +79,11 @@ async function serve(path: string): Promise<string> {
       JSON.stringify([`OVN_${database}`, { op: 'insert', table: `${database.slice(0, 1)}B_Global`, row }]),
     ])
   await expect
-    .poll(
-      () =>
-        client('Northbound', {}).then(
-          () => true,
-          () => false,
-        ),
-      { timeout: 20_000 },
+    .poll(() =>
+      client('Northbound', {}).then(
+        () => true,
+        () => false,
+      ),
     )
     .toBe(true)
   await client('Southbound', {})
@@ -117,13 +115,11 @@ async function serveSouthbound(path: string) {
   const port = await freePort()
   const control = (...words: string[]) => execute('ovn-sbctl', ['--no-leader-only', `--db=${southbound}`, ...words])
   await expect
-    .poll(
-      () =>
-        control('init').then(
-          () => true,
-          () => false,
-        ),
-      { timeout: 20_000 },
+    .poll(() =>
+      control('init').then(
+        () => true,
+        () => false,
+      ),
     )
     .toBe(true)
   await control(
@@ -134,7 +130,7 @@ async function serveSouthbound(path: string) {
     ...[`--ovnnb-db=${northbound}`, `--ovnsb-db=${southbound}`, `--unixctl=${join(at, 'northd.ctl')}`],
   ])
   await expect
-    .poll(async () => (await control('--bare', '--columns=name', 'list', 'RBAC_Role')).stdout, { timeout: 20_000 })
+    .poll(async () => (await control('--bare', '--columns=name', 'list', 'RBAC_Role')).stdout)
     .toContain('ovn-controller')
   return {
     /** What the database answers to whoever has what is in the folder. */

@@ -56,7 +56,7 @@ const gone = (name: string) =>
     (found) => found === undefined,
   )
 
-test('it is made with a guest, is ready, and leaves nothing when it is deleted', { timeout: 60_000 }, async () => {
+test('it is made with a guest, is ready, and leaves nothing when it is deleted', async () => {
   const example = parse(await readFile('examples/playgrounds/playground.yaml', 'utf8'))
   expect(Playground.spec.parse(example.spec)).toEqual({ region: 'eu-1' })
   await make('try')
@@ -84,7 +84,7 @@ test('it is made with a guest, is ready, and leaves nothing when it is deleted',
   expect(await readAllowance(database.db, accountId)).toEqual({ allowance: 4, allowanceUsed: 1 })
 })
 
-test('its time ends it, and it goes from its host before anything is written down', { timeout: 60_000 }, async () => {
+test('its time ends it, and it goes from its host before anything is written down', async () => {
   await make('short')
   await when('short', 'ready', isReady)
   cloud.controlPlanes.isAway = true
@@ -102,7 +102,7 @@ test('its time ends it, and it goes from its host before anything is written dow
   expect(await rowOf('short')).toMatchObject({ endReason: 'expired' })
 })
 
-test('one that its host has lost has failed, and does not count', { timeout: 60_000 }, async () => {
+test('one that its host has lost has failed, and does not count', async () => {
   const { allowanceUsed } = await readAllowance(database.db, accountId)
   await make('lost')
   await when('lost', 'ready', isReady)

@@ -134,7 +134,7 @@ describe('snapshots', () => {
     expect(audit.filter((action) => action === 'snapshot.create')).toHaveLength(2)
     expect(audit.filter((action) => action === 'snapshot.delete')).toHaveLength(2)
     await cloud.close()
-  }, 120_000)
+  })
 
   test('keep a server with local disks where it is, and its boot storage too', async () => {
     const spec = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec
@@ -157,7 +157,7 @@ describe('snapshots', () => {
     await gone(Snapshot, 's1')
     await gone(Server, 'web')
     await cloud.close()
-  }, 120_000)
+  })
 
   test('are refused where there are none, and wait for a storage that is to come', async () => {
     await makeStorage('local', { tier: 'local-nvme' })
@@ -172,7 +172,7 @@ describe('snapshots', () => {
     for (const name of ['s1', 's2']) await gone(Snapshot, name)
     expect([await used('snapshots'), await holds()]).toEqual([0, []])
     await cloud.close()
-  }, 120_000)
+  })
 })
 
 test('come through controllers that die at every write', async () => {

@@ -79,4 +79,4 @@ test('a storage is made from a snapshot after the server has moved', async () =>
     () => storage('clone'),
     (found) => found?.status?.state === 'online',
   )
-}, 120_000)
+})

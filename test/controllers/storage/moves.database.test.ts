@@ -134,9 +134,7 @@ async function cleanUp(names: readonly string[] = ['data']): Promise<void> {
     )
 }
 
-test('alone it is copied, and its source is freed, however often the controllers die', {
-  timeout: 60_000,
-}, async () => {
+test('alone it is copied, and its source is freed, however often the controllers die', {}, async () => {
   const mortals = cloud.startMortals(1, DEATHS)
   await storageOn('n1')
   await move({ source_node_id: 'n1', target_node_id: 'n2' })
@@ -158,7 +156,7 @@ test('alone it is copied, and its source is freed, however often the controllers
   await mortals.stop()
 })
 
-test('to the other tier and back its data go to shared storage and to a host', { timeout: 60_000 }, async () => {
+test('to the other tier and back its data go to shared storage and to a host', async () => {
   const mortals = cloud.startMortals(2, DEATHS)
   await storageOn('n1')
   await move({ source_node_id: 'n1', target_node_id: 'n2', tier: 'standard' })
@@ -174,9 +172,7 @@ test('to the other tier and back its data go to shared storage and to a host', {
   await mortals.stop()
 })
 
-test('a snapshot goes along where the data stay on shared storage, and keeps them from being copied', {
-  timeout: 60_000,
-}, async () => {
+test('a snapshot goes along where the data stay on shared storage, and keeps them from being copied', {}, async () => {
   const stop = cloud.startControllers()
   await storageOn('n1', { tier: 'standard' })
   await cloud.kubectl.create(Snapshot, { metadata: { namespace, name: 'point' }, spec: { storageId: 'data' } as never })
@@ -232,7 +228,7 @@ test('a storage lands nowhere where its volume is on its way out, whatever the c
   await again()
 })
 
-test('what a server has goes with the running server', { timeout: 90_000 }, async () => {
+test('what a server has goes with the running server', async () => {
   const stop = cloud.startControllers()
   await serverOn('n1')
   await storageOn('n1', { serverId: 'web' })
@@ -256,7 +252,7 @@ test('what a server has goes with the running server', { timeout: 90_000 }, asyn
   await mortals.stop()
 })
 
-test('a node that is drained of its storages keeps none, and takes none', { timeout: 90_000 }, async () => {
+test('a node that is drained of its storages keeps none, and takes none', async () => {
   const mortals = cloud.startMortals(3, DEATHS)
   const names = ['one', 'two', 'three']
   for (const name of names) await storageOn('n1', {}, name)

@@ -70,7 +70,7 @@ test('a backup that was deleted before its storage noted it is not made again', 
   await forget()
   await dealtWith()
   expect(await backups()).toEqual([])
-}, 120_000)
+})
 
 test('without sealing keys no storage is made from a backup, and the reason is said at once', async () => {
   await stopControllers()
@@ -97,4 +97,4 @@ test('without sealing keys no storage is made from a backup, and the reason is s
     operation: { kind: 'storage.create', status: 'failed' },
   })
   await stop()
-}, 120_000)
+})

@@ -60,7 +60,7 @@ const isMoving = ({ spec, status }: KubeObject<StorageSpec, StorageStatus>): boo
   (status?.operation?.id !== spec.operation.id || status.operation.finishedAt === undefined)
 const server = () => cloud.kubectl.get(Server, { namespace, name: 'web' })
 
-test('brings there what is of tier standard, a few at a time, while guests run', { timeout: 120_000 }, async () => {
+test('brings there what is of tier standard, a few at a time, while guests run', async () => {
   const stop = cloud.startControllers()
   for (const name of NODES)
     await until(

@@ -29,12 +29,12 @@ beforeAll(async () => {
   const state = await untilState(hosted, desired.id, isWhole)
   const { token } = await hosted.host.userToken(desired.id, 'admin', 3_600)
   kubeconfigFile = await writeKubeconfig(join(folder, 'kubeconfig'), state, token)
-}, 120_000)
+})
 
 afterAll(async () => {
   await hosted?.end()
   if (isPossible) await rm(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 test(
   'every test of the list runs and passes',

@@ -120,7 +120,7 @@ const removePods = () => send('DELETE', `${PODS}?gracePeriodSeconds=0`)
 
 const podsOf = async () => (await hosted.host.load(id)).pods.filter(({ name }) => name.startsWith('default/'))
 const whenPods = (what: string, isGood: (pods: Awaited<ReturnType<typeof podsOf>>) => boolean) =>
-  until(what, podsOf, isGood, 30_000)
+  until(what, podsOf, isGood)
 const poolWith = (nodes: readonly string[], more: Partial<ScalingPool> = {}): ScalingPool => ({
   ...{ id: 'web', bounds: { min: 0, max: 4 }, count: nodes.length, nodes, isBusy: false, isPaused: false },
   grownAt: undefined,
@@ -147,7 +147,7 @@ test('what reads it may read that, and nothing else', async () => {
   expect(await statusOf('DELETE', '/api/v1/nodes')).toBe(403)
 })
 
-test('a pool grows by what the scheduler then uses', { timeout: 90_000 }, async () => {
+test('a pool grows by what the scheduler then uses', async () => {
   const sidecar = { name: 's', image: 'none', restartPolicy: 'Always', resources: { requests: { cpu: '500m' } } }
   await addPod('a')
   await addPod('b')
@@ -168,7 +168,7 @@ test('a pool grows by what the scheduler then uses', { timeout: 90_000 }, async 
   await removePods()
 })
 
-test('a node is given back when its pods may go and find room', { timeout: 90_000 }, async () => {
+test('a node is given back when its pods may go and find room', async () => {
   const pool = poolWith(['web-0', 'web-1'])
   await addPod('big', { cpu: '1200m', spec: { nodeSelector: { 'kubernetes.io/hostname': 'web-0' } } })
   await addPod('small', { cpu: '100m', spec: { nodeName: 'web-1' } })

@@ -43,7 +43,7 @@ const fileUntil = async (name: string) =>
 const pids = () =>
   ['kube-apiserver-0', 'etcd-0', 'kube-controller-manager', 'kube-scheduler'].map((name) => hosted.host.pid(id, name))
 
-test('what ends soon is renewed within the hour, and nothing else is', { timeout: 120_000 }, async () => {
+test('what ends soon is renewed within the hour, and nothing else is', async () => {
   const { endpoint } = await untilState(hosted, id, isWhole)
   await until(
     'all programs',
@@ -68,7 +68,6 @@ test('what ends soon is renewed within the hour, and nothing else is', { timeout
     'the certificate of now to be served',
     () => servedUntil(endpoint ?? ''),
     (at) => at > soon,
-    60_000,
   )
   await until(
     'those that read theirs once to be begun anew',

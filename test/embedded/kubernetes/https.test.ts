@@ -117,7 +117,7 @@ test('a watch whose client stops reading ends after a while, and gives its slot 
     await begin(`${CONFIG_MAPS}?watch=1&timeoutSeconds=86400`) // its head is read, its body never is
     expect(watches.count()).toBe(1)
     for (let count = 0; count < 60; count += 1) store.put('/configmaps', 'default/a', largeObject('a'))
-    await expect.poll(() => watches.count(), { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => watches.count()).toBe(0)
   }))
 
 test('a list whose client stops reading ends after a while, and one that is read slowly does not', () =>
@@ -130,7 +130,7 @@ test('a list whose client stops reading ends after a while, and one that is read
       return Number(/apiserver_request_total{verb="GET",resource="configmaps",code="200"} (\d+)/.exec(text)?.[1] ?? 0)
     }
     await begin(CONFIG_MAPS) // its head is read, its body never is
-    await expect.poll(answered, { timeout: 10_000 }).toBe(1)
+    await expect.poll(answered).toBe(1)
 
     // The whole takes longer than one piece may; a piece takes a fifteenth of that: no busy machine is late.
     pace.hurry = 20
@@ -165,7 +165,7 @@ test('a watch ends soon after its user has lost the right to it, or the token', 
       response.resume()
       return [response.statusCode, core.engine.watches.count()]
     }
-    const ended = () => expect.poll(() => core.engine.watches.count(), { timeout: 10_000 }).toBe(0)
+    const ended = () => expect.poll(() => core.engine.watches.count()).toBe(0)
 
     await grant()
     expect(await watch()).toEqual([200, 1])

@@ -82,7 +82,7 @@ test('a connection is closed before the server does it that has said when', asyn
     })
     const socket = await send(false)
     expect([socket.timeout, socket.destroyed]).toEqual([timeout, !isKept])
-    if (timeout < 10_000) await expect.poll(() => counts.open, { timeout: 3_000 }).toBe(0)
+    if (timeout < 10_000) await expect.poll(() => counts.open).toBe(0)
   }
 })
 
@@ -108,7 +108,7 @@ test('what comes unasked is nobody’s answer', async () => {
   const socket = await send(true)
   sockets[0]?.write(answerWith('X: 1\r\n'))
   // Long before its time is over.
-  await expect.poll(() => socket.destroyed, { timeout: 3_000 }).toBe(true)
+  await expect.poll(() => socket.destroyed).toBe(true)
   expect((await send(true)) === socket).toBe(false)
   expect(counts.opened).toBe(2)
 })

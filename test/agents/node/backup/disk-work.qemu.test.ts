@@ -186,7 +186,7 @@ it('a guest that wants the disk has it at once', async () => {
   await expect(interrupted).rejects.toThrow('needed by its guest')
   // QEMU could open it for writing now.
   await write('write -P 2 0 1M')
-}, 60_000)
+})
 
 it('never restores to a disk that a guest has', async () => {
   await write('write -P 1 0 4M')

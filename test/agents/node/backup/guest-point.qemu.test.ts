@@ -61,7 +61,7 @@ async function start(): Promise<void> {
     ],
     { stdio: 'ignore' },
   )
-  await expect.poll(() => connect(socket), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => connect(socket)).toBe(true)
 }
 const connect = (socket: string): Promise<boolean> =>
   connectQmp(socket, { clock, onEvent: () => {}, onClose: () => {} }).then(
@@ -196,7 +196,7 @@ it('an agent that comes back finds the same point', async () => {
   const made = await openGuestPoint(optionsOf('b2', 'b1'))
   await write('write -P 3 8M 1M')
   qmp.close()
-  await expect.poll(() => connect(join(folder, 'qmp')), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => connect(join(folder, 'qmp'))).toBe(true)
   const found = await openGuestPoint(optionsOf('b2', 'b1'))
   expect(found).toEqual(made)
   await expectRestored(await read('b2', found, first.manifest), before)

@@ -56,7 +56,7 @@ it('ends a server that does not end when it is asked to', async () => {
   expect(await sizeOf(true, atMost(3_000))).toBe(2 ** 30)
   process.kill(Number(await readFile(join(folder, 'pid'), 'utf8')))
   expect(await leftovers()).toEqual([])
-}, 20_000)
+})
 
 it('gives up a server that never answers', async () => {
   await inPlace(`${BIND_ONLY}; while :; do sleep 0.1; done`)

@@ -98,7 +98,7 @@ afterAll(async () => {
   web?.kill()
   await machine?.close()
   await runProgram('ip', ['netns', 'delete', namespace])
-}, 60_000)
+})
 
 test('it says what it runs, and that it has no node', () => {
   expect(said).toMatchObject({ version: `v${RELEASE}`, isNodeReady: false, detail: 'its node has not joined' })

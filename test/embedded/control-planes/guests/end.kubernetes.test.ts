@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => hosted.end())
 
-test('it ends when its time is over, and leaves no process and no file', { timeout: 120_000 }, async () => {
+test('it ends when its time is over, and leaves no process and no file', async () => {
   const limits = { vcpus: 2, memoryMebibytes: 1_024, storageGibibytes: 4, pods: 20, volumes: 4 }
   const endsAt = new Date(Date.now() + HOUR).toISOString()
   const desired = newDesired({ guest: { name: 'pg-0123456789', endsAt, ...limits } })
@@ -38,7 +38,6 @@ test('it ends when its time is over, and leaves no process and no file', { timeo
     'its end',
     () => hosted.host.get(desired.id),
     (found) => found === undefined,
-    60_000,
   )
   expect(() => process.kill(pid, 0)).toThrow()
   await expect(access(join(hosted.folder, desired.id))).rejects.toThrow()

@@ -102,7 +102,7 @@ const contentOf = async (path: string) => {
 }
 const isClean = async () => expect(await readdir(join(folder, 'imports'))).toEqual([])
 
-describe('an image is imported', { timeout: 120_000 }, () => {
+describe('an image is imported', () => {
   test('raw', async () => {
     const disk = await run()
     expect(disk).toMatchObject({ format: 'raw', virtualBytes: raw.length })
@@ -137,7 +137,7 @@ describe('an image is imported', { timeout: 120_000 }, () => {
   })
 })
 
-describe('nothing is fetched but from the Internet', { timeout: 120_000 }, () => {
+describe('nothing is fetched but from the Internet', () => {
   test.each([
     ['http', () => `http://images.test:${server.port}/`, 'only https'],
     ['a file', () => 'file:///etc/passwd', 'only https'],
@@ -209,7 +209,7 @@ describe('nothing is fetched but from the Internet', { timeout: 120_000 }, () =>
   })
 })
 
-describe('a body is refused', { timeout: 120_000 }, () => {
+describe('a body is refused', () => {
   test('that says it is too large', async () => {
     answer = (_request, response) => void response.writeHead(200, { 'content-length': 5 * MEBIBYTE }).flushHeaders()
     await expect(run()).rejects.toThrow('larger than')
@@ -266,7 +266,7 @@ describe('a body is refused', { timeout: 120_000 }, () => {
   })
 })
 
-describe('an image is refused', { timeout: 120_000 }, () => {
+describe('an image is refused', () => {
   test('with a backing file', async () => {
     const source = serve(await qemuImage('-u', '-b', '/etc/passwd', '-F', 'raw', '1M'))
     await expect(run(source)).rejects.toThrow('has a backing file')
@@ -330,7 +330,7 @@ describe('an image is refused', { timeout: 120_000 }, () => {
   })
 })
 
-describe('a host', { timeout: 120_000 }, () => {
+describe('a host', () => {
   test('without room but for its reserve imports nothing', async () => {
     await expect(run({}, { reserveBytes: (await freeBytes(folder)) * 2 })).rejects.toThrow(NoRoom)
     expect(paths).toEqual([])
@@ -401,7 +401,7 @@ function bombOf(virtualBytes: number): Buffer {
   return image
 }
 
-test('an import that is aborted leaves nothing', { timeout: 60_000 }, async () => {
+test('an import that is aborted leaves nothing', async () => {
   const stop = new AbortController()
   answer = (_request, response) => void response.write('begin')
   const imported = run({}, { signal: stop.signal })
@@ -416,7 +416,7 @@ test('an import that is aborted leaves nothing', { timeout: 60_000 }, async () =
   await isClean()
 })
 
-describe('the sandbox', { timeout: 60_000 }, () => {
+describe('the sandbox', () => {
   const limits = { memoryMebibytes: 256, cpuSeconds: 2, fileBytes: MEBIBYTE, timeoutMilliseconds: 30_000 }
   const shell = (script: string) => runSandboxed({ program: 'sh', input: ['-c', script], limits })
 
