@@ -1,0 +1,35 @@
+/** Lists whose names are escaped as in URLs, because XML cannot hold all of them: the engine of a single host does not
+ *  know that. Pure. */
+import { escapeForSignature } from '../object-storage/exchange.ts'
+import type { Operation } from './operation.ts'
+
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  ListObjects: ['Key', 'Prefix', 'Delimiter', 'Marker', 'NextMarker'],
+  ListObjectsV2: ['Key', 'Prefix', 'Delimiter', 'StartAfter'],
+  ListObjectVersions: ['Key', 'Prefix', 'Delimiter', 'KeyMarker', 'NextKeyMarker'],
+  ListMultipartUploads: ['Key', 'Prefix', 'Delimiter', 'KeyMarker', 'NextKeyMarker'],
+  ListParts: ['Key'],
+}
+const SIGNS: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/** Whether the answer of the engine has to be encoded. */
+export const isEncoded = ({ name, parameters }: Operation): boolean =>
+  parameters.has('encoding-type') && NAMES[name] !== undefined
+
+/** The answer to a request for an escaped list, from one whose names are as they are. */
+export function encodeList(xml: string, { name }: Operation): string {
+  const names = NAMES[name] ?? []
+  const pattern = new RegExp(`<(${names.join('|')})>([^<]*)</\\1>`, 'g')
+  return xml
+    .replaceAll(pattern, (_whole, element: string, text: string) => `<${element}>${escape(text)}</${element}>`)
+    .replace(/<EncodingType>[^<]*<\/EncodingType>|<EncodingType\/>/, '')
+    .replace(/<\/\w+>\s*$/, (end) => `<EncodingType>url</EncodingType>${end}`)
+}
+
+const escape = (text: string): string => unescapeXml(text).split('/').map(escapeForSignature).join('/')
+
+const unescapeXml = (text: string): string =>
+  text.replaceAll(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name?: string) => {
+    if (name !== undefined) return SIGNS[name] ?? whole
+    return String.fromCodePoint(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16))
+  })

@@ -1,0 +1,47 @@
+/** Names of buckets and objects: their exact form, and what the engine of a single host cannot keep apart. Pure. */
+import { invalidArgument, invalidRequest, type Refusal, Refusal as Refused } from './refusal.ts'
+
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
+const ADDRESS = /^\d{1,3}(?:\.\d{1,3}){3}$/
+const KEY_BYTES_MAXIMUM = 1_024
+/** Of a file system that Linux has. */
+const SEGMENT_BYTES_MAXIMUM = 255
+/** What XML 1.0 cannot hold, however it is escaped: no list could show such a key. */
+const UNLISTABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/
+/** Folders and files that the engine makes for itself beside objects. */
+const RESERVED = /\.sgwtmp(?:$|\.)/i
+
+/** Throws the Refusal for what cannot be the name of a bucket. */
+export function checkBucket(bucket: string): void {
+  if (!BUCKET.test(bucket) || bucket.includes('..') || ADDRESS.test(bucket))
+    throw new Refused(400, 'InvalidBucketName', 'The specified bucket is not valid.')
+}
+
+/** Throws the Refusal for what can be no key on any server. */
+export function checkKey(key: string): void {
+  if (key === '') throw invalidArgument('A key has at least one character.')
+  if (!key.isWellFormed() || key.includes('\0')) throw invalidRequest('A key is UTF-8 without the byte 0.')
+  if (Buffer.byteLength(key) > KEY_BYTES_MAXIMUM)
+    throw new Refused(400, 'KeyTooLongError', `Your key is too long: it may have ${KEY_BYTES_MAXIMUM} bytes.`)
+  if (key.split('/').some(isClimbing)) throw invalidRequest('A key has no segments that are "." or "..".')
+}
+
+const isClimbing = (segment: string): boolean => segment === '.' || segment === '..'
+
+/** Why the engine of a single host, where an object is a file, cannot keep this key; undefined when it can. `isAdded`:
+ *  what was stored under a name before it was reserved can still be read and deleted. */
+export function engineKeyRefusal(key: string, isAdded: boolean): Refusal | undefined {
+  const segments = key.split('/')
+  if (segments[0] === '') return invalidRequest('A key does not begin with "/" here.')
+  if (segments.slice(1, -1).includes('')) return invalidRequest('A key has no empty segments ("//") here.')
+  if (RESERVED.test(segments[0] ?? '') || (isAdded && segments.some((segment) => RESERVED.test(segment))))
+    return invalidRequest('Names with ".sgwtmp" are reserved here.')
+  if (segments.some((segment) => Buffer.byteLength(segment) > SEGMENT_BYTES_MAXIMUM))
+    return new Refused(
+      400,
+      'KeyTooLongError',
+      `Your key is too long: between slashes it may have ${SEGMENT_BYTES_MAXIMUM} bytes here.`,
+    )
+  if (isAdded && UNLISTABLE.test(key)) return invalidRequest('A key has no control characters here.')
+  return undefined
+}

@@ -1,0 +1,21 @@
+/** What a client of S3 is answered instead of what it asked for, in S3's words. */
+
+/** `status` of HTTP, `code` of S3. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export const accessDenied = (message = 'Access Denied') => new Refusal(403, 'AccessDenied', message)
+export const slowDown = () => new Refusal(503, 'SlowDown', 'Please reduce your request rate.')
+export const invalidRequest = (message: string) => new Refusal(400, 'InvalidRequest', message)
+export const invalidArgument = (message: string) => new Refusal(400, 'InvalidArgument', message)
+export const malformedXml = (message: string) => new Refusal(400, 'MalformedXML', message)
+export const missingLength = () =>
+  new Refusal(411, 'MissingContentLength', 'You must provide the Content-Length HTTP header.')
+export const notOffered = (what: string) => new Refusal(501, 'NotImplemented', `${what} is not offered.`)

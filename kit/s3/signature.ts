@@ -1,0 +1,157 @@
+/** Signature version 4 of Amazon's S3, as a server reads and proves it: in the header, or in the address. Pure. */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { escapeForSignature } from '../object-storage/exchange.ts'
+import { accessDenied, invalidRequest, Refusal } from './refusal.ts'
+import { type Headers, type Parameters, type RawRequest, readHeaders, readParameters } from './target.ts'
+
+export interface Signature {
+  readonly kind: 'header' | 'address'
+  readonly accessKeyId: string
+  /** `YYYYMMDD`. */
+  readonly day: string
+  readonly region: string
+  /** `YYYYMMDDTHHMMSSZ`, as it was signed. */
+  readonly instant: string
+  readonly signedHeaders: readonly string[]
+  /** Hexadecimal. */
+  readonly signature: string
+  /** Of one in an address. */
+  readonly expiresSeconds: number | undefined
+}
+
+const ALGORITHM = 'AWS4-HMAC-SHA256'
+const SERVICE = 's3'
+const SKEW_MILLISECONDS = 15 * 60_000
+const EXPIRES_SECONDS_MAXIMUM = 604_800
+const AUTHORIZATION = new RegExp(
+  `^${ALGORITHM} +Credential=([^\\s,=]+), *SignedHeaders=([a-z0-9!#$%&'*+.^_|~;-]+), *Signature=([0-9a-f]{64})$`,
+)
+const CREDENTIAL = /^([A-Za-z0-9]{1,128})\/(\d{8})\/([A-Za-z0-9_.-]{1,64})\/s3\/aws4_request$/
+const INSTANT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/
+const OLD = ['AWSAccessKeyId', 'Signature', 'Expires']
+
+/** Throws the Refusal where nothing is signed, or in another way. */
+export function readSignature(headers: Headers, parameters: Parameters): Signature {
+  const authorization = headers.get('authorization')
+  const names = [...parameters.keys()]
+  const isInAddress = names.some((name) => /^x-amz-(?:credential|signature|algorithm)$/i.test(name))
+  if (names.some((name) => OLD.includes(name))) throw useVersion4()
+  if (authorization === undefined && !isInAddress) throw accessDenied()
+  if (authorization !== undefined && isInAddress) throw invalidRequest('Sign a request once.')
+  return authorization === undefined ? inAddress(parameters) : inHeader(authorization, headers)
+}
+
+const useVersion4 = () =>
+  invalidRequest(`The authorization mechanism you have provided is not supported. Please use ${ALGORITHM}.`)
+
+function inHeader(authorization: string, headers: Headers): Signature {
+  const [, credential, signed = '', signature = ''] = AUTHORIZATION.exec(authorization) ?? []
+  if (credential === undefined) throw useVersion4()
+  const instant = headers.get('x-amz-date') ?? headers.get('date') ?? ''
+  return {
+    kind: 'header',
+    ...scopeOf(credential, instant),
+    instant,
+    ...partsOf(signed, signature),
+    expiresSeconds: undefined,
+  }
+}
+
+function inAddress(parameters: Parameters): Signature {
+  const valueOf = (name: string): string => parameters.get(name) ?? ''
+  if (valueOf('X-Amz-Algorithm') !== ALGORITHM) throw useVersion4()
+  const [instant, expires] = [valueOf('X-Amz-Date'), valueOf('X-Amz-Expires')]
+  const signature = valueOf('X-Amz-Signature')
+  if (!/^\d{1,6}$/.test(expires) || Number(expires) > EXPIRES_SECONDS_MAXIMUM || !/^[0-9a-f]{64}$/.test(signature))
+    throw new Refusal(400, 'AuthorizationQueryParametersError', 'The parameters of the signature are not whole.')
+  return {
+    ...{ kind: 'address', ...scopeOf(valueOf('X-Amz-Credential'), instant), instant },
+    ...{ ...partsOf(valueOf('X-Amz-SignedHeaders'), signature), expiresSeconds: Number(expires) },
+  }
+}
+
+const partsOf = (signed: string, signature: string): Pick<Signature, 'signedHeaders' | 'signature'> => ({
+  signedHeaders: signed.split(';').toSorted(),
+  signature,
+})
+
+function scopeOf(credential: string, instant: string): Pick<Signature, 'accessKeyId' | 'day' | 'region'> {
+  const [, accessKeyId, day, region] = CREDENTIAL.exec(credential) ?? []
+  if (accessKeyId === undefined || day === undefined || region === undefined)
+    throw new Refusal(400, 'AuthorizationHeaderMalformed', 'The credential is <key>/<day>/<region>/s3/aws4_request.')
+  if (!INSTANT.test(instant) || !instant.startsWith(day))
+    throw new Refusal(403, 'AccessDenied', 'A signed request says when it was signed: x-amz-date.')
+  return { accessKeyId, day, region }
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex')
+const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
+
+/** What a secret signs with on one day in one region. */
+export function signingKey(secretAccessKey: string, day: string, region: string): Buffer {
+  let key = hmac(`AWS4${secretAccessKey}`, day)
+  for (const text of [region, SERVICE, 'aws4_request']) key = hmac(key, text)
+  return key
+}
+
+export const scopeText = ({ day, region }: Pick<Signature, 'day' | 'region'>): string =>
+  `${day}/${region}/${SERVICE}/aws4_request`
+
+/** Hexadecimal: of the request, by the key of its day and region. */
+export function signatureOf(request: RawRequest, signature: Signature, key: Buffer): string {
+  const { instant } = signature
+  const text = [ALGORITHM, instant, scopeText(signature), sha256(canonicalRequest(request, signature))].join('\n')
+  return hmac(key, text).toString('hex')
+}
+
+/** Throws the Refusal for a signature that is not by the key, or not of now. */
+export function prove(request: RawRequest, signature: Signature, key: Buffer, now: Date): void {
+  const at = instantOf(signature.instant).getTime()
+  const { expiresSeconds } = signature
+  const isLate = expiresSeconds === undefined ? false : at + expiresSeconds * 1_000 < now.getTime()
+  if (isLate) throw accessDenied('Request has expired')
+  const isSkewed = Math.abs(at - now.getTime()) > SKEW_MILLISECONDS
+  if (expiresSeconds === undefined && isSkewed)
+    throw new Refusal(
+      403,
+      'RequestTimeTooSkewed',
+      'The difference between the request time and the current time is too large.',
+    )
+  const expected = Buffer.from(signatureOf(request, signature, key))
+  if (!timingSafeEqual(expected, Buffer.from(signature.signature)))
+    throw new Refusal(
+      403,
+      'SignatureDoesNotMatch',
+      'The request signature we calculated does not match the signature you provided. Check your key.',
+    )
+}
+
+const instantOf = (instant: string): Date => new Date(instant.replace(INSTANT, '$1-$2-$3T$4:$5:$6Z'))
+
+function canonicalRequest({ method, target, rawHeaders }: RawRequest, signature: Signature): string {
+  const index = target.indexOf('?')
+  const [path, search] = index < 0 ? [target, ''] : [target.slice(0, index), target.slice(index + 1)]
+  const headers = readHeaders(rawHeaders)
+  const names = signature.signedHeaders
+  return [
+    method,
+    decodeURIComponent(path).split('/').map(escapeForSignature).join('/'),
+    canonicalQuery(readParameters(search), signature),
+    ...names.map((name) => `${name}:${(headers.get(name) ?? '').trim().replaceAll(/ {2,}/g, ' ')}`),
+    '',
+    names.join(';'),
+    payloadOf(headers, signature),
+  ].join('\n')
+}
+
+const payloadOf = (headers: Headers, { kind }: Signature): string =>
+  kind === 'address' ? 'UNSIGNED-PAYLOAD' : (headers.get('x-amz-content-sha256') ?? '')
+
+function canonicalQuery(parameters: Parameters, { kind }: Signature): string {
+  return [...parameters]
+    .filter(([name]) => kind !== 'address' || name !== 'X-Amz-Signature')
+    .map(([name, value]) => [escapeForSignature(name), escapeForSignature(value)] as const)
+    .toSorted(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&')
+}
