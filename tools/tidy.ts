@@ -46,6 +46,8 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
     paths: [
       'kit/sys/',
       'kit/object-storage/',
+      'kit/s3/',
+      'kit/http/bounded.ts',
       'kit/control-planes/',
       'kit/chunks/',
       'agents/node/guest-agent/run-in-guest.ts',

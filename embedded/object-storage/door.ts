@@ -4,12 +4,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
-import type { Clock } from '../../kit/sys/clock.ts'
+import { encodeList, isEncoded } from '../../kit/s3/encoded-list.ts'
+import { prove, signingKey } from '../../kit/s3/signature.ts'
+import { byTheMachine, type Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
+import { admit } from './admission.ts'
+import { drain } from './answer.ts'
+import { checkDocument, checkDocumentLength, isDocument, LARGE_DOCUMENT_BYTES } from './document.ts'
+import { forward } from './forward.ts'
 import type { DoorMetrics } from './metrics.ts'
-import { drain, forward } from './forward.ts'
-import { accessDenied, readRequest, Refusal, slowDown, type StorageRequest, wireBytesMaximum } from './request.ts'
+import { checkForEngine, readRequest, Refusal, slowDown, unavailable, wireBytesMaximum } from './request.ts'
 import { openTargets, type Targets } from './targets.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
@@ -22,6 +27,8 @@ export interface DoorOptions {
   /** Of the engine. */
   readonly socketPath: string
   readonly tenants: Tenants
+  /** What a tenant signs with; undefined where it is not known here. */
+  readonly secretOf: (tenant: Tenant) => string | undefined
   /** Size of an object of the engine; undefined when it is not there. */
   readonly sizeOf: (path: string) => Promise<number | undefined>
   readonly clock: Clock
@@ -44,10 +51,12 @@ const CONNECTIONS_MAXIMUM = 4_096
 /** What one address, or one tenant, may have at a time. */
 const CONNECTIONS_OF_ADDRESS_MAXIMUM = 1_024
 const REQUESTS_OF_TENANT_MAXIMUM = 256
-const BUCKETS_MAXIMUM = 100
-/** A tenant that deleted something to have room is measured anew, but not for each of its requests. */
-const MEASURE_AGAIN_MILLISECONDS = 3_000
+const UNPROVEN_OF_TENANT_MAXIMUM = 16
+/** Of a body whose sender has proven nothing. */
+const UNPROVEN_BYTES_MAXIMUM = 64 * 1024
+const LARGE_DOCUMENTS_OF_TENANT_MAXIMUM = 8
 const REQUEST_ID_CHARACTERS = 16
+
 /** Listens once this resolves. */
 export async function startDoor(options: DoorOptions): Promise<Door> {
   const targets = openTargets(options.socketPath)
@@ -64,13 +73,14 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
   server.maxHeadersCount = HEADERS_MAXIMUM
   server.maxConnections = CONNECTIONS_MAXIMUM
   boundAddresses(server)
+  const counts: Counts = { unproven: new Map(), documents: new Map() }
   const serve = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean): void => {
-    handle({ ...options, targets }, request, response, isWaiting).catch((error: unknown) => {
+    const exchange: Exchange = { request, response, isWaiting, isProven: false }
+    handle({ ...options, targets, counts }, exchange).catch((error: unknown) => {
       if (!(error instanceof Refusal)) options.log.warn('request failed', { error })
-      const refusal =
-        error instanceof Refusal ? error : new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
+      const refusal = error instanceof Refusal ? error : unavailable()
       options.metrics.refused(refusal.code)
-      void refuse(options, { request, response, isWaiting }, refusal)
+      void refuse(options, exchange, refusal)
     })
   }
   server.on('request', (request, response) => serve(request, response, false))
@@ -108,43 +118,80 @@ function boundAddresses(server: Server): void {
   })
 }
 
-type Parts = DoorOptions & { readonly targets: Targets }
+type Parts = DoorOptions & { readonly targets: Targets; readonly counts: Counts }
+
+/** What a tenant has under way besides its proven requests. */
+interface Counts {
+  /** Whose secret is not known here: the engine has to prove them. */
+  readonly unproven: Map<string, number>
+  /** That are held, larger than a piece. */
+  readonly documents: Map<string, number>
+}
+
+/** Throws the Refusal for the one over the maximum; answers what gives the place back. */
+function takePlace(counts: Map<string, number>, id: string, maximum: number): () => void {
+  const count = counts.get(id) ?? 0
+  if (count >= maximum) throw slowDown()
+  counts.set(id, count + 1)
+  return () => {
+    const left = (counts.get(id) ?? 1) - 1
+    if (left === 0) counts.delete(id)
+    else counts.set(id, left)
+  }
+}
 
 /** `isWaiting`: the client sends its body when it is told to. Throws the Refusal, and whatever else goes wrong before
  *  the answer has begun. */
-async function handle(
-  parts: Parts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  isWaiting: boolean,
-): Promise<void> {
+async function handle(parts: Parts, exchange: Exchange): Promise<void> {
+  const { request, response, isWaiting } = exchange
   const { method = '', url: target = '', rawHeaders } = request
-  const asked = readRequest({ method, target, rawHeaders })
-  const tenant = parts.tenants.byKey(asked.accessKeyId)
+  const raw = { method, target, rawHeaders }
+  const asked = readRequest(raw)
+  const { operation, signature } = asked
+  const tenant = parts.tenants.byKey(signature.accessKeyId)
   if (tenant === undefined)
     throw new Refusal(403, 'InvalidAccessKeyId', 'The access key Id you provided does not exist in our records.')
-  if (tenant.active >= REQUESTS_OF_TENANT_MAXIMUM) throw slowDown()
-  const changes = asked.action === 'read' ? 0 : 1
-  // Before anybody asks whether it is frozen: who finds no writes then knows that none is under way.
-  tenant.active += 1
-  tenant.writing += changes
+  const secret = parts.secretOf(tenant)
+  // Whoever has not proven who they are takes no place of the tenant.
+  if (secret !== undefined) {
+    const key = signingKey(secret, signature.day, signature.region)
+    prove(raw, signature, key, byTheMachine(parts.clock.now()))
+    exchange.isProven = true
+  }
+  const places: (() => void)[] = []
   let isStored = false
   let release = (_isStored: boolean): void => {}
   response.once('close', () => {
-    tenant.active -= 1
-    tenant.writing -= changes
+    for (const give of places) give()
     release(isStored)
   })
+  if (secret === undefined) places.push(takePlace(parts.counts.unproven, tenant.id, UNPROVEN_OF_TENANT_MAXIMUM))
+  if (tenant.active >= REQUESTS_OF_TENANT_MAXIMUM) throw slowDown()
+  const changes = operation.rule.class === 'reads' ? 0 : 1
+  // Before anybody asks whether it is frozen: who finds no writes then knows that none is under way.
+  tenant.active += 1
+  tenant.writing += changes
+  places.push(() => {
+    tenant.active -= 1
+    tenant.writing -= changes
+  })
+  const isHere = tenant.upstream === undefined
+  if (isHere) checkForEngine(asked)
+  const bytesOfDocument = checkDocumentLength(operation, request)
+  if (bytesOfDocument > LARGE_DOCUMENT_BYTES)
+    places.push(takePlace(parts.counts.documents, tenant.id, LARGE_DOCUMENTS_OF_TENANT_MAXIMUM))
   release = await admit(parts, tenant, asked)
   if (response.closed) {
     release(false)
     throw new Error('the client has gone')
   }
-  parts.metrics.admitted(asked.action)
+  parts.metrics.admitted(operation)
   const bytesMaximum = wireBytesMaximum(asked.bytes)
   await forward(parts, parts.targets.of(tenant, hasBody(request)), request, response, {
     isBodyReadBySuccess: asked.isWhole,
-    bytesMaximum: asked.bytes > 0 || request.headers['transfer-encoding'] !== undefined ? bytesMaximum : undefined,
+    bytesMaximum: operation.rule.body === 'bytes' ? bytesMaximum : undefined,
+    ...(isDocument(operation) ? { check: (body) => checkDocument(operation, body, isHere) } : {}),
+    ...(isHere && isEncoded(operation) ? { rewrite: (text) => encodeList(text, operation) } : {}),
     begin: () => {
       if (isWaiting) response.writeContinue()
     },
@@ -158,52 +205,24 @@ async function handle(
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
 
-/** Answers what gives the room back that was taken. Throws the Refusal. Nothing tells whether another tenant's bucket
- *  is there. */
-async function admit(
-  { tenants, clock, sizeOf }: Parts,
-  { id, usage }: Tenant,
-  asked: StorageRequest,
-): Promise<(isStored: boolean) => void> {
-  const { action, bucket, hasKey, copy } = asked
-  const own = tenants.find(id)
-  if (own === undefined) throw accessDenied()
-  if (bucket === undefined && action !== 'read') throw accessDenied()
-  // Where it has moved to, no bucket is another's.
-  const isHere = own.upstream === undefined
-  for (const name of isHere ? [bucket, copy?.bucket] : [])
-    if (name !== undefined && !name.startsWith(own.bucketPrefix)) throw accessDenied()
-  if (own.isFrozen && action !== 'read') throw slowDown()
-  if (action !== 'write') return () => {}
-  if (own.isSuspended)
-    throw new Refusal(403, 'AccountProblem', 'The account is suspended: what is stored can be read and deleted.')
-  if (!isHere) return () => {} // the quota is held where the bytes are
-  if (usage.measured === undefined) await usage.measure()
-  if (bucket !== undefined && !hasKey && (usage.measured?.buckets ?? 0) >= BUCKETS_MAXIMUM)
-    throw new Refusal(400, 'TooManyBuckets', 'You have attempted to create more buckets than allowed.')
-  const bytes = copy === undefined ? asked.bytes : (copy.bytes ?? (await sizeOf(copy.path)))
-  if (bytes === undefined) throw new Refusal(404, 'NoSuchKey', 'The specified key does not exist.')
-  const isTooMuch = () => bytes > 0 && usage.bytes() + bytes > own.quotaBytes
-  const isOld = () => {
-    const { at } = usage.measured ?? {}
-    return at === undefined || clock.now().getTime() - at.getTime() > MEASURE_AGAIN_MILLISECONDS
-  }
-  if (isTooMuch() && isOld()) await usage.measure()
-  if (isTooMuch()) throw new Refusal(403, 'QuotaExceeded', `The quota is ${own.quotaBytes} bytes.`)
-  return usage.reserve(bytes)
-}
-
 const ESCAPES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' }
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly isWaiting: boolean
+  /** The caller has the secret of the key. */
+  isProven: boolean
+}
 
 /** Answers in S3's form. What the client still sends is read to a bound first, so that it hears the answer. */
 async function refuse(
   { clock, random }: Pick<DoorOptions, 'clock' | 'random'>,
-  exchange: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly isWaiting: boolean },
+  { request, response, isWaiting, isProven }: Exchange,
   { status, code, message }: Refusal,
 ): Promise<void> {
-  const { request, response, isWaiting } = exchange
   if (response.headersSent || response.destroyed) return void response.destroy()
-  if (!isWaiting) await drain(request, clock)
+  if (!isWaiting) await drain(request, clock, isProven ? undefined : UNPROVEN_BYTES_MAXIMUM)
   const id = newBase62(random, REQUEST_ID_CHARACTERS)
   const text = message.replace(/[<>&"]/g, (sign) => ESCAPES[sign] ?? '')
   const body =

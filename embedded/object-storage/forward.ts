@@ -2,27 +2,15 @@
  *  goes on in one piece when it is there. */
 import { type Agent, type IncomingMessage, request as sendRequest, type ServerResponse } from 'node:http'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { answerClient, withoutHops } from './answer.ts'
 import type { DoorMetrics } from './metrics.ts'
 import { pass } from './pass.ts'
-import { Refusal } from './request.ts'
+import { Refusal, unavailable } from './request.ts'
 import { markRead, noteAnnounced } from './targets.ts'
 
 /** What is held of a body. */
 const SMALL_BYTES_MAXIMUM = 16 * 1024
-/** Of a refused body, so that the client reads why. */
-const DRAIN_BYTES_MAXIMUM = 2 * 1024 * 1024
-const DRAIN_MILLISECONDS = 2_000
-/** Of one connection, and not of the request. */
-const HOP_HEADERS: ReadonlySet<string> = new Set([
-  'connection',
-  'expect',
-  'keep-alive',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-])
+const SERVER_ERROR = 500
 
 export interface Progress {
   /** A success says that the whole body was read. */
@@ -30,6 +18,10 @@ export interface Progress {
   /** Of the body; a client that sends more has said less than the truth. Undefined where the quota does not count
    *  it. */
   readonly bytesMaximum: number | undefined
+  /** A body that is held whole, and goes on when this throws nothing. */
+  readonly check?: (body: Buffer) => void
+  /** Of a whole text that is answered with success. */
+  readonly rewrite?: (text: string) => string
   /** The engine is there and waits for the body. */
   readonly begin: () => void
   readonly answered: (status: number) => void
@@ -43,9 +35,9 @@ export async function forward(
   agent: Agent,
   request: IncomingMessage,
   response: ServerResponse,
-  { isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, begin, answered }: Progress,
+  { isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, check, rewrite, begin, answered }: Progress,
 ): Promise<void> {
-  const isHeld = isSmall(request)
+  const isHeld = check !== undefined || isSmall(request)
   let received = 0
   let refuseMore = (_error: Error): void => {}
   // A small one is of a length that was said, and ends there.
@@ -57,6 +49,7 @@ export async function forward(
     })
   begin()
   const body = isHeld ? await wholeOf(request, metrics.received) : undefined
+  if (body !== undefined) check?.(body)
   return new Promise((resolve, reject) => {
     const upstream = sendRequest({
       agent,
@@ -77,23 +70,14 @@ export async function forward(
     })
     upstream.once('response', (answer) => {
       isAnswerWhole = () => answer.complete
-      const { statusCode = 502, statusMessage = '' } = answer
+      const { statusCode = 502 } = answer
       answered(statusCode)
       if (isBodyReadBySuccess && statusCode === 200 && request.complete && upstream.writableFinished)
         markRead(upstream.socket)
       noteAnnounced(upstream.socket, answer.rawHeaders)
-      // An answer before the end of the body is the last one on its connection.
-      const isEarly = !request.complete
-      response.writeHead(statusCode, statusMessage, [
-        ...withoutHops(answer.rawHeaders),
-        ...(isEarly ? ['Connection', 'close'] : []),
-      ])
-      answer.once('error', fail)
-      answer.once('end', () => {
-        if (!isEarly) resolve(void response.end())
-        else drain(request, clock).then(() => resolve(void response.end()), fail)
-      })
-      pass(answer, response, metrics.sent)
+      // Whatever it could not do, it was not the client's fault, who tries this again.
+      if (statusCode === SERVER_ERROR) return void fail(unavailable())
+      resolve(answerClient(answer, { request, response, rewrite, clock, sent: metrics.sent }))
     })
     response.once('close', () => {
       if (!response.writableFinished) upstream.destroy()
@@ -129,30 +113,3 @@ const wholeOf = (request: IncomingMessage, count: (bytes: number) => void): Prom
       if (!isWhole) reject(new Error('the client has gone'))
     })
   })
-
-function withoutHops(rawHeaders: readonly string[]): string[] {
-  const kept: string[] = []
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? ''
-    if (!HOP_HEADERS.has(name.toLowerCase())) kept.push(name, rawHeaders[index + 1] ?? '')
-  }
-  return kept
-}
-
-/** What the client still sends is read, to a bound. */
-export function drain(request: IncomingMessage, clock: Clock): Promise<void> {
-  if (request.complete || request.destroyed) return Promise.resolve()
-  return new Promise((resolve) => {
-    let bytes = 0
-    const cancel = clock.after(DRAIN_MILLISECONDS, resolve)
-    const done = () => {
-      cancel()
-      resolve()
-    }
-    request.once('end', done).once('close', done).once('error', done)
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > DRAIN_BYTES_MAXIMUM) done()
-    })
-  })
-}

@@ -1,10 +1,10 @@
-/** What the door counts. Labels are bounded: actions, classes of statuses, codes of refusals. */
+/** What the door counts. Labels are bounded: operations, actions, classes of statuses, codes of refusals. */
 import { Counter, Gauge, type Registry } from '../../kit/sys/metrics.ts'
-import type { StorageRequest } from './request.ts'
+import type { Operation } from '../../kit/s3/operation.ts'
 import type { Tenants } from './tenants.ts'
 
 export interface DoorMetrics {
-  admitted(action: StorageRequest['action']): void
+  admitted(operation: Pick<Operation, 'name' | 'rule'>): void
   answered(status: number): void
   refused(code: string): void
   received(bytes: number): void
@@ -20,7 +20,11 @@ export function openDoorMetrics(registry: Registry, { tenants, isEngineUp }: Wat
   const registers = [registry]
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter({ name: `svccloud_object_storage_${name}`, help, labelNames, registers })
-  const requests = counter('requests_total', 'Requests that were handed to the engine, by what they do', ['action'])
+  const requests = counter(
+    'requests_total',
+    'Requests that were handed to the engine, by operation and by what it does',
+    ['operation', 'action'],
+  )
   const answers = new Counter({
     name: 'svccloud_object_storage_responses_total',
     help: 'Answers of the engine, by class of status',
@@ -64,7 +68,7 @@ export function openDoorMetrics(registry: Registry, { tenants, isEngineUp }: Wat
     },
   })
   return {
-    admitted: (action) => requests.inc({ action }),
+    admitted: ({ name, rule }) => requests.inc({ operation: name, action: rule.class }),
     answered: (status) => answers.inc({ class: `${Math.floor(status / 100)}xx` }),
     refused: (code) => refusals.inc({ code }),
     received: (bytes) => received.inc(bytes),

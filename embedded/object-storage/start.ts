@@ -16,6 +16,7 @@ import { startControl } from './control-server.ts'
 import { startDoor } from './door.ts'
 import { type EngineFolders, engineCommand, engineEnvironment, openEngine, s3Socket } from './engine.ts'
 import { openDoorMetrics } from './metrics.ts'
+import { readSecrets } from './secrets.ts'
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts'
 import { openTenants, type Tenants } from './tenants.ts'
 import { openUsage, removeBuckets, walkBuckets } from './usage.ts'
@@ -77,9 +78,16 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
     { clock, random, log, signal: stopping.signal },
   )
   await daemon.isReady
+  const secrets = await readSecrets(folders.users)
   const tenants = await openTenants({
     file: join(folder, 'tenants.json'),
-    users: engine,
+    users: {
+      ...engine,
+      async ensureUser(accessKeyId, secretAccessKey) {
+        await engine.ensureUser(accessKeyId, secretAccessKey)
+        secrets.set(accessKeyId, secretAccessKey)
+      },
+    },
     openUsage: (prefix) => openUsage(() => walkBuckets(folders, prefix), clock.now),
     purge: (prefix) => removeBuckets(folders, prefix),
     now: clock.now,
@@ -93,6 +101,7 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
     ...options.certificates,
     socketPath: s3Socket(folders),
     sizeOf: engine.sizeOf,
+    secretOf: ({ accessKeyId }) => secrets.get(accessKeyId),
     metrics,
   })
   const measuring = keepMeasured(tenants, options, stopping.signal)

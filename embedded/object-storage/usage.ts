@@ -8,15 +8,29 @@ export interface Measured {
   readonly bytes: number
   readonly objects: number
   readonly buckets: number
+  /** And folders: of objects, older versions and parts. */
+  readonly files: number
 }
+
+/** What is counted. */
+export type Amounts = Pick<Measured, 'bytes' | 'files' | 'buckets'>
+const NOTHING: Amounts = { bytes: 0, files: 0, buckets: 0 }
+const sum = (one: Amounts, other: Amounts): Amounts => ({
+  bytes: one.bytes + other.bytes,
+  files: one.files + other.files,
+  buckets: one.buckets + other.buckets,
+})
+const negative = ({ bytes, files, buckets }: Amounts): Amounts => ({ bytes: -bytes, files: -files, buckets: -buckets })
 
 export interface Usage {
   /** As of the last walk; undefined before the first. */
   readonly measured: (Measured & { readonly at: Date }) | undefined
   /** What is there at most. */
   bytes(): number
+  files(): number
+  buckets(): number
   /** Holds room for what is on its way; the answer says whether it came. */
-  reserve(bytes: number): (isStored: boolean) => void
+  reserve(amounts: Amounts): (isStored: boolean) => void
   /** Walks; whoever asks meanwhile gets the same walk. */
   measure(): Promise<void>
 }
@@ -24,31 +38,34 @@ export interface Usage {
 export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage {
   let measured: Usage['measured']
   let walking: Promise<void> | undefined
-  let onTheirWay = 0
-  let added = 0
+  let onTheirWay = NOTHING
+  let added = NOTHING
   /** Came while a walk was under way, which may have seen it or not. */
-  let addedDuringWalk = 0
+  let addedDuringWalk = NOTHING
   const run = async (): Promise<void> => {
-    addedDuringWalk = 0
+    addedDuringWalk = NOTHING
     const [at, found] = [now(), await walk()]
     measured = { ...found, at }
     added = addedDuringWalk
   }
+  const most = (what: keyof Amounts): number => (measured?.[what] ?? 0) + added[what] + onTheirWay[what]
   return {
     get measured() {
       return measured
     },
-    bytes: () => (measured?.bytes ?? 0) + added + onTheirWay,
-    reserve(bytes) {
+    bytes: () => most('bytes'),
+    files: () => most('files'),
+    buckets: () => most('buckets'),
+    reserve(amounts) {
       let isOpen = true
-      onTheirWay += bytes
+      onTheirWay = sum(onTheirWay, amounts)
       return (isStored) => {
         if (!isOpen) return
         isOpen = false
-        onTheirWay -= bytes
+        onTheirWay = sum(onTheirWay, negative(amounts))
         if (!isStored) return
-        added += bytes
-        addedDuringWalk += bytes
+        added = sum(added, amounts)
+        addedDuringWalk = sum(addedDuringWalk, amounts)
       }
     },
     measure() {
@@ -73,15 +90,17 @@ export interface Folders {
 /** Everything in the buckets whose names begin so. */
 export async function walkBuckets({ data, versions }: Folders, prefix: string): Promise<Measured> {
   const buckets = (await entriesOf(data)).filter((entry) => entry.isDirectory() && entry.name.startsWith(prefix))
-  let [bytes, objects] = [0, 0]
+  let [bytes, objects, files] = [0, 0, 0]
   for (const { name } of buckets) {
     const whole = await walkFolder(join(data, name), (entry) => entry !== UNFINISHED)
     objects += whole.files
-    bytes += whole.bytes
-    for (const other of [join(data, name, UNFINISHED), join(versions, name)])
-      bytes += (await walkFolder(other, () => true)).bytes
+    const others = [join(data, name, UNFINISHED), join(versions, name)]
+    for (const found of [whole, ...(await Promise.all(others.map((other) => walkFolder(other, () => true))))]) {
+      bytes += found.bytes
+      files += found.files + found.folders
+    }
   }
-  return { bytes, objects, buckets: buckets.length }
+  return { bytes, objects, buckets: buckets.length, files }
 }
 
 /** All buckets whose names begin so, with older versions of what was in them. */
@@ -94,11 +113,12 @@ export async function removeBuckets({ data, versions }: Folders, prefix: string)
 async function walkFolder(
   root: string,
   isWanted: (name: string) => boolean,
-): Promise<{ readonly files: number; readonly bytes: number }> {
-  let [files, bytes] = [0, 0]
+): Promise<{ readonly files: number; readonly folders: number; readonly bytes: number }> {
+  let [files, bytes, seen] = [0, 0, 0]
   const folders = [root]
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const here = folder
+    seen += 1
     const entries = (await entriesOf(here)).filter(({ name }) => here !== root || isWanted(name))
     folders.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(here, name)))
     const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
@@ -108,7 +128,7 @@ async function walkFolder(
       bytes += sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0)
     }
   }
-  return { files, bytes }
+  return { files, folders: seen, bytes }
 }
 
 /** What goes while it is looked at is nothing any more. */

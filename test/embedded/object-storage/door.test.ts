@@ -1,4 +1,5 @@
 /** The door before engines and stores, some of which answer without reading what they were sent. */
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
@@ -12,13 +13,31 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startDoor } from '../../../embedded/object-storage/door.ts'
 import { openDoorMetrics } from '../../../embedded/object-storage/metrics.ts'
 import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
+import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
-const signedBy = (key: string): string =>
-  `AWS4-HMAC-SHA256 Credential=${key}/20260101/us-east-1/s3/aws4_request,SignedHeaders=host,Signature=00`
+const SECRET = 'secret of all'
+
+interface Signing {
+  readonly method: string
+  readonly path: string
+  readonly port: number
+  readonly key?: string
+  readonly secret?: string
+  readonly region?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** All headers of a request that is signed with the key, but for that of the host. */
+const sign = ({ method, path, port, key = 'KEY1', secret = SECRET, region = 'us-east-1', headers = {} }: Signing) =>
+  signRequest(
+    { method: method as 'GET', url: new URL(path, `https://localhost:${port}`), headers, isStreamed: true },
+    { accessKeyId: key, secretAccessKey: secret, region },
+    new Date(),
+  )
 
 /** Answers when it has read the body: 403 for keys that say so. Says by which connection each request came. */
 async function openEngine(socketPath: string) {
@@ -58,6 +77,8 @@ const TENANT = {
   usage: {
     measured: { at: new Date(), buckets: 1 },
     bytes: () => 0,
+    files: () => 0,
+    buckets: () => 1,
     reserve: () => () => {},
     measure: async () => {},
   },
@@ -67,6 +88,8 @@ interface Sent {
   readonly method: string
   readonly body: string | Uint8Array
   readonly key?: string
+  readonly secret?: string
+  readonly region?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -110,7 +133,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   }
   const door = await startDoor({
     ...parts,
-    ...{ host: '127.0.0.1', port: 0, socketPath: join(folder, 's3'), sizeOf: async () => 0 },
+    ...{ host: '127.0.0.1', port: 0, socketPath: join(folder, 's3'), sizeOf: async () => 0, secretOf: () => SECRET },
     certificate: certificates.certificate,
     key: certificates.key,
     tenants: tenants as never, // what requests look at
@@ -122,11 +145,11 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   onTestFinished(() => door.stop())
   const agent = new Agent({ ca: certificates.authority, keepAlive: true })
   onTestFinished(() => agent.destroy())
-  const send = async ({ method, body, key = 'KEY1', path = '/one-b/a', headers = {}, signal }: Sent) => {
+  const send = async ({ method, body, path = '/one-b/a', headers = {}, signal, ...more }: Sent) => {
     const length = body.length === 0 ? {} : { 'content-length': body.length }
     const request = httpsRequest({
       ...{ agent, host: 'localhost', port: door.port, method, path, ...(signal && { signal }) },
-      headers: { authorization: signedBy(key), ...length, ...headers },
+      headers: { ...sign({ method, path, port: door.port, ...more }), ...length, ...headers },
     })
     request.on('error', () => {}) // of the rest of a body that nobody reads
     request.end(body)
@@ -136,7 +159,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     return answer.statusCode as number // of Node's response
   }
   const read = async (path: string): Promise<Buffer> => {
-    const headers = { authorization: signedBy('KEY1') }
+    const headers = sign({ method: 'GET', path, port: door.port })
     const request = httpsRequest({ agent, host: 'localhost', port: door.port, path, headers }).end()
     const [answer] = (await once(request, 'response')) as [IncomingMessage]
     const chunks: Buffer[] = []
@@ -146,7 +169,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     }
     return Buffer.concat(chunks)
   }
-  return { send, read, came, unmeasured }
+  return { send, read, came, unmeasured, tenant: known.KEY1, port: door.port, agent }
 }
 
 /** A store that a tenant has moved to. */
@@ -158,6 +181,7 @@ async function openHastyStore({ certificate, key, authority }: Awaited<ReturnTyp
   return { url: `https://localhost:${(server.address() as AddressInfo).port}`, authority, isSourceKept: true }
 }
 
+const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
 const LARGE = 'x'.repeat(100_000)
 
 test('a connection that has carried a body goes on only behind one that was read, and with its tenant', async () => {
@@ -166,14 +190,14 @@ test('a connection that has carried a body goes on only behind one that was read
   for (const [sent, by] of [
     [put, 0],
     [{ ...put, body: LARGE }, 0],
-    [{ ...put, path: '/one-b/a?partNumber=1&uploadId=u&x-id=UploadPart' }, 0],
+    [{ ...put, path: `/one-b/a?partNumber=1&uploadId=${UPLOAD}&x-id=UploadPart` }, 0],
     [{ ...put, key: 'KEY2' }, 1],
     [{ method: 'GET', body: '' }, 2],
     [put, 0],
     [{ method: 'GET', body: '' }, 2],
-    [{ method: 'DELETE', body: 'x' }, 0],
-    [{ ...put, path: '/one-b/a?tagging' }, 3],
-    [{ ...put, headers: { 'x-amz-content-sha256': 'STREAMING-X', 'content-encoding': 'aws-chunked' } }, 4],
+    [{ method: 'POST', path: '/one-b?delete=', body: '<Delete><Object><Key>a</Key></Object></Delete>' }, 0],
+    [{ ...put, path: '/one-b/a?tagging=', body: '<Tagging><TagSet/></Tagging>' }, 3],
+    [{ ...put, headers: { 'content-encoding': 'aws-chunked' } }, 4],
     [{ ...put, path: '/one-b/refused' }, 5],
     [{ ...put, body: LARGE, path: '/one-b/refused' }, 6],
     [put, 7],
@@ -264,4 +288,98 @@ test.for([
   gone.abort()
   await expect(sent).rejects.toThrow()
   await expect.poll(() => came).toEqual(['asked', 'closed'])
+})
+
+test('requests that nobody has proven take no place of the tenant, however many', async () => {
+  const { send, came, tenant, port, agent } = await openDoor(openSilentEngine)
+  // Their bodies never end.
+  const held = Array.from({ length: 300 }, (_none, index) => {
+    const headers = sign({ method: 'PUT', path: '/one-b/a', port, secret: `guess ${index}` })
+    const request = httpsRequest({
+      ...{ agent, host: 'localhost', port, method: 'PUT', path: '/one-b/a' },
+      headers: { ...headers, 'content-length': 1_000_000 },
+    })
+    request.on('error', () => {}).write('x')
+    return once(request, 'response').then(([answer]) => (answer as IncomingMessage).resume().statusCode)
+  })
+  expect(await send({ method: 'PUT', body: 'x', secret: 'a guess' })).toBe(403)
+  expect([tenant.active, came]).toEqual([0, []])
+  const gone = new AbortController()
+  const sent = send({ method: 'PUT', body: 'x', signal: gone.signal })
+  await expect.poll(() => came).toEqual(['asked'])
+  expect(tenant.active).toBe(1)
+  gone.abort()
+  await expect(sent).rejects.toThrow()
+  expect(new Set(await Promise.all(held))).toEqual(new Set([403]))
+})
+
+/** Says what the test wants. */
+const openSaying =
+  (status: number, headers: Readonly<Record<string, string>>, body: string) => async (socketPath: string) => {
+    const server = createHttpServer((request, response) => {
+      request.resume().once('end', () => response.writeHead(status, headers).end(body))
+    })
+    server.listen(socketPath)
+    await once(server, 'listening')
+    onTestFinished(() => void server.close().closeAllConnections())
+    return []
+  }
+
+async function answerOf(door: Awaited<ReturnType<typeof openDoor>>, path: string, method = 'GET') {
+  const { port, agent } = door
+  const headers = sign({ method, path, port })
+  const request = httpsRequest({ agent, host: 'localhost', port, path, method, headers }).end()
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  const body = (await answer.toArray()).join('')
+  return { status: answer.statusCode, headers: answer.headers, body }
+}
+
+test.each([
+  ['aws-chunked', undefined],
+  ['AWS-Chunked', undefined],
+  ['aws-chunked,gzip', 'gzip'],
+  ['gzip, aws-chunked', 'gzip'],
+  ['gzip', 'gzip'],
+])('an object that was sent as %s is read as %s', async (stored, read) => {
+  const door = await openDoor(openSaying(200, { 'content-encoding': stored }, 'x'))
+  expect((await answerOf(door, '/one-b/a')).headers['content-encoding']).toBe(read)
+})
+
+test('what the engine could not do is tried again, and is no fault of anybody', async () => {
+  const door = await openDoor(openSaying(500, {}, '<Error><Code>InternalError</Code></Error>'))
+  for (const method of ['GET', 'HEAD', 'DELETE']) {
+    const { status, headers } = await answerOf(door, '/one-b/a', method)
+    expect([method, status, headers['retry-after']]).toEqual([method, 503, '1'])
+  }
+})
+
+test('names in a list are escaped for who asks for that', async () => {
+  const listOf = (prefix: string, key: string, folder: string, end: string) =>
+    [
+      `<?xml version="1.0"?>\n<ListBucketResult xmlns="x"><Name>one-b</Name><Prefix>${prefix}</Prefix>`,
+      `<Contents><Key>${key}</Key><ETag>&#34;x&#34;</ETag></Contents>`,
+      `<CommonPrefixes><Prefix>${folder}</Prefix></CommonPrefixes>`,
+      `<NextContinuationToken>a b</NextContinuationToken>${end}</ListBucketResult>`,
+    ].join('')
+  const xml = listOf('a &amp;/', 'a &amp;/&#x9;ü+', 'a &amp;/b c/', '<EncodingType></EncodingType>')
+  const door = await openDoor(openSaying(200, { 'content-type': 'application/xml' }, xml))
+  expect((await answerOf(door, '/one-b?list-type=2')).body).toBe(xml)
+  const { body, headers } = await answerOf(door, '/one-b?encoding-type=url&list-type=2')
+  const end = '<EncodingType>url</EncodingType>'
+  expect(body).toBe(listOf('a%20%26/', 'a%20%26/%09%C3%BC%2B', 'a%20%26/b%20c/', end))
+  expect(headers['content-length']).toBe(String(Buffer.byteLength(body)))
+})
+
+test('a document is read before the engine hears of it', async () => {
+  const { send, came } = await openDoor()
+  const post = { method: 'POST', path: '/one-b?delete=' }
+  const keyed = (key: string) => `<Delete><Object><Key>${key}</Key></Object></Delete>`
+  for (const key of ['../two-b/x', '&#46;&#46;/x', '<![CDATA[..]]>', 'a//b', '/a', '.sgwtmp/x', ''])
+    expect([key, await send({ ...post, body: keyed(key) })]).toEqual([key, 400])
+  const other = { 'content-md5': createHash('md5').update('another').digest('base64') }
+  expect(await send({ ...post, body: keyed('a'), headers: other })).toBe(400)
+  expect(await send({ ...post, body: keyed('a').padEnd(2 * 1024 * 1024 + 1) })).toBe(400)
+  expect(came).toEqual([])
+  expect(await send({ ...post, body: keyed('a') })).toBe(200)
+  expect(came).toEqual(['POST by 0'])
 })

@@ -26,7 +26,7 @@ async function openDoorsTenants() {
       },
       openUsage: () =>
         openUsage(
-          async () => ({ bytes: 0, objects: 0, buckets: 0 }),
+          async () => ({ bytes: 0, objects: 0, buckets: 0, files: 0 }),
           () => NOW,
         ),
       purge: async () => {},

@@ -1,0 +1,66 @@
+/** Who may do what of which they have proven that they ask for it: standing, quota, and a share of the machine. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import { accessDenied, Refusal, slowDown, type StorageRequest } from './request.ts'
+import { sourcePath } from './request.ts'
+import type { Tenant, Tenants } from './tenants.ts'
+
+export interface AdmissionParts {
+  readonly tenants: Tenants
+  /** Size of an object of the engine; undefined when it is not there. */
+  readonly sizeOf: (path: string) => Promise<number | undefined>
+  readonly clock: Clock
+}
+
+const BUCKETS_MAXIMUM = 100
+/** Files and folders of a tenant, whatever is in them: objects without a byte take room too. */
+const FILES_MINIMUM = 100_000
+const BYTES_FOR_EACH_FILE = 16 * 1024
+/** A tenant that deleted something to have room is measured anew, but not for each of its requests. */
+const MEASURE_AGAIN_MILLISECONDS = 3_000
+
+/** How many files and folders a tenant may have whose quota is so many bytes. */
+export const filesMaximum = (quotaBytes: number): number => FILES_MINIMUM + Math.floor(quotaBytes / BYTES_FOR_EACH_FILE)
+
+/** Answers what gives the room back that was taken. Throws the Refusal. Nothing tells whether another tenant's bucket
+ *  is there. */
+export async function admit(
+  { tenants, clock, sizeOf }: AdmissionParts,
+  { id, usage }: Tenant,
+  { operation, bytes: ofBody, files }: StorageRequest,
+): Promise<(isStored: boolean) => void> {
+  const { name, bucket, copy, rule } = operation
+  const own = tenants.find(id)
+  if (own === undefined) throw accessDenied()
+  // Where it has moved to, no bucket is another's.
+  const isHere = own.upstream === undefined
+  for (const each of isHere ? [bucket, copy?.bucket] : [])
+    if (each !== undefined && !each.startsWith(own.bucketPrefix))
+      throw accessDenied(`Access Denied: the names of your buckets begin with ${own.bucketPrefix}`)
+  if (own.isFrozen && rule.class !== 'reads') throw slowDown()
+  if (rule.class !== 'adds') return () => {}
+  if (own.isSuspended)
+    throw new Refusal(403, 'AccountProblem', 'The account is suspended: what is stored can be read and deleted.')
+  if (!isHere) return () => {} // the quota is held where the bytes are
+  const isBucket = name === 'CreateBucket'
+  if (usage.measured === undefined) await usage.measure()
+  const bytes = copy === undefined ? ofBody : (copy.bytes ?? (await sizeOf(sourcePath(copy))))
+  if (bytes === undefined) throw new Refusal(404, 'NoSuchKey', 'The specified key does not exist.')
+  const maximum = filesMaximum(own.quotaBytes)
+  const tooMuch = (): Refusal | undefined => {
+    if (isBucket && usage.buckets() >= BUCKETS_MAXIMUM)
+      return new Refusal(400, 'TooManyBuckets', 'You have attempted to create more buckets than allowed.')
+    if (bytes > 0 && usage.bytes() + bytes > own.quotaBytes)
+      return new Refusal(403, 'QuotaExceeded', `The quota is ${own.quotaBytes} bytes.`)
+    if (files > 0 && usage.files() + files > maximum)
+      return new Refusal(403, 'QuotaExceeded', `There is room for ${maximum} objects, parts and folders.`)
+    return undefined
+  }
+  const isOld = () => {
+    const { at } = usage.measured ?? {}
+    return at === undefined || clock.now().getTime() - at.getTime() > MEASURE_AGAIN_MILLISECONDS
+  }
+  if (tooMuch() !== undefined && isOld()) await usage.measure()
+  const refusal = tooMuch()
+  if (refusal !== undefined) throw refusal
+  return usage.reserve({ bytes, files, buckets: isBucket ? 1 : 0 })
+}

@@ -1,0 +1,64 @@
+/** Bodies that are documents: they are held, proven and read before anything of them goes on, because they name
+ *  keys. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { crc32 } from 'node:zlib'
+import { type DocumentName, documentBytesMaximum, readDocument } from '../../kit/s3/document.ts'
+import { engineKeyRefusal } from '../../kit/s3/names.ts'
+import type { Operation } from '../../kit/s3/operation.ts'
+import { missingLength, Refusal, throwIf } from './request.ts'
+
+/** Few at a time may be larger. */
+export const LARGE_DOCUMENT_BYTES = 64 * 1024
+
+const documentOf = ({ rule }: Operation): DocumentName | undefined => (rule.body === 'bytes' ? undefined : rule.body)
+
+export const isDocument = (operation: Operation): boolean => documentOf(operation) !== undefined
+
+/** How long the document is; 0 for what has none. Throws the Refusal for one that is too long. */
+export function checkDocumentLength(operation: Operation, { headers }: Pick<IncomingMessage, 'headers'>): number {
+  const name = documentOf(operation)
+  if (name === undefined) return 0
+  if (headers['transfer-encoding'] !== undefined) throw missingLength()
+  const length = Number(headers['content-length'] ?? 0)
+  if (length > documentBytesMaximum(name))
+    throw new Refusal(400, 'MaxMessageLengthExceeded', 'Your request was too big.')
+  return length
+}
+
+/** Throws the Refusal for a document that is another than was signed, or that is not one. */
+export function checkDocument(operation: Operation, body: Buffer, isHere: boolean): void {
+  const name = documentOf(operation)
+  if (name === undefined) return
+  checkDigests(operation, body)
+  const { keys } = readDocument(name, body)
+  if (isHere) for (const key of keys) throwIf(engineKeyRefusal(key, false))
+}
+
+const SHA256 = /^[0-9a-f]{64}$/i
+
+/** Of those that Node knows; the engine proves the others, of the same bytes. */
+function checkDigests({ headers }: Operation, body: Buffer): void {
+  const signed = headers.get('x-amz-content-sha256') ?? ''
+  const digest = (algorithm: string): Buffer => createHash(algorithm).update(body).digest()
+  if (SHA256.test(signed) && !isSame(digest('sha256'), Buffer.from(signed, 'hex')))
+    throw new Refusal(
+      400,
+      'XAmzContentSHA256Mismatch',
+      "The provided 'x-amz-content-sha256' header does not match what was computed.",
+    )
+  const sum = Buffer.alloc(4)
+  sum.writeUInt32BE(crc32(body))
+  for (const [name, computed] of [
+    ['content-md5', () => digest('md5')],
+    ['x-amz-checksum-sha1', () => digest('sha1')],
+    ['x-amz-checksum-sha256', () => digest('sha256')],
+    ['x-amz-checksum-crc32', () => sum],
+  ] as const) {
+    const claimed = headers.get(name)
+    if (claimed !== undefined && !isSame(computed(), Buffer.from(claimed, 'base64')))
+      throw new Refusal(400, 'BadDigest', `The ${name} you specified did not match the calculated checksum.`)
+  }
+}
+
+const isSame = (one: Buffer, other: Buffer): boolean => one.length === other.length && timingSafeEqual(one, other)
