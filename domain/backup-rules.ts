@@ -2,7 +2,6 @@
  *  operation_in_progress, server_not_stopped, state_not_allowed. */
 import type { OperationKind } from './operations.ts'
 import { conflict, operationInProgress } from './problem.ts'
-import type { QuotaAmounts } from './quota.ts'
 
 export interface BackupFacts {
   readonly id: string
@@ -10,9 +9,6 @@ export interface BackupFacts {
   readonly verificationError: string | undefined
   readonly activeOperation: { readonly id: string; readonly kind: OperationKind } | undefined
 }
-
-/** What a backup takes from the quotas of its account. */
-export const BACKUP_QUOTA: QuotaAmounts = { backups: 1 }
 
 const referenceOf = ({ id }: Pick<BackupFacts, 'id'>) => ({ type: 'backup', id })
 

@@ -14,7 +14,9 @@ export const DEFAULT_QUOTAS = {
   networks: 20,
   routers: 10,
   snapshots: 200,
+  snapshot_gibibytes: 20_480,
   backups: 500,
+  backup_gibibytes: 51_200,
   floating_ips: 10,
   load_balancers: 10,
   edges: 10,
@@ -25,6 +27,7 @@ export const DEFAULT_QUOTAS = {
   playgrounds: 1,
   dev_clusters: 5,
   custom_images: 20,
+  custom_image_gibibytes: 1_024,
   /** In each zone. */
   object_storage_gibibytes: 1_024,
 } as const
@@ -39,3 +42,17 @@ export const serverQuota = (size: Pick<Room, 'cores' | 'memoryMebibytes'>): Quot
 })
 /** What a storage of so many GiB takes from the quotas of its account. */
 export const storageQuota = (sizeGibibytes: number): QuotaAmounts => ({ storages: 1, storage_gibibytes: sizeGibibytes })
+/** The same, of a snapshot of a storage of that size. */
+export const snapshotQuota = (sizeGibibytes: number): QuotaAmounts => ({
+  snapshots: 1,
+  snapshot_gibibytes: sizeGibibytes,
+})
+/** The same, of a backup of a disk of that size. */
+export const backupQuota = (sizeGibibytes: number): QuotaAmounts => ({ backups: 1, backup_gibibytes: sizeGibibytes })
+/** The same, of a custom image whose disk has that size. */
+export const customImageQuota = (sizeGibibytes: number): QuotaAmounts => ({
+  custom_images: 1,
+  custom_image_gibibytes: sizeGibibytes,
+})
+/** What a custom image takes until its disk is known: an import of a larger one waits until it has more. */
+export const UNKNOWN_IMAGE_GIBIBYTES = 64

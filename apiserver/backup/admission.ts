@@ -6,7 +6,7 @@ import { claimBackup } from '../../db/backup/index.ts'
 import { Backup, backupFactsOf, type BackupSpec, type BackupStatus } from '../../resources/backup/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
@@ -39,7 +39,8 @@ async function validateCreation(parts: AdmissionParts, backup: BackupObject): Pr
   const storage = parts.caches.of(Storage).get({ namespace, name: spec.storageId })
   if (storage !== undefined) requireBackupZone(parts, storage.spec.zone)
   await requireStanding(parts, accountId)
-  await rehearse(parts, (tx) => claimBackup(tx, { accountId, backupId }))
+  const sizeGibibytes = storage === undefined ? 0 : diskGibibytesOf(storage)
+  await rehearse(parts, (tx) => claimBackup(tx, { accountId, backupId, sizeGibibytes }))
   return [{ action: 'storage.backup', changes: [] }]
 }
 

@@ -19,7 +19,7 @@ import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
@@ -82,7 +82,7 @@ async function createEndpoint(parts: BackupParts, call: Call<typeof createBackup
       ...(expiresAt == null ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
       operation,
     }),
-    claim: (tx, backupId) => claimBackup(tx, { accountId, backupId }),
+    claim: (tx, backupId) => claimBackup(tx, { accountId, backupId, sizeGibibytes: diskGibibytesOf(storage) }),
     release: (tx, backupId) => releaseBackup(tx, { accountId, backupId }),
   })
 }

@@ -58,9 +58,9 @@ async function validateCreation(parts: AdmissionParts, image: CustomImageObject)
   if (fault !== undefined) throw badField(`spec.${String(fault.path[0] ?? '')}`, fault.message)
   requireZone(parts, zone, 'spec.zone')
   const { namespace = '' } = image.metadata
-  requireSource({ ...parts, namespace }, image.spec, FIELDS)
+  const sizeGibibytes = requireSource({ ...parts, namespace }, image.spec, FIELDS)
   await requireStanding(parts, accountId)
-  await rehearse(parts, (tx) => claimCustomImage(tx, { accountId, imageId }))
+  await rehearse(parts, (tx) => claimCustomImage(tx, { accountId, imageId, sizeGibibytes }))
   return [{ action: 'custom_image.create', changes: [] }]
 }
 

@@ -90,14 +90,14 @@ async function make<R extends Route>(
 ): Promise<Answer> {
   const { accountId } = call.caller
   requireZone(parts, spec.zone, 'zone')
-  requireSource({ ...parts, namespace: accountNamespace(accountId) }, spec, FIELDS)
+  const sizeGibibytes = requireSource({ ...parts, namespace: accountNamespace(accountId) }, spec, FIELDS)
   const { zone, title } = spec
   const answer = await create(parts, images, call, {
     kind,
     finalizer: finalizerOf(CustomImage),
     detail: { zone, title },
     specOf: (operation) => ({ ...spec, operation }),
-    claim: (tx, imageId) => claimCustomImage(tx, { accountId, imageId }),
+    claim: (tx, imageId) => claimCustomImage(tx, { accountId, imageId, sizeGibibytes }),
     release: (tx, imageId) => releaseCustomImage(tx, { accountId, imageId }),
   })
   // what `create` answers

@@ -3,12 +3,13 @@ import { isMachineId } from '../../domain/managed-machine.ts'
 import { requireStopped } from '../../domain/backup-rules.ts'
 import { requireOnlineImage } from '../../domain/custom-image-rules.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
+import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/quota.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { CustomImage, customImageFactsOf, type CustomImageSpec } from '../../resources/custom-image/index.ts'
 import { IMAGE_GIBIBYTES_MAXIMUM } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'
 import { judgeSource, SOURCE_READS as STORAGE_SOURCE_READS } from '../storage/index.ts'
 import { storedOf } from '../list/stored.ts'
 
@@ -24,17 +25,17 @@ export const SOURCE_READS: readonly ResourceType[] = [Server, ...STORAGE_SOURCE_
 /** Where a request names what the image is made from. */
 export type SourceFields = { readonly [Field in 'storage' | 'snapshot' | 'backup' | 'zone']: string }
 
-/** Throws 404 for a source that is not the account's, 400 for one that does not fit the zone, and 409 for one that
- *  cannot be read now. `fields` are where the request names them. */
+/** The GiB of its disk, as far as they are known. Throws 404 for a source that is not the account's, 400 for one that
+ *  does not fit the zone, and 409 for one that cannot be read now. `fields` are where the request names them. */
 export function requireSource(
   reading: SourceReading,
   { source: { storageId, snapshotId, backupId, imageId }, zone }: Pick<CustomImageSpec, 'source' | 'zone'>,
   fields: SourceFields,
-): void {
-  if (snapshotId !== undefined) requireReadable(reading, { kind: 'snapshot', id: snapshotId, zone }, fields)
-  if (backupId !== undefined) requireReadable(reading, { kind: 'backup', id: backupId, zone }, fields)
-  if (storageId !== undefined) requireStorage(reading, { storageId, zone }, fields)
-  if (imageId !== undefined) requireImage(reading, { imageId, zone }, fields)
+): number {
+  if (snapshotId !== undefined) return requireReadable(reading, { kind: 'snapshot', id: snapshotId, zone }, fields)
+  if (backupId !== undefined) return requireReadable(reading, { kind: 'backup', id: backupId, zone }, fields)
+  if (storageId !== undefined) return requireStorage(reading, { storageId, zone }, fields)
+  return imageId === undefined ? UNKNOWN_IMAGE_GIBIBYTES : requireImage(reading, { imageId, zone }, fields)
 }
 
 /** A snapshot or a backup: what storages are made from too. */
@@ -42,10 +43,11 @@ function requireReadable(
   reading: SourceReading,
   { kind, id, zone }: { readonly kind: 'snapshot' | 'backup'; readonly id: string; readonly zone: string },
   fields: SourceFields,
-): void {
+): number {
   const judged = judgeSource(reading, { kind, id }, fields[kind])
   if (judged.zone !== zone) throw badField(fields.zone, `the ${kind} is in zone ${judged.zone}, and its image too`)
   requireFitSize(judged.sizeGibibytes, fields[kind])
+  return judged.sizeGibibytes
 }
 
 function requireFitSize(sizeGibibytes: number, field: string): void {
@@ -57,7 +59,7 @@ function requireStorage(
   { caches, namespace }: SourceReading,
   { storageId, zone }: { readonly storageId: string; readonly zone: string },
   fields: SourceFields,
-): void {
+): number {
   const storage = isMachineId(storageId) ? undefined : caches.of(Storage).get({ namespace, name: storageId })
   if (storage === undefined || storage.metadata.deletionTimestamp !== undefined) throw notFound('storage')
   const { spec, status } = storage
@@ -75,15 +77,17 @@ function requireStorage(
     throw conflict('state_not_allowed', `The storage is in state ${status?.state ?? 'creating'}.`, {
       resource: { type: 'storage', id: storageId },
     })
+  return diskGibibytesOf(storage)
 }
 
 function requireImage(
   { caches, namespace }: SourceReading,
   { imageId, zone }: { readonly imageId: string; readonly zone: string },
   fields: SourceFields,
-): void {
+): number {
   const image = caches.of(CustomImage).get({ namespace, name: imageId })
   if (image === undefined) throw notFound('custom image')
   if (image.spec.zone === zone) throw badField(fields.zone, 'the image is in this zone already')
   requireOnlineImage(customImageFactsOf(storedOf(image)))
+  return image.status?.sizeGibibytes ?? UNKNOWN_IMAGE_GIBIBYTES
 }

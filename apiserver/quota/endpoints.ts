@@ -1,5 +1,5 @@
 /** Quotas of an account. */
-import { serverQuota, storageQuota } from '../../domain/quota.ts'
+import { backupQuota, customImageQuota, serverQuota, snapshotQuota, storageQuota } from '../../domain/quota.ts'
 import { listQuotas } from '../../db/account/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { ROUTES } from '../../resources/index.ts'
@@ -9,7 +9,8 @@ import type { Parts } from '../parts.ts'
 
 /** Quotas are opened for nouns before those are offered: shown are those that something can take from. */
 const LISTED: ReadonlySet<string> = new Set([
-  ...Object.keys({ ...serverQuota({ cores: 0, memoryMebibytes: 0 }), ...storageQuota(0) }),
+  ...[serverQuota({ cores: 0, memoryMebibytes: 0 }), storageQuota(0), snapshotQuota(0)].flatMap(Object.keys),
+  ...[backupQuota(0), customImageQuota(0)].flatMap(Object.keys),
   ...ROUTES.filter(({ method, audience }) => method === 'POST' && audience === 'customer').map(({ path }) =>
     path.replace('/v1/', '').replaceAll('-', '_'),
   ),

@@ -7,7 +7,7 @@ import { CustomImage } from '../../resources/custom-image/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Snapshot, snapshotFactsOf, type SnapshotSpec, type SnapshotStatus } from '../../resources/snapshot/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
@@ -41,7 +41,9 @@ async function validateCreation(parts: AdmissionParts, snapshot: SnapshotObject)
   if (storage?.status?.state === 'online') {
     requireSnapshotTier(storage.spec.tier)
     requireStayingWith(parts.caches.of(Server).get({ namespace, name: storage.spec.serverId ?? '' }), storage)
-    await rehearse(parts, (tx) => claimSnapshot(tx, { accountId, snapshotId, ...heldOf(storage) }))
+    await rehearse(parts, (tx) =>
+      claimSnapshot(tx, { accountId, snapshotId, sizeGibibytes: diskGibibytesOf(storage), ...heldOf(storage) }),
+    )
   }
   return [{ action: 'snapshot.create', changes: [] }]
 }

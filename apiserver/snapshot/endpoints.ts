@@ -16,7 +16,7 @@ import {
   listSnapshots,
   type SnapshotSpec,
 } from '../../resources/snapshot/index.ts'
-import { Storage, storageFactsOf } from '../../resources/storage/index.ts'
+import { diskGibibytesOf, Storage, storageFactsOf } from '../../resources/storage/index.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
 import { storedOf } from '../list/stored.ts'
@@ -50,7 +50,8 @@ async function createEndpoint(
     finalizer: finalizerOf(Snapshot),
     detail: { storage_id: storageId },
     specOf: (operation): SnapshotSpec => ({ storageId, title, labels, operation }),
-    claim: (tx, snapshotId) => claimSnapshot(tx, { accountId, snapshotId, ...heldOf(storage) }),
+    claim: (tx, snapshotId) =>
+      claimSnapshot(tx, { accountId, snapshotId, sizeGibibytes: diskGibibytesOf(storage), ...heldOf(storage) }),
     release: (tx, snapshotId) => releaseSnapshot(tx, { accountId, snapshotId }),
     // What ended the disk before it was held is seen by now.
     validate: async () => void (await readSnapshottable(parts, accountId, storageId)),

@@ -1,11 +1,11 @@
 /** What the backup's plan may decide: its effects by name, each with its input. */
-import type { BackupId } from '../../db/backup/index.ts'
+import type { BackupClaim, BackupId } from '../../db/backup/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { SharedBackups } from '../backup-key.ts'
 import type { ActionWith } from '../effects.ts'
 
 export interface BackupEffects extends AuditEffects {
-  readonly claim: BackupId
+  readonly claim: BackupClaim
   readonly release: BackupId
   /** Lets a host use what is the account's: its key, which is made at the first use, and its places. */
   readonly shareKey: SharedBackups

@@ -13,7 +13,7 @@ import { finalizerOf } from '../../resources/define.ts'
 import { Instance, nodeOf, NodeReport, Volume } from '../../resources/instance/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import { diskGibibytesOf, Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { findAccountOf } from '../account.ts'
 import { auditEffect } from '../audit.ts'
 import { type BackupAccess, shareBackupKey } from '../backup-key.ts'
@@ -125,6 +125,7 @@ async function observe(parts: Parts & BackupAccess, backup: BackupObject): Promi
     accountId,
     zone,
     region: zone === undefined ? undefined : caches.of(Zone).get({ name: zone })?.spec.region,
+    sizeGibibytes: sizeOf(caches, backup, storage),
     hasStorage: storage !== undefined && storage.metadata.deletionTimestamp === undefined,
     hasLeftZone: storage !== undefined && storage.spec.zone !== zone,
     notedRestore: storage?.status?.restore?.operationId,
@@ -170,6 +171,16 @@ const copiesOf = (
         copy: caches.of(Backup).get({ namespace, name: copyName(uid) }),
       }
     : copyingFrom(caches, caches.of(Backup).get({ namespace, name: copyOf.name }), { zone, from: copyOf.zone })
+
+/** A copy is as large as its original, and any other backup as its storage. */
+function sizeOf(
+  caches: Parts['caches'],
+  { metadata: { namespace = '' }, spec: { copyOf } }: BackupObject,
+  storage: KubeObject<StorageSpec, StorageStatus> | undefined,
+): number | undefined {
+  if (copyOf !== undefined) return caches.of(Backup).get({ namespace, name: copyOf.name })?.status?.sizeGibibytes
+  return storage && diskGibibytesOf(storage)
+}
 
 /** Object storage is in reach of every host that can use that of its own zone. */
 const copyingFrom = (

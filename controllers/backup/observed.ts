@@ -15,6 +15,8 @@ export interface Observed {
   readonly zone: string | undefined
   readonly region: string | undefined
   readonly hasStorage: boolean
+  /** Of its disk, in GiB; undefined while neither the storage nor what it is a copy of is known. */
+  readonly sizeGibibytes?: number | undefined
   /** The storage lies in another zone, whose hosts do not reach the store of the backup's. */
   readonly hasLeftZone: boolean
   /** Id of the restore that the storage notes. */

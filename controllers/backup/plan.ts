@@ -109,16 +109,29 @@ function create(input: OperationInput): Decision {
   )
 }
 
-const claimed: Rule = ({ backup, observed: { accountId } }) => {
+const claimed: Rule = (input) => {
+  const { backup, observed } = input
+  const { accountId, sizeGibibytes } = observed
   if (accountId === undefined) return failed('claimed', 'The namespace belongs to no account.')
   if (isGranted(backup, CLAIMED)) return undefined
   const refusal = refusalOf(backup, CLAIMED)
   if (refusal !== undefined) return failed('claimed', refusal.message)
+  // Its size counts against a quota too.
+  if (sizeGibibytes === undefined && backup.spec.copyOf === undefined) {
+    const waiting = storageComes(input)
+    if (waiting !== undefined) return waiting
+  }
   return {
     ...reconciling('Claiming'),
     step: 'claimed',
     status: { state: 'creating' },
-    actions: [{ do: 'effect', name: 'claim', input: { accountId, backupId: backup.metadata.name } }],
+    actions: [
+      {
+        do: 'effect',
+        name: 'claim',
+        input: { accountId, backupId: backup.metadata.name, sizeGibibytes: sizeGibibytes ?? 0 },
+      },
+    ],
     waitSeconds: 0,
   }
 }

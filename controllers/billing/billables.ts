@@ -4,6 +4,7 @@ import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { Backup } from '../../resources/backup/index.ts'
 import { Plan } from '../../resources/catalog/index.ts'
+import { CustomImage } from '../../resources/custom-image/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
@@ -71,6 +72,9 @@ export const BILLABLES: readonly Billable[] = [
     return gibibytes === 0 ? undefined : { name: spec.zone, quantity: gibibytes }
   }),
   billable('backup', Backup, (backup) => bySize(backup, backup.status?.sizeGibibytes)),
+  billable('custom_image', CustomImage, (image) =>
+    bySize(image, image.status?.state === 'online' ? image.status.sizeGibibytes : undefined),
+  ),
 ]
 
 /** By the GiB; nothing while it has no size. */

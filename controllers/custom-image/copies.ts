@@ -1,8 +1,10 @@
 /** How the nodes of a zone come by an image: each fetches the file itself, or one makes it of a disk and the others
  *  copy it from whoever holds it, also from another zone. Pure. */
+import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/quota.ts'
 import { apiVersionOf, Secret } from '../../kit/kube/object.ts'
 import {
   AGENT_FINALIZER,
+  IMAGE_GIBIBYTES_MAXIMUM,
   Image,
   type ImageSpec,
   imageName,
@@ -58,19 +60,28 @@ const holderAmong = (images: readonly ImageObject[], nodes: readonly string[]): 
     .filter((one) => isReady(one) && nodes.includes(nodeOf(one)))
     .toSorted((one, other) => (nodeOf(one) < nodeOf(other) ? -1 : 1))[0]
 
+/** What may be imported: the size that the image holds of the quota. */
+const importLimit = ({ claimedGibibytes = UNKNOWN_IMAGE_GIBIBYTES }: Observed): number =>
+  Math.min(Math.max(claimedGibibytes, 1), IMAGE_GIBIBYTES_MAXIMUM)
+
 /** An Image for every node that has none, what it needs to become ready, and nothing of what copies needed once they
  *  are over. */
 export function spread(image: CustomImageObject, observed: Observed): readonly CustomImageAction[] {
   const { nodes, images, origin } = observed
   const lacking = nodes.filter((node) => !images.some((one) => nodeOf(one) === node && isReady(one)))
   const { url, checksum } = image.spec.source
-  if (url !== undefined && checksum !== undefined)
+  if (url !== undefined && checksum !== undefined) {
+    const maximumGibibytes = importLimit(observed)
+    /** One that another size was asked of before is asked again; what has failed is not. */
+    const isAsked = ({ spec, status }: ImageObject) =>
+      status?.state === 'error' || spec.maximumGibibytes === maximumGibibytes
     return [
       ...lacking
-        .filter((node) => !images.some((one) => nodeOf(one) === node))
-        .map((node) => ensureImage(image, node, { url, checksum: checksum.toLowerCase() })),
+        .filter((node) => !images.some((one) => nodeOf(one) === node && isAsked(one)))
+        .map((node) => ensureImage(image, node, { url, checksum: checksum.toLowerCase(), maximumGibibytes })),
       ...serving(image, observed, { isNeeded: false }),
     ]
+  }
   const own = holderAmong(images, nodes)
   const holder = own ?? holderAmong(origin?.images ?? [], origin?.nodes ?? [])
   if (holder === undefined) return maker(image, observed)

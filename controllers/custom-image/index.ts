@@ -1,5 +1,10 @@
 /** The custom image controller: what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
-import { claimCustomImage, hasCustomImageClaim, releaseCustomImage } from '../../db/custom-image/index.ts'
+import {
+  claimCustomImage,
+  findCustomImageClaim,
+  recordCustomImageSize,
+  releaseCustomImage,
+} from '../../db/custom-image/index.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
 import { keyOf, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
@@ -13,7 +18,7 @@ import { Node } from '../../resources/node/index.ts'
 import { findAccountOf } from '../account.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Snapshot, type SnapshotSpec, type SnapshotStatus } from '../../resources/snapshot/index.ts'
-import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
+import { diskGibibytesOf, Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { auditEffect } from '../audit.ts'
 import { type BackupAccess, backupKeyKey, shareBackupKey } from '../backup-key.ts'
 import { isBeingMade } from '../being-made.ts'
@@ -109,27 +114,37 @@ export const customImageController = controller<CustomImageEffects>()({
 async function sourceOf(
   { caches, store }: Pick<Parts, 'caches' | 'store'>,
   { metadata: { namespace = '' }, spec: { zone, source } }: CustomImageObject,
-): Promise<Pick<Observed, 'disk' | 'origin'>> {
+): Promise<Pick<Observed, 'disk' | 'origin' | 'sourceGibibytes'>> {
   if (source.storageId !== undefined) {
     const key = { namespace, name: source.storageId }
     const storage = caches.of(Storage).get(key) ?? (await store.get(Storage, key))
-    return { disk: diskOf(caches, storage, { zone, id: source.storageId }) }
+    return {
+      disk: diskOf(caches, storage, { zone, id: source.storageId }),
+      sourceGibibytes: storage && diskGibibytesOf(storage),
+    }
   }
   if (source.snapshotId !== undefined) {
     const key = { namespace, name: source.snapshotId }
     const snapshot = caches.of(Snapshot).get(key) ?? (await store.get(Snapshot, key))
-    return { disk: snapshotOf(caches, snapshot, { zone, id: source.snapshotId }) }
+    return {
+      disk: snapshotOf(caches, snapshot, { zone, id: source.snapshotId }),
+      sourceGibibytes: snapshot?.status?.sizeGibibytes,
+    }
   }
   if (source.backupId !== undefined) {
     const key = { namespace, name: source.backupId }
     const backup = caches.of(Backup).get(key) ?? (await store.get(Backup, key))
-    return { disk: backupOf(caches, backup, { zone, id: source.backupId }) }
+    return {
+      disk: backupOf(caches, backup, { zone, id: source.backupId }),
+      sourceGibibytes: backup?.status?.sizeGibibytes,
+    }
   }
   if (source.imageId === undefined) return {}
   const key = { namespace, name: source.imageId }
   const other = caches.of(CustomImage).get(key) ?? (await store.get(CustomImage, key))
   if (other === undefined) return {}
   return {
+    sourceGibibytes: other.status?.sizeGibibytes,
     origin: {
       images: caches.of(Image).by(IMAGE_INDEX, other.metadata.uid ?? ''),
       nodes: reachableNodes(caches, other.spec.zone),
@@ -266,9 +281,12 @@ async function observe({ caches, db, store }: Parts, image: CustomImageObject): 
   const held = caches.of(Image).by(IMAGE_INDEX, uid)
   const templateName = held.find(({ status }) => status?.origin !== undefined)?.status?.origin?.name
   const accountId = await findAccountOf(db, namespace)
+  const claim =
+    accountId === undefined ? undefined : await orUnavailable(findCustomImageClaim(db, { accountId, imageId }))
   return {
     accountId,
-    isClaimed: accountId !== undefined && (await orUnavailable(hasCustomImageClaim(db, { accountId, imageId }))),
+    isClaimed: claim !== undefined,
+    claimedGibibytes: claim?.sizeGibibytes ?? 0,
     isZoneKnown: caches.of(Zone).get({ name: zone }) !== undefined,
     nodes: reachableNodes(caches, zone),
     images: held,
@@ -290,6 +308,10 @@ const effectsOf = (parts: Parts & BackupAccess): EffectsOn<CustomImageEffects, C
     await orUnavailable(parts.db.transaction().execute((tx) => claimCustomImage(tx, id)))
     return grantedCondition(CLAIMED)
   }),
+  async recordSize(claim) {
+    await orUnavailable(parts.db.transaction().execute((tx) => recordCustomImageSize(tx, claim)))
+    return undefined
+  },
   async shareKey({ keys }, image) {
     await requireNewest(parts.store, CustomImage, image)
     await shareKey(parts, keys)

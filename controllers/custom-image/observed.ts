@@ -16,6 +16,8 @@ export interface Observed {
   readonly accountId: string | undefined
   /** It holds its part of the quota. */
   readonly isClaimed: boolean
+  /** GiB that it holds of the quota. */
+  readonly claimedGibibytes?: number
   readonly isZoneKnown: boolean
   /** Nodes of the zone that can be reached. */
   readonly nodes: readonly string[]
@@ -25,6 +27,8 @@ export interface Observed {
   readonly disk?: DiskSource | undefined
   /** The image of another zone that it is a copy of, where that is still there. */
   readonly origin?: { readonly images: readonly ImageObject[]; readonly nodes: readonly string[] } | undefined
+  /** Of what it is made of, in GiB, where that is known. */
+  readonly sourceGibibytes?: number | undefined
   /** Another image is being made as a copy of it. */
   readonly isCopied?: boolean
   /** Least memory of servers with the system that its data began as. */
@@ -52,9 +56,15 @@ export interface ImageId {
   readonly imageId: string
 }
 
+export interface ImageClaim extends ImageId {
+  readonly sizeGibibytes: number
+}
+
 /** The effects of custom images by name, each with its input. */
 export interface CustomImageEffects extends AuditEffects {
-  readonly claim: ImageId
+  readonly claim: ImageClaim
+  /** Makes it hold the size that it has. */
+  readonly recordSize: ImageClaim
   readonly giveBack: ImageId
   /** The key of the account's backups, for the node that reads one. */
   readonly shareBackupKey: SharedBackups

@@ -7,6 +7,7 @@ import { operationActions, type OperationDecision, truncated, waitActions } from
 import { auditRequests } from '../operation/direct-edit.ts'
 import { type During, planOperations } from '../operation/plan.ts'
 import { isCancelled } from '../../domain/operations.ts'
+import { UNKNOWN_IMAGE_GIBIBYTES } from '../../domain/quota.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 import { removals, spread } from './copies.ts'
@@ -108,13 +109,14 @@ function create(input: During<ReconcileInput>): Decision {
   if (!isZoneKnown) return { ...failed(`There is no zone ${image.spec.zone}.`), step: 'claimed' }
   if (isCancelled(operation))
     return { ...failed('Its creation was cancelled.'), outcome: 'cancelled', actions: removals(images) }
-  if (!isClaimed) {
+  const lacking = lackingGibibytes(observed)
+  if (!isClaimed || lacking !== undefined) {
     const refusal = refusalOf(image, CLAIMED)
-    if (refusal !== undefined) return { ...failed(refusal.message), step: 'claimed' }
-    const claim = { accountId, imageId: image.metadata.name }
+    if (refusal !== undefined) return { ...failed(refusal.message), step: 'claimed', actions: removals(images) }
+    const sizeGibibytes = lacking ?? observed.sourceGibibytes ?? UNKNOWN_IMAGE_GIBIBYTES
     return creating({
       step: 'claimed',
-      actions: [{ do: 'effect', name: 'claim', input: claim }],
+      actions: [{ do: 'effect', name: 'claim', input: { accountId, imageId: image.metadata.name, sizeGibibytes } }],
       waitFor: 'the quota',
       waitSeconds: 0,
     })
@@ -135,6 +137,29 @@ function create(input: During<ReconcileInput>): Decision {
     waitSeconds: NODES_WAIT_SECONDS,
     ...(detail === undefined ? {} : { detail, events: [{ kind: 'image', message: detail }] }),
   })
+}
+
+/** The size of its disk, when that is known and more than it holds of the quota. */
+function lackingGibibytes({
+  isClaimed,
+  claimedGibibytes = 0,
+  sourceGibibytes = 0,
+  images,
+}: Observed): number | undefined {
+  const found = images.map(({ status }) => status?.neededGibibytes ?? 0)
+  const needed = Math.max(sourceGibibytes, ...found)
+  return isClaimed && needed > claimedGibibytes ? needed : undefined
+}
+
+/** Of one that is made: what is there counts, whatever the limit. One that could not be made counts none. */
+function recordSize(
+  { metadata: { name: imageId }, status }: CustomImageObject,
+  { accountId, isClaimed, claimedGibibytes }: Observed,
+): readonly CustomImageAction[] {
+  const sizeGibibytes = status?.state === 'online' ? status.sizeGibibytes : 0
+  if (accountId === undefined || !isClaimed || sizeGibibytes === undefined) return []
+  if (claimedGibibytes === sizeGibibytes) return []
+  return [{ do: 'effect', name: 'recordSize', input: { accountId, imageId, sizeGibibytes } }]
 }
 
 /** What of it is whole, on nodes that can be reached. */
@@ -172,11 +197,13 @@ const online = ({ minMemoryMebibytes }: Observed, held: readonly ImageObject[]):
 /** Nodes that have joined the zone get it too; what failed there is tried again, and changes nothing for the others. */
 function idle(input: ReconcileInput): Decision {
   const { image, observed } = input
-  if (image.status?.state !== 'online') return { ...unchanged(input), actions: removals(observed.images) }
+  const sized = recordSize(image, observed)
+  if (image.status?.state !== 'online')
+    return { ...unchanged(input), actions: [...removals(observed.images), ...sized] }
   const refused = observed.images.filter(({ status }) => status?.state === 'error')
   return {
     ...unchanged(input),
-    actions: [...spread(image, observed), ...removals(refused)],
+    actions: [...spread(image, observed), ...removals(refused), ...sized],
     ...(refused.length === 0 ? {} : { waitFor: 'another attempt', waitSeconds: RETRY_SECONDS }),
   }
 }

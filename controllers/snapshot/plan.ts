@@ -2,6 +2,7 @@
  *  `controllers/operation/plan.ts`; here are the flows of a snapshot. The storage controller asks the host for what its
  *  snapshots shall be (`controllers/storage/snapshots.ts`); what the host reports of the disk decides here. */
 import type { VolumeStatus } from '../../resources/instance/index.ts'
+import { diskGibibytesOf } from '../../resources/storage/index.ts'
 import { isForSafety, Snapshot, type SnapshotStatus } from '../../resources/snapshot/index.ts'
 import { firstDecision } from '../operation/decision.ts'
 import { type During, planOperations } from '../operation/plan.ts'
@@ -132,6 +133,7 @@ const claimed: Rule = ({ snapshot, observed: { accountId = '', storage } }) => {
           storageId: storage.metadata.name,
           bootServerId: storage.spec.isBoot ? storage.spec.serverId : undefined,
           isShared: storage.status?.pool !== undefined,
+          sizeGibibytes: diskGibibytesOf(storage),
         },
       },
     ],

@@ -59,6 +59,7 @@ export {
   listQuotaHolders,
   listQuotas,
   openQuotas,
+  recordQuotas,
   releaseQuotas,
   takeQuotas,
 } from './quotas.ts'

@@ -157,6 +157,40 @@ export async function changeQuotas(
   }
 }
 
+/** Records what a holder holds, whatever the limits: of what is there already, and was measured only now. What
+ *  holds nothing goes on to hold nothing. */
+export async function recordQuotas(
+  tx: Transaction<Tables>,
+  { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts },
+): Promise<void> {
+  if (!(await holdsQuotas(tx, { accountId, holder }))) return
+  await openQuotas(tx, accountId)
+  for (const [name, amount] of inNameOrder(amounts)) {
+    const held = await tx
+      .selectFrom('quota_holding')
+      .select('amount')
+      .where('account_id', '=', accountId)
+      .where('holder', '=', holder)
+      .where('name', '=', name)
+      .forUpdate()
+      .executeTakeFirst()
+    if (amount > 0)
+      await tx
+        .insertInto('quota_holding')
+        .values({ account_id: accountId, holder, name, amount })
+        .onConflict((conflict) => conflict.columns(['account_id', 'holder', 'name']).doUpdateSet({ amount }))
+        .execute()
+    else
+      await tx
+        .deleteFrom('quota_holding')
+        .where('account_id', '=', accountId)
+        .where('holder', '=', holder)
+        .where('name', '=', name)
+        .execute()
+    await subtractUsed(tx, accountId, name, (held?.amount ?? 0) - amount)
+  }
+}
+
 /** Releases everything that the holder holds. Idempotent. */
 export async function releaseQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   const held = await tx

@@ -1,6 +1,6 @@
 /** What backups hold of their account, and the key that seals them. */
 import type { Transaction } from 'kysely'
-import { BACKUP_QUOTA } from '../../domain/backup-rules.ts'
+import { backupQuota } from '../../domain/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
@@ -15,10 +15,15 @@ export const backupKeyOwner = (accountId: string): string => `backup_key/${accou
 
 const holderOf = ({ backupId }: BackupId): `backup/${string}` => `backup/${backupId}`
 
+export interface BackupClaim extends BackupId {
+  /** Of the disk. */
+  readonly sizeGibibytes: number
+}
+
 /** Does nothing when it is claimed already. Throws the Problem `quota_exceeded` (422); the transaction must then be
  *  rolled back. */
-export const claimBackup = (tx: Transaction<Tables>, id: BackupId): Promise<void> =>
-  takeQuotas(tx, { accountId: id.accountId, holder: holderOf(id), amounts: BACKUP_QUOTA })
+export const claimBackup = (tx: Transaction<Tables>, { sizeGibibytes, ...id }: BackupClaim): Promise<void> =>
+  takeQuotas(tx, { accountId: id.accountId, holder: holderOf(id), amounts: backupQuota(sizeGibibytes) })
 
 /** Does nothing when nothing is claimed. */
 export const releaseBackup = (tx: Transaction<Tables>, id: BackupId): Promise<void> =>

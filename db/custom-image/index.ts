@@ -1,6 +1,7 @@
 /** What custom images hold of the quota of their account. */
 import type { Transaction } from 'kysely'
-import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { customImageQuota } from '../../domain/quota.ts'
+import { changeQuotas, recordQuotas, releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 
@@ -11,20 +12,48 @@ export interface CustomImageId {
 
 const holderOf = (imageId: string): `custom_image/${string}` => `custom_image/${imageId}`
 
-/** Idempotent. Throws the Problem `quota_exceeded` (422). */
-export const claimCustomImage = (tx: Transaction<Tables>, { accountId, imageId }: CustomImageId): Promise<void> =>
-  takeQuotas(tx, { accountId, holder: holderOf(imageId), amounts: { custom_images: 1 } })
+export interface CustomImageClaim extends CustomImageId {
+  /** Of the disk, as far as it is known. */
+  readonly sizeGibibytes: number
+}
+
+/** Idempotent; another size takes the place of that before. Throws the Problem `quota_exceeded` (422); the transaction
+ *  must then be rolled back. */
+export async function claimCustomImage(
+  tx: Transaction<Tables>,
+  { accountId, imageId, sizeGibibytes }: CustomImageClaim,
+): Promise<void> {
+  const held = { accountId, holder: holderOf(imageId), amounts: customImageQuota(sizeGibibytes) }
+  await takeQuotas(tx, held)
+  await changeQuotas(tx, held)
+}
+
+/** Makes an image that is claimed hold the size that it has, whatever the limit. */
+export const recordCustomImageSize = (
+  tx: Transaction<Tables>,
+  { accountId, imageId, sizeGibibytes }: CustomImageClaim,
+): Promise<void> =>
+  recordQuotas(tx, {
+    accountId,
+    holder: holderOf(imageId),
+    amounts: { custom_image_gibibytes: sizeGibibytes } satisfies Partial<ReturnType<typeof customImageQuota>>,
+  })
 
 /** Idempotent. */
 export const releaseCustomImage = (tx: Transaction<Tables>, { accountId, imageId }: CustomImageId): Promise<void> =>
   releaseQuotas(tx, { accountId, holder: holderOf(imageId) })
 
-export async function hasCustomImageClaim(db: Queries, { accountId, imageId }: CustomImageId): Promise<boolean> {
-  const row = await db
+/** The GiB that the image holds; undefined when it holds nothing. */
+export async function findCustomImageClaim(
+  db: Queries,
+  { accountId, imageId }: CustomImageId,
+): Promise<{ readonly sizeGibibytes: number } | undefined> {
+  const rows = await db
     .selectFrom('quota_holding')
-    .select('amount')
+    .select(['name', 'amount'])
     .where('account_id', '=', accountId)
     .where('holder', '=', holderOf(imageId))
-    .executeTakeFirst()
-  return row !== undefined
+    .execute()
+  if (rows.length === 0) return undefined
+  return { sizeGibibytes: rows.find(({ name }) => name === 'custom_image_gibibytes')?.amount ?? 0 }
 }

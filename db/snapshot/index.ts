@@ -1,6 +1,6 @@
 /** What a snapshot holds of its account, and its storage. */
 import type { Transaction } from 'kysely'
-import type { QuotaAmounts } from '../../domain/quota.ts'
+import { snapshotQuota } from '../../domain/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { holdStorage } from '../storage/index.ts'
 import { type Hold, releaseHold, safetyHolder, snapshotHolder } from '../storage-hold/index.ts'
@@ -11,23 +11,26 @@ export interface SnapshotId {
   readonly snapshotId: string
 }
 
-const QUOTA: QuotaAmounts = { snapshots: 1 }
+export interface SnapshotClaim extends SnapshotId, Pick<Hold, 'storageId' | 'bootServerId' | 'isShared'> {
+  /** Of the storage. */
+  readonly sizeGibibytes: number
+}
 
 /** Free when it is claimed already. Throws the Problems `quota_exceeded` (422), and `state_not_allowed` (409) while the
  *  storage is on its way to a server, or its server to another host. */
 export async function claimSnapshot(
   tx: Transaction<Tables>,
-  { accountId, snapshotId, ...of }: SnapshotId & Pick<Hold, 'storageId' | 'bootServerId' | 'isShared'>,
+  { accountId, snapshotId, sizeGibibytes, ...of }: SnapshotClaim,
 ): Promise<void> {
   const holder = snapshotHolder(snapshotId)
-  await takeQuotas(tx, { accountId, holder, amounts: QUOTA })
+  await takeQuotas(tx, { accountId, holder, amounts: snapshotQuota(sizeGibibytes) })
   await holdStorage(tx, { accountId, holder, ...of })
 }
 
 /** As `claimSnapshot`, of one that was taken before a restore: a restore is not refused for a quota. */
 export const holdForSafety = (
   tx: Transaction<Tables>,
-  { accountId, snapshotId, ...of }: Parameters<typeof claimSnapshot>[1],
+  { accountId, snapshotId, sizeGibibytes: _takesNone, ...of }: SnapshotClaim,
 ): Promise<void> => holdStorage(tx, { accountId, holder: safetyHolder(snapshotId), ...of })
 
 /** Free when nothing is claimed. */

@@ -26,6 +26,15 @@ export const Image = resource({
         .describe('CustomImage or Template that it holds the data of. Cannot be changed.'),
       url: z.string().max(2_048).optional().describe('Where the node fetches the file. Cannot be changed.'),
       checksum: z.string().length(64).optional().describe('SHA-256 of the file at url, in hex. Cannot be changed.'),
+      maximumGibibytes: z
+        .int()
+        .min(1)
+        .max(IMAGE_GIBIBYTES_MAXIMUM)
+        .optional()
+        .describe(
+          `What the disk in the file at url may have, in GiB; ${IMAGE_GIBIBYTES_MAXIMUM} when absent. A larger disk ` +
+            'waits for it to grow.',
+        ),
       volume: z
         .string()
         .max(253)
@@ -80,6 +89,11 @@ export const Image = resource({
         .describe('Whether volumes can begin as it. What has failed is not tried again.'),
       detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
       sizeGibibytes: z.int().min(1).optional().describe('Least size of a volume that begins as it, in GiB.'),
+      neededGibibytes: z
+        .int()
+        .min(1)
+        .optional()
+        .describe('Size of the disk in the file, in GiB, while that is more than spec.maximumGibibytes.'),
       origin: Origin.optional().describe('The version of a template that the data began as.'),
       serving: z
         .strictObject({

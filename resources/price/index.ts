@@ -20,8 +20,8 @@ export const Price = resource({
         .regex(/^[a-z][a-z0-9_]*$/)
         .max(63)
         .describe(
-          'What it is the price of, as usage and invoices name it: storage, snapshot or backup (by GiB), ' +
-            'public_ipv4, floating_ip, edge, load_balancer or kubernetes_cluster (each). Cannot be changed.',
+          'What it is the price of, as usage and invoices name it: storage, snapshot, backup or custom_image (by ' +
+            'GiB), public_ipv4, floating_ip, edge, load_balancer or kubernetes_cluster (each). Cannot be changed.',
         ),
       plan: z
         .string()

@@ -162,3 +162,12 @@ export const Storage = resource({
 export type StorageSpec = z.infer<typeof Storage.spec>
 export type StorageSource = NonNullable<StorageSpec['source']>
 export type StorageStatus = z.infer<typeof Storage.status>
+
+/** Of its disk, in GiB: what that has, or is to have. */
+export const diskGibibytesOf = ({
+  spec,
+  status,
+}: {
+  readonly spec: Pick<StorageSpec, 'sizeGibibytes'>
+  readonly status?: Pick<StorageStatus, 'sizeGibibytes'> | undefined
+}): number => Math.max(spec.sizeGibibytes, status?.sizeGibibytes ?? 0)

@@ -14,7 +14,9 @@ test('a new account has the limits that are published', () =>
     networks: 20,
     routers: 10,
     snapshots: 200,
+    snapshot_gibibytes: 20 * 1024,
     backups: 500,
+    backup_gibibytes: 50 * 1024,
     floating_ips: 10,
     load_balancers: 10,
     edges: 10,
@@ -24,6 +26,7 @@ test('a new account has the limits that are published', () =>
     playgrounds: 1,
     node_pools: 25,
     custom_images: 20,
+    custom_image_gibibytes: 1024,
     object_storage_gibibytes: 1_024,
   }))
 

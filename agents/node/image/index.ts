@@ -54,11 +54,12 @@ export function imageReconciler(options: ImageOptions): Reconciler<ImageSpec, Im
 const imageEffects = (parts: ImageParts): Handlers => {
   const { customImages, imports, servedFor, store, namespace, log } = parts
   return {
-    async fetch(_input, { metadata: { name }, spec: { url, checksum } }) {
+    async fetch(_input, { metadata: { name }, spec: { url, checksum, maximumGibibytes } }) {
       if (url === undefined || checksum === undefined) return
-      await imports.begin(name, checksum, async (signal) => {
+      const limit = maximumGibibytes === undefined ? {} : { maximumGibibytes }
+      await imports.begin(name, `${checksum} ${maximumGibibytes ?? ''}`, async (signal) => {
         log.info('image is being fetched', { image: name })
-        await customImages.import(name, { url, checksum }, signal)
+        await customImages.import(name, { url, checksum, ...limit }, signal)
         log.info('image fetched', { image: name })
       })
     },

@@ -1,7 +1,7 @@
 /** What to do for one Image: pure. The image is on the host, or it is gone. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { ImageSpec, ImageStatus } from '../../../resources/instance/index.ts'
+import { IMAGE_GIBIBYTES_MAXIMUM, type ImageSpec, type ImageStatus } from '../../../resources/instance/index.ts'
 import type { HeldImage } from '../images/image-store.ts'
 import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'
 import type { CopyState } from '../volume/copies.ts'
@@ -39,11 +39,20 @@ const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, 
 const requeue = wait(0, 'the next look')
 
 type Report = {
-  readonly [Field in 'detail' | 'sizeGibibytes' | 'origin' | 'serving']?: ImageStatus[Field] | undefined
+  readonly [Field in 'detail' | 'sizeGibibytes' | 'neededGibibytes' | 'origin' | 'serving']?:
+    | ImageStatus[Field]
+    | undefined
 }
-const report = (state: ImageStatus['state'], { detail, sizeGibibytes, origin, serving }: Report = {}): Action => ({
+const report = (state: ImageStatus['state'], { detail, ...known }: Report = {}): Action => ({
   do: 'status',
-  status: { state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), sizeGibibytes, origin, serving },
+  status: {
+    state,
+    detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM),
+    sizeGibibytes: known.sizeGibibytes,
+    neededGibibytes: known.neededGibibytes,
+    origin: known.origin,
+    serving: known.serving,
+  },
 })
 
 /** Guards in order: deleting, here, failed, not here. */
@@ -56,22 +65,34 @@ export function planImage({ metadata, spec, status }: ImageObject, observed: Obs
   }
   if (held !== undefined) {
     if (spec.serve !== undefined && serving?.id !== spec.serve.id)
-      return [report('ready', held), effect('serve', { id: spec.serve.id }), requeue]
+      return [
+        report('ready', { sizeGibibytes: held.sizeGibibytes, origin: held.origin }),
+        effect('serve', { id: spec.serve.id }),
+        requeue,
+      ]
     if (spec.serve === undefined && serving !== undefined) return [effect('stopServing', {}), requeue]
     return [report('ready', { sizeGibibytes: held.sizeGibibytes, origin: held.origin, serving })]
   }
   // What was refused once is refused again: whoever made the object decides what follows.
   if (status?.state === 'error') return []
-  if (spec.url !== undefined) return planFetch(observed)
+  if (spec.url !== undefined) return planFetch(spec, observed)
   if (spec.volume !== undefined) return planMake(observed)
   if (spec.snapshot !== undefined) return planRead('snapshot', observed)
   if (spec.backup !== undefined) return planRead('backup', observed)
   return planCopy(spec, observed)
 }
 
-function planFetch({ fetching }: ObservedImage): Action[] {
-  if (fetching?.is === 'failed') return [report('error', { detail: fetching.reason })]
-  return [report('creating', { detail: 'being fetched' }), ...(fetching === undefined ? [effect('fetch', {})] : [])]
+/** A disk that is larger than it may be waits until it may be as large: then the file is fetched again. */
+function planFetch({ maximumGibibytes = IMAGE_GIBIBYTES_MAXIMUM }: ImageSpec, { fetching }: ObservedImage): Action[] {
+  if (fetching?.is === 'running') return [report('creating', { detail: 'being fetched' })]
+  if (fetching !== undefined) {
+    const { reason, neededGibibytes } = fetching
+    if (neededGibibytes === undefined || neededGibibytes > IMAGE_GIBIBYTES_MAXIMUM)
+      return [report('error', { detail: reason })]
+    if (neededGibibytes > maximumGibibytes)
+      return [report('creating', { detail: `waiting for ${neededGibibytes} GiB of the quota`, neededGibibytes })]
+  }
+  return [report('creating', { detail: 'being fetched' }), effect('fetch', {})]
 }
 
 /** A guest that needs the disk comes first: then it is made anew when that has ended. */

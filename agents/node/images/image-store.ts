@@ -35,8 +35,12 @@ export interface ImageStore {
   /** Undefined when it is not here, or only half. */
   inspect(name: string): Promise<HeldImage | undefined>
   /** Fetches it, whole or not at all; free when it is here. Throws ImageRefused for a file that cannot be had or is not
-   *  taken. */
-  import(name: string, source: ImportSource, signal?: AbortSignal): Promise<void>
+   *  taken, and DiskTooLarge. */
+  import(
+    name: string,
+    source: ImportSource & { readonly maximumGibibytes?: number },
+    signal?: AbortSignal,
+  ): Promise<void>
   /** Makes it of a disk that nobody writes to, named as programs of this host take it; whole or not at all; free when
    *  it is here. Throws ImageRefused for a disk that is too large. */
   make(name: string, from: LocalDisk, signal?: AbortSignal): Promise<void>
@@ -141,12 +145,18 @@ class QcowImages implements ImageStore {
     ]
   }
 
-  async import(name: string, source: ImportSource, signal?: AbortSignal): Promise<void> {
+  async import(
+    name: string,
+    { maximumGibibytes, ...source }: Parameters<ImageStore['import']>[1],
+    signal?: AbortSignal,
+  ): Promise<void> {
     if ((await this.inspect(name)) !== undefined) return
+    const maximumVirtualBytes =
+      maximumGibibytes === undefined ? IMPORT_LIMITS.maximumVirtualBytes : maximumGibibytes * GIBIBYTE
     const { path, virtualBytes } = await this.#importDisk(source, {
       folder: this.#folder,
       name,
-      limits: IMPORT_LIMITS,
+      limits: { ...IMPORT_LIMITS, maximumVirtualBytes },
       clock: this.#clock,
       turns: this.#turns,
       signal,

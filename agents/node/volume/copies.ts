@@ -3,12 +3,18 @@
 import { Damaged } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { SourceLost } from '../drivers/storage/volume-store.ts'
-import { ImageRefused } from '../images/import/index.ts'
+import { DiskTooLarge, ImageRefused } from '../images/import/index.ts'
 
 export type CopyState =
   | { readonly is: 'running'; readonly progress?: string }
   /** What is final is not tried again by this agent. */
-  | { readonly is: 'failed'; readonly reason: string; readonly isFinal?: boolean }
+  | {
+      readonly is: 'failed'
+      readonly reason: string
+      readonly isFinal?: boolean
+      /** Of the disk, when that is larger than it may be now. */
+      readonly neededGibibytes?: number
+    }
 
 interface Copy {
   /** Where from. */
@@ -53,7 +59,9 @@ export class Copies {
         () => void this.#forget(name, copy),
         (error: unknown) => {
           const isFinal = error instanceof Damaged || error instanceof ImageRefused || error instanceof SourceLost
-          copy.state = { is: 'failed', reason: error instanceof Error ? error.message : String(error), isFinal }
+          const size = error instanceof DiskTooLarge ? { neededGibibytes: error.neededGibibytes } : {}
+          const reason = error instanceof Error ? error.message : String(error)
+          copy.state = { is: 'failed', reason, isFinal, ...size }
           if (!isFinal) this.#clock.after(RETRY_MILLISECONDS, () => this.#forget(name, copy))
         },
       )

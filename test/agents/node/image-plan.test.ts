@@ -23,6 +23,27 @@ it.each<[string, Partial<ImageStatus>, boolean, ObservedImage, readonly unknown[
     { held: undefined, fetching: { is: 'failed', reason: 'no' } },
     [{ state: 'error', detail: 'no' }],
   ],
+  [
+    'a disk that is larger than it may be says how large it is, and waits',
+    {},
+    false,
+    { held: undefined, fetching: { is: 'failed', reason: 'too large', isFinal: true, neededGibibytes: 100 } },
+    [{ state: 'creating', neededGibibytes: 100 }],
+  ],
+  [
+    'one that may be as large by now is fetched again',
+    {},
+    false,
+    { held: undefined, fetching: { is: 'failed', reason: 'too large', isFinal: true, neededGibibytes: 64 } },
+    [{ state: 'creating', detail: 'being fetched' }, 'fetch'],
+  ],
+  [
+    'one that is larger than any is refused',
+    {},
+    false,
+    { held: undefined, fetching: { is: 'failed', reason: 'too large', isFinal: true, neededGibibytes: 1025 } },
+    [{ state: 'error', detail: 'too large' }],
+  ],
   ['and not fetched again', { state: 'error' }, false, NOTHING, []],
   [
     'one that goes is removed',
@@ -35,7 +56,7 @@ it.each<[string, Partial<ImageStatus>, boolean, ObservedImage, readonly unknown[
   ['and that is said once', { state: 'ready', isRemoved: true }, true, NOTHING, []],
 ])('%s', (_why, status, isDeleting, observed, does) => {
   const image = {
-    spec: { url: 'https://x.example/' },
+    spec: { url: 'https://x.example/', maximumGibibytes: 64 },
     metadata: { name: 'i', ...(isDeleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}) },
     status,
   } as ImageObject // no rule looks at the rest

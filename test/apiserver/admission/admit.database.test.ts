@@ -589,7 +589,7 @@ describe('a snapshot', () => {
     ...{ cores: 1, memoryMebibytes: 192, storageGibibytes: 1 },
   }
   async function taken(bootServerId?: string): Promise<void> {
-    const claim = { accountId, snapshotId: 's1', storageId: 'disk', bootServerId, isShared: false }
+    const claim = { accountId, snapshotId: 's1', storageId: 'disk', bootServerId, isShared: false, sizeGibibytes: 10 }
     await database.db.transaction().execute((tx) => claimSnapshot(tx, claim))
     await platform.create(Snapshot, { metadata: key('s1'), spec: { storageId: 'disk', title: '', labels: {} } })
     const status = { state: 'online', sizeGibibytes: 10, isFrozen: false }

@@ -26,8 +26,8 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
-  for (const name of ['servers', 'custom_images'])
-    await cloud.db.updateTable('account_quota').set({ limit: 1_000 }).where('name', '=', name).execute()
+  for (const name of ['servers', 'custom_images', 'custom_image_gibibytes'])
+    await cloud.db.updateTable('account_quota').set({ limit: 100_000 }).where('name', '=', name).execute()
   cloud.caches.of(Zone).apply(
     await cloud.admin.create(Zone, {
       metadata: { name: OTHER_ZONE },
@@ -393,8 +393,24 @@ describe('create_custom_image', () => {
         .execute()
     await limit(await used())
     const { body } = await make({ zone: cloud.zone, title: 'Never', ...FILE })
-    await limit(1_000)
+    await limit(100_000)
     expect(body).toMatchObject({ status: 422, reason: 'quota_exceeded', quota: { name: 'custom_images' } })
+  })
+
+  test('beyond the GiB of the quota is refused; an unknown disk counts as one of 64', async () => {
+    const name = 'custom_image_gibibytes'
+    const quota = async () => (await listQuotas(cloud.db, ada.accountId)).find((each) => each.name === name)
+    const before = (await quota())?.used ?? 0
+    const ofAda = cloud.db.updateTable('account_quota').where('account_id', '=', ada.accountId).where('name', '=', name)
+    await ofAda.set({ limit: before + 64 }).execute()
+    expect((await make({ zone: cloud.zone, title: 'Fits', ...FILE })).status).toBe(202)
+    expect((await quota())?.used).toBe(before + 64)
+    const { body } = await make({ zone: cloud.zone, title: 'Never', ...FILE })
+    expect((await ada.send('GET', '/v1/account/quotas')).body['items']).toContainEqual(
+      expect.objectContaining({ name, used: before + 64 }),
+    )
+    await ofAda.set({ limit: 100_000 }).execute()
+    expect(body).toMatchObject({ status: 422, reason: 'quota_exceeded', quota: { name, requested: 64 } })
   })
 
   const used = async () =>

@@ -80,7 +80,9 @@ async function snapshot({ of, bootServerId, isShared = false, ...made }: Taken =
   const { accountId } = person
   await cloud.db
     .transaction()
-    .execute((tx) => claimSnapshot(tx, { accountId, snapshotId: id, storageId, bootServerId, isShared }))
+    .execute((tx) =>
+      claimSnapshot(tx, { accountId, snapshotId: id, storageId, bootServerId, isShared, sizeGibibytes: 10 }),
+    )
   await cloud.admin.create(Snapshot, {
     metadata: keyOf(id, person),
     spec: { storageId, title: '', labels: {} },

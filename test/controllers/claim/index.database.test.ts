@@ -62,10 +62,13 @@ const transaction = (work: (tx: Transaction<Tables>) => Promise<unknown>): Promi
   database.db.transaction().execute(work)
 const claimDisk = (storageId: string) =>
   transaction((tx) => claimStorage(tx, { accountId, storageId, zone: ZONE, sizeGibibytes: 10 }, fastClock.now()))
-const claimImage = (imageId: string) => transaction((tx) => claimCustomImage(tx, { accountId, imageId }))
+const claimImage = (imageId: string) =>
+  transaction((tx) => claimCustomImage(tx, { accountId, imageId, sizeGibibytes: 3 }))
 const held = async () =>
   Object.fromEntries(
-    (await listQuotas(database.db, accountId)).filter(({ used }) => used > 0).map(({ name, used }) => [name, used]),
+    (await listQuotas(database.db, accountId))
+      .filter(({ name, used }) => used > 0 && !/^(snapshot|custom_image)_gibibytes$/.test(name)) // with their piece
+      .map(({ name, used }) => [name, used]),
   )
 const room = async () => {
   const { storage_gibibytes_used: used } = await database.db
@@ -107,7 +110,14 @@ test('a storage keeps its room until its host has let go of the disk', async () 
 test('a storage that something still holds keeps nothing else from being given back', async () => {
   await claimDisk('held')
   await transaction((tx) =>
-    claimSnapshot(tx, { accountId, snapshotId: 's', storageId: 'held', bootServerId: undefined, isShared: false }),
+    claimSnapshot(tx, {
+      accountId,
+      snapshotId: 's',
+      storageId: 'held',
+      bootServerId: undefined,
+      isShared: false,
+      sizeGibibytes: 10,
+    }),
   )
   await claimImage('lost')
   await wasDeleted('CustomImage', 'lost')

@@ -52,12 +52,13 @@ const on = (
       uid: `u-${node}`,
       ...(isDeleting ? { deletionTimestamp: NOW.toISOString() } : {}),
     },
-    spec: { image: { namespace: 'acct-1', name: 'mine', uid: 'u' }, ...spec },
+    spec: { image: { namespace: 'acct-1', name: 'mine', uid: 'u' }, maximumGibibytes: 3, ...spec },
     status,
   }) as ImageObject // the plan looks at nothing else
 const observed = (some: Partial<Observed> = {}): Observed => ({
   accountId: '1',
   isClaimed: true,
+  claimedGibibytes: 3,
   isZoneKnown: true,
   nodes: ['a', 'b'],
   images: [],
@@ -96,6 +97,41 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     image('template.create'),
     observed({ isClaimed: false }),
     ['claim', 'operation claimed', 'state creating'],
+  ],
+  [
+    'creating, with a disk that is larger than the quota that it holds: it takes more',
+    image('template.create'),
+    observed({ claimedGibibytes: 64, images: [on('a', { state: 'creating', neededGibibytes: 100 })] }),
+    ['claim', 'operation claimed', 'state creating'],
+  ],
+  [
+    'creating, with more quota than it was asked of the nodes with: they are asked again',
+    image('template.create'),
+    observed({
+      claimedGibibytes: 100,
+      images: ['a', 'b'].map((node) =>
+        on(node, { state: 'creating', neededGibibytes: 100 }, false, { maximumGibibytes: 64 }),
+      ),
+    }),
+    ['image on node-a', 'image on node-b', 'operation fetched', 'state creating'],
+  ],
+  [
+    'creating, of a source that is larger than what it holds: it takes more first',
+    image('template.create'),
+    observed({ claimedGibibytes: 64, sourceGibibytes: 65 }),
+    ['claim', 'operation claimed', 'state creating'],
+  ],
+  [
+    'online, with another size than it holds of the quota: that is recorded',
+    image(undefined, { state: 'online', sizeGibibytes: 3, operation: done }),
+    observed({ claimedGibibytes: 64, images: [on('a', ready), on('b', ready)] }),
+    ['recordSize', 'state online'],
+  ],
+  [
+    'in error: it holds no GiB',
+    image(undefined, { state: 'error', operation: done }),
+    observed({ claimedGibibytes: 64 }),
+    ['recordSize', 'state error'],
   ],
   [
     'creating: every node of the zone is given the image',

@@ -60,7 +60,14 @@ const snapshot =
   (type: 'server' | 'storage'): Work =>
   (tx) => {
     const boot = type === 'server' ? id : undefined
-    return claimSnapshot(tx, { accountId, snapshotId: 's1', storageId: id, bootServerId: boot, isShared: false })
+    return claimSnapshot(tx, {
+      accountId,
+      snapshotId: 's1',
+      storageId: id,
+      bootServerId: boot,
+      isShared: false,
+      sizeGibibytes: 10,
+    })
   }
 
 /** Both at once: the second begins while the first is not committed yet. Answers why the second was refused. */
@@ -111,7 +118,14 @@ test.each([
 })
 
 test('a snapshot that was taken before a restore keeps the data in their place, and not from their end', async () => {
-  const hold = { accountId, snapshotId: 's1', storageId: id, bootServerId: undefined, isShared: false }
+  const hold = {
+    accountId,
+    snapshotId: 's1',
+    storageId: id,
+    bootServerId: undefined,
+    isShared: false,
+    sizeGibibytes: 10,
+  }
   const transact = (work: Work) => database.db.transaction().execute(work)
   await transact(place.storage)
   await transact((tx) => holdForSafety(tx, hold))
@@ -141,7 +155,15 @@ test('a snapshot that was taken before a restore keeps the data in their place, 
 test('what holds data on a host is told with the server that has them', async () => {
   const transact = (work: Work) => database.db.transaction().execute(work)
   const hold = (snapshotId: string, more: object) => (tx: Transaction<Tables>) =>
-    claimSnapshot(tx, { accountId, snapshotId, storageId: id, bootServerId: undefined, isShared: false, ...more })
+    claimSnapshot(tx, {
+      accountId,
+      snapshotId,
+      storageId: id,
+      bootServerId: undefined,
+      isShared: false,
+      sizeGibibytes: 10,
+      ...more,
+    })
   const held = () => listHeldOnHosts(database.db, [accountId])
   await transact(place.storage)
   await transact(hold('s1', {}))

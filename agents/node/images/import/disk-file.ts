@@ -41,15 +41,16 @@ export interface JudgedDisk extends ImageHeader {
 
 /** The disk is whole, and larger than its owner may have it now. */
 export class DiskTooLarge extends ImageRefused {
-  readonly virtualBytes: bigint
+  readonly neededGibibytes: number
   constructor(virtualBytes: bigint, allowedBytes: number) {
     super(`The disk of the image has ${virtualBytes} bytes; ${allowedBytes} are allowed.`)
     this.name = 'DiskTooLarge'
-    this.virtualBytes = virtualBytes
+    this.neededGibibytes = Math.ceil(Number(virtualBytes) / GIBIBYTE)
   }
 }
 
 const MEBIBYTE = 1024 ** 2
+const GIBIBYTE = 1024 ** 3
 const PROGRAM_MEMORY_MEBIBYTES = 512
 const CREATE_TIMEOUT_MILLISECONDS = 60_000
 /** Data of a disk that a file may hold for each of its own bytes. Compressed systems are at 2 to 10. */
