@@ -340,7 +340,8 @@ export class Cloud {
       zones: options.nodes.map(({ zone }) => zone),
       random,
     })
-    await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
+    const ready = await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
+    this.#options.print(`Object storage: ${textOf(ready, 'isolation')}.`)
     this.#objectStorage = { ...given([GATEWAYS_FILE]), ...platform }
     this.#archive = agent
   }

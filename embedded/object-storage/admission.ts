@@ -2,12 +2,12 @@
 import type { Clock } from '../../kit/sys/clock.ts'
 import { accessDenied, Refusal, slowDown, type StorageRequest } from './request.ts'
 import { sourcePath } from './request.ts'
+import type { Engines } from './engines.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
 export interface AdmissionParts {
   readonly tenants: Tenants
-  /** Size of an object of the engine; undefined when it is not there. */
-  readonly sizeOf: (path: string) => Promise<number | undefined>
+  readonly engines: Pick<Engines, 'sizeOf'>
   readonly clock: Clock
 }
 
@@ -24,7 +24,7 @@ export const filesMaximum = (quotaBytes: number): number => FILES_MINIMUM + Math
 /** Answers what gives the room back that was taken. Throws the Refusal. Nothing tells whether another tenant's bucket
  *  is there. */
 export async function admit(
-  { tenants, clock, sizeOf }: AdmissionParts,
+  { tenants, clock, engines }: AdmissionParts,
   { id, usage }: Tenant,
   { operation, bytes: ofBody, files }: StorageRequest,
 ): Promise<(isStored: boolean) => void> {
@@ -43,7 +43,7 @@ export async function admit(
   if (!isHere) return () => {} // the quota is held where the bytes are
   const isBucket = name === 'CreateBucket'
   if (usage.measured === undefined) await usage.measure()
-  const bytes = copy === undefined ? ofBody : (copy.bytes ?? (await sizeOf(sourcePath(copy))))
+  const bytes = copy === undefined ? ofBody : (copy.bytes ?? (await engines.sizeOf(id, sourcePath(copy))))
   if (bytes === undefined) throw new Refusal(404, 'NoSuchKey', 'The specified key does not exist.')
   const maximum = filesMaximum(own.quotaBytes)
   const tooMuch = (): Refusal | undefined => {

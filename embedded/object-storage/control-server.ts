@@ -65,7 +65,7 @@ async function answer({ tenants, metrics }: ControlServerOptions, request: Incom
     const tenant = tenants.find(tenantId)
     return tenant === undefined
       ? { status: 404 }
-      : { status: 200, text: JSON.stringify(await stateOf(tenant, searchParams.get('fresh') === 'true')) }
+      : { status: 200, text: JSON.stringify(await stateOf(tenants, tenant, searchParams.get('fresh') === 'true')) }
   }
   if (request.method === 'DELETE')
     return { status: (await tenants.remove(tenantId, searchParams.get('purge') === 'true')) ? 204 : 409 }
@@ -81,8 +81,11 @@ async function answer({ tenants, metrics }: ControlServerOptions, request: Incom
   }
 }
 
-async function stateOf(tenant: Tenant, isFresh: boolean): Promise<TenantState> {
+/** Throws for a tenant whose requests fail: whoever asks is not to say that it is served. */
+async function stateOf(tenants: Tenants, tenant: Tenant, isFresh: boolean): Promise<TenantState> {
   const { usage } = tenant
+  const fault = tenants.fault(tenant)
+  if (fault !== undefined) throw new Error(`requests of the tenant ${tenant.id} fail: ${fault}`)
   if (isFresh || usage.measured === undefined) await usage.measure()
   const { measured } = usage
   if (measured === undefined) throw new Error('a walk ended without a result')
@@ -92,7 +95,7 @@ async function stateOf(tenant: Tenant, isFresh: boolean): Promise<TenantState> {
     quotaBytes: tenant.quotaBytes,
     isSuspended: tenant.isSuspended,
     isFrozen: tenant.isFrozen,
-    secretFingerprint: tenant.secretFingerprint,
+    secretFingerprint: tenants.fingerprint(tenant),
     ...(tenant.upstream && { upstream: tenant.upstream }),
     openWrites: tenant.writing,
     bucketCount: measured.buckets,

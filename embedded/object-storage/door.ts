@@ -12,6 +12,7 @@ import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { admit } from './admission.ts'
 import { drain } from './answer.ts'
 import { checkDocument, checkDocumentLength, isDocument, LARGE_DOCUMENT_BYTES } from './document.ts'
+import type { Engines } from './engines.ts'
 import { forward } from './forward.ts'
 import type { DoorMetrics } from './metrics.ts'
 import { checkForEngine, readRequest, Refusal, slowDown, unavailable, wireBytesMaximum } from './request.ts'
@@ -24,13 +25,10 @@ export interface DoorOptions {
   /** PEM. */
   readonly certificate: string
   readonly key: string
-  /** Of the engine. */
-  readonly socketPath: string
+  readonly engines: Pick<Engines, 'hold' | 'sizeOf'>
   readonly tenants: Tenants
   /** What a tenant signs with; undefined where it is not known here. */
   readonly secretOf: (tenant: Tenant) => string | undefined
-  /** Size of an object of the engine; undefined when it is not there. */
-  readonly sizeOf: (path: string) => Promise<number | undefined>
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -59,7 +57,7 @@ const REQUEST_ID_CHARACTERS = 16
 
 /** Listens once this resolves. */
 export async function startDoor(options: DoorOptions): Promise<Door> {
-  const targets = openTargets(options.socketPath)
+  const targets = openTargets()
   const server = createServer({
     cert: options.certificate,
     key: options.key,
@@ -181,13 +179,18 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   if (bytesOfDocument > LARGE_DOCUMENT_BYTES)
     places.push(takePlace(parts.counts.documents, tenant.id, LARGE_DOCUMENTS_OF_TENANT_MAXIMUM))
   release = await admit(parts, tenant, asked)
+  // Where it has moved to, no engine of ours is asked.
+  const at = tenant.upstream ?? (await parts.engines.hold(tenant.id))
+  const held = 'release' in at ? at : undefined
+  response.once('close', () => held?.release())
   if (response.closed) {
     release(false)
+    held?.release()
     throw new Error('the client has gone')
   }
   parts.metrics.admitted(operation)
   const bytesMaximum = wireBytesMaximum(asked.bytes)
-  await forward(parts, parts.targets.of(tenant, hasBody(request)), request, response, {
+  await forward(parts, parts.targets.of(tenant, at, hasBody(request)), request, response, {
     isBodyReadBySuccess: asked.isWhole,
     bytesMaximum: operation.rule.body === 'bytes' ? bytesMaximum : undefined,
     ...(isDocument(operation) ? { check: (body) => checkDocument(operation, body, isHere) } : {}),
@@ -198,6 +201,7 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
     answered: (status) => {
       isStored = status < 300
       parts.metrics.answered(status)
+      held?.answered(status)
     },
   })
 }

@@ -1,39 +1,31 @@
-/** The engine: versitygw over folders of this machine, behind sockets that only this process and the engine reach. It
- *  checks signatures and keeps objects; who its users are it is told here. */
+/** The engine of one tenant: versitygw over its folders, behind sockets that only this process and the engine reach. It
+ *  checks signatures and keeps objects; who its user is it is told here, at each of its starts. */
 import { request as httpRequest } from 'node:http'
-import { join } from 'node:path'
 import { signRequest } from '../../kit/chunks/sign-request.ts'
 import { byTheMachine, type Clock } from '../../kit/sys/clock.ts'
-import type { Users } from './tenants.ts'
+import type { InnerPaths } from './isolation.ts'
 
-export interface EngineFolders {
-  readonly data: string
-  readonly versions: string
-  /** Its users, with their secrets. */
-  readonly users: string
-  /** Its sockets: a short path, because theirs may have no more than 107 characters. */
-  readonly sockets: string
-}
+/** Names of its sockets in its folder `run`. */
+export const SOCKETS = { s3: 's3', admin: 'admin' } as const
 
-export const s3Socket = ({ sockets }: Pick<EngineFolders, 'sockets'>): string => join(sockets, 's3')
-const adminSocket = ({ sockets }: Pick<EngineFolders, 'sockets'>): string => join(sockets, 'admin')
-
-export interface RootKey {
+export interface Key {
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }
+/** Of the engine's own administrator, for one run of it. */
+export type RootKey = Key
 
 /** Paths are absolute: it changes its folder. It caches no users: its cache knows them by texts in the memory of
  *  requests, which other requests overwrite, and then takes one user for another. */
-export const engineCommand = (program: string, folders: EngineFolders): readonly string[] => [
+export const engineCommand = ({ program, data, versions, run }: InnerPaths): readonly string[] => [
   program,
   ...['--quiet', '--keep-alive'],
-  ...['--port', s3Socket(folders)],
-  ...['--admin-port', adminSocket(folders)],
-  ...['--iam-dir', folders.users, '--iam-cache-disable'],
+  ...['--port', `${run}/${SOCKETS.s3}`],
+  ...['--admin-port', `${run}/${SOCKETS.admin}`],
+  ...['--iam-dir', `${run}/users`, '--iam-cache-disable'],
   'posix',
-  ...['--versioning-dir', folders.versions],
-  folders.data,
+  ...['--versioning-dir', versions],
+  data,
 ]
 
 export const engineEnvironment = ({ accessKeyId, secretAccessKey }: RootKey): Readonly<Record<string, string>> => ({
@@ -45,15 +37,17 @@ export const REGION = 'us-east-1'
 /** Signed into requests of this process; sockets have no names. */
 const HOST = 'localhost'
 const ANSWER_BYTES_MAXIMUM = 1024 * 1024
-const PATIENCE_MILLISECONDS = 5_000
-const POLL_MILLISECONDS = 50
+const PATIENCE_MILLISECONDS = 15_000
 
-export interface Engine extends Users {
-  /** Resolves when it answers. Throws when it does not within some seconds. */
-  whenUp(): Promise<void>
-  isUp(): Promise<boolean>
+export interface Engine {
+  /** Throws unless a request that its user signs is answered rightly. */
+  check(key: Key): Promise<void>
+  /** The user has this secret from now on. */
+  ensureUser(key: Key): Promise<void>
+  /** The user whose key it is has a bucket of this name. */
+  ensureBucket(key: Key, name: string): Promise<void>
   /** Size of an object, by its path and version; undefined when it is not there. */
-  sizeOf(path: string): Promise<number | undefined>
+  sizeOf(key: Key, path: string): Promise<number | undefined>
 }
 
 interface Reply {
@@ -62,8 +56,19 @@ interface Reply {
   readonly text: string
 }
 
-export function openEngine(folders: EngineFolders, root: RootKey, clock: Clock): Engine {
-  const send = (method: 'PATCH' | 'HEAD' | 'PUT', socketPath: string, target: string, body = '', key = root) =>
+export interface EngineOptions {
+  /** Paths of its sockets. */
+  readonly s3: string
+  readonly admin: string
+  readonly root: RootKey
+  readonly clock: Clock
+}
+
+export function openEngine({ s3, admin: adminSocket, root, clock }: EngineOptions): Engine {
+  const send = (
+    method: 'PATCH' | 'HEAD' | 'PUT' | 'GET',
+    { socketPath, target, body = '', key }: { socketPath: string; target: string; body?: string; key: Key },
+  ) =>
     new Promise<Reply>((resolve, reject) => {
       const url = new URL(target, `http://${HOST}`)
       const bytes = Buffer.from(body)
@@ -86,39 +91,30 @@ export function openEngine(folders: EngineFolders, root: RootKey, clock: Clock):
       request.on('close', cancel).on('error', reject).end(bytes)
     })
   const admin = async (target: string, body: string, ...accepted: readonly string[]): Promise<void> => {
-    const { status, text } = await send('PATCH', adminSocket(folders), target, body)
+    const { status, text } = await send('PATCH', { socketPath: adminSocket, target, body, key: root })
     if (status >= 300 && !accepted.some((code) => text.includes(`<Code>${code}</Code>`)))
       throw new Error(`the engine answers ${target.split('?')[0]} with ${status}: ${text.slice(0, 300)}`)
   }
-  const isUp = (): Promise<boolean> =>
-    Promise.all([send('HEAD', s3Socket(folders), '/'), send('PATCH', adminSocket(folders), '/list-users')]).then(
-      () => true,
-      () => false,
-    )
   return {
-    isUp,
-    async whenUp() {
-      const deadline = clock.monotonicMilliseconds() + PATIENCE_MILLISECONDS
-      while (!(await isUp())) {
-        if (clock.monotonicMilliseconds() > deadline) throw new Error('the engine does not answer')
-        await clock.sleep(POLL_MILLISECONDS)
-      }
+    async check(key) {
+      const { status, text } = await send('GET', { socketPath: s3, target: '/', key })
+      if (status !== 200 || !text.includes('<ListAllMyBucketsResult'))
+        throw new Error(`the engine answers a list of buckets with ${status}: ${text.slice(0, 300)}`)
     },
-    async ensureUser(accessKeyId, secretAccessKey) {
+    async ensureUser({ accessKeyId, secretAccessKey }) {
       const role = '<Role>userplus</Role>'
       const access = `<Access>${accessKeyId}</Access><Secret>${secretAccessKey}</Secret>`
       await admin('/create-user', `<Account>${access}${role}</Account>`, 'XAdminUserExists')
       const secret = `<Secret>${secretAccessKey}</Secret>`
       await admin(`/update-user?access=${accessKeyId}`, `<MutableProps>${secret}${role}</MutableProps>`)
     },
-    removeUser: (accessKeyId) => admin(`/delete-user?access=${accessKeyId}`, '', 'XAdminUserNotFound'),
     async ensureBucket(key, name) {
-      const { status, text } = await send('PUT', s3Socket(folders), `/${name}`, '', key)
+      const { status, text } = await send('PUT', { socketPath: s3, target: `/${name}`, key })
       if (status >= 300 && !text.includes('<Code>BucketAlreadyOwnedByYou</Code>'))
         throw new Error(`the engine makes no bucket ${name}: ${status}: ${text.slice(0, 300)}`)
     },
-    async sizeOf(path) {
-      const { status, headers } = await send('HEAD', s3Socket(folders), path)
+    async sizeOf(key, path) {
+      const { status, headers } = await send('HEAD', { socketPath: s3, target: path, key })
       if (status === 404) return undefined
       if (status !== 200) throw new Error(`the engine answers HEAD with ${status}`)
       return Number(headers['content-length'])

@@ -1,4 +1,4 @@
-/** The process of object storage: keeps the engine running, listens for S3 clients and for the platform. Environment:
+/** The process of object storage: starts engines, listens for S3 clients and for the platform. Environment:
  *  SVCCLOUD_DATA (its folder), SVCCLOUD_ENGINE (the program), SVCCLOUD_HOST and SVCCLOUD_PORT (for clients),
  *  SVCCLOUD_CONTROL_PORT, SVCCLOUD_HOSTS (what its certificate is for, separated by commas). */
 import { readFile } from 'node:fs/promises'
@@ -17,6 +17,7 @@ import {
 import { systemRandom } from '../../kit/sys/random.ts'
 import { StartRefused } from '../data-folder.ts'
 import { openCertificates } from '../kubernetes/server/certificates.ts'
+import { ISOLATION_TEXTS } from './isolation.ts'
 import { startObjectStorage } from './start.ts'
 
 const given = environment()
@@ -42,6 +43,7 @@ const storage = await startObjectStorage({
 sendToParent({
   ready: true,
   port: storage.port,
+  isolation: ISOLATION_TEXTS[storage.isolation.kind],
   metrics_url: `http://127.0.0.1:${requiredVariable('SVCCLOUD_CONTROL_PORT')}/metrics`,
 })
 await new Promise<void>((resolve) =>

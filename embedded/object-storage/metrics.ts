@@ -1,6 +1,8 @@
 /** What the door counts. Labels are bounded: operations, actions, classes of statuses, codes of refusals. */
 import { Counter, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Operation } from '../../kit/s3/operation.ts'
+import type { EngineCounts } from './engines.ts'
+import { type Isolation, ISOLATIONS } from './isolation.ts'
 import type { Tenants } from './tenants.ts'
 
 export interface DoorMetrics {
@@ -13,10 +15,14 @@ export interface DoorMetrics {
 
 export interface Watched {
   readonly tenants: Pick<Tenants, 'all'>
-  readonly isEngineUp: () => Promise<boolean>
+  readonly engines: { readonly counts: () => EngineCounts }
+  readonly isolation: Isolation
+  /** Buckets of an earlier version that no tenant is known to have. */
+  readonly unknownBuckets: () => number
 }
 
-export function openDoorMetrics(registry: Registry, { tenants, isEngineUp }: Watched): DoorMetrics {
+export function openDoorMetrics(registry: Registry, watched: Watched): DoorMetrics {
+  const { tenants, engines } = watched
   const registers = [registry]
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter({ name: `svccloud_object_storage_${name}`, help, labelNames, registers })
@@ -41,12 +47,13 @@ export function openDoorMetrics(registry: Registry, { tenants, isEngineUp }: Wat
   const sent = counter('sent_bytes_total', 'Bytes of bodies to clients')
   new Gauge({
     name: 'svccloud_object_storage_up',
-    help: '1 while the engine answers',
+    help: '1 while no engine of a tenant fails',
     registers,
-    async collect() {
-      this.set((await isEngineUp()) ? 1 : 0)
+    collect() {
+      this.set(engines.counts().faulty === 0 ? 1 : 0)
     },
   })
+  watchEngines(registry, watched)
   new Gauge({
     name: 'svccloud_object_storage_used_bytes',
     help: 'What all tenants store, at most',
@@ -74,4 +81,43 @@ export function openDoorMetrics(registry: Registry, { tenants, isEngineUp }: Wat
     received: (bytes) => received.inc(bytes),
     sent: (bytes) => sent.inc(bytes),
   }
+}
+
+function watchEngines(registry: Registry, { engines, isolation, unknownBuckets }: Watched): void {
+  const registers = [registry]
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name: `svccloud_object_storage_${name}`,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  gauge('engines', 'Engines that run, each of one tenant', () => engines.counts().live)
+  gauge('tenants_failing', 'Tenants whose engine does not start or answers wrongly', () => engines.counts().faulty)
+  gauge('unknown_buckets', 'Buckets of an earlier version that belong to no tenant', unknownBuckets)
+  const total = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name: `svccloud_object_storage_engine_${name}_total`,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  total('starts', 'Engines that were started', () => engines.counts().starts)
+  total(
+    'failures',
+    'Engines that ended by themselves, did not start or answered wrongly',
+    () => engines.counts().failures,
+  )
+  const kinds = new Gauge({
+    name: 'svccloud_object_storage_isolation',
+    help: '1 for how far engines of tenants are kept apart',
+    labelNames: ['kind'],
+    registers,
+  })
+  for (const kind of ISOLATIONS) kinds.set({ kind }, kind === isolation.kind ? 1 : 0)
 }

@@ -1,4 +1,4 @@
-/** Connections to the engine, and to the stores that tenants have moved to. What a server has left of a body would be
+/** Connections to engines, and to the stores that tenants have moved to. What a server has left of a body would be
  *  the beginning of the next request on its connection. So one that has carried a body goes on only when the server has
  *  certainly read all of it, and with requests of the same tenant. */
 import { Agent, type ClientRequest } from 'node:http'
@@ -11,14 +11,20 @@ import { readOn } from './read-on.ts'
 import { slowDown } from './request.ts'
 
 export interface Targets {
-  /** What hands out connections to the engine, or to the store that a tenant has moved to. It throws the Refusal where
-   *  there are too many. */
-  of(tenant: { readonly id: string; readonly upstream?: Upstream | undefined }, hasBody: boolean): Agent
+  /** What hands out connections to the tenant's engine, or to the store that it has moved to. It throws the Refusal
+   *  where there are too many. */
+  of(tenant: { readonly id: string }, at: Upstream | EngineSocket, hasBody: boolean): Agent
   stop(): void
 }
 
+/** Path of the socket of a tenant's engine. */
+export interface EngineSocket {
+  readonly socketPath: string
+}
+
 const CONNECTIONS_MAXIMUM = 4_096
-/** Of each tenant, where they have carried bodies; and of all of them where they have not. */
+/** Of each tenant, at its engine or where they have carried bodies; and of all of them at a store where they have
+ *  not. */
 const FREE_OF_TENANT_MAXIMUM = 16
 const FREE_MAXIMUM = 64
 /** Before the server closes it, and a request meets that. */
@@ -59,6 +65,7 @@ interface PoolOptions {
   readonly connect: () => Socket
   /** Of one tenant then. */
   readonly hasBodies: boolean
+  readonly freeMaximum: number
   readonly whenEmpty: () => void
 }
 
@@ -111,12 +118,11 @@ class Pool extends Agent {
 
   #keep(connection: Connection): void {
     const { socket } = connection
-    const { hasBodies } = this.#given
+    const { hasBodies, freeMaximum } = this.#given
     const free = Math.min(FREE_MILLISECONDS, (announced.get(socket) ?? Infinity) - AHEAD_MILLISECONDS)
-    const maximum = hasBodies ? FREE_OF_TENANT_MAXIMUM : FREE_MAXIMUM
     // Each request has to be marked anew.
     const isRead = clean.delete(socket) || !hasBodies
-    if (!isRead || !socket.writable || free <= 0 || this.#free.length >= maximum) return void socket.destroy()
+    if (!isRead || !socket.writable || free <= 0 || this.#free.length >= freeMaximum) return void socket.destroy()
     connection.isFree = true
     socket.setTimeout(free)
     this.#free.push(connection)
@@ -148,20 +154,24 @@ function connectTo({ url, authority }: Upstream): () => Socket {
   }
 }
 
-export function openTargets(socketPath: string): Targets {
+export function openTargets(): Targets {
   const pools = new Map<string, Pool>()
-  const open = (name: string, upstream: Upstream | undefined, hasBodies: boolean): Pool => {
-    const connect = upstream === undefined ? () => connectPlain(socketPath) : connectTo(upstream)
+  const open = (name: string, at: Upstream | EngineSocket, hasBodies: boolean): Pool => {
+    const isEngine = 'socketPath' in at
+    const connect = isEngine ? () => connectPlain(at.socketPath) : connectTo(at)
     const prepared = hasBodies ? () => readOn(connect()) : () => releaseRead(connect())
-    const pool = new Pool({ connect: prepared, hasBodies, whenEmpty: () => void pools.delete(name) })
+    const freeMaximum = hasBodies || isEngine ? FREE_OF_TENANT_MAXIMUM : FREE_MAXIMUM
+    const pool = new Pool({ connect: prepared, hasBodies, freeMaximum, whenEmpty: () => void pools.delete(name) })
     pools.set(name, pool)
     return pool
   }
   return {
-    of({ id, upstream }, hasBody) {
-      const whose = hasBody ? id : ''
-      const name = upstream === undefined ? whose : JSON.stringify([whose, upstream.url, upstream.authority])
-      return pools.get(name) ?? open(name, upstream, hasBody)
+    of({ id }, at, hasBody) {
+      const name =
+        'socketPath' in at
+          ? JSON.stringify([id, hasBody, at.socketPath])
+          : JSON.stringify([hasBody ? id : '', at.url, at.authority])
+      return pools.get(name) ?? open(name, at, hasBody)
     },
     stop() {
       for (const pool of pools.values()) pool.destroy()

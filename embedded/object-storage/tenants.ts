@@ -1,5 +1,5 @@
 /** Who may store here: one file, whole or absent, that the door goes by while nothing else of the platform runs.
- *  Secrets are not in it but for their fingerprints: the engine has them. */
+ *  Secrets are not in it but for their fingerprints: places have them. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { TenantSettings, fingerprintOf } from '../../kit/object-storage/control.ts'
@@ -27,13 +27,20 @@ export interface Tenant extends Known {
  *  that has sent it, and would bring an older secret back, or a tenant that was removed. */
 export class TenantConflict extends Error {}
 
-/** What the engine has to know. */
-export interface Users {
-  /** The user has this secret from now on. */
-  ensureUser(accessKeyId: string, secretAccessKey: string): Promise<void>
-  removeUser(accessKeyId: string): Promise<void>
-  /** The user whose key it is has a bucket of this name. */
-  ensureBucket(key: Pick<TenantSettings, 'accessKeyId' | 'secretAccessKey'>, name: string): Promise<void>
+/** What keeps the objects of tenants. */
+export interface Keeper {
+  /** Of the secret that it has; empty when it has none. */
+  fingerprint(id: string): string
+  /** The tenant has this secret from now on, and is served. */
+  tell(tenant: Pick<Known, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
+  /** The tenant has this secret from now on, and is served elsewhere. */
+  note(tenant: Pick<Known, 'id' | 'accessKeyId' | 'bucketPrefix'>, secretAccessKey: string): Promise<void>
+  /** The tenant has a bucket of this name. */
+  ensureBucket(id: string, name: string): Promise<void>
+  /** Everything of it goes, unless `mayGo` says no; whether it went. Nothing is added meanwhile. */
+  remove(id: string, mayGo: () => Promise<boolean>): Promise<boolean>
+  /** Why its requests fail, if they do. */
+  fault(id: string): string | undefined
 }
 
 export interface Tenants {
@@ -41,7 +48,11 @@ export interface Tenants {
   find(id: string): Tenant | undefined
   /** By what a request claims. */
   byKey(accessKeyId: string): Tenant | undefined
-  /** Throws TenantConflict. */
+  /** Of the secret of its key, as far as that is here. */
+  fingerprint(tenant: Tenant): string
+  /** Why requests of the tenant fail; undefined while they do not, as far as anybody knows. */
+  fault(tenant: Tenant): string | undefined
+  /** Throws TenantConflict, and whatever keeps the tenant from being served. */
   put(id: string, settings: TenantSettings): Promise<void>
   /** False while it has buckets; with `isPurged` they go. */
   remove(id: string, isPurged: boolean): Promise<boolean>
@@ -49,14 +60,12 @@ export interface Tenants {
 
 export interface TenantsOptions {
   readonly file: string
-  readonly users: Users
-  readonly openUsage: (bucketPrefix: string) => Usage
+  readonly keeper: Keeper
+  readonly openUsage: (tenant: Pick<Known, 'id' | 'bucketPrefix'>) => Usage
   readonly now: () => Date
-  /** All buckets whose names begin so go, with what is in them. */
-  readonly purge: (bucketPrefix: string) => Promise<void>
 }
 
-export async function openTenants({ file, users, openUsage, purge, now }: TenantsOptions): Promise<Tenants> {
+export async function openTenants({ file, keeper, openUsage, now }: TenantsOptions): Promise<Tenants> {
   const byId = new Map<string, Tenant>()
   const byKey = new Map<string, Tenant>()
   const keep = (known: Known, usage: Usage): void => {
@@ -66,7 +75,7 @@ export async function openTenants({ file, users, openUsage, purge, now }: Tenant
     byId.set(known.id, tenant)
     byKey.set(known.accessKeyId, tenant)
   }
-  for (const known of await readTenants(file)) keep(known, openUsage(known.bucketPrefix))
+  for (const known of await readTenants(file)) keep(known, openUsage(known))
 
   /** When tenants were removed, oldest first. A request that was under way then ends with this process. */
   const removed = new Map<string, number>()
@@ -91,6 +100,8 @@ export async function openTenants({ file, users, openUsage, purge, now }: Tenant
     all: () => [...byId.values()],
     find: (id) => byId.get(id),
     byKey: (accessKeyId) => byKey.get(accessKeyId),
+    fingerprint: ({ id }) => keeper.fingerprint(id),
+    fault: ({ id, upstream }) => (upstream === undefined ? keeper.fault(id) : undefined),
     put: (id, { secretAccessKey, buckets = [], ...settings }) =>
       inTurn(async () => {
         const before = byId.get(id)
@@ -99,28 +110,28 @@ export async function openTenants({ file, users, openUsage, purge, now }: Tenant
         if (before !== undefined && before.accessKeyId !== settings.accessKeyId) throw new TenantConflict()
         if (isLate(settings, before, now()) || wasRemoved(id, settings.toldAt)) throw new TenantConflict()
         const known = { id, upstream: undefined, ...settings, secretFingerprint: fingerprintOf(secretAccessKey) }
-        if (settings.upstream?.isSourceKept === false) {
-          await purge(settings.bucketPrefix)
-          await users.removeUser(settings.accessKeyId)
-        } else if (before?.secretFingerprint !== known.secretFingerprint)
-          await users.ensureUser(settings.accessKeyId, secretAccessKey)
-        for (const name of buckets) {
-          if (!name.startsWith(settings.bucketPrefix)) throw new TenantConflict()
-          await users.ensureBucket({ accessKeyId: settings.accessKeyId, secretAccessKey }, name)
-        }
+        if (buckets.some((name) => !name.startsWith(settings.bucketPrefix))) throw new TenantConflict()
+        if (settings.upstream?.isSourceKept === false && before?.upstream?.isSourceKept !== false)
+          await keeper.remove(id, async () => true)
+        if (keeper.fingerprint(id) !== known.secretFingerprint)
+          await (settings.upstream === undefined ? keeper.tell : keeper.note)(known, secretAccessKey)
+        for (const name of buckets) await keeper.ensureBucket(id, name)
         await write([...others, known])
-        if (before === undefined) keep(known, openUsage(settings.bucketPrefix))
+        if (before === undefined) keep(known, openUsage(known))
         // Requests under way count on the same object.
         else Object.assign(before, known)
+        const fault = known.upstream === undefined ? keeper.fault(id) : undefined
+        if (fault !== undefined) throw new Error(fault)
       }),
     remove: (id, isPurged) =>
       inTurn(async () => {
         const tenant = byId.get(id)
         if (tenant === undefined) return true
-        if (isPurged) await purge(tenant.bucketPrefix)
-        await tenant.usage.measure()
-        if ((tenant.usage.measured?.buckets ?? 0) > 0) return false
-        await users.removeUser(tenant.accessKeyId)
+        const isEmpty = async () => {
+          await tenant.usage.measure()
+          return tenant.usage.measured?.buckets === 0
+        }
+        if (!(await keeper.remove(id, async () => isPurged || (await isEmpty())))) return false
         await write([...byId.values()].filter((other) => other.id !== id))
         noteRemoved(id)
         byId.delete(id)

@@ -1,8 +1,7 @@
 /** How much a tenant stores: what a walk through its folders found, and what was added since. Never less than what is
  *  there, so that a quota holds; what was deleted counts until the next walk. */
 import type { Dirent } from 'node:fs'
-import { readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, readdir } from 'node:fs/promises'
 
 export interface Measured {
   readonly bytes: number
@@ -78,7 +77,7 @@ export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage
 }
 
 /** Where the engine keeps what is not whole yet, in each bucket. */
-const UNFINISHED = '.sgwtmp'
+const UNFINISHED = Buffer.from('.sgwtmp')
 const STATS_AT_ONCE = 64
 
 export interface Folders {
@@ -87,14 +86,16 @@ export interface Folders {
   readonly versions: string
 }
 
-/** Everything in the buckets whose names begin so. */
-export async function walkBuckets({ data, versions }: Folders, prefix: string): Promise<Measured> {
-  const buckets = (await entriesOf(data)).filter((entry) => entry.isDirectory() && entry.name.startsWith(prefix))
+/** Everything in the buckets of a tenant's folders. Links count as nothing: the engine makes none. */
+export async function walkBuckets({ data, versions }: Folders): Promise<Measured> {
+  // The engine's own begin with a dot.
+  const buckets = (await entriesOf(Buffer.from(data))).filter((entry) => entry.isDirectory() && entry.name[0] !== DOT)
   let [bytes, objects, files] = [0, 0, 0]
   for (const { name } of buckets) {
-    const whole = await walkFolder(join(data, name), (entry) => entry !== UNFINISHED)
+    const bucket = below(Buffer.from(data), name)
+    const whole = await walkFolder(bucket, (entry) => !entry.equals(UNFINISHED))
     objects += whole.files
-    const others = [join(data, name, UNFINISHED), join(versions, name)]
+    const others = [below(bucket, UNFINISHED), below(Buffer.from(versions), name)]
     for (const found of [whole, ...(await Promise.all(others.map((other) => walkFolder(other, () => true))))]) {
       bytes += found.bytes
       files += found.files + found.folders
@@ -103,16 +104,13 @@ export async function walkBuckets({ data, versions }: Folders, prefix: string): 
   return { bytes, objects, buckets: buckets.length, files }
 }
 
-/** All buckets whose names begin so, with older versions of what was in them. */
-export async function removeBuckets({ data, versions }: Folders, prefix: string): Promise<void> {
-  for (const folder of [versions, data])
-    for (const { name } of await entriesOf(folder))
-      if (name.startsWith(prefix)) await rm(join(folder, name), { recursive: true, force: true })
-}
+const DOT = 46
+const SLASH = Buffer.from('/')
+const below = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, SLASH, name])
 
 async function walkFolder(
-  root: string,
-  isWanted: (name: string) => boolean,
+  root: Buffer,
+  isWanted: (name: Buffer) => boolean,
 ): Promise<{ readonly files: number; readonly folders: number; readonly bytes: number }> {
   let [files, bytes, seen] = [0, 0, 0]
   const folders = [root]
@@ -120,10 +118,12 @@ async function walkFolder(
     const here = folder
     seen += 1
     const entries = (await entriesOf(here)).filter(({ name }) => here !== root || isWanted(name))
-    folders.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(here, name)))
+    folders.push(...entries.filter((entry) => entry.isDirectory()).map(({ name }) => below(here, name)))
     const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
     for (let start = 0; start < names.length; start += STATS_AT_ONCE) {
-      const sizes = await Promise.all(names.slice(start, start + STATS_AT_ONCE).map((name) => sizeOf(join(here, name))))
+      const sizes = await Promise.all(
+        names.slice(start, start + STATS_AT_ONCE).map((name) => sizeOf(below(here, name))),
+      )
       files += sizes.filter((size) => size !== undefined).length
       bytes += sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0)
     }
@@ -139,7 +139,8 @@ const orGone =
       return nothing
     throw error
   }
-const entriesOf = (folder: string): Promise<readonly Dirent[]> =>
-  readdir(folder, { withFileTypes: true }).catch(orGone<Dirent[], Dirent[]>([]))
-const sizeOf = (file: string): Promise<number | undefined> =>
-  stat(file).then(({ size }) => size, orGone<number, undefined>(undefined))
+/** Names are whatever bytes a client has sent. */
+const entriesOf = (folder: Buffer): Promise<readonly Dirent<Buffer>[]> =>
+  readdir(folder, { withFileTypes: true, encoding: 'buffer' }).catch(orGone<Dirent<Buffer>[], Dirent<Buffer>[]>([]))
+const sizeOf = (file: Buffer): Promise<number | undefined> =>
+  lstat(file).then(({ size }) => size, orGone<number, undefined>(undefined))

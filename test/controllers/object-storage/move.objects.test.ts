@@ -46,6 +46,7 @@ async function startStore(backend: Store['backend']): Promise<RealStore> {
   const running = await startObjectStorage({
     ...parts,
     ...{ folder, certificates, controlPort, host: HOST, port: 0, token: 'token' },
+    registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
   onTestFinished(async () => {

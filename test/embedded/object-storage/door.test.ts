@@ -133,13 +133,19 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   }
   const door = await startDoor({
     ...parts,
-    ...{ host: '127.0.0.1', port: 0, socketPath: join(folder, 's3'), sizeOf: async () => 0, secretOf: () => SECRET },
+    ...{ host: '127.0.0.1', port: 0, secretOf: () => SECRET },
+    engines: {
+      hold: async () => ({ socketPath: join(folder, 's3'), answered: () => {}, release: () => {} }),
+      sizeOf: async () => 0,
+    },
     certificate: certificates.certificate,
     key: certificates.key,
     tenants: tenants as never, // what requests look at
     metrics: openDoorMetrics(openRegistry({ isProcessWide: false }), {
       tenants: tenants as never,
-      isEngineUp: async () => true,
+      engines: { counts: () => ({ live: 0, faulty: 0, starts: 0, failures: 0 }) },
+      isolation: { kind: 'process', hasProc: true },
+      unknownBuckets: () => 0,
     }),
   })
   onTestFinished(() => door.stop())

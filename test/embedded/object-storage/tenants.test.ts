@@ -19,17 +19,19 @@ async function openDoorsTenants() {
   const open = () =>
     openTenants({
       file: join(folder, 'tenants.json'),
-      users: {
-        ensureUser: async (key, secret) => void secrets.set(key, secret),
-        removeUser: async (key) => void secrets.delete(key),
+      keeper: {
+        fingerprint: () => fingerprintOf(secrets.get(KEY) ?? ''),
+        tell: async ({ accessKeyId }, secret) => void secrets.set(accessKeyId, secret),
+        note: async () => {},
         ensureBucket: async () => {},
+        remove: async (_id, mayGo) => (await mayGo()) && (secrets.clear(), true),
+        fault: () => undefined,
       },
       openUsage: () =>
         openUsage(
           async () => ({ bytes: 0, objects: 0, buckets: 0, files: 0 }),
           () => NOW,
         ),
-      purge: async () => {},
       now: () => NOW,
     })
   return { open, secrets }

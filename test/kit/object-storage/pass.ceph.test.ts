@@ -43,6 +43,7 @@ beforeAll(async () => {
   single = await startObjectStorage({
     ...parts,
     ...{ folder, certificates, controlPort, host: '127.0.0.1', port: 0, token: 'token' },
+    registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
   const never = () => ({ signal: new AbortController().signal, cancel: () => {} })

@@ -42,6 +42,7 @@ async function start(): Promise<void> {
   storage = await startObjectStorage({
     ...parts,
     ...{ folder, certificates, controlPort, host: '127.0.0.1', port, token: 'token' },
+    registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
   port = storage.port
@@ -124,7 +125,11 @@ test('a backup is whole there, and nobody reads it with the key of another accou
   expect(await readdir(join(folder, 'work'))).toEqual([])
 
   const bucket = new URL(own.url).pathname.slice(1)
-  expect(await openFolderStore(join(folder, 'data', bucket)).get('m/b1', MEBIBYTE)).toBeDefined()
+  const data = (number: string) => join(folder, 'tenants', number, 'data')
+  const numbers = await readdir(join(folder, 'tenants'))
+  const holders = await Promise.all(numbers.map(async (number) => (await readdir(data(number))).includes(bucket)))
+  const holder = numbers[holders.indexOf(true)] ?? ''
+  expect(await openFolderStore(join(data(holder), bucket)).get('m/b1', MEBIBYTE)).toBeDefined()
   const asOther = { url: new URL(own.url), authority, credentials: other, clock }
   const refused = await openS3Store(asOther)
     .get('m/b1', MEBIBYTE)

@@ -70,7 +70,7 @@ export async function openArchiveStore(): Promise<ArchiveStore> {
       storage = undefined
     },
     async start() {
-      const at = { host: '127.0.0.1', port, controlPort, token: 'token' }
+      const at = { host: '127.0.0.1', port, controlPort, token: 'token', registry: join(folder, 'registry') }
       storage = await startObjectStorage({ ...parts, ...at, folder, certificates, program })
     },
     async close() {

@@ -1,0 +1,224 @@
+/** The life of one tenant's engine: starts, ends and changes come one after the other. Whether it is up is judged by
+ *  what it answers its own user. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import { newBase62, type Random } from '../../kit/sys/random.ts'
+import { type Engine, type Key, openEngine } from './engine.ts'
+import type { EngineProcess, Spawner } from './spawner.ts'
+import type { Cell } from './isolation.ts'
+
+/** One run of it. */
+export interface Live {
+  readonly process: EngineProcess
+  readonly engine: Engine
+  /** Who uses it, and when somebody did last. */
+  holders: number
+  usedAt: number
+  /** Looks in a row that it did not answer. */
+  silences: number
+  isEnding: boolean
+}
+
+export interface LifeOptions {
+  readonly spawner: Spawner
+  readonly clock: Clock
+  readonly random: Random
+  /** Its key. Throws when the platform has not said it. */
+  readonly keyOf: () => Key
+  /** Its folders are there, with everything in them. Throws what keeps them from that. */
+  readonly prepare: () => Promise<Cell>
+  /** How long nobody uses it before it ends. */
+  readonly idleMilliseconds: number
+  /** Called for each failure. */
+  readonly failed: (error: unknown) => void
+  /** Called when a run has ended. */
+  readonly over: () => void
+}
+
+const FAILURES_MAXIMUM = 5
+const FAILURES_MILLISECONDS = 60_000
+const START_MILLISECONDS = 10_000
+const POLL_MILLISECONDS = 20
+/** A busy machine is slow once, but hardly twice. */
+const SILENCES_MAXIMUM = 2
+const ROOT_KEY_CHARACTERS = 20
+const ROOT_SECRET_CHARACTERS = 40
+const nothing = (): void => {}
+
+export class EngineLife {
+  readonly #options: LifeOptions
+  #live: Live | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  #failedAt: readonly number[] = []
+  #fault: string | undefined
+  #cancelIdle = nothing
+
+  constructor(options: LifeOptions) {
+    this.#options = options
+  }
+
+  /** Undefined while it does not run, or is about to end. */
+  get live(): Live | undefined {
+    return this.#live?.isEnding === false ? this.#live : undefined
+  }
+
+  /** Why requests fail; undefined while they do not, as far as anybody knows. */
+  get fault(): string | undefined {
+    return this.#fault
+  }
+
+  /** It has failed so often that it is not tried for a while. */
+  get isResting(): boolean {
+    return this.#recentFailures().length >= FAILURES_MAXIMUM
+  }
+
+  /** What failed it before is over. */
+  forgive(): void {
+    this.#failedAt = []
+  }
+
+  inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#turn.then(work)
+    this.#turn = result.catch(nothing) // whoever asked hears of it
+    return result
+  }
+
+  /** The run does not end by being idle until it is released. */
+  hold(live: Live): () => void {
+    live.holders += 1
+    this.#cancelIdle()
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      live.holders -= 1
+      if (live.holders > 0) return
+      if (live.isEnding) void live.process.forget()
+      else this.#rest(live)
+    }
+  }
+
+  /** Call in turn, when it does not run. Throws why it does not start. */
+  async start(): Promise<void> {
+    const { spawner, clock, random, keyOf, prepare } = this.#options
+    let begun: EngineProcess | undefined
+    try {
+      const key = keyOf()
+      const root = {
+        accessKeyId: newBase62(random, ROOT_KEY_CHARACTERS),
+        secretAccessKey: newBase62(random, ROOT_SECRET_CHARACTERS),
+      }
+      const running = (begun = await spawner.start(await prepare(), root))
+      const engine = openEngine({ ...running, root, clock })
+      await this.#whenUp(running, engine, key)
+      const live: Live = {
+        ...{ process: running, engine, holders: 0, usedAt: 0, silences: 0, isEnding: false },
+      }
+      this.#live = live
+      this.#fault = undefined
+      void running.ended.then((how) => this.#over(live, how))
+      this.#rest(live)
+    } catch (error) {
+      begun?.end()
+      await begun?.ended
+      await begun?.forget()
+      this.#failed(error)
+      this.#options.over()
+      throw error
+    }
+  }
+
+  /** Resolves when it does not run. */
+  async end(): Promise<void> {
+    const live = this.#live
+    if (live === undefined) return
+    live.isEnding = true
+    this.#cancelIdle()
+    live.process.end()
+    await live.process.ended
+    if (this.#live === live) this.#live = undefined
+  }
+
+  /** Ends a run that answers wrongly, and says whether it has. */
+  async judge(): Promise<boolean> {
+    const { live } = this
+    if (live === undefined) return false
+    try {
+      if (!(await live.process.hasUsers())) throw new Error('the engine has lost its users')
+      await live.engine.check(this.#options.keyOf())
+      live.silences = 0
+      if (this.live === live) this.#fault = undefined
+      return false
+    } catch (error) {
+      if (this.live !== live) return false
+      const isSilent = error instanceof Error && error.message === 'the engine does not answer'
+      live.silences += 1
+      if (isSilent && live.silences < SILENCES_MAXIMUM) return false
+      this.#failed(error)
+      await this.inTurn(() => (this.live === live ? this.end() : Promise.resolve()))
+      return true
+    }
+  }
+
+  /** The engine knows the key from now on; one that does not take it ends, and the next is told at its start. */
+  async tell(key: Key): Promise<void> {
+    const { live } = this
+    if (live === undefined) return
+    try {
+      await live.engine.ensureUser(key)
+      await live.engine.check(key)
+    } catch (error) {
+      this.#failed(error)
+      await this.end()
+    }
+  }
+
+  async #whenUp(running: EngineProcess, engine: Engine, key: Key): Promise<void> {
+    const { clock } = this.#options
+    const deadline = clock.monotonicMilliseconds() + START_MILLISECONDS
+    let how: string | undefined
+    void running.ended.then((text) => {
+      how = text
+    })
+    for (;;) {
+      try {
+        await engine.ensureUser(key)
+        return await engine.check(key)
+      } catch (error) {
+        if (how !== undefined) throw new Error(`it ended while it started: ${how}`)
+        if (clock.monotonicMilliseconds() > deadline) throw error
+        await clock.sleep(POLL_MILLISECONDS)
+      }
+    }
+  }
+
+  #over(live: Live, how: string): void {
+    const isWanted = live.isEnding
+    live.isEnding = true
+    if (this.#live === live) {
+      this.#live = undefined
+      this.#cancelIdle()
+    }
+    if (!isWanted) this.#failed(new Error(`it ended by itself: ${how}`))
+    if (live.holders === 0) void live.process.forget()
+    this.#options.over()
+  }
+
+  #rest(live: Live): void {
+    const { clock, idleMilliseconds } = this.#options
+    live.usedAt = clock.monotonicMilliseconds()
+    this.#cancelIdle()
+    const endIfIdle = () => (this.live === live && live.holders === 0 ? this.end() : Promise.resolve())
+    this.#cancelIdle = clock.after(idleMilliseconds, () => void this.inTurn(endIfIdle))
+  }
+
+  #failed(error: unknown): void {
+    this.#fault = error instanceof Error ? error.message : String(error)
+    this.#failedAt = [...this.#recentFailures(), this.#options.clock.monotonicMilliseconds()]
+    this.#options.failed(error)
+  }
+
+  #recentFailures(): readonly number[] {
+    const now = this.#options.clock.monotonicMilliseconds()
+    return this.#failedAt.filter((at) => now - at < FAILURES_MILLISECONDS)
+  }
+}

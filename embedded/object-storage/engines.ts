@@ -1,0 +1,263 @@
+/** The engines of all tenants: each is started by the first request for its tenant, ended when nobody has used it for a
+ *  while, and started again after it failed. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { Engine, Key } from './engine.ts'
+import { EngineLife, type Live } from './engine-life.ts'
+import type { Place, Places, Resident } from './places.ts'
+import { Refusal, slowDown } from './request.ts'
+import type { Spawner } from './spawner.ts'
+
+/** An engine that runs until it is released, if it can. */
+export interface Held {
+  /** Path that it is connected by. */
+  readonly socketPath: string
+  /** What it answered a request with. */
+  answered(status: number): void
+  release(): void
+}
+
+export interface Engines {
+  /** Starts the tenant's engine when it does not run. Throws the Refusal. */
+  hold(id: string): Promise<Held>
+  /** Size of an object of the tenant; undefined when it is not there. */
+  sizeOf(id: string, path: string): Promise<number | undefined>
+  /** What the tenant has of before this version is in its folders. Throws what keeps it from that. */
+  ready(id: string): Promise<Place>
+  /** The secret is the tenant's from now on: an earlier one is refused when this resolves, and requests work. */
+  tell(resident: Resident, secretAccessKey: string): Promise<void>
+  ensureBucket(id: string, name: string): Promise<void>
+  /** Why requests of the tenant fail; undefined while they do not, as far as anybody knows. */
+  fault(id: string): string | undefined
+  /** The engine does not run meanwhile. */
+  whileEnded<Result>(id: string, work: () => Promise<Result>): Promise<Result>
+  /** Of its process; undefined when it does not run. */
+  pid(id: string): number | undefined
+  counts(): EngineCounts
+  stop(): Promise<void>
+}
+
+export interface EngineCounts {
+  readonly live: number
+  /** Tenants whose requests fail. */
+  readonly faulty: number
+  /** Since the start of this process. */
+  readonly starts: number
+  readonly failures: number
+}
+
+export interface EnginesOptions {
+  readonly places: Places
+  readonly spawner: Spawner
+  /** Brings what the tenant had before into its folders, which are there. */
+  readonly moveIn: (place: Place) => Promise<void>
+  /** How many may run at a time. */
+  readonly liveMaximum: number
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Instead of those below. */
+  readonly times?: Partial<typeof TIMES>
+}
+
+const TIMES = { idle: 60_000, idleOfInternal: 10_000, look: 20_000 }
+/** A share of the places is for tenants of the platform. */
+const INTERNAL_SHARE = 8
+/** Between looks that answers have called for. */
+const DOUBT_MILLISECONDS = 5_000
+
+/** Tenants of the platform itself, by their names. */
+const isInternal = (id: string): boolean => /^(?:internal|database-archive)\./.test(id)
+const unavailable = (): Refusal => new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
+
+export const openEngines = (options: EnginesOptions): Engines => new AllEngines(options)
+
+class AllEngines implements Engines {
+  readonly #options: EnginesOptions
+  readonly #times: typeof TIMES
+  readonly #lives = new Map<string, EngineLife>()
+  readonly #inFolders = new Map<string, Promise<Place>>()
+  readonly #doubted = new Map<string, number>()
+  readonly #stopping = new AbortController()
+  readonly #looking: Promise<void>
+  /** Places of those that run or start. */
+  #taken = 0
+  #starts = 0
+  #failures = 0
+
+  constructor(options: EnginesOptions) {
+    this.#options = options
+    this.#times = { ...TIMES, ...options.times }
+    this.#looking = this.#keepLooking()
+  }
+
+  async hold(id: string): Promise<Held> {
+    const { live, release } = await this.#holdLive(id)
+    return {
+      socketPath: live.process.s3,
+      answered: (status) => {
+        if (status === 500 || status === 403) this.#doubt(id)
+      },
+      release,
+    }
+  }
+
+  sizeOf(id: string, path: string): Promise<number | undefined> {
+    return this.#using(id, (engine, key) => engine.sizeOf(key, path))
+  }
+
+  ready(id: string): Promise<Place> {
+    const { places, moveIn } = this.#options
+    const before = this.#inFolders.get(id)
+    if (before !== undefined) return before
+    const moving = places.make(id).then(async (place) => {
+      await moveIn(place)
+      return place
+    })
+    this.#inFolders.set(id, moving)
+    moving.catch(() => this.#inFolders.delete(id)) // whoever asked hears of it
+    return moving
+  }
+
+  async tell(resident: Resident, secretAccessKey: string): Promise<void> {
+    const life = this.#lifeOf(resident.id)
+    await life.inTurn(async () => {
+      await this.#options.places.keep(resident, secretAccessKey)
+      life.forgive()
+      await life.tell(this.#keyOf(resident.id))
+    })
+    await this.#using(resident.id, async () => {})
+  }
+
+  ensureBucket(id: string, name: string): Promise<void> {
+    return this.#using(id, (engine, key) => engine.ensureBucket(key, name))
+  }
+
+  fault(id: string): string | undefined {
+    return this.#lives.get(id)?.fault
+  }
+
+  whileEnded<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    const life = this.#lifeOf(id)
+    return life.inTurn(async () => {
+      await life.end()
+      this.#inFolders.delete(id)
+      const result = await work()
+      if (this.#options.places.find(id) === undefined)
+        for (const known of [this.#lives, this.#doubted, this.#inFolders]) known.delete(id)
+      return result
+    })
+  }
+
+  pid(id: string): number | undefined {
+    return this.#lives.get(id)?.live?.process.pid()
+  }
+
+  counts(): EngineCounts {
+    const faulty = [...this.#lives.values()].filter(({ fault }) => fault !== undefined).length
+    return { live: this.#taken, faulty, starts: this.#starts, failures: this.#failures }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#looking
+    await Promise.all([...this.#lives.values()].map((life) => life.inTurn(() => life.end())))
+  }
+
+  #keyOf(id: string): Key {
+    const place = this.#options.places.find(id)
+    if (place === undefined || place.secretAccessKey === null) throw new Error('the platform has not said its key')
+    return { accessKeyId: place.accessKeyId, secretAccessKey: place.secretAccessKey }
+  }
+
+  #lifeOf(id: string): EngineLife {
+    const known = this.#lives.get(id)
+    if (known !== undefined) return known
+    const { places, log } = this.#options
+    const life = new EngineLife({
+      ...this.#options,
+      keyOf: () => this.#keyOf(id),
+      prepare: async () => {
+        await this.ready(id)
+        return (await places.make(id)).cell
+      },
+      idleMilliseconds: isInternal(id) ? this.#times.idleOfInternal : this.#times.idle,
+      failed: (error) => {
+        this.#failures += 1
+        log.warn('the engine of a tenant failed', { tenant: id, error })
+      },
+      over: () => (this.#taken -= 1),
+    })
+    this.#lives.set(id, life)
+    return life
+  }
+
+  async #holdLive(id: string): Promise<{ readonly live: Live; readonly release: () => void }> {
+    const life = this.#lifeOf(id)
+    for (;;) {
+      const { live } = life
+      if (live !== undefined) return { live, release: life.hold(live) }
+      await life.inTurn(() => this.#start(id, life))
+    }
+  }
+
+  async #using<Result>(id: string, work: (engine: Engine, key: Key) => Promise<Result>): Promise<Result> {
+    const { live, release } = await this.#holdLive(id)
+    try {
+      return await work(live.engine, this.#keyOf(id))
+    } finally {
+      release()
+    }
+  }
+
+  async #start(id: string, life: EngineLife): Promise<void> {
+    if (life.live !== undefined) return
+    const isTold = (this.#options.places.find(id)?.secretAccessKey ?? null) !== null
+    if (this.#stopping.signal.aborted || life.isResting || !isTold) throw unavailable()
+    await life.end()
+    await this.#makeRoom(id)
+    this.#taken += 1
+    await life.start().catch(() => {
+      throw unavailable()
+    })
+    this.#starts += 1
+  }
+
+  /** Throws SlowDown when all are busy. */
+  async #makeRoom(id: string): Promise<void> {
+    const { liveMaximum } = this.#options
+    const kept = isInternal(id) ? 0 : Math.max(1, Math.floor(liveMaximum / INTERNAL_SHARE))
+    while (this.#taken >= liveMaximum - kept) {
+      const idle = [...this.#lives.values()]
+        .filter(({ live }) => live?.holders === 0)
+        .toSorted((one, other) => (one.live?.usedAt ?? 0) - (other.live?.usedAt ?? 0))[0]
+      if (idle === undefined) throw slowDown()
+      await idle.end()
+    }
+  }
+
+  async #keepLooking(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.#options.clock.sleep(this.#times.look, signal)
+      if (!signal.aborted) await Promise.all([...this.#lives.keys()].map((id) => this.#look(id)))
+    }
+  }
+
+  /** What answers wrongly is ended, and started anew with all that it has to know. */
+  async #look(id: string): Promise<void> {
+    const life = this.#lives.get(id)
+    if (life === undefined) return
+    await life.judge()
+    if (life.fault !== undefined && life.live === undefined && !life.isResting)
+      await this.#using(id, async () => {}).catch(() => {}) // it is tried again
+  }
+
+  #doubt(id: string): void {
+    const now = this.#options.clock.monotonicMilliseconds()
+    if (now - (this.#doubted.get(id) ?? -Infinity) < DOUBT_MILLISECONDS) return
+    this.#doubted.set(id, now)
+    void this.#look(id)
+  }
+}

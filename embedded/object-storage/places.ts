@@ -1,0 +1,237 @@
+/** Where each tenant is on the disk: a number, which names its folder and its user. The record of a place is the
+ *  platform's alone, beside the folder that the engine has; it holds the secret of the tenant's key, because an engine
+ *  that has lost its users is given them again. Nothing is removed, and no folder is made twice, because a record is
+ *  missing. */
+import { chown, lstat, lchown, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { fingerprintOf } from '../../kit/object-storage/control.ts'
+import { syncToDisk, UNFINISHED, writeDurably } from '../../kit/sys/durable-file.ts'
+import { makeFolder } from '../../kit/sys/make-folder.ts'
+import type { Cell } from './isolation.ts'
+import type { UserRange } from './user-range.ts'
+
+export const CELL_PARTS = ['data', 'versions', 'run'] as const
+
+const Recorded = z.strictObject({
+  id: z.string(),
+  accessKeyId: z.string(),
+  bucketPrefix: z.string(),
+  /** Null until the platform has said it. */
+  secretAccessKey: z.string().nullable(),
+  /** Its folder was there once, and is never made anew. */
+  isMade: z.boolean(),
+})
+type Recorded = z.infer<typeof Recorded>
+
+export interface Place extends Recorded {
+  readonly number: number
+  readonly cell: Cell
+}
+
+/** Who is there. */
+export type Resident = Pick<Place, 'id' | 'accessKeyId' | 'bucketPrefix'>
+
+export interface Places {
+  all(): readonly Place[]
+  find(id: string): Place | undefined
+  /** As the platform knows it from its fingerprint; empty when the platform has to say it. */
+  fingerprint(id: string): string
+  /** The tenant has a place from now on, with this secret; without one it keeps what it had. */
+  keep(resident: Resident, secretAccessKey?: string): Promise<Place>
+  /** Its folders are there, and are its user's. Call while its engine does not run. Throws PlaceLost. */
+  make(id: string): Promise<Place>
+  /** With everything that is in it. Call while its engine does not run. */
+  remove(id: string): Promise<void>
+}
+
+/** A folder that was there once is not. */
+export class PlaceLost extends Error {}
+
+export interface PlacesOptions {
+  readonly folder: string
+  /** Undefined where engines have the user of this process. */
+  readonly users: UserRange | undefined
+  /** Called with folders that nobody is known to have. */
+  readonly reportUnknown: (folders: readonly string[]) => void
+}
+
+const NUMBERS_MAXIMUM = 65_535
+const REMOVED = /^\d+\.removed$/
+
+/** Reads what is there. Throws what the file system says. */
+export async function openPlaces(options: PlacesOptions): Promise<Places> {
+  const places = new AllPlaces(options)
+  await places.read()
+  return places
+}
+
+class AllPlaces implements Places {
+  readonly #options: PlacesOptions
+  readonly #records: string
+  readonly #tenants: string
+  readonly #byId = new Map<string, Place>()
+  #lastNumber = 0
+
+  constructor(options: PlacesOptions) {
+    this.#options = options
+    this.#records = join(options.folder, 'places')
+    this.#tenants = join(options.folder, 'tenants')
+  }
+
+  async read(): Promise<void> {
+    for (const folder of [this.#records, this.#tenants]) await makeFolder(folder, 0o700)
+    for (const name of await readdir(this.#records)) {
+      const number = Number(/^(\d+)\.json$/.exec(name)?.[1])
+      if (name.endsWith(UNFINISHED)) await rm(join(this.#records, name))
+      if (!Number.isInteger(number)) continue
+      const recorded = parse(await readFile(this.#recordOf(number), 'utf8'))
+      if (recorded !== undefined) this.#byId.set(recorded.id, { ...recorded, number, cell: this.#cellOf(number) })
+    }
+    // Whose removal was under way.
+    for (const name of await readdir(this.#tenants))
+      if (REMOVED.test(name)) await rm(join(this.#tenants, name), { recursive: true, force: true })
+    const unknown = await this.#strangers()
+    if (unknown.length > 0) this.#options.reportUnknown(unknown.map((number) => this.#cellOf(number).folder))
+    this.#lastNumber = Math.max(0, ...this.#numbers(), ...unknown)
+  }
+
+  all(): readonly Place[] {
+    return [...this.#byId.values()]
+  }
+
+  find(id: string): Place | undefined {
+    return this.#byId.get(id)
+  }
+
+  fingerprint(id: string): string {
+    const secret = this.#byId.get(id)?.secretAccessKey ?? null
+    return secret === null ? '' : fingerprintOf(secret)
+  }
+
+  async keep(resident: Resident, secretAccessKey?: string): Promise<Place> {
+    const { id, accessKeyId, bucketPrefix } = resident
+    const before = this.#byId.get(id)
+    const secret = secretAccessKey ?? before?.secretAccessKey ?? null
+    if (before !== undefined) return this.#write({ ...before, accessKeyId, bucketPrefix, secretAccessKey: secret })
+    const left = await this.#numberLeft(resident)
+    const number = left ?? (await this.#nextNumber())
+    const isMade = left !== undefined
+    const cell = this.#cellOf(number)
+    return this.#write({ id, accessKeyId, bucketPrefix, secretAccessKey: secret, isMade, number, cell })
+  }
+
+  async make(id: string): Promise<Place> {
+    const place = this.#require(id)
+    const { cell, isMade } = place
+    const parts = CELL_PARTS.map((part) => join(cell.folder, part))
+    for (const path of [cell.folder, ...parts])
+      if (isMade && path !== join(cell.folder, 'run') && !(await isThere(path)))
+        throw new PlaceLost(`${path} is gone: bring it back, or make an empty folder of that name to go on without it`)
+    for (const path of [cell.folder, ...parts]) await makeFolder(path, 0o700)
+    if (cell.uid !== undefined) for (const path of parts) await own(path, cell.uid)
+    await syncToDisk(cell.folder)
+    return isMade ? place : this.#write({ ...place, isMade: true })
+  }
+
+  async remove(id: string): Promise<void> {
+    const { number, cell } = this.#require(id)
+    // Whatever is cut off between these is gone as a whole, or there as a whole.
+    const going = `${cell.folder}.removed`
+    await rename(cell.folder, going).catch(orAbsent)
+    await syncToDisk(this.#tenants)
+    await rm(this.#recordOf(number), { force: true })
+    this.#byId.delete(id)
+    await rm(going, { recursive: true, force: true })
+  }
+
+  #require(id: string): Place {
+    const place = this.#byId.get(id)
+    if (place === undefined) throw new Error('the tenant has no place')
+    return place
+  }
+
+  #recordOf(number: number): string {
+    return join(this.#records, `${number}.json`)
+  }
+
+  #cellOf(number: number): Cell {
+    const { users } = this.#options
+    return { folder: join(this.#tenants, String(number)), uid: users === undefined ? undefined : users.first + number }
+  }
+
+  #numbers(): readonly number[] {
+    return this.all().map(({ number }) => number)
+  }
+
+  /** Folders that are nobody's as far as records say. */
+  async #strangers(): Promise<readonly number[]> {
+    const known = new Set(this.#numbers())
+    return (await readdir(this.#tenants))
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((number) => !known.has(number))
+  }
+
+  /** Numbers go up; one comes again when there are no others, and nothing of it is there. */
+  async #nextNumber(): Promise<number> {
+    const { users } = this.#options
+    const maximum = Math.min(NUMBERS_MAXIMUM, (users?.count ?? NUMBERS_MAXIMUM + 1) - 1)
+    if (this.#lastNumber < maximum) return (this.#lastNumber += 1)
+    const taken = new Set([...this.#numbers(), ...(await this.#strangers())])
+    for (let number = 1; number <= maximum; number++) if (!taken.has(number)) return number
+    throw new Error(`there are no more than ${maximum} tenants on one host`)
+  }
+
+  /** A folder without its record is its tenant's when all buckets in it have its prefix. */
+  async #numberLeft({ bucketPrefix }: Resident): Promise<number | undefined> {
+    for (const number of await this.#strangers()) {
+      const names = await readdir(join(this.#cellOf(number).folder, 'data')).catch(() => [])
+      const buckets = names.filter((name) => !name.startsWith('.'))
+      if (buckets.length > 0 && buckets.every((name) => name.startsWith(bucketPrefix))) return number
+    }
+    return undefined
+  }
+
+  async #write({ number, cell, ...recorded }: Place): Promise<Place> {
+    await writeDurably(this.#recordOf(number), JSON.stringify(recorded))
+    const place = { ...recorded, number, cell }
+    this.#byId.set(recorded.id, place)
+    return place
+  }
+}
+
+/** Everything in it is the user's, itself at last: whoever is stopped meanwhile begins again. Links are not followed,
+ *  and names are whatever bytes they are. */
+export async function own(path: string, uid: number): Promise<void> {
+  if ((await lstat(path)).uid === uid) return
+  const folders = [Buffer.from(path)]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
+    for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
+      const inner = Buffer.concat([folder, Buffer.from('/'), entry.name])
+      if (entry.isDirectory()) folders.push(inner)
+      await lchown(inner, uid, uid)
+    }
+  await chown(path, uid, uid)
+}
+
+const orAbsent = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'ENOENT') throw error
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found.isDirectory(),
+    (error: NodeJS.ErrnoException) => {
+      orAbsent(error)
+      return false
+    },
+  )
+
+function parse(text: string): Recorded | undefined {
+  try {
+    return Recorded.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
