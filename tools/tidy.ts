@@ -50,6 +50,7 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'kit/http/bounded.ts',
       'kit/control-planes/',
       'kit/chunks/',
+      'kit/http/bounded.ts',
       'agents/node/guest-agent/run-in-guest.ts',
       'agents/node/images/template-store.ts',
       'domain/node-pool.ts',
@@ -88,6 +89,30 @@ const SYSTEM_BANS: readonly Ban[] = [
     rule: 'randomness comes from a Random',
   },
   { pattern: /(?<![.\w])process\s*\.\s*\w/g, rule: 'the process is reached through kit/sys/process.ts' },
+]
+
+/** Where all that another process sends is read within bounds, and where something else has such a name: what a
+ *  terminal or a child of this process prints, a Transport, whose answers are bounded, and a script for browsers. */
+const BOUNDED_PLACES = [
+  'kit/http/bounded.ts',
+  'kit/sys/terminal.ts',
+  'kit/kube/client.ts',
+  'kit/kube/reviews.ts',
+  'embedded/daemon.ts',
+  'embedded/kubernetes/server/https.ts',
+  'apiserver/identity/pages.ts',
+]
+/** Folders of programs that read what others than their user decide about. */
+const BOUNDED_FOLDERS = ['addons/', 'agents/', 'apiserver/', 'controllers/', 'db/', 'embedded/', 'hosts/', 'kit/']
+const UNBOUNDED_BANS: readonly Ban[] = [
+  {
+    pattern: /\.(text|json|arrayBuffer|blob|formData)\(\)|\bcreateInterface\(/g,
+    rule: 'what another process sends is read by kit/http/bounded.ts',
+  },
+  {
+    pattern: /\bfor await \([^)]*\.setEncoding\([^)]*\)\)\s*[^{\s]/g,
+    rule: 'what another process sends is read by kit/http/bounded.ts',
+  },
 ]
 
 const MARK_BANS: readonly Ban[] = [
@@ -247,6 +272,7 @@ export function findings(file: string, source: string, files: ReadonlySet<string
     ...widthFindings(file, source),
     ...(isProduct ? castFindings(file, source) : []),
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
+    ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),
     ...matches(file, code, MARK_BANS),
     ...matches(file, source, COMMENT_BANS),
   ]

@@ -1,6 +1,7 @@
 /** The platform's side of a host of control planes, over HTTP. */
 import { Agent, fetch } from 'undici'
 import { type Problem, conflict, notFound, Unavailable, unavailable } from '../../domain/problem.ts'
+import { NOTHING, readText } from '../http/bounded.ts'
 import type { Clock } from '../sys/clock.ts'
 import { CALLS, type CallName, CallRefusal } from './calls.ts'
 import type { ControlPlanes } from './control.ts'
@@ -17,6 +18,8 @@ export interface ClientOptions {
 
 const TIMEOUT_MILLISECONDS = 15_000
 const REFUSED = 409
+/** Of what a host says of all nodes and pods of a cluster, which its owner decides about. */
+const ANSWER_BYTES_MAXIMUM = 64 * 1024 ** 2
 
 /** Each call throws Unavailable when the host does not answer, and a Problem for what it refuses. */
 export function openControlPlanesClient({ url, token, authority, serverName, clock }: ClientOptions): ControlPlanes {
@@ -37,7 +40,7 @@ export function openControlPlanesClient({ url, token, authority, serverName, clo
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(values),
       })
-      const text = await response.text()
+      const text = await readText(response.body ?? NOTHING, ANSWER_BYTES_MAXIMUM)
       if (!response.ok && response.status !== REFUSED)
         throw new Error(`${name}: status ${response.status}: ${text.slice(0, 500)}`)
       return { isRefused: response.status === REFUSED, value: text === '' ? undefined : JSON.parse(text) }

@@ -1,5 +1,11 @@
 /** What another process sends, read within bounds: it may be at fault, or in the hands of an attacker. */
-import type { Readable } from 'node:stream'
+/** A response or request without an encoding, or the body of one. */
+export type Bytes = AsyncIterable<Uint8Array>
+
+/** The body of an answer without one. */
+export const NOTHING: Bytes = {
+  async *[Symbol.asyncIterator]() {},
+}
 
 /** The sender said more than it may; nothing of it is kept. */
 export class TooLong extends Error {
@@ -10,11 +16,10 @@ export class TooLong extends Error {
 }
 
 /** The whole of a stream of bytes. Ends the stream and throws TooLong when there is more. */
-export async function readWhole(stream: Readable, bytesMaximum: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
+export async function readWhole(stream: Bytes, bytesMaximum: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of stream) {
-    const bytes: Buffer = chunk // a stream without an encoding yields bytes
+  for await (const bytes of stream) {
     length += bytes.length
     if (length > bytesMaximum) throw new TooLong(bytesMaximum)
     chunks.push(bytes)
@@ -22,14 +27,20 @@ export async function readWhole(stream: Readable, bytesMaximum: number): Promise
   return Buffer.concat(chunks)
 }
 
+/** The same, as text. */
+export const readText = async (stream: Bytes, bytesMaximum: number): Promise<string> =>
+  (await readWhole(stream, bytesMaximum)).toString()
+
+const LINE_FEED = 0x0a
+
 /** The lines of a stream of bytes, without their ends; what follows the last end is dropped. Ends the stream and throws
  *  TooLong when a line is longer. */
-export async function* readLines(stream: Readable, bytesMaximum: number): AsyncGenerator<string, void> {
-  let chunks: Buffer[] = []
+export async function* readLines(stream: Bytes, bytesMaximum: number): AsyncGenerator<string, void> {
+  let chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of stream) {
-    let rest: Buffer = chunk // a stream without an encoding yields bytes
-    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
+    let rest = chunk
+    for (let end = rest.indexOf(LINE_FEED); end >= 0; end = rest.indexOf(LINE_FEED)) {
       if (length + end > bytesMaximum) throw new TooLong(bytesMaximum)
       yield Buffer.concat([...chunks, rest.subarray(0, end)]).toString()
       chunks = []
@@ -39,5 +50,18 @@ export async function* readLines(stream: Readable, bytesMaximum: number): AsyncG
     length += rest.length
     if (length > bytesMaximum) throw new TooLong(bytesMaximum)
     if (rest.length > 0) chunks.push(rest)
+  }
+}
+
+/** Hands on each line of a connection as it comes, until that ends. One with a longer line is ended. */
+export async function forEachLine(
+  connection: Bytes & { destroy(): unknown },
+  bytesMaximum: number,
+  take: (line: string) => void,
+): Promise<void> {
+  try {
+    for await (const line of readLines(connection, bytesMaximum)) take(line)
+  } catch {
+    connection.destroy()
   }
 }

@@ -2,6 +2,7 @@
  *  a connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; watches without events
  *  are the reflector's business. */
 import { Agent, request as send } from 'undici'
+import { readLines, readText } from '../http/bounded.ts'
 import type { Transport } from './transport.ts'
 
 export interface ServerAccess {
@@ -32,6 +33,8 @@ const CONNECT_TIMEOUT_MILLISECONDS = 10_000
 const KEEPALIVE_PROBE_MILLISECONDS = 30_000
 /** Shorter than the 60 s or more that servers and balancers keep idle connections. */
 const IDLE_MILLISECONDS = 30_000
+/** Of the largest page of a list, and of an event with the largest object. */
+const [ANSWER_BYTES_MAXIMUM, LINE_BYTES_MAXIMUM] = [256 * 1024 ** 2, 16 * 1024 ** 2]
 
 export function openHttpsTransport(access: ServerAccess): HttpsTransport {
   const connect = {
@@ -64,8 +67,8 @@ export function openHttpsTransport(access: ServerAccess): HttpsTransport {
     return {
       status: response.statusCode,
       headers: flat(response.headers),
-      text: () => response.body.text(),
-      lines: () => splitLines(response.body),
+      text: () => readText(response.body, ANSWER_BYTES_MAXIMUM),
+      lines: () => readLines(response.body, LINE_BYTES_MAXIMUM),
     }
   }
   return { transport, close: async () => void (await Promise.all([requests.destroy(), watches.destroy()])) }
@@ -78,21 +81,4 @@ function flat(headers: Readonly<Record<string, string | string[] | undefined>>):
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(', ') : value
   return plain
-}
-
-const NEWLINE = 0x0a
-
-/** Splits at newline bytes; a character that spans two chunks stays whole. The rest behind the last newline is dropped:
- *  a line that was cut off is not a line. */
-export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  let pending: Uint8Array[] = []
-  for await (const chunk of chunks) {
-    let start = 0
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      yield Buffer.concat([...pending, chunk.subarray(start, end)]).toString('utf8')
-      pending = []
-      start = end + 1
-    }
-    if (start < chunk.length) pending.push(chunk.subarray(start))
-  }
 }

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
+import { NOTHING, readText } from '../http/bounded.ts'
 import type { S3 } from './s3.ts'
 
 const BUCKETS_MAXIMUM = 4
@@ -100,6 +101,7 @@ export interface ControlOptions {
 const TIMEOUT_MILLISECONDS = 10_000
 const CONFLICT = 409
 const NOT_FOUND = 404
+const ANSWER_BYTES_MAXIMUM = 16 * 1024 ** 2
 
 interface Answer {
   readonly status: number
@@ -117,7 +119,7 @@ export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
-      const text = await response.text()
+      const text = await readText(response.body ?? NOTHING, ANSWER_BYTES_MAXIMUM)
       const isAnswer = response.ok || response.status === NOT_FOUND || response.status === CONFLICT
       if (!isAnswer) throw new Error(`${method} ${path}: status ${response.status}: ${text}`)
       return { status: response.status, text }

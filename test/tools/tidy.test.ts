@@ -63,6 +63,17 @@ describe('time, randomness and the process', () => {
   })
 
   it.each([
+    'const text = await response.text()',
+    'const value = await (await fetch(url)).json()',
+    'for await (const line of createInterface({ input: socket })) take(line)',
+    "for await (const chunk of response.setEncoding('utf8')) text += String(chunk)",
+  ])('another process may not send without bounds: %s', (source) => {
+    const rule = 'what another process sends is read by kit/http/bounded.ts'
+    expect(rules('controllers/server/plan.ts', source)).toEqual([rule])
+    expect(rules('kit/http/bounded.ts', source)).toEqual([])
+  })
+
+  it.each([
     'new Date(at)',
     '// never Date.now()',
     `log.info('process.exit was called')`,

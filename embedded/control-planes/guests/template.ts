@@ -5,12 +5,12 @@ import { createHash } from 'node:crypto'
 import { access, chmod, chown, copyFile, link, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { runInGuest } from '../../../agents/node/guest-agent/run-in-guest.ts'
 import type { TemplateStore } from '../../../agents/node/images/template-store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
+import { readLines } from '../../../kit/http/bounded.ts'
 import { environment, isRoot } from '../../../kit/sys/process.ts'
 import { tied } from '../../daemon.ts'
 import { GUEST_FILES, guestCommand, type GuestSize, userIdOf } from './machine.ts'
@@ -216,10 +216,13 @@ const isInstalled = (program: string): Promise<boolean> =>
     () => false,
   )
 
+/** Of one answer of the monitor. */
+const LINE_BYTES_MAXIMUM = 1024 ** 2
+
 /** Writes the state of the guest into its folder. It stands still then. */
 async function saveState(socket: string, clock: Clock): Promise<void> {
   const connection = connect(socket)
-  const answers = createInterface({ input: connection })[Symbol.asyncIterator]()
+  const answers = readLines(connection, LINE_BYTES_MAXIMUM)
   const ask = async (execute: string, words: object = {}): Promise<{ readonly status?: string }> => {
     connection.write(`${JSON.stringify({ execute, arguments: words })}\n`)
     for (;;) {

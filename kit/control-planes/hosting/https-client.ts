@@ -1,12 +1,13 @@
 /** Requests over TLS with a client's certificate. */
 import { Agent, request } from 'node:https'
 import type { IncomingMessage } from 'node:http'
+import { readText } from '../../http/bounded.ts'
 import type { Certificate } from '../../sys/certificate.ts'
 
 export interface Client {
   /** The answer as it comes. Throws what the network says. */
   open(url: string, options?: RequestOptions): Promise<IncomingMessage>
-  /** The whole answer. */
+  /** The whole answer. Throws TooLong. */
   send(url: string, options?: RequestOptions): Promise<{ readonly status: number; readonly text: string }>
   close(): void
 }
@@ -16,9 +17,13 @@ export interface RequestOptions {
   readonly body?: unknown
   readonly type?: string
   readonly timeoutMilliseconds?: number
+  /** Of the whole answer. */
+  readonly answerBytesMaximum?: number
 }
 
 const TIMEOUT_MILLISECONDS = 10_000
+/** Of one object, or of a short list: whoever asks for more says so. */
+const ANSWER_BYTES_MAXIMUM = 8 * 1024 ** 2
 
 /** `serverName` is whom the certificate must be of, where that is not the host of the address. */
 export function openClient(authority: string, { certificate, key }: Certificate, serverName?: string): Client {
@@ -44,8 +49,7 @@ export function openClient(authority: string, { certificate, key }: Certificate,
     open,
     async send(url, options) {
       const response = await open(url, options)
-      let text = ''
-      for await (const chunk of response.setEncoding('utf8')) text += String(chunk)
+      const text = await readText(response, options?.answerBytesMaximum ?? ANSWER_BYTES_MAXIMUM)
       return { status: response.statusCode ?? 0, text }
     },
     close: () => agent.destroy(),

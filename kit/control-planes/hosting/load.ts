@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { type ClusterLoad, LoadNode, type LoadPod } from '../load.ts'
 import { parseQuantity } from '../quantity.ts'
-import { type KubeApi, send } from './kube-api.ts'
+import { type KubeApi, listAll } from './kube-api.ts'
 
 /** Who reads it. */
 export const AUTOSCALER = 'autoscaler'
@@ -13,7 +13,6 @@ export const AUTOSCALER_RULES = [
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list'] },
 ] as const
 
-const PAGE = 500
 /** More than that are not looked at: nothing scales in such a cluster. */
 const PODS_MAXIMUM = 10_000
 const ACTIVE = encodeURIComponent('status.phase!=Succeeded,status.phase!=Failed')
@@ -29,7 +28,6 @@ const Quantities = z.record(
   z.string(),
   z.union([z.string(), z.number()]).transform((given) => String(given)),
 )
-const Page = z.object({ metadata: z.object({ continue: z.string().default('') }).prefault({}) })
 
 const Node = z.object({
   metadata: z.object({
@@ -51,7 +49,6 @@ const Node = z.object({
     })
     .prefault({}),
 })
-const Nodes = Page.extend({ items: z.array(Node) })
 
 const Rule = z.object({ key: z.string(), operator: z.string(), values: z.array(z.string()).default([]) })
 const Selector = z.object({ matchLabels: Words.default({}), matchExpressions: z.array(Rule).default([]) }).prefault({})
@@ -140,7 +137,6 @@ const Pod = z.object({
     .prefault({}),
 })
 type Pod = z.infer<typeof Pod>
-const Pods = Page.extend({ items: z.array(Pod) })
 
 const Budget = z.object({
   metadata: z.object({ name: z.string(), namespace: z.string() }),
@@ -148,32 +144,12 @@ const Budget = z.object({
   status: z.object({ disruptionsAllowed: z.number().default(0) }).prefault({}),
 })
 type Budget = z.infer<typeof Budget>
-const Budgets = Page.extend({ items: z.array(Budget) })
-
-async function listAll<Item>(
-  api: KubeApi,
-  path: string,
-  schema: z.ZodType<{ readonly items: readonly Item[]; readonly metadata: { readonly continue: string } }>,
-): Promise<readonly Item[]> {
-  const found: Item[] = []
-  let next = ''
-  do {
-    const more = next === '' ? '' : `&continue=${encodeURIComponent(next)}`
-    const { text } = await send(api, 'GET', `${path}${path.includes('?') ? '&' : '?'}limit=${PAGE}${more}`)
-    const page = schema.parse(JSON.parse(text))
-    found.push(...page.items)
-    next = page.metadata.continue
-    if (found.length > PODS_MAXIMUM) throw new Error(`${path}: more than ${PODS_MAXIMUM}`)
-  } while (next !== '')
-  return found
-}
 
 export async function readLoad(api: KubeApi): Promise<ClusterLoad> {
-  const [nodes, pods, budgets] = await Promise.all([
-    listAll(api, '/api/v1/nodes', Nodes),
-    listAll(api, `/api/v1/pods?fieldSelector=${ACTIVE}`, Pods),
-    listAll(api, '/apis/policy/v1/poddisruptionbudgets', Budgets),
-  ])
+  // One after the other: each may be as large as can be read.
+  const nodes = await listAll(api, '/api/v1/nodes', Node, PODS_MAXIMUM)
+  const pods = await listAll(api, `/api/v1/pods?fieldSelector=${ACTIVE}`, Pod, PODS_MAXIMUM)
+  const budgets = await listAll(api, '/apis/policy/v1/poddisruptionbudgets', Budget, PODS_MAXIMUM)
   return {
     nodes: nodes.map(nodeOf),
     pods: pods.filter(({ spec }) => spec.priority >= PRIORITY_LEAST).map((pod) => podOf(pod, budgets)),

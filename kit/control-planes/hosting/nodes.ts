@@ -4,13 +4,15 @@ import { z } from 'zod'
 import { type ControlPlaneNode, type NodeMarks, ServingRequest } from '../control.ts'
 import { readCertificateRequest } from '../../sys/certificate-request.ts'
 import { isOfNameServer } from './addons.ts'
-import { type KubeApi, send } from './kube-api.ts'
+import { type KubeApi, listAll, send } from './kube-api.ts'
 
 const NODES = '/api/v1/nodes'
 const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 const SERVING = 'kubernetes.io/kubelet-serving'
 /** What a node was told to be last: digest, names of labels, and taints. */
 const MARKS = 'svccloud.dev/marks'
+/** More than a cluster has: of one that has more nothing is read. */
+const [NODES_MAXIMUM, REQUESTS_MAXIMUM] = [5_000, 5_000]
 const [NOT_FOUND, CONFLICT, TOO_MANY_REQUESTS] = [404, 409, 429]
 
 const Taint = z.object({ key: z.string(), value: z.string().optional(), effect: z.string() }).loose()
@@ -39,11 +41,10 @@ const Node = z.object({
   }),
 })
 type Node = z.infer<typeof Node>
-const Nodes = z.object({ items: z.array(Node) })
 
 export async function listNodes(api: KubeApi): Promise<readonly ControlPlaneNode[]> {
-  const { text } = await send(api, 'GET', NODES)
-  return Nodes.parse(JSON.parse(text)).items.map((node) => ({
+  const nodes = await listAll(api, NODES, Node, NODES_MAXIMUM)
+  return nodes.map((node) => ({
     name: node.metadata.name,
     isReady: isReady(node),
     kubeletVersion: node.status.nodeInfo?.kubeletVersion ?? '',
@@ -108,12 +109,12 @@ const Request = z
       .prefault({}),
   })
   .loose()
-const Requests = z.object({ items: z.array(Request) })
 
 /** Those of kubelets that nobody has judged. */
 export async function listServingRequests(api: KubeApi): Promise<readonly ServingRequest[]> {
-  const { text } = await send(api, 'GET', `${CSRS}?fieldSelector=${encodeURIComponent(`spec.signerName=${SERVING}`)}`)
-  return Requests.parse(JSON.parse(text)).items.flatMap(({ metadata: { name }, spec, status }) => {
+  const path = `${CSRS}?fieldSelector=${encodeURIComponent(`spec.signerName=${SERVING}`)}`
+  const requests = await listAll(api, path, Request, REQUESTS_MAXIMUM)
+  return requests.flatMap(({ metadata: { name }, spec, status }) => {
     if (spec.signerName !== SERVING || status.conditions.length > 0) return []
     const { username, groups, usages } = spec
     try {
@@ -207,8 +208,6 @@ export async function drainNode(api: KubeApi, name: string): Promise<boolean> {
 /** Whether another node takes pods. On the last one the name server would keep its own budget for as long as a drain
  *  may take: what it has lost already cannot come back elsewhere. */
 async function hasOtherPlace(api: KubeApi, name: string): Promise<boolean> {
-  const { text } = await send(api, 'GET', NODES)
-  return Nodes.parse(JSON.parse(text)).items.some(
-    (node) => node.metadata.name !== name && !node.spec.unschedulable && isReady(node),
-  )
+  const nodes = await listAll(api, NODES, Node, NODES_MAXIMUM)
+  return nodes.some((node) => node.metadata.name !== name && !node.spec.unschedulable && isReady(node))
 }

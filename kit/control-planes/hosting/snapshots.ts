@@ -6,11 +6,11 @@ import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { finished } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { ControlPlaneSnapshot } from '../control.ts'
+import { readLines } from '../../http/bounded.ts'
 import { syncToDisk, writeDurably } from '../../sys/durable-file.ts'
 import { makeFolder } from '../../sys/make-folder.ts'
 import type { Client } from './https-client.ts'
@@ -21,6 +21,8 @@ const Status = z.object({ hash: z.number(), revision: z.number(), totalKey: z.nu
 /** Of what etcd appends. */
 const SUM_BYTES = 32
 const SILENCE_MILLISECONDS = 30_000
+/** Of one part of a snapshot, which etcd sends in parts of 32 KiB, in base64. */
+const LINE_BYTES_MAXIMUM = 1024 ** 2
 
 export const snapshotFile = (folder: string, id: string): string => join(folder, `${id}.db`)
 const recordFile = (folder: string, id: string): string => join(folder, `${id}.json`)
@@ -81,7 +83,7 @@ export async function takeSnapshot({
   const out = createWriteStream(partial, { mode: 0o600 })
   const digest = createHash('sha256')
   let sizeBytes = 0
-  for await (const line of createInterface({ input: response })) {
+  for await (const line of readLines(response, LINE_BYTES_MAXIMUM)) {
     const { blob } = Part.parse(JSON.parse(line)).result
     if (blob === undefined) continue
     const bytes = Buffer.from(blob, 'base64')

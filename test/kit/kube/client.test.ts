@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Unavailable } from '../../../domain/problem.ts'
 import { openClient } from '../../../kit/kube/client.ts'
-import { splitLines } from '../../../kit/kube/https-transport.ts'
+import { readLines } from '../../../kit/http/bounded.ts'
 import type { ResourceType } from '../../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../../kit/kube/store.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../../kit/kube/transport.ts'
@@ -278,7 +278,7 @@ test('lines are what stands between newlines, wherever the chunks are cut; a res
           }
         }
         const seen: string[] = []
-        for await (const line of splitLines(chunks())) seen.push(line)
+        for await (const line of readLines(chunks(), 1024)) seen.push(line)
         expect(seen).toEqual(lines)
       },
     ),

@@ -1,9 +1,12 @@
 /** Connects simulated hosts in separate processes over TCP. A sender writes the key and, at the hand-over, the guest; a
  *  connection that ends before that has lost it. */
 import { connect, createServer, type Socket } from 'node:net'
-import { createInterface } from 'node:readline'
 import { z } from 'zod'
+import { readLines } from '../../../../kit/http/bounded.ts'
 import type { GuestTransport, SimulatedReceiver } from './simulated-network.ts'
+
+/** Of all that is known of a guest. */
+const LINE_BYTES_MAXIMUM = 16 * 1024 ** 2
 
 const Memory = z.strictObject({
   executionId: z.string(),
@@ -74,7 +77,7 @@ async function answer(socket: Socket, receivers: ReadonlyMap<string, SimulatedRe
   socket.on('error', () => socket.destroy())
   let receiver: SimulatedReceiver | undefined
   let hasArrived = false
-  for await (const line of createInterface({ input: socket })) {
+  for await (const line of readLines(socket, LINE_BYTES_MAXIMUM)) {
     if (receiver === undefined) {
       receiver = receivers.get(line)
       if (receiver === undefined) break

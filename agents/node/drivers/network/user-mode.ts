@@ -33,6 +33,9 @@ const DIRECTIONS: readonly Direction[] = ['transmitted', 'received']
 /** As the schema of Instance has it. */
 export const INTERFACES_MAXIMUM = 8
 
+/** Of what the gate is asked for. */
+export const GUEST_NAME_BYTES_MAXIMUM = 4_096
+
 /** In the guest's folder. */
 export const trafficFiles = (index: number, direction: Direction) => ({
   file: `net${index}.${direction}.pcap`,

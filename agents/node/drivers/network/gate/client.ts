@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { forEachLine } from '../../../../../kit/http/bounded.ts'
 import type { Clock } from '../../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../../kit/sys/log.ts'
 import { environment, nodeBinary } from '../../../../../kit/sys/process.ts'
 import { connectLocalSocket } from '../../hypervisor/local-socket.ts'
-import { gateSocket } from '../user-mode.ts'
+import { gateSocket, GUEST_NAME_BYTES_MAXIMUM } from '../user-mode.ts'
 
 export interface Gate {
   /** Resolves when the frames of the guest's interfaces go through the gate. Rejects when it cannot be started. */
@@ -38,12 +38,10 @@ export function openGate(options: GateOptions): Gate {
   let connection: Promise<Socket> | undefined
   const listen = (socket: Socket): Socket => {
     if (isClosed) socket.destroy()
-    createInterface({ input: socket })
-      .on('line', (guest) => {
-        for (const done of waiting.get(guest) ?? []) done()
-        waiting.delete(guest)
-      })
-      .on('error', () => socket.destroy())
+    void forEachLine(socket, GUEST_NAME_BYTES_MAXIMUM, (guest) => {
+      for (const done of waiting.get(guest) ?? []) done()
+      waiting.delete(guest)
+    })
     socket.once('close', () => {
       connection = undefined
       if (!isClosed) void restart()

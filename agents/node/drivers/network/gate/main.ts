@@ -7,11 +7,11 @@ import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { basename, join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { forEachLine } from '../../../../../kit/http/bounded.ts'
 import { systemClock as clock } from '../../../../../kit/sys/clock.ts'
 import { exitProcess, processArguments } from '../../../../../kit/sys/process.ts'
 import { connectLocalSocket } from '../../hypervisor/local-socket.ts'
-import { INTERFACES_MAXIMUM, gateFiles, gateSocket } from '../user-mode.ts'
+import { GUEST_NAME_BYTES_MAXIMUM, INTERFACES_MAXIMUM, gateFiles, gateSocket } from '../user-mode.ts'
 import { comparable, mayLeave } from './frames.ts'
 
 const ADDRESSES_MILLISECONDS = 1_000
@@ -109,12 +109,10 @@ const server = createServer((agent) => {
     agents.delete(agent)
     endWhenIdle()
   })
-  createInterface({ input: agent })
-    .on('line', (guest) => {
-      const interfaces = Array.from({ length: INTERFACES_MAXIMUM }, (_, index) => joinInterface(guest, index))
-      void Promise.all(interfaces).then(() => agent.write(`${guest}\n`))
-    })
-    .on('error', () => agent.destroy())
+  void forEachLine(agent, GUEST_NAME_BYTES_MAXIMUM, (guest) => {
+    const interfaces = Array.from({ length: INTERFACES_MAXIMUM }, (_, index) => joinInterface(guest, index))
+    void Promise.all(interfaces).then(() => agent.write(`${guest}\n`))
+  })
 })
 rmSync(control, { force: true })
 server.listen(control)
