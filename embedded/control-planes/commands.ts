@@ -80,7 +80,6 @@ export const apiserverCommand = (
   ...apiserverFlags(record.desired, {
     ...{ folder, bindAddress: LOOPBACK, port: replicaOf(record, replica).api },
     ...{ etcdServers: record.replicas.map(clientUrl), auditLog: join(folder, `audit-${replica}.log`) },
-    hasTunnel: record.tunnel !== null,
   }),
 ]
 

@@ -187,7 +187,7 @@ export function apiManifest(record: PodsRecord, settings: HostSettings, certific
       ...apiserverFlags(desired, {
         ...{ folder: FOLDERS.files, etcdServers: etcdServers(record), bindAddress: '0.0.0.0', port: PORTS.api },
         // Where logs of the host cluster are kept.
-        ...{ auditLog: '-', hasTunnel: true },
+        auditLog: '-',
       }),
       `--shutdown-delay-duration=${SHUTDOWN_SECONDS}s`,
       '--shutdown-send-retry-after=true',

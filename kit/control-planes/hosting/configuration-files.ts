@@ -75,13 +75,16 @@ const AUDIT_POLICY = {
   ],
 }
 
-/** What goes to nodes, pods and services goes by the tunnel. */
+/** Whatever somebody who has the cluster can make an API server connect to goes through the tunnel: nodes, pods and
+ *  services (`cluster`), and the URLs of webhooks (`controlplane`). Without a tunnel nothing listens at its socket, and
+ *  nothing is connected to: the network of the host is never its own. etcd is reached directly. */
 const egress = (udsName: string) => ({
   apiVersion: 'apiserver.k8s.io/v1beta1',
   kind: 'EgressSelectorConfiguration',
-  egressSelections: [
-    { name: 'cluster', connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName } } } },
-  ],
+  egressSelections: ['cluster', 'controlplane'].map((name) => ({
+    name,
+    connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName } } },
+  })),
 })
 
 /** Nobody without a token but for whether it is ready; the platform's tokens are short and say a role. */

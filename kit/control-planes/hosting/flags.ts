@@ -112,13 +112,11 @@ export interface ApiServerPlace {
   readonly bindAddress: string
   readonly port: number
   readonly auditLog: string
-  /** Nodes are reached by the tunnel. */
-  readonly hasTunnel: boolean
 }
 
 export function apiserverFlags(
   { serviceCidrs }: Pick<ControlPlaneDesired, 'serviceCidrs'>,
-  { folder, etcdServers, bindAddress, port, auditLog, hasTunnel }: ApiServerPlace,
+  { folder, etcdServers, bindAddress, port, auditLog }: ApiServerPlace,
 ): readonly string[] {
   const file = (name: string) => join(folder, name)
   return [
@@ -156,7 +154,7 @@ export function apiserverFlags(
     `--kubelet-client-key=${file('kubelet-client.key')}`,
     `--kubelet-certificate-authority=${file('ca.crt')}`,
     '--kubelet-preferred-address-types=InternalIP',
-    ...(hasTunnel ? [`--egress-selector-config-file=${file('egress.json')}`] : []),
+    `--egress-selector-config-file=${file('egress.json')}`,
     // Nobody reaches them where they are: pods are told of the door that their node has.
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',
