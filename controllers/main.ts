@@ -142,7 +142,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   await migrate(db)
 
   const kubernetes = await openKubernetes(settings)
-  const store = await openStore(settings, kubernetes.transport)
+  const { store, differences } = await openStore(settings, kubernetes.transport, log)
   const caches = openCaches({ store, clock, random, log, registry })
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
@@ -178,7 +178,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
       ...(mayAct() && !caches.isReady() ? ['caches'] : []),
     ],
   })
-  sendToParent({ ready: true, metrics_url: `${probes.url}/metrics` })
+  sendToParent({ ready: true, metrics_url: `${probes.url}/metrics`, catalog_differences: differences })
 
   const election = {
     store,
@@ -238,8 +238,12 @@ async function openKubernetes({ SVCCLOUD_KUBECONFIG: file }: Settings) {
   return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
 }
 
-/** The stores' client, once kinds, roles, namespace and catalog are there. */
-async function openStore(settings: Settings, transport: Transport): Promise<Store> {
+/** The stores' client, once kinds, roles, namespace and catalog are there, and how the catalog differs from them. */
+async function openStore(
+  settings: Settings,
+  transport: Transport,
+  log: Logger,
+): Promise<{ readonly store: Store; readonly differences: readonly string[] }> {
   const store = openClient({
     transport,
     fieldManager: 'svccloud-controllers',
@@ -252,8 +256,10 @@ async function openStore(settings: Settings, transport: Transport): Promise<Stor
     await installRoles(store)
   }
   await ensureNamespace(store, SYSTEM_NAMESPACE)
-  if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
-  return store
+  const { SVCCLOUD_CATALOG_FILE: catalog } = settings
+  const differences = catalog === undefined ? [] : await installCatalog(store, catalog)
+  for (const difference of differences) log.info('the catalog differs from what is stored', { difference })
+  return { store, differences }
 }
 
 /** How hosts of control planes are made; undefined where none is. */

@@ -32,7 +32,7 @@ const PROCESS: readonly Grant[] = [
   { type: Event, verbs: ['get', 'create', 'patch'] },
   // The namespace and the catalog that it starts with.
   { type: Namespace, verbs: ['create'] },
-  ...CATALOG_KINDS.map((type) => ({ type, verbs: ['get', 'create'] })),
+  ...CATALOG_KINDS.map((type) => ({ type, verbs: ['get', 'create', 'patch'] })),
   { type: Secret, verbs: ['get', 'create'] },
   // What costs, and how much.
   ...BILLING_KINDS.map((type) => ({ type, verbs: READ })),

@@ -1,5 +1,5 @@
 /** The catalog of an embedded cloud: what catalog.yaml offers, and the zones and nodes that --nodes asks for. */
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import type { BmcAccess } from './machines.ts'
@@ -7,9 +7,6 @@ import type { NodeCount } from './options.ts'
 
 export const REGION = 'eu-1'
 const API_VERSION = 'svccloud.dev/v1alpha1'
-/** A machine that plays several nodes keeps this much memory for itself on each. */
-const RESERVED_MEMORY_MEBIBYTES = 1_024
-
 export interface PlannedNode {
   readonly name: string
   readonly zone: string
@@ -21,6 +18,23 @@ export const planNodes = (zones: readonly NodeCount[]): readonly PlannedNode[] =
     Array.from({ length: count }, (_, index) => ({ name: `${zone}-${index + 1}`, zone })),
   )
 
+/** Nodes that earlier starts made in the folder and `--nodes` does not name. They go on, with their guests, until they
+ *  are removed: leaving one out is no order to stop it. */
+export async function nodesLeftOut(folder: string, zones: readonly NodeCount[]): Promise<readonly PlannedNode[]> {
+  const asked = new Set(planNodes(zones).map(({ name }) => name))
+  return (await readdir(folder)).flatMap((name) => {
+    const zone = /^(.+)-\d+$/.exec(name)?.[1]
+    return zone === undefined || asked.has(name) ? [] : [{ name, zone }]
+  })
+}
+
+/** In the order of their zones and numbers, so that a node keeps its place when another is left out. */
+export function inOrder(zones: readonly NodeCount[], nodes: readonly PlannedNode[]): readonly PlannedNode[] {
+  const places = [...new Set([...zones, ...nodes].map(({ zone }) => zone))]
+  const number = ({ name, zone }: PlannedNode) => Number(name.slice(zone.length + 1))
+  return nodes.toSorted((a, b) => places.indexOf(a.zone) - places.indexOf(b.zone) || number(a) - number(b))
+}
+
 /** What lets the platform into the controllers of the nodes. */
 const BMC_SECRET = 'bmc-simulator'
 
@@ -31,14 +45,17 @@ export interface ZoneNetwork {
 }
 
 /** The whole catalog as YAML documents, for SVCCLOUD_CATALOG_FILE. Nodes have a management controller where it is
- *  known, zones a way outside and pools where there is a network. */
+ *  known, zones a way outside and pools where there is a network. Zones of earlier starts that still have nodes
+ *  follow as well. */
 export async function catalogFor(
   zones: readonly NodeCount[],
   bmc?: BmcAccess,
   network?: { readonly zone: (name: string) => ZoneNetwork },
+  zonesOfBefore: readonly string[] = [],
 ): Promise<string> {
   const offered = await readFile(join(import.meta.dirname, 'catalog.yaml'), 'utf8')
-  const zoneObjects = zones.map(({ zone }) => ({
+  const names = [...new Set([...zones.map(({ zone }) => zone), ...zonesOfBefore])]
+  const zoneObjects = names.map((zone) => ({
     apiVersion: API_VERSION,
     kind: 'Zone',
     metadata: { name: zone },
@@ -48,7 +65,7 @@ export async function catalogFor(
       ...(network === undefined ? {} : { publicNetwork: network.zone(zone).publicNetwork }),
     },
   }))
-  const poolObjects = zones.flatMap(({ zone }) =>
+  const poolObjects = names.flatMap((zone) =>
     (network?.zone(zone).pools ?? []).map(({ name, spec }) => ({
       apiVersion: API_VERSION,
       kind: 'PublicPool',
@@ -63,7 +80,6 @@ export async function catalogFor(
     spec: {
       zone,
       rack: `rack-${index + 1}`,
-      reservedMemoryMebibytes: RESERVED_MEMORY_MEBIBYTES,
       ...(bmc === undefined
         ? {}
         : { bmc: { address: `${bmc.url}/redfish/v1/Systems/${name}`, protocol: 'redfish', secretName: BMC_SECRET } }),

@@ -7,7 +7,7 @@ import { type Clock, TEST_CLOCK_VARIABLE } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
-import { catalogFor, planNodes, REGION } from './catalog.ts'
+import { catalogFor, inOrder, nodesLeftOut, type PlannedNode, planNodes, REGION } from './catalog.ts'
 import { findKubernetes, NO_KUBERNETES } from './control-planes/programs.ts'
 import { nodesSocketIn, prepareControlPlanes } from './control-planes/settings.ts'
 import {
@@ -20,10 +20,10 @@ import {
 } from './data-folder.ts'
 import type { BmcSimulator } from './bmc-simulator.ts'
 import { openFakePaymentFiles } from './fake-payments/files.ts'
-import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
-import { EmbeddedMachine, startMachines } from './machines.ts'
+import { type Access, embeddedAccess, isNodeRemoved, ownAccess } from './kubernetes-access.ts'
+import { type BmcAccess, EmbeddedMachine, startMachines } from './machines.ts'
 import { waitForNodes } from './node-readiness.ts'
-import type { HypervisorChoice, NodeCount, Options } from './options.ts'
+import type { HypervisorChoice, Options } from './options.ts'
 import { findEngine, NO_ENGINE } from './object-storage/program.ts'
 import { prepareObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
@@ -136,10 +136,8 @@ function componentEnvironment(settings: Settings): Settings {
 }
 
 /** Nodes of one zone share storage; a node alone has nobody to share it with. */
-function sharedVolumes(node: string, zones: readonly NodeCount[], folder: DataFolder): string {
-  const zone = planNodes(zones).find(({ name }) => name === node)?.zone
-  const isShared = zones.some((each) => each.zone === zone && each.count > 1)
-  return zone !== undefined && isShared ? join(folder.shared, zone) : 'none'
+function sharedVolumes(zone: string, nodes: readonly PlannedNode[], folder: DataFolder): string {
+  return nodes.filter((node) => node.zone === zone).length > 1 ? join(folder.shared, zone) : 'none'
 }
 
 /** Where people reach what listens on the address: every address of the machine includes the loopback one. */
@@ -184,9 +182,18 @@ interface FakePayments {
   readonly settings: Settings
 }
 
+interface CatalogStart {
+  readonly leftOut: readonly PlannedNode[]
+  readonly access: Access
+  readonly databaseUrl: string
+  readonly bmc: BmcAccess
+}
+
 export class Cloud {
   readonly #options: CloudOptions
   #readSealingKeys: Promise<string> | undefined
+  /** Those that `--nodes` asks for, and those of earlier starts. */
+  #nodes: readonly PlannedNode[] = []
   /** In the order of their start. */
   readonly #components: Component[] = []
   #recording: Promise<void> = Promise.resolve()
@@ -221,23 +228,12 @@ export class Cloud {
     const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)
     const kubernetesPort =
       options.kubeconfig === undefined ? await takePort('kubernetes-port', LOOPBACK, options.kubernetesPort) : 0
-    const machines = await Promise.all(
-      planNodes(options.nodes).map(({ name }) => EmbeddedMachine.open(name, folder, clock)),
-    )
+    const leftOut = await nodesLeftOut(folder.nodes, options.nodes)
+    this.#nodes = inOrder(options.nodes, [...planNodes(options.nodes), ...leftOut])
+    const machines = await Promise.all(this.#nodes.map(({ name }) => EmbeddedMachine.open(name, folder, clock)))
     const bmc = await startMachines(machines, this.#options)
     this.#bmc = bmc.simulator
-    const { network } = this.#options
-    this.#network =
-      'programs' in network
-        ? await openNetwork({ ...options, folder, programs: network.programs, nodesSocket: await nodesSocket(folder) })
-        : undefined
-    await writeDurably(folder.catalogFile, await catalogFor(options.nodes, bmc.access, this.#network))
-
-    if (this.#network !== undefined) {
-      const ready = await this.#startComponent('network', 'embedded/ovn/main.ts', this.#network.settings)
-      this.#reachable = this.#network.reachable(ready)
-      if (this.#network.additions !== undefined) this.#options.print(this.#network.additions)
-    }
+    await this.#startNetwork()
     if (options.hasFakePayments)
       this.#fakePayments = await this.#startFakePayments(`http://${reachable(options.host)}:${port}`)
     await this.#startObjectStorage()
@@ -247,12 +243,13 @@ export class Cloud {
       options.kubeconfig === undefined
         ? await this.#startKubernetes(kubernetesPort)
         : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
-    await this.#startControllers(access, databaseUrl)
+    const removed = await this.#startCatalog({ leftOut, access, databaseUrl, bmc: bmc.access })
+    const running = machines.filter(({ name }) => !removed.includes(name))
     await Promise.all([
       this.#startApiserver(access, databaseUrl, { port, operatorPort }),
-      ...machines.map((machine) => this.#startAgent(machine, access)),
+      ...running.map((machine) => this.#startAgent(machine, access)),
     ])
-    const nodes = planNodes(options.nodes).map(({ name }) => name)
+    const nodes = running.map(({ name }) => name)
     const late = await waitForNodes({ databaseUrl, nodes, clock, signal: this.#stopping.signal })
     if (late.length > 0)
       this.#options.print(`WARNING: ${late.join(', ')} cannot take servers yet. Logs: ${folder.logs}`)
@@ -278,6 +275,46 @@ export class Cloud {
     }
     await writeDurably(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
     return endpoints
+  }
+
+  async #startNetwork(): Promise<void> {
+    const { options, folder, network, print } = this.#options
+    if (!('programs' in network)) return
+    const nodes = this.#nodes
+    const { programs } = network
+    this.#network = await openNetwork({ ...options, folder, nodes, programs, nodesSocket: await nodesSocket(folder) })
+    this.#reachable = this.#network.reachable(
+      await this.#startComponent('network', 'embedded/ovn/main.ts', this.#network.settings),
+    )
+    if (this.#network.additions !== undefined) print(this.#network.additions)
+  }
+
+  /** Starts the controllers with the catalog of this start. Answers the nodes that were removed: they get no agent. */
+  async #startCatalog({ leftOut, access, databaseUrl, bmc }: CatalogStart): Promise<readonly string[]> {
+    const { options, folder, print } = this.#options
+    const removed = await this.#reportLeftOut(leftOut, access)
+    const zonesOfBefore = leftOut.filter(({ name }) => !removed.includes(name)).map(({ zone }) => zone)
+    await writeDurably(folder.catalogFile, await catalogFor(options.nodes, bmc, this.#network, zonesOfBefore))
+    const { catalog_differences: differences } = await this.#startControllers(access, databaseUrl)
+    for (const difference of Array.isArray(differences) ? differences : []) print(`NOTE: ${difference}`)
+    return removed
+  }
+
+  /** Says what becomes of the nodes that `--nodes` leaves out. Answers those that were removed, which have no agent. */
+  async #reportLeftOut(leftOut: readonly PlannedNode[], access: Access): Promise<readonly string[]> {
+    const removed: string[] = []
+    for (const { name } of leftOut) {
+      const folder = join(this.#options.folder.nodes, name)
+      if (await isNodeRemoved(access, name)) {
+        removed.push(name)
+        this.#options.print(`NOTE: Node ${name} was removed. Delete ${folder} when you need nothing in it.`)
+      } else
+        this.#options.print(
+          `NOTE: --nodes leaves out ${name}, which keeps running: its data is in ${folder}. ` +
+            'docs/nodes.md says how to remove a node.',
+        )
+    }
+    return removed
   }
 
   /** By what servers are reached on this machine, for people; undefined where each has a port of its own. */
@@ -337,7 +374,7 @@ export class Cloud {
       host: options.host,
       port: options.objectStoragePort,
       name: environment()['SVCCLOUD_OBJECT_STORAGE_HOST'],
-      zones: options.nodes.map(({ zone }) => zone),
+      zones: [...new Set(this.#nodes.map(({ zone }) => zone))],
       random,
     })
     const ready = await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
@@ -422,10 +459,9 @@ export class Cloud {
     const { name } = machine
     const { SVCCLOUD_IMAGE_CACHE, SVCCLOUD_SHARED_VOLUMES, SVCCLOUD_CEPH_POOL } = environment()
     const { SVCCLOUD_BACKUP_STORE, SVCCLOUD_BACKUP_SOURCES } = environment()
-    const shared = SVCCLOUD_CEPH_POOL === undefined ? sharedVolumes(name, options.nodes, folder) : 'none'
-    const planned = planNodes(options.nodes)
-    const zone = planned.find((node) => node.name === name)?.zone ?? ''
-    const otherZones = [...new Set(planned.map((node) => node.zone))].filter((other) => other !== zone)
+    const zone = this.#nodes.find((node) => node.name === name)?.zone ?? ''
+    const shared = SVCCLOUD_CEPH_POOL === undefined ? sharedVolumes(zone, this.#nodes, folder) : 'none'
+    const otherZones = [...new Set(this.#nodes.map((node) => node.zone))].filter((other) => other !== zone)
     return this.#startComponent(
       `agent-${name}`,
       'agents/node/main.ts',
@@ -471,7 +507,7 @@ export class Cloud {
   }
 
   async #startKubernetes(port: number): Promise<Access> {
-    const { folder, options, random } = this.#options
+    const { folder, random } = this.#options
     await writeDurably(folder.webhookTokenFile, newBase62(random, WEBHOOK_TOKEN_CHARACTERS))
     const ready = await this.#startComponent('kubernetes', 'embedded/kubernetes/main.ts', {
       SVCCLOUD_WEBHOOK_TOKEN_FILE: folder.webhookTokenFile,
@@ -486,7 +522,7 @@ export class Cloud {
     }
     return embeddedAccess(
       server,
-      planNodes(options.nodes).map(({ name }) => name),
+      this.#nodes.map(({ name }) => name),
       folder,
       random,
     )

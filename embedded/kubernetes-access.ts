@@ -1,8 +1,10 @@
 /** How the components and people reach the Kubernetes API: the embedded one's kubeconfigs, or the kubeconfig of one's
  *  own. */
 import { readFile } from 'node:fs/promises'
+import { request } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import { parse, stringify } from 'yaml'
+import { z } from 'zod'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { type DataFolder, StartRefused } from './data-folder.ts'
@@ -89,6 +91,41 @@ interface Kubeconfig {
     readonly name: string
     readonly user?: Readonly<Record<string, unknown>> & { readonly token?: string }
   }[]
+}
+
+const ANSWER_MILLISECONDS = 5_000
+const ANSWER_BYTES_MAXIMUM = 64 * 1024
+const NotFound = z.object({ reason: z.literal('NotFound'), details: z.object({ name: z.string() }) })
+
+/** Whether the Kubernetes API knows that kind and says that there is no such Node. False when it cannot be asked, or
+ *  says anything else: only a clear answer counts. */
+export async function isNodeRemoved({ url, caFile, tokenFile }: Access, name: string): Promise<boolean> {
+  if (tokenFile === null) return false
+  const headers = { authorization: `Bearer ${(await readFile(tokenFile, 'utf8')).trim()}` }
+  const ca = caFile === null ? undefined : await readFile(caFile, 'utf8')
+  const text = await new Promise<string>((resolve) => {
+    const target = new URL(`/apis/svccloud.dev/v1alpha1/nodes/${name}`, url)
+    const sent = request(
+      target,
+      { headers, ...(ca && { ca }), agent: false, timeout: ANSWER_MILLISECONDS },
+      (answer) => {
+        let body = ''
+        answer.setEncoding('utf8')
+        answer.on('data', (piece: string) => {
+          body += piece
+          if (body.length > ANSWER_BYTES_MAXIMUM) sent.destroy(new Error('the answer is too long'))
+        })
+        answer.on('end', () => resolve(answer.statusCode === 404 ? body : ''))
+      },
+    )
+    sent.on('timeout', () => sent.destroy(new Error('no answer in time')))
+    sent.on('error', () => resolve('')).end()
+  })
+  try {
+    return NotFound.parse(JSON.parse(text)).details.name === name
+  } catch {
+    return false
+  }
 }
 
 /** Access to a cluster of one's own: every component uses the given kubeconfig, or acts through it as a user of its own

@@ -27,12 +27,17 @@ export type NetworkDecision = { readonly programs: Programs } | { readonly obsta
 const OFF =
   'Servers have networks of their own: they reach the outside through this machine, and nothing reaches them but ' +
   'their SSH port. Private networks, firewalls, floating IPs and public addresses are off.'
+const OVN_NEEDS_QEMU =
+  '--network ovn needs real guests, and these are simulated. Leave out --hypervisor simulated, or take --network user.'
 const ROUTE_NEEDS_ROOT = '--public-route changes the routes of this machine, which takes the rights of root.'
 
 /** Throws StartRefused when it was demanded and cannot be had. */
 export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecision> {
   const { network, hypervisor, folder, print, hasPublicRoute, hasRoot } = needs
-  if (hypervisor === 'simulated') return { obstacle: 'servers are simulated' }
+  if (hypervisor === 'simulated') {
+    if (network === 'ovn') throw new StartRefused(OVN_NEEDS_QEMU)
+    return { obstacle: 'servers are simulated' }
+  }
   if (network === 'user') return { obstacle: 'it was started with --network user' }
   if (hasPublicRoute && !hasRoot) throw new StartRefused(ROUTE_NEEDS_ROOT)
   const kept = excludingSetting() ?? (network === 'auto' ? choiceOfBefore(folder) : undefined)
@@ -56,6 +61,6 @@ function choiceOfBefore(folder: DataFolder): string | undefined {
   const given = ['SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_OVN_NORTHBOUND'].find((name) => environment()[name] !== undefined)
   if (given !== undefined) return `${given} is set`
   return existsSync(folder.catalogFile) && !existsSync(planFile(folder))
-    ? 'what is in this folder was made without it (npm start -- --network ovn changes that)'
+    ? 'this folder was started without it (npm start -- --network ovn adds it)'
     : undefined
 }

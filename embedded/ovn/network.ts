@@ -4,9 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
-import { planNodes, type ZoneNetwork } from '../catalog.ts'
+import type { PlannedNode, ZoneNetwork } from '../catalog.ts'
 import type { DataFolder } from '../data-folder.ts'
-import type { NodeCount } from '../options.ts'
 import { probePort } from '../ports.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import {
@@ -56,7 +55,7 @@ interface Kept {
 
 export interface NetworkOptions {
   readonly folder: DataFolder
-  readonly nodes: readonly NodeCount[]
+  readonly nodes: readonly PlannedNode[]
   readonly hasPublicRoute: boolean
   readonly loopbackPorts: readonly number[]
   readonly programs: Programs
@@ -67,8 +66,8 @@ export interface NetworkOptions {
 export async function openNetwork(options: NetworkOptions): Promise<CloudNetwork> {
   const { folder, hasPublicRoute, programs, nodesSocket: socket } = options
   const nodesDoor = socket === undefined ? undefined : { ...NODES_DOOR, socket }
-  const nodes = planNodes(options.nodes)
-  const { doorPort, zones: numbers } = await keep(folder, options.nodes)
+  const { nodes } = options
+  const { doorPort, zones: numbers } = await keep(folder, nodes)
   const numberOf = new Map(nodes.map(({ name }, index) => [name, index]))
   const listed = (entries: readonly (readonly [string, number])[]) =>
     entries.map(([name, number]) => `${name}=${number}`).join(',')
@@ -146,7 +145,7 @@ const additionsOf = (doorPort: number): string =>
   `and the routes ${SERVERS.ipv4} via ${ROUTE.ipv4.cloud} and ${SERVERS.ipv6} via ${ROUTE.ipv6.cloud}.`
 
 /** Zones name the port of the door for good. */
-async function keep(folder: DataFolder, zones: readonly NodeCount[]): Promise<Kept> {
+async function keep(folder: DataFolder, nodes: readonly PlannedNode[]): Promise<Kept> {
   await makeFolder(folder.network, 0o700)
   const file = planFile(folder)
   const kept = await readFile(file, 'utf8').then(
@@ -155,10 +154,7 @@ async function keep(folder: DataFolder, zones: readonly NodeCount[]): Promise<Ke
   )
   const plan: Kept = {
     doorPort: kept?.doorPort ?? (await probePort(LOOPBACK, 0)),
-    zones: numberZones(
-      zones.map(({ zone }) => zone),
-      kept?.zones ?? {},
-    ),
+    zones: numberZones([...new Set(nodes.map(({ zone }) => zone))], kept?.zones ?? {}),
   }
   await writeDurably(file, JSON.stringify(plan))
   return plan

@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { catalogFor, planNodes } from '../../embedded/catalog.ts'
+import { catalogFor, inOrder, nodesLeftOut, planNodes } from '../../embedded/catalog.ts'
 import { parseNodes } from '../../embedded/options.ts'
 import { zoneAddresses } from '../../embedded/ovn/address-plan.ts'
 import { Zone } from '../../resources/catalog/index.ts'
+import { Node } from '../../resources/node/index.ts'
 import { PublicPool } from '../../resources/public-pool/index.ts'
 import { RESOURCES } from '../../resources/index.ts'
 
@@ -103,6 +105,42 @@ it('gives nodes names that stay when a zone grows', () => {
     { name: 'a-2', zone: 'a' },
     { name: 'b-1', zone: 'b' },
   ])
+})
+
+it('finds the nodes of earlier starts, and keeps each in its place', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-nodes-'))
+  try {
+    for (const name of ['eu-1a-1', 'eu-1a-2', 'eu-1a-10', 'eu-1b-1', 'notes']) await mkdir(join(folder, name))
+    const zones = parseNodes('eu-1a=1,eu-1c=1')
+    const leftOut = await nodesLeftOut(folder, zones)
+    expect(leftOut.map(({ name }) => name).toSorted()).toEqual(['eu-1a-10', 'eu-1a-2', 'eu-1b-1'])
+    expect(inOrder(zones, [...planNodes(zones), ...leftOut])).toEqual([
+      { name: 'eu-1a-1', zone: 'eu-1a' },
+      { name: 'eu-1a-2', zone: 'eu-1a' },
+      { name: 'eu-1a-10', zone: 'eu-1a' },
+      { name: 'eu-1c-1', zone: 'eu-1c' },
+      { name: 'eu-1b-1', zone: 'eu-1b' },
+    ])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+it('keeps the zones of nodes that are left out, with the network of this start', async () => {
+  const zone = (name: string) => ({ publicNetwork: { physicalNetwork: name }, pools: [] })
+  const objects = objectsOf(await catalogFor(parseNodes('here=1'), undefined, { zone }, ['there', 'there']))
+  expect(
+    objects.filter(({ kind }) => kind === 'Zone').map(({ metadata, spec }) => [metadata.name, spec]),
+  ).toMatchObject([
+    ['here', { publicNetwork: { physicalNetwork: 'here' } }],
+    ['there', { publicNetwork: { physicalNetwork: 'there' } }],
+  ])
+  expect(objects.filter(({ kind }) => kind === 'Node').map(({ metadata }) => metadata.name)).toEqual(['here-1'])
+})
+
+it('leaves to the host what it keeps for itself', async () => {
+  const [node] = objectsOf(await catalogFor(parseNodes('here=1'))).filter(({ kind }) => kind === 'Node')
+  expect(Node.spec.parse(node?.spec)).toMatchObject({ reservedMemoryMebibytes: 2_048 })
 })
 
 it('is explained to people', async () => {

@@ -49,7 +49,7 @@ it('guests whose disks are in Ceph have none, and who demands one is refused', a
 
 it('a folder that was made without it stays so, and that is said', async () => {
   await writeFile(folder.catalogFile, '')
-  expect(await choose({})).toEqual({ obstacle: expect.stringContaining('was made without it') })
+  expect(await choose({})).toEqual({ obstacle: expect.stringContaining('was started without it') })
   expect(printed).toEqual([expect.stringContaining('npm start -- --network ovn')])
 })
 
@@ -60,6 +60,10 @@ it('a folder that was made with it has it where the machine lets it', async () =
   const decision = await choose({})
   if ('obstacle' in decision) expect(decision.obstacle).toMatch(/^Open Virtual Network cannot be had: /)
   else expect(printed).toEqual([])
+})
+
+it('refuses a network that simulated guests cannot have', async () => {
+  await expect(choose({ hypervisor: 'simulated', network: 'ovn' })).rejects.toThrow('--network ovn needs real guests')
 })
 
 it('only root gives the machine a route', async () => {
