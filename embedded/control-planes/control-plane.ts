@@ -34,6 +34,7 @@ import {
 import { writeConfiguration } from '../../kit/control-planes/hosting/configuration-files.ts'
 import { GO_ENVIRONMENT } from '../../kit/control-planes/hosting/flags.ts'
 import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
+import { isApiReady, isMemberHealthy } from './health.ts'
 import { GATEWAY } from './guests/machine.ts'
 import { type Credentials, endOf, LOOPBACK, openCredentials } from '../../kit/control-planes/hosting/credentials.ts'
 import { type Client, openClient } from '../../kit/control-planes/hosting/https-client.ts'
@@ -425,16 +426,16 @@ export class ControlPlane {
 
   async #look({ kube, etcd }: Opened): Promise<void> {
     const { replicas } = this.#record
-    const isGood = (client: Client, url: string) =>
-      client.send(url, { timeoutMilliseconds: PROBE_MILLISECONDS }).then(
-        ({ status, text }) => status === 200 && !text.includes('"health":"false"'),
-        () => false,
-      )
-    const isReady = async (name: string, client: Client, url: string) =>
-      this.#programs.pid(name) !== undefined && (await isGood(client, url))
-    const apis = replicas.map(({ api }, index) => isReady(apiName(index), kube, `https://${LOOPBACK}:${api}/readyz`))
-    const members = replicas.map(({ etcdClient }, index) =>
-      isReady(etcdName(index), etcd, `https://${LOOPBACK}:${etcdClient}/health`),
+    const isGood = (client: Client, url: string, isRight: typeof isApiReady) =>
+      client.send(url, { timeoutMilliseconds: PROBE_MILLISECONDS }).then(isRight, () => false)
+    const isRunning = (name: string) => this.#programs.pid(name) !== undefined
+    const apis = replicas.map(
+      async ({ api }, index) =>
+        isRunning(apiName(index)) && isGood(kube, `https://${LOOPBACK}:${api}/readyz`, isApiReady),
+    )
+    const members = replicas.map(
+      async ({ etcdClient }, index) =>
+        isRunning(etcdName(index)) && isGood(etcd, `https://${LOOPBACK}:${etcdClient}/health`, isMemberHealthy),
     )
     const indices = (found: readonly boolean[]) => found.flatMap((is, index) => (is ? [index] : []))
     this.#readyApis = indices(await Promise.all(apis))

@@ -2,7 +2,7 @@
  *  store. Metrics are served here too. */
 import { createServer, type IncomingMessage } from 'node:http'
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { TenantSettings, type TenantState } from '../../kit/object-storage/control.ts'
+import { TenantSettings, type TenantState, UNKNOWN_TENANT } from '../../kit/object-storage/control.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Registry } from '../../kit/sys/metrics.ts'
 import { type Tenant, TenantConflict, type Tenants } from './tenants.ts'
@@ -64,7 +64,7 @@ async function answer({ tenants, metrics }: ControlServerOptions, request: Incom
   if (request.method === 'GET') {
     const tenant = tenants.find(tenantId)
     return tenant === undefined
-      ? { status: 404 }
+      ? { status: 404, text: UNKNOWN_TENANT }
       : { status: 200, text: JSON.stringify(await stateOf(tenants, tenant, searchParams.get('fresh') === 'true')) }
   }
   if (request.method === 'DELETE')

@@ -99,8 +99,11 @@ export interface ControlOptions {
 }
 
 const TIMEOUT_MILLISECONDS = 10_000
+const DONE = 204
 const CONFLICT = 409
 const NOT_FOUND = 404
+/** What the store says of a tenant that it does not know: whoever else answers 404 knows nothing of tenants. */
+export const UNKNOWN_TENANT = 'unknown tenant'
 const ANSWER_BYTES_MAXIMUM = 16 * 1024 ** 2
 
 interface Answer {
@@ -110,7 +113,12 @@ interface Answer {
 
 /** The platform's side, over HTTP. */
 export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf): ObjectStorageControl {
-  const send = async (method: string, path: string, body?: object): Promise<Answer> => {
+  /** Only what is accepted is the store's answer. */
+  const send = async (
+    method: string,
+    path: string,
+    { body, accepts }: { readonly body?: object; readonly accepts: (answer: Answer) => boolean },
+  ): Promise<Answer> => {
     const { signal, cancel } = deadline(TIMEOUT_MILLISECONDS)
     try {
       const response = await fetch(new URL(path, url), {
@@ -120,19 +128,21 @@ export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
       const text = await readText(response.body ?? NOTHING, ANSWER_BYTES_MAXIMUM)
-      const isAnswer = response.ok || response.status === NOT_FOUND || response.status === CONFLICT
-      if (!isAnswer) throw new Error(`${method} ${path}: status ${response.status}: ${text}`)
-      return { status: response.status, text }
+      const answer = { status: response.status, text }
+      if (!accepts(answer)) throw new Error(`${method} ${path}: status ${answer.status}: ${text}`)
+      return answer
     } catch (error) {
       throw new Unavailable('the object storage', error)
     } finally {
       cancel()
     }
   }
+  const isDoneOrConflict = ({ status }: Answer) => status === DONE || status === CONFLICT
+  const isState = ({ status, text }: Answer) => status === 200 || (status === NOT_FOUND && text === UNKNOWN_TENANT)
   const pathOf = (id: string): string => `/tenants/${encodeURIComponent(id)}`
   return {
     async putTenant(id, settings) {
-      const { status } = await send('PUT', pathOf(id), settings)
+      const { status } = await send('PUT', pathOf(id), { body: settings, accepts: isDoneOrConflict })
       if (status === CONFLICT)
         throw new Unavailable(
           'the object storage',
@@ -140,11 +150,12 @@ export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf
         )
     },
     async getTenant(id, isFresh = false) {
-      const response = await send('GET', `${pathOf(id)}${isFresh ? '?fresh=true' : ''}`)
+      const response = await send('GET', `${pathOf(id)}${isFresh ? '?fresh=true' : ''}`, { accepts: isState })
       return response.status === NOT_FOUND ? undefined : TenantState.parse(JSON.parse(response.text))
     },
     async removeTenant(id, isPurged = false) {
-      return (await send('DELETE', `${pathOf(id)}${isPurged ? '?purge=true' : ''}`)).status !== CONFLICT
+      const path = `${pathOf(id)}${isPurged ? '?purge=true' : ''}`
+      return (await send('DELETE', path, { accepts: isDoneOrConflict })).status === DONE
     },
   }
 }

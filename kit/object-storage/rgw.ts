@@ -56,7 +56,9 @@ function openAdministration(address: StoreAddress): Administration {
   ): Promise<StoreAnswer> => {
     try {
       const answer = await exchange.askWhole({ ...request, query: { format: 'json', ...request.query } }, milliseconds)
-      if (answer.status < 300 || accepts.includes(answer.status)) return answer
+      // Of a user that is not there the gateway says so: a 404 of whatever else stands at its address says nothing.
+      const isMeant = answer.status !== 404 || 'key' in (request.query ?? {}) || answer.text.includes('NoSuchUser')
+      if (answer.status < 300 || (accepts.includes(answer.status) && isMeant)) return answer
       throw new Error(`${request.method} ${request.path}: status ${answer.status}: ${answer.text.slice(0, 300)}`)
     } catch (error) {
       throw new Unavailable('the object storage', error)
