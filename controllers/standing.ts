@@ -1,7 +1,8 @@
 /** Changes that cost and came past the API: the account must be allowed to make them, whatever admission allowed. */
 import { holdsQuotas, requireStanding } from '../db/account/index.ts'
 import { ownerOf } from '../domain/managed-machine.ts'
-import { conflict } from '../domain/problem.ts'
+import { isPlatformAccount } from '../domain/platform-account.ts'
+import { conflict, Problem } from '../domain/problem.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Operable } from '../resources/operation/index.ts'
 import { orUnavailable } from './database.ts'
@@ -20,6 +21,22 @@ export async function requireStandingOfEdit(
   const operation = activeOperation(root)
   if (operation !== undefined && isEditOfPerson(operation))
     await orUnavailable(requireStanding(db, accountId, { now: clock.now(), areAddressesConfirmed }))
+}
+
+/** Whether the account may make more of what costs: what the platform does by itself is no way around that. The
+ *  platform's own accounts always may. Throws Unavailable. */
+export async function mayGrow(
+  { db, clock, areAddressesConfirmed }: Pick<Parts, 'db' | 'clock' | 'areAddressesConfirmed'>,
+  accountId: string,
+): Promise<boolean> {
+  if (isPlatformAccount(accountId)) return true
+  try {
+    await orUnavailable(requireStanding(db, accountId, { now: clock.now(), areAddressesConfirmed }))
+    return true
+  } catch (error) {
+    if (error instanceof Problem) return false
+    throw error
+  }
 }
 
 /** A managed machine belongs to a noun whose making was judged, and is exchanged whatever the account owes. Throws the

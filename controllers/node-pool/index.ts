@@ -29,7 +29,7 @@ import { requireNewest } from '../newest.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { requireStandingOfEdit } from '../standing.ts'
+import { mayGrow, requireStandingOfEdit } from '../standing.ts'
 import { newRequests } from '../synced.ts'
 import { demandOf, documentOf, slotsOf, takenNumbers } from './nodes.ts'
 import { CLAIMED, type ClusterObject, type NodePoolEffects, type NodePoolObject, type Observed } from './observed.ts'
@@ -99,6 +99,7 @@ async function observe(
   return {
     accountId,
     isClaimed: accountId !== undefined && (await orUnavailable(isNodePoolClaimed(db, { accountId, nodePoolId }))),
+    mayGrow: accountId !== undefined && (await mayGrow(parts, accountId)),
     cluster,
     clusterClaim,
     region,

@@ -45,6 +45,8 @@ export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly isClaimed: boolean
+  /** The account may make more of what costs. */
+  readonly mayGrow: boolean
   /** Undefined when it is not there. */
   readonly cluster: ClusterObject | undefined
   /** What is claimed for the cluster. */

@@ -88,12 +88,26 @@ const claimed: Rule = ({ root, observed: { accountId = '', isClaimed } }) => {
   })
 }
 
+/** Of the nodes that the spec asks for: those that were granted, while the account may make nothing that costs. Who
+ *  asked for more, a person or autoscaling, makes no difference; nodes that are replaced were granted before. */
+const countOf = ({ root: { spec, status }, observed }: Pick<Input, 'root' | 'observed'>): number =>
+  observed.mayGrow ? spec.count : Math.min(spec.count, status?.grantedCount ?? spec.count)
+
+const withheldOf = (input: Pick<Input, 'root' | 'observed'>): string => {
+  const withheld = input.root.spec.count - countOf(input)
+  return withheld === 0
+    ? ''
+    : `The account may make nothing that costs now: ${withheld} nodes of its spec are not made.`
+}
+
 /** Its nodes are what they shall be. */
 const brought: Rule = (input) => {
   const { root, observed } = input
-  const status = { followed: followed(root) }
+  const status = { followed: followed(root), grantedCount: countOf(input) }
+  const withheld = withheldOf(input)
+  if (withheld !== '') return { ...failed('servers', withheld), status }
   if ('obstacle' in observed.api) return { ...waiting('servers', observed.api.obstacle), status }
-  const kept = maintained(input, root.spec.count)
+  const kept = maintained(input, countOf(input))
   if (kept.waitFor === '') return undefined
   return {
     health: 'reconciling',
@@ -120,8 +134,9 @@ const done: Rule = (input) => ({
   step: 'drained',
   outcome: 'succeeded',
   status: {
-    ...maintained(input, input.root.spec.count).status,
+    ...maintained(input, countOf(input)).status,
     followed: followed(input.root),
+    grantedCount: countOf(input),
     isMade: true,
     fault: undefined,
   },
@@ -306,16 +321,16 @@ function idle(input: Input): Decision {
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
   if ('obstacle' in observed.api)
     return { ...waiting('servers', observed.api.obstacle), health: status?.isMade === true ? 'ready' : 'reconciling' }
-  const kept = maintained(input, pool.spec.count)
+  const kept = maintained(input, countOf(input))
   const isSettled = kept.waitFor === ''
   const isMade = isSettled || status?.isMade === true
   const fault = isSettled ? undefined : status?.fault
   return {
     health: fault !== undefined || !isMade ? 'stalled' : 'ready',
     reason: fault !== undefined || !isMade ? 'Error' : isSettled ? 'Running' : 'Maintaining',
-    message: truncated(fault ?? kept.waitFor),
+    message: truncated(fault ?? (kept.waitFor === '' ? withheldOf(input) : kept.waitFor)),
     actions: kept.actions,
-    status: { ...kept.status, fault, ...(isMade ? { isMade } : {}) },
+    status: { ...kept.status, fault, grantedCount: countOf(input), ...(isMade ? { isMade } : {}) },
     waitFor: kept.waitFor === '' ? 'a change' : kept.waitFor,
     waitSeconds: !isSettled
       ? BUSY_LOOK_SECONDS

@@ -108,12 +108,13 @@ function templateOf(
 export function dueScaling({ root, observed, now }: Input): (OperationStart & { readonly actor: string }) | undefined {
   const { count, autoscaling } = root.spec
   if (autoscaling === undefined || root.status?.isMade !== true) return undefined
+  const { scaling, mayGrow } = observed
   const within = bounded(count, autoscaling)
-  if (within !== count) return started('scale', { count: within })
-  const { scaling } = observed
+  if (within < count || (within > count && mayGrow)) return started('scale', { count: within })
   if (scaling === undefined) return undefined
   const { load, pools, underusedSince: since } = scaling
   const growth = judgeGrowth(load, pools)
+  if (growth !== undefined && !mayGrow) return undefined
   if (growth !== undefined)
     return growth.poolId === root.metadata.name ? started('grow', grown(root, growth.by, observed.taken)) : undefined
   const leaving = judgeShrinking(load, pools, { since, now })

@@ -97,6 +97,11 @@ export const NodePool = resource({
         .max(64)
         .optional()
         .describe('Digest of the spec that an operation was begun for last: another one begins the next.'),
+      grantedCount: z
+        .int()
+        .min(0)
+        .optional()
+        .describe('Nodes that it had when the account could make what costs last: it has no more meanwhile.'),
       nodes: z
         .array(
           z.strictObject({

@@ -128,6 +128,22 @@ test('a pool grows at once and shrinks from its end, after a drain that heeds bu
   expect(unjoined.removed).toEqual([machineName({ uid: UID, type: 'node_pool' }, 'n1')])
 })
 
+test('a pool of an account that may make nothing grows by nobody, and keeps the nodes that it has', () => {
+  const whole = { machines: [machineOf(0), machineOf(1)], nodes: [nodeOf(0), nodeOf(1)] }
+  const granted = { isMade: true, grantedCount: 2 }
+  // by kubectl, past admission
+  const grown = poolWith({ count: 3, operation: operationOf('scale'), status: granted })
+  const asked = decide(grown, running(grown, { ...whole, mayGrow: false }))
+  expect([asked.made, asked.outcome, asked.status]).toMatchObject([[], 'failed', { grantedCount: 2 }])
+  // and when nothing is under way
+  const idle = poolWith({ count: 3, status: { ...granted, followed: String(asked.status['followed']) } })
+  expect(decide(idle, running(idle, { ...whole, mayGrow: false })).made).toEqual([])
+  expect(decide(idle, running(idle, whole)).made).toEqual([nameOf(2)])
+  // One that has gone comes back.
+  const lost = { machines: [machineOf(0)], nodes: [nodeOf(0)], mayGrow: false }
+  expect(decide(idle, running(idle, lost)).made).toEqual([nameOf(1)])
+})
+
 test('another version replaces as many nodes at a time as may be away', () => {
   const older = { kubeletVersion: 'v1.35.4' }
   const world = {

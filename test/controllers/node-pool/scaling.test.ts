@@ -53,7 +53,13 @@ const placed = (number: number, cpu: number): Partial<LoadPod> => ({
   ...{ node: nameOf(number), isUnschedulable: false, requests: { cpu } },
 })
 /** Looked at once now, and once so many minutes later. */
-function changeOf(pool: NodePoolObject, pods: readonly Partial<LoadPod>[], minutes = 0, taken: readonly number[] = []) {
+function changeOf(
+  pool: NodePoolObject,
+  pods: readonly Partial<LoadPod>[],
+  minutes = 0,
+  taken: readonly number[] = [],
+  mayGrow = true,
+) {
   const memory = new Map()
   const load = loadOf(pool, pods)
   const lookAt = (now: Date) =>
@@ -61,7 +67,7 @@ function changeOf(pool: NodePoolObject, pods: readonly Partial<LoadPod>[], minut
   lookAt(NOW)
   const later = new Date(at(minutes))
   const scaling = lookAt(later)
-  const { change } = decide(pool, { ...running(pool, wholeOf(pool)), scaling, taken }, later)
+  const { change } = decide(pool, { ...running(pool, wholeOf(pool)), scaling, taken, mayGrow }, later)
   return (change as { spec: NodePoolObject['spec'] } | undefined)?.spec
 }
 
@@ -78,6 +84,13 @@ test('it grows for pods that wait, by an operation of the platform', () => {
 test('bounds that leave out what there is bring it within them', () => {
   expect(changeOf(scaled(5), [])).toMatchObject({ count: 4 })
   expect(changeOf(scaled(1, { autoscaling: { min: 2, max: 4 } }), [])).toMatchObject({ count: 2 })
+})
+
+test('the pool of an account that may make nothing shrinks and does not grow', () => {
+  const change = (pool: NodePoolObject, pods: readonly Partial<LoadPod>[]) => changeOf(pool, pods, 0, [], false)
+  expect(change(scaled(1), [placed(0, 900), {}, {}])).toBeUndefined()
+  expect(change(scaled(1, { autoscaling: { min: 2, max: 4 } }), [])).toBeUndefined()
+  expect(change(scaled(5), [])).toMatchObject({ count: 4 })
 })
 
 test('the node that is used least goes after ten minutes, whichever number it has, and its number comes back', () => {

@@ -105,7 +105,7 @@ export interface World extends Partial<Omit<Observed, 'api'>> {
 }
 export const observedWith = ({ nodes = [], requests = [], ...more }: World = {}): Observed => ({
   ...{ accountId: 'a', isClaimed: true, cluster: CLUSTER, region: 'eu-1', machines: [], edits: [], editor: 'user:ada' },
-  ...{ scaling: undefined, taken: [] },
+  ...{ scaling: undefined, taken: [], mayGrow: true },
   clusterClaim: {
     ...{ zone: 'eu-1a', region: 'eu-1', name: 'shop', networkId: 'back', controlPlaneId: PLANE.id },
     ...{ release: '1.36.3', replicas: 1, podCidr: '172.20.0.0/16', serviceCidr: '172.21.0.0/16' },
