@@ -40,6 +40,8 @@ const USERS_FIRST = 1_000_000
 /** Of translated code: with less, what a node runs is translated again and again (from the state to a ready node with
  *  512: 63 seconds of processor time, with 256: 105). */
 const TRANSLATION_MEBIBYTES = 512
+/** Of the guest's own user: QEMU's threads, and a process for each connection of the guest. */
+export const GUEST_PROCESSES_MAXIMUM = 256
 /** Nothing of it is needed after an hour of silence. */
 const SILENCE_SECONDS = 3_600
 
@@ -54,6 +56,7 @@ export function guestCommand(machine: GuestMachine): readonly string[] {
 function userOf({ userId }: GuestMachine): readonly string[] {
   if (!isRoot()) return ['setpriv', '--no-new-privs', '--']
   return [
+    ...['prlimit', `--nproc=${GUEST_PROCESSES_MAXIMUM}`, '--'],
     ...['setpriv', `--reuid=${userId}`, `--regid=${userId}`, '--clear-groups', '--no-new-privs'],
     ...['--bounding-set=-all', '--inh-caps=-all', '--pdeathsig=KILL', '--'],
   ]

@@ -1,19 +1,49 @@
+import { spawn } from 'node:child_process'
+import { readdir, stat } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { guestCommand } from '../../../../embedded/control-planes/guests/machine.ts'
+import { GUEST_PROCESSES_MAXIMUM, guestCommand } from '../../../../embedded/control-planes/guests/machine.ts'
+import { isRoot } from '../../../../kit/sys/process.ts'
+import { until } from '../../../eventually.ts'
 
-test('a guest reaches two ports of its control plane, and no network', () => {
-  const words = guestCommand({
-    ...{ folder: '/guest', commandLine: 'root=/dev/vda', hasKvm: false, userId: 1_000_001, vcpus: 2 },
-    ...{ memoryMebibytes: 1_536, ports: { api: 20_001, tunnel: 20_002 } },
-  })
-  const networks = words.flatMap((word, index) => (word === '-netdev' ? [words[index + 1]] : []))
-  expect(networks).toEqual([
-    'user,id=net,restrict=on,ipv6=off,' +
-      'guestfwd=tcp:10.0.2.100:6443-cmd:socat -T3600 - TCP4:127.0.0.1:20001,' +
-      'guestfwd=tcp:10.0.2.100:8132-cmd:socat -T3600 - TCP4:127.0.0.1:20002',
-  ])
-  // Whoever breaks out of it is nobody, and cannot become anybody: what is behind the doors is begun by setsid, so that
-  // QEMU's own filter of that cannot be asked for.
-  expect(words).toEqual(expect.arrayContaining(['--no-new-privs', '--reuid=1000001', '--clear-groups']))
-  expect(words).toContain('on,obsolete=deny,resourcecontrol=deny')
+const USER = 1_099_999
+const machine = {
+  ...{ vcpus: 1, memoryMebibytes: 64, folder: '/', commandLine: '', hasKvm: false, userId: USER },
+  ports: { api: 1, tunnel: 2 },
+}
+/** What comes before QEMU. */
+const prefix = guestCommand(machine).slice(0, guestCommand(machine).indexOf('qemu-system-x86_64'))
+
+async function processesOfUser(): Promise<number> {
+  const owners = (await readdir('/proc'))
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) =>
+      stat(`/proc/${name}`).then(
+        ({ uid }) => uid,
+        () => -1,
+      ),
+    )
+  return (await Promise.all(owners)).filter((uid) => uid === USER).length
+}
+
+test('a guest has no more processes of the host than it may, however many connections it opens', async () => {
+  if (!isRoot()) return
+  const more = GUEST_PROCESSES_MAXIMUM + 64
+  const script = `for each in $(seq ${more}); do sleep 60 2>/dev/null & done; exec sleep 60`
+  const [program = '', ...words] = [...prefix.slice(prefix.indexOf('prlimit')), 'sh', '-c', script]
+  const child = spawn(program, words, { stdio: 'ignore' })
+  try {
+    const count = await until('all that it may have', processesOfUser, (found) => found >= GUEST_PROCESSES_MAXIMUM - 2)
+    expect(count).toBeLessThanOrEqual(GUEST_PROCESSES_MAXIMUM)
+  } finally {
+    child.kill('SIGKILL')
+    await endProcessesOfUser()
+  }
 })
+
+async function endProcessesOfUser(): Promise<void> {
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const owner = await stat(`/proc/${name}`).catch(() => undefined)
+    if (owner?.uid === USER) process.kill(Number(name), 'SIGKILL')
+  }
+}
