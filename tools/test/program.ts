@@ -1,11 +1,12 @@
 /** Running a program with a deadline, and what it took of the processor. */
 import { spawn } from 'node:child_process'
-import { open, readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { setPriority } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { COMPILE_CACHE } from '../../kit/sys/compile-cache.js'
 import { environment, isTerminal, printLine } from '../../kit/sys/process.ts'
+import { openMeter } from './meter.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 export const inModules = (path: string): string => join(ROOT, 'node_modules', path)
@@ -28,32 +29,17 @@ export interface Background {
 /** The lowest: what is idle goes on where others wait, also at the end, and takes nothing of what they can use. */
 const BACKGROUND_NICENESS = 19
 
-/** A second of the processor, as Linux counts it. */
-const TICKS = 100
-/** Fields of `/proc/self/stat` after the name of the program. */
-const CHILDREN = { user: 13, system: 14 }
-/** Of the programs that have ended, and of whatever they have waited for. */
-let processorSeconds = 0
-
-/** What the program that has just ended took of the processor, which says more than the clock where others run beside
- *  it; undefined where nobody counts that. */
-async function processorSecondsOfLast(): Promise<number | undefined> {
-  const text = await readFile('/proc/self/stat', 'utf8').catch(() => undefined)
-  if (text === undefined) return undefined
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  const before = processorSeconds
-  processorSeconds = (Number(fields[CHILDREN.user]) + Number(fields[CHILDREN.system])) / TICKS
-  return processorSeconds - before
-}
-
 /** Runs a program and answers whether it ended well in time. */
 export async function succeeds(program: string, flags: readonly string[], options: Run): Promise<boolean> {
   const { name, deadlineMilliseconds, background } = options
   const output = background && (await open(background.outputFile, 'a'))
   const stream = output?.fd ?? 'inherit'
+  const meter = await openMeter()
+  const command = [program, ...flags]
+  const [file = program, ...words] = meter.within(command)
   const isGood = await new Promise<boolean>((resolve) => {
     const given = environment()
-    const child = spawn(program, flags, {
+    const child = spawn(file, words, {
       cwd: ROOT,
       stdio: ['ignore', stream, stream],
       ...(background && { signal: background.stop }),
@@ -78,7 +64,7 @@ export async function succeeds(program: string, flags: readonly string[], option
     })
   })
   await output?.close()
-  const seconds = await processorSecondsOfLast()
+  const seconds = await meter.close()
   if (seconds !== undefined) printLine(`== ${name}: ${Math.round(seconds)} s of the processor`)
   return isGood
 }

@@ -95,7 +95,7 @@ async function write(server: Running, name: string, acknowledged: Acknowledged, 
 }
 
 test('no acknowledged write is lost when the process is killed under load, and revisions never go back', {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-crash-'))
   folders.push(folder)
