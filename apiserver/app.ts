@@ -3,6 +3,7 @@
 import { deploymentSecret } from '../db/deployment/index.ts'
 import { databaseUnavailable } from '../db/failures.ts'
 import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/request/index.ts'
+import { forAccount } from '../db/account-share.ts'
 import type { Database } from '../db/open.ts'
 import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'
@@ -93,6 +94,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     trustedProxies: options.trustedProxies ?? [],
     origins: ownOrigins(options.publicUrl),
     idempotencyKeys: idempotencyKeysIn(db),
+    forAccount,
     isSecure: options.publicUrl.startsWith('https:'),
     checkAnswers: options.checkAnswers ?? false,
     durations: requestDurations(options.metrics),

@@ -291,6 +291,7 @@ async function runInBackground(settings: Settings, parts: BackgroundParts, stop:
     {
       db,
       clock,
+      random,
       log,
       auditVerifySeconds: settings.SVCCLOUD_AUDIT_VERIFY_SECONDS,
       auditRetentionDays: settings.SVCCLOUD_AUDIT_RETENTION_DAYS,

@@ -9330,7 +9330,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -10164,7 +10164,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -10353,7 +10353,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10390,7 +10390,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10457,7 +10457,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10524,7 +10524,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10561,7 +10561,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10610,7 +10610,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10662,7 +10662,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -11024,7 +11024,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -11531,7 +11531,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -11565,7 +11565,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -11709,7 +11709,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -11845,7 +11845,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12048,7 +12048,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12252,7 +12252,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12370,7 +12370,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -12528,7 +12528,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -12576,7 +12576,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -12645,7 +12645,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12817,7 +12817,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -12919,7 +12919,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13083,7 +13083,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -13134,7 +13134,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -13182,7 +13182,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -13235,7 +13235,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -13435,7 +13435,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13662,7 +13662,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13918,7 +13918,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -14059,7 +14059,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -14218,7 +14218,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -14414,7 +14414,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -14537,7 +14537,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -14669,7 +14669,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -14763,7 +14763,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -14993,7 +14993,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -15026,8 +15026,8 @@ export interface operations {
                         database: components["schemas"]["Database"];
                         /** @description The operation that was started. */
                         operation: components["schemas"]["Operation"];
-                        /** @description What its owner signs in with. */
-                        credentials: components["schemas"]["DatabaseCredentials"];
+                        /** @description Not in an answer that is repeated for an Idempotency-Key. */
+                        credentials?: components["schemas"]["DatabaseCredentials"];
                     };
                 };
             };
@@ -15169,7 +15169,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -15203,8 +15203,8 @@ export interface operations {
                         database: components["schemas"]["Database"];
                         /** @description The operation that was started. */
                         operation: components["schemas"]["Operation"];
-                        /** @description What its owner signs in with. */
-                        credentials: components["schemas"]["DatabaseCredentials"];
+                        /** @description Not in an answer that is repeated for an Idempotency-Key. */
+                        credentials?: components["schemas"]["DatabaseCredentials"];
                     };
                 };
             };
@@ -15303,7 +15303,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -15325,8 +15325,8 @@ export interface operations {
                     "application/json": {
                         /** @description The database. */
                         database: components["schemas"]["Database"];
-                        /** @description What its owner signs in with. */
-                        credentials: components["schemas"]["DatabaseCredentials"];
+                        /** @description Not in an answer that is repeated for an Idempotency-Key. */
+                        credentials?: components["schemas"]["DatabaseCredentials"];
                     };
                 };
             };
@@ -15383,7 +15383,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -15590,7 +15590,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -15762,7 +15762,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -15811,7 +15811,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -15859,7 +15859,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -15930,7 +15930,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -16114,7 +16114,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16396,7 +16396,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16618,7 +16618,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16646,8 +16646,8 @@ export interface operations {
                     "application/json": {
                         /** @description The object storage. */
                         object_storage: components["schemas"]["ObjectStorage"];
-                        /** @description The key that S3 clients sign with. */
-                        credentials: components["schemas"]["ObjectStorageCredentials"];
+                        /** @description Not in an answer that is repeated for an Idempotency-Key. */
+                        credentials?: components["schemas"]["ObjectStorageCredentials"];
                     };
                 };
             };
@@ -16703,7 +16703,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -16745,7 +16745,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -16767,8 +16767,8 @@ export interface operations {
                     "application/json": {
                         /** @description The object storage. */
                         object_storage: components["schemas"]["ObjectStorage"];
-                        /** @description The key that S3 clients sign with. */
-                        credentials: components["schemas"]["ObjectStorageCredentials"];
+                        /** @description Not in an answer that is repeated for an Idempotency-Key. */
+                        credentials?: components["schemas"]["ObjectStorageCredentials"];
                     };
                 };
             };
@@ -16865,7 +16865,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, without credentials and with Idempotent-Replayed: true. */
                 "Idempotency-Key"?: string;
             };
             path: {

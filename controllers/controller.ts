@@ -14,15 +14,18 @@ import type { Parts } from './parts.ts'
 export type Sharding = 'by-zone' | 'zones' | 'common'
 
 /** How the sweeper of change intents judges and undoes a change of the noun that was left half-way. */
-export interface IntentHandler {
+export interface IntentHandler<Seen = unknown> {
   /** The noun as change intents and audit entries name it. */
   readonly resourceType: string
   /** Whether the write to Kubernetes happened. Throws Unavailable when that cannot be known. */
   wasApplied(parts: Parts, intent: ChangeIntent): Promise<boolean>
   /** Removes what a change that was not applied left in Kubernetes. Safe to repeat. */
   removeObjects?(parts: Parts, intent: ChangeIntent): Promise<void>
-  /** Gives back what a change that was not applied has claimed, in the transaction that removes its intent. */
-  release(tx: Transaction<Tables>, intent: ChangeIntent, parts: Parts): Promise<void>
+  /** Reads what `release` needs to know of Kubernetes: no transaction waits for that. */
+  look?(parts: Parts, intent: ChangeIntent): Promise<Seen>
+  /** Gives back what a change that was not applied has claimed, in the transaction that removes its intent. `seen` is
+   *  what `look` has read; undefined without one. */
+  release(tx: Transaction<Tables>, intent: ChangeIntent, seen: Seen): Promise<void>
 }
 
 /** What a noun reads and does, built from the parts of a process. */

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
+import { systemClock } from '../kit/sys/clock.ts'
+import { shared, shareOf } from './account-share.ts'
 import { traceQuery } from './trace.ts'
 import type { Tables } from './tables.ts'
 
@@ -66,7 +68,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   // process.
   pool.on('connect', (client) => client.on('error', (error) => options.onConnectionLost?.(error)))
   pool.on('error', () => {}) // the client reports it too
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), log: traceQuery })
+  const share = {
+    connectionsMaximum: shareOf(options.connectionsMaximum),
+    waitMillisecondsMaximum: connectMillisecondsMaximum,
+    after: systemClock.after,
+  }
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: shared(pool, share) }), log: traceQuery })
 }
 
 const MIGRATION_LOCK = 7_238_501

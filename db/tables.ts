@@ -346,6 +346,8 @@ export interface Tables extends IdentityTables {
     origin: ColumnType<DatabaseOrigin | null, null | undefined, string>
     /** It stays at least until then. */
     kept_until: OptionalInstant
+    /** Its store is being emptied: nobody restores from it. */
+    is_ending: Generated<boolean>
   }
   /** At most one row. */
   kubernetes_issuer: {
@@ -546,6 +548,8 @@ export interface Tables extends IdentityTables {
     status: number | null
     body: string | null
   }
+  /** What is outside of the database, and who speaks to it until when. */
+  turn: { name: string; holder: string; ends_at: Date }
   usage_reading: CounterColumns & { epoch: string; seen_at: Instant }
   server_metric: CounterColumns & { server_uid: string; step_seconds: number; at: Instant }
   network_transfer: {

@@ -24,6 +24,10 @@ export interface SimulatedObjectStorage extends ObjectStorage {
   readonly offer: ObjectStorageOffer
   /** While it is away, nothing is answered and nothing changes. */
   isAway: boolean
+  /** What it waits for before it lets itself be told of a tenant. */
+  hesitation: Promise<void> | undefined
+  /** How often somebody asked for a tenant. */
+  looks: number
   /** Requests of each tenant that change something and are under way. */
   openWrites: number
 }
@@ -63,10 +67,12 @@ export function openSimulatedObjectStorage(
   const control: ObjectStorageControl = {
     async putTenant(id, settings) {
       there()
+      await storage.hesitation
       tenants.set(id, { ...(tenants.get(id) ?? EMPTY), ...settings })
     },
     async getTenant(id) {
       there()
+      storage.looks++
       const tenant = tenants.get(id)
       return tenant && stateOf(tenant)
     },
@@ -92,6 +98,8 @@ export function openSimulatedObjectStorage(
       return { stores: [storage], obstacle: '' }
     },
     isAway: false,
+    hesitation: undefined,
+    looks: 0,
     openWrites: 0,
   }
   return storage

@@ -6,6 +6,7 @@ import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { printLine, setExitCode } from '../kit/sys/process.ts'
 import { isNode, nodesOf } from './syntax.ts'
+import { foreignWaits } from './transactions.ts'
 
 export interface Finding {
   readonly file: string
@@ -229,6 +230,16 @@ function castFindings(file: string, source: string): Finding[] {
   })
 }
 
+/** Layers that speak to more than the database. */
+const TRANSACTION_LAYERS = ['apiserver/', 'controllers/']
+
+const transactionFindings = (file: string, source: string): Finding[] =>
+  foreignWaits(file, source).map((offset) => ({
+    file,
+    line: lineOf(source, offset),
+    rule: 'inside a transaction, which is called tx, only the database is waited for',
+  }))
+
 const nameFindings = (file: string): Finding[] => {
   const name = posix.basename(file)
   if (!FILE_NAME.test(name)) return [{ file, line: 1, rule: 'files are named in kebab-case, tests by their tier' }]
@@ -271,6 +282,7 @@ export function findings(file: string, source: string, files: ReadonlySet<string
     ...nounFindings(file, source, files),
     ...widthFindings(file, source),
     ...(isProduct ? castFindings(file, source) : []),
+    ...(isWithin(file, TRANSACTION_LAYERS) ? transactionFindings(file, source) : []),
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
     ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),
     ...matches(file, code, MARK_BANS),

@@ -6,7 +6,14 @@ import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { type ChangeIntent, closeIntent, ensureIntent, recordIntent, takeIntent } from '../../db/change/index.ts'
+import {
+  type ChangeIntent,
+  closeIntent,
+  ensureIntent,
+  recordIntent,
+  takeIntent,
+  withdrawing,
+} from '../../db/change/index.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -36,8 +43,8 @@ export interface Acceptance<Claims, Spec, Status> {
   readonly claim?: (tx: Transaction<Tables>) => Promise<Claims>
   /** Does what `claim` does and notes the intent, in one transaction with other changes. */
   readonly claimTogether?: (intent: ChangeIntent) => Promise<Claims>
-  /** Gives back what was claimed, when the change did not happen. */
-  readonly release?: (tx: Transaction<Tables>) => Promise<void>
+  /** Gives back what was claimed, when the change did not happen. `stored` is the object as it is by then. */
+  readonly release?: (tx: Transaction<Tables>, stored: KubeObject<Spec, Status> | undefined) => Promise<void>
   /** The one write. Called again after a 409: reads and validates anew each time, throws a Problem to refuse. */
   readonly write: (claims: Claims | undefined) => Promise<KubeObject<Spec, Status>>
   /** The object as the store has it now. */
@@ -189,8 +196,11 @@ async function withdraw<Claims, Spec, Status>(
   { db }: AcceptParts,
   change: Acceptance<Claims, Spec, Status>,
 ): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    if (await closeIntent(tx, change.id)) await change.release?.(tx)
+  await withdrawing(db, change.accountId, {
+    look: async () => (change.release === undefined ? undefined : change.read()),
+    async work(tx, stored) {
+      if (await closeIntent(tx, change.id)) await change.release?.(tx, stored)
+    },
   })
 }
 
@@ -201,10 +211,13 @@ async function withdrawUnanswered<Claims, Spec, Status>(
   change: Acceptance<Claims, Spec, Status>,
   intent: ChangeIntent,
 ): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    const wasNoted = !(await ensureIntent(tx, intent))
-    await closeIntent(tx, change.id)
-    if (wasNoted) await change.release?.(tx)
+  await withdrawing(db, change.accountId, {
+    look: async () => (change.release === undefined ? undefined : change.read()),
+    async work(tx, stored) {
+      const wasNoted = !(await ensureIntent(tx, intent))
+      await closeIntent(tx, change.id)
+      if (wasNoted) await change.release?.(tx, stored)
+    },
   })
 }
 

@@ -85,9 +85,12 @@ export interface Verb<Target, Facts, Claims = void> extends Extent {
   readonly arguments?:
     | Readonly<Record<string, string>>
     | ((beginning: Beginning<Target, Claims>) => Readonly<Record<string, string>>)
-  /** Takes what the operation needs, and gives it back when it was not begun. */
+  /** Takes what the operation needs, and gives it back when it was not begun; `stored` is the object by then. */
   readonly claim?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<Claims>
-  readonly release?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<void>
+  readonly release?: (
+    tx: Transaction<Tables>,
+    given: { readonly operation: OperationStanza; readonly stored: Target | undefined },
+  ) => Promise<void>
   /** Makes what the change names, right before it is written; may be called again. */
   readonly prepare?: (beginning: Pick<Beginning<Target, Claims>, 'target' | 'operation'>) => Promise<void>
 }
@@ -142,7 +145,7 @@ export async function begin<
     graceSeconds: verb.graceSeconds,
   })
   const read = readAgain(objects, { accountId, id }, before)
-  const written = await accept(parts, {
+  const written = await accept<Claims | undefined, Spec, Status>(parts, {
     id: operation.id,
     accountId,
     resource: reference,
@@ -153,7 +156,7 @@ export async function begin<
       ...(verb.audit === undefined ? {} : { action: verb.audit }),
     }),
     claim: async (tx) => verb.claim?.(tx, operation),
-    ...(verb.release === undefined ? {} : { release: (tx) => verb.release?.(tx, operation) ?? Promise.resolve() }),
+    ...(verb.release === undefined ? {} : { release: async (tx, stored) => verb.release?.(tx, { operation, stored }) }),
     write: async (claimed) => {
       const target = await read()
       validate(target)

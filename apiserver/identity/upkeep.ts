@@ -1,26 +1,27 @@
 /** What identity does by itself: verifies every audit chain hourly, prunes old entries, forgets what can no longer be
  *  used. Any number of replicas may run it; one does the work at a time. */
-import { sql } from 'kysely'
 import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit/index.ts'
 import { forgetOldAttempts, forgetOldEmailTokens, forgetOldSessions } from '../../db/identity/index.ts'
 import { forgetIdempotencyKeys, forgetOldRequests } from '../../db/request/index.ts'
 import type { Database } from '../../db/open.ts'
+import { inTurn } from '../../db/turn/index.ts'
 import { readTestimony } from '../audit/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
 
 export const AUDIT_VERIFY_SECONDS = 3600
 export const AUDIT_RETENTION_DAYS = 730
 const POLL_MILLISECONDS = 60_000
 const ACCOUNTS_AT_ONCE = 100
 const DAY_MILLISECONDS = 86_400_000
-const UPKEEP_LOCK = 7_238_502
 
 export interface UpkeepOptions {
   readonly db: Database
   readonly clock: Clock
+  readonly random: Random
   readonly log: Logger
   /** A chain is verified again when this much time has passed. */
   readonly auditVerifySeconds?: number
@@ -58,11 +59,7 @@ const testimonyOf = (options: UpkeepOptions) =>
 export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Promise<void> {
   const { db, clock, log } = options
   const now = clock.now()
-  await db.transaction().execute(async (tx) => {
-    const { rows } = await sql<{
-      is_ours: boolean
-    }>`select pg_try_advisory_xact_lock(${UPKEEP_LOCK}) as is_ours`.execute(tx)
-    if (rows[0]?.is_ours !== true) return
+  const round = async (): Promise<void> => {
     let reading: ReturnType<typeof testimonyOf> | undefined
     for (let accounts; (accounts = await accountsToVerify(db, verifiedBefore, ACCOUNTS_AT_ONCE)).length > 0; ) {
       reading ??= testimonyOf(options)
@@ -85,5 +82,6 @@ export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Prom
     await forgetOldRequests(db, now)
     await forgetIdempotencyKeys(db, now)
     await forgetOldAttempts(db, new Date(now.getTime() - DAY_MILLISECONDS))
-  })
+  }
+  await inTurn(options, { name: 'upkeep', waitMilliseconds: 0 }, round, () => {})
 }

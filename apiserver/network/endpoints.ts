@@ -1,21 +1,21 @@
 /** Making, reading, changing and deleting private networks. */
 import { isDeepStrictEqual } from 'node:util'
+import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit.ts'
 import { requireDeletable, requireIdle } from '../../domain/idle-rules.ts'
 import {
   claimNetwork,
   endNetwork,
-  type NetworkId,
   releaseNetwork,
   renameNetwork,
   withdrawNetworkEnd,
   withdrawNetworkName,
 } from '../../db/network/index.ts'
+import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { finalizerOf } from '../../resources/define.ts'
-import { accountNamespace } from '../../resources/index.ts'
 import {
   createNetwork,
   deleteNetwork,
@@ -32,7 +32,7 @@ import { begin, operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, getObject, labelsOfQuery, listObjects } from '../plain/objects.ts'
-import type { Networks } from './networks.ts'
+import type { NetworkObject, Networks } from './networks.ts'
 import { requirePrivateNetworks } from './rules.ts'
 
 export type NetworkParts = Parts & { readonly networks: Networks }
@@ -84,19 +84,16 @@ async function update(parts: NetworkParts, call: Call<typeof updateNetwork, Cust
   const { spec } = await networks.read(accountId, networkId)
   const { name } = body
   const id = { accountId, networkId }
-  const claim =
-    name === undefined || name === spec.name
-      ? {}
-      : {
-          claim: (tx: Parameters<typeof renameNetwork>[0]) => renameNetwork(tx, id, name),
-          release: (tx: Parameters<typeof renameNetwork>[0]) =>
-            withdrawNetworkName(tx, id, async () => (await readStored(parts, id))?.spec.name),
-        }
+  const isRenamed = name !== undefined && name !== spec.name
+  const claim = isRenamed ? { claim: (tx: Transaction<Tables>) => renameNetwork(tx, id, name) } : {}
+  const restore = (tx: Transaction<Tables>, stored: NetworkObject | undefined) =>
+    withdrawNetworkName(tx, id, stored?.spec.name)
   if (!tellsHosts(spec, body)) {
     const written = await changeObject(parts, networks, call, {
       changes: (network) => changesOf(network.spec, body),
       patch: (network) => patchOf(network.spec, body),
       ...claim,
+      ...(isRenamed ? { release: restore } : {}),
     })
     return { status: 200, body: { network: networks.viewOf(written) }, headers: { etag: etagOfObject(written) } }
   }
@@ -107,6 +104,7 @@ async function update(parts: NetworkParts, call: Call<typeof updateNetwork, Cust
     changes: (network) => changesOf(network.spec, body),
     spec: ({ target }) => patchOf(target.spec, body),
     ...claim,
+    ...(isRenamed ? { release: (tx, { stored }) => restore(tx, stored) } : {}),
   })
   const network = networks.find(accountId, networkId) ?? (await networks.read(accountId, networkId))
   return {
@@ -150,13 +148,7 @@ function remove(parts: NetworkParts, call: Call<typeof deleteNetwork, Customer>)
     validate: (facts) => requireDeletable('network', facts),
     spec: {},
     claim: (tx) => endNetwork(tx, { accountId, networkId }),
-    release: (tx) =>
-      withdrawNetworkEnd(tx, { accountId, networkId }, async () => {
-        const network = await readStored(parts, { accountId, networkId })
-        return network === undefined || isBeingDeleted(network)
-      }),
+    release: (tx, { stored }) =>
+      withdrawNetworkEnd(tx, { accountId, networkId }, stored === undefined || isBeingDeleted(stored)),
   })
 }
-
-const readStored = ({ store }: NetworkParts, { accountId, networkId }: NetworkId) =>
-  store.get(Network, { namespace: accountNamespace(accountId), name: networkId })

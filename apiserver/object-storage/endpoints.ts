@@ -6,7 +6,6 @@ import {
   addObjectStorage,
   findObjectStorageIn,
   listObjectStorages,
-  lockObjectStorage,
   type NewObjectStorage,
   objectStorageOwner,
   objectStorageQuotaBytes,
@@ -15,6 +14,7 @@ import {
   replaceObjectStorageSecret,
   tenantFacts,
   tenantOf,
+  whileTelling,
 } from '../../db/object-storage/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
@@ -76,9 +76,7 @@ export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endp
 
 /** Throws 404. */
 async function findIn({ db }: Pick<Parts, 'db'>, accountId: string, zone: string): Promise<ObjectStorageRow> {
-  const row = await findObjectStorageIn(db, accountId, zone)
-  if (row === undefined) throw notFound('object storage')
-  return row
+  return requireRow(await findObjectStorageIn(db, accountId, zone))
 }
 
 /** Who knows the tenant. Throws 503. */
@@ -106,14 +104,27 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
   const { backend } = requireServed(parts, zone, known?.backend)
   requireSealing(parts)
   const isNew = known === undefined && (await claim(parts, call, { backend, createdAt: now }))
-  const row = await findIn(parts, accountId, zone)
+  const row = await findObjectStorageIn(parts.db, accountId, zone)
+  if (row === undefined) throw new Unavailable('the object storage')
   if (!isNew) await whileBeingMade(parts, row)
-  await parts.db.transaction().execute(async (tx) => {
-    await bringUp(parts, tx, row)
-    // It shows the key, whoever has enabled it.
-    if (!isNew) await appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: zone } }), parts)
-  })
-  return answerOf(parts, row)
+  const told = await whileTelling(
+    parts,
+    row,
+    async (_turn, current) => {
+      // It has been disabled meanwhile.
+      if (current === undefined) throw new Unavailable('the object storage')
+      return bringUp(parts, current)
+    },
+    () => {
+      throw busy(row)
+    },
+  )
+  // It shows the key, whoever has enabled it.
+  if (!isNew)
+    await parts.db
+      .transaction()
+      .execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: zone } }), parts))
+  return answerOf(parts, told)
 }
 
 const hasObject = async ({ store }: Parts, { accountId, id }: ObjectStorageRow): Promise<boolean> =>
@@ -175,15 +186,35 @@ async function rotate(
   const sealedSecret = parts.sealing.seal(newSecret(parts.random), objectStorageOwner(accountId, before.id))
   // The store is told before the row is kept: a secret that cannot be told is never answered, and of a row that is not
   // kept the controller undoes what was told.
-  const row = await parts.db.transaction().execute(async (tx) => {
-    const replaced = await replaceObjectStorageSecret(tx, before, sealedSecret)
-    if (replaced === undefined) throw notFound('object storage')
-    await bringUp(parts, tx, replaced)
-    await appendAudit(tx, auditEntryOf(call, { resourceId: replaced.id }), parts)
-    return replaced
-  })
+  const row = await whileTelling(
+    parts,
+    before,
+    async (turn, current) => {
+      await bringUp(parts, { ...requireRow(current), sealedSecret })
+      return parts.db.transaction().execute(async (tx) => {
+        await turn.require(tx)
+        const replaced = requireRow(await replaceObjectStorageSecret(tx, before, sealedSecret))
+        await appendAudit(tx, auditEntryOf(call, { resourceId: replaced.id }), parts)
+        return replaced
+      })
+    },
+    () => {
+      throw busy(before)
+    },
+  )
   return answerOf(parts, row)
 }
+
+/** Throws 404. */
+function requireRow(row: ObjectStorageRow | undefined): ObjectStorageRow {
+  if (row === undefined) throw notFound('object storage')
+  return row
+}
+
+const busy = ({ id }: ObjectStorageRow): Problem =>
+  conflict('operation_in_progress', 'The object storage is being changed by others. Try again.', {
+    resource: { type: 'object_storage', id },
+  })
 
 /** The controller does it. Throws 409 for what has moved, is moving or cannot be moved, and 503 where it cannot go. */
 async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjectStorage, Customer>): Promise<object> {
@@ -212,20 +243,14 @@ async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjec
   return { object_storage: view, operation }
 }
 
-/** Tells the store what the row says. The row stays locked meanwhile, so that nobody tells it something older. Throws
- *  Unavailable for a row without an object: of one that is half made, or half gone, the row is given back, and nobody
- *  would ever take what the store was told. */
-async function bringUp(
-  parts: ObjectStorageParts,
-  tx: Parameters<typeof lockObjectStorage>[0],
-  row: ObjectStorageRow,
-): Promise<void> {
-  const locked = await lockObjectStorage(tx, row)
-  if (locked === undefined) throw notFound('object storage')
-  if (!(await hasObject(parts, locked))) throw new Unavailable('the object storage')
-  const facts = await tenantFacts(tx, locked, parts.clock.now())
-  const { secret_access_key: secretAccessKey } = credentialsOf(parts, locked)
-  await tellTenant(requireTold(parts, locked), tenantOf(row), { ...facts, secretAccessKey })
+/** Tells the store what the row says, in its turn. Throws Unavailable for a row without an object: of one that is half
+ *  made, or half gone, the row is given back, and nobody would ever take what the store was told. */
+async function bringUp(parts: ObjectStorageParts, row: ObjectStorageRow): Promise<ObjectStorageRow> {
+  if (!(await hasObject(parts, row))) throw new Unavailable('the object storage')
+  const facts = await tenantFacts(parts.db, row, parts.clock.now())
+  const { secret_access_key: secretAccessKey } = credentialsOf(parts, row)
+  await tellTenant(requireTold(parts, row), tenantOf(row), { ...facts, secretAccessKey })
+  return row
 }
 
 /** Throws 503 where nothing can be sealed. */

@@ -9,7 +9,7 @@ import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
-import { accept, commitEarlier } from '../change/accept.ts'
+import { accept, type Acceptance, commitEarlier } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { idOf } from '../change/id-of.ts'
 import type { Parts } from '../parts.ts'
@@ -23,7 +23,7 @@ export interface Edit<Spec, Status> {
   readonly patch: (object: KubeObject<Spec, Status>) => Readonly<Record<string, unknown>>
   /** Takes what the change needs, and gives it back when it was not made. */
   readonly claim?: (tx: Transaction<Tables>) => Promise<void>
-  readonly release?: (tx: Transaction<Tables>, before: KubeObject<Spec, Status>) => Promise<void>
+  readonly release?: Acceptance<void, Spec, Status>['release']
 }
 
 /** One conditional write, tried again after conflicts. Answers the object as it is then. Throws 404, and 409 for
@@ -51,7 +51,7 @@ export async function changeObject<R extends Route, Spec, Status, View>(
     resource: { type, id: objectId },
     audit: auditEntryOf(call, { resourceId: edit.resourceId ?? objectId, changes: edit.changes(before) }),
     ...(edit.claim === undefined ? {} : { claim: edit.claim }),
-    ...(edit.release === undefined ? {} : { release: (tx) => edit.release?.(tx, before) ?? Promise.resolve() }),
+    ...(edit.release === undefined ? {} : { release: edit.release }),
     write: async () => {
       const object = await read()
       requireMatch(request, etagOfObject(object))

@@ -107,7 +107,7 @@ async function update(parts: RouterParts, call: Call<typeof updateRouter, Custom
       ...(isRenamed
         ? {
             claim: (tx) => claims.renameRouter(tx, id, name),
-            release: (tx) => claims.withdrawRouterUpdate(tx, id, async () => (await readStored(parts, id))?.spec),
+            release: (tx, stored) => claims.withdrawRouterUpdate(tx, id, stored?.spec),
           }
         : {}),
     })
@@ -127,7 +127,7 @@ async function update(parts: RouterParts, call: Call<typeof updateRouter, Custom
       if (isNatChanged) await claims.setNat(tx, { ...id, natEnabled })
       address = (await claims.findRouter(tx, id))?.publicAddress?.address
     },
-    release: (tx) => claims.withdrawRouterUpdate(tx, id, async () => (await readStored(parts, id))?.spec),
+    release: (tx, { stored }) => claims.withdrawRouterUpdate(tx, id, stored?.spec),
   })
   return { status: 202, ...(await viewed(parts, id, operation)) }
 }
@@ -173,11 +173,8 @@ function remove(parts: RouterParts, call: Call<typeof deleteRouter, Customer>): 
     validate: (facts) => requireDeletable('router', facts),
     spec: {},
     claim: (tx) => claims.endRouter(tx, { accountId, routerId }),
-    release: (tx) =>
-      claims.withdrawRouterEnd(tx, { accountId, routerId }, async () => {
-        const router = await readStored(parts, { accountId, routerId })
-        return router === undefined || isBeingDeleted(router)
-      }),
+    release: (tx, { stored }) =>
+      claims.withdrawRouterEnd(tx, { accountId, routerId }, stored === undefined || isBeingDeleted(stored)),
   })
 }
 
@@ -199,7 +196,7 @@ async function attach(parts: RouterParts, call: Call<typeof attachRouterNetwork,
       return { networkIds: [...spec.networkIds, networkId] }
     },
     claim: (tx) => claims.attachToRouter(tx, id),
-    release: (tx) => claims.withdrawJoin(tx, id, async () => (await networksOf(parts, id)).includes(networkId)),
+    release: (tx, { stored }) => claims.withdrawJoin(tx, id, stored?.spec.networkIds.includes(networkId) === true),
   })
   return { status: 202, ...(await viewed(parts, id, operation)) }
 }
@@ -219,16 +216,9 @@ async function detach(parts: RouterParts, call: Call<typeof detachRouterNetwork,
     changes: ({ spec }) => networksChange(spec, without(spec, networkId)),
     spec: ({ target: { spec } }) => ({ networkIds: without(spec, networkId) }),
     claim: (tx) => claims.detachFromRouter(tx, id),
-    release: (tx) => claims.withdrawLeave(tx, id, async () => !(await networksOf(parts, id)).includes(networkId)),
+    release: (tx, { stored }) => claims.withdrawLeave(tx, id, stored?.spec.networkIds.includes(networkId) !== true),
   })
 }
-
-const readStored = ({ store }: RouterParts, { accountId, routerId }: claims.RouterId) =>
-  store.get(Router, { namespace: accountNamespace(accountId), name: routerId })
-
-/** Those that the router shall have now. */
-const networksOf = async (parts: RouterParts, id: claims.RouterId): Promise<readonly string[]> =>
-  (await readStored(parts, id))?.spec.networkIds ?? []
 
 const without = ({ networkIds }: RouterSpec, networkId: string): readonly string[] =>
   networkIds.filter((id) => id !== networkId)

@@ -46,7 +46,8 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
           },
           now,
         ),
-      release: (tx, { id: operationId }) => endSizeChange(tx, { accountId, serverId, operationId, isDone: false }),
+      release: (tx, { operation: { id: operationId } }) =>
+        endSizeChange(tx, { accountId, serverId, operationId, isDone: false }),
       spec: ({ claims }) => ({
         plan: body.plan,
         storageGibibytes: claims.after.storageGibibytes,

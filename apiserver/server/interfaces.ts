@@ -22,7 +22,6 @@ import {
   type InterfaceView,
   listServerInterfaces,
   type NetworkInput,
-  Server,
 } from '../../resources/server/index.ts'
 import { begin, operate } from '../change/operate.ts'
 import { storedOf } from '../list/stored.ts'
@@ -57,11 +56,12 @@ export const interfaceEndpoints = (parts: Parts, servers: Servers): readonly End
       claim: async (tx) => {
         claimed = await attachNewInterface(tx, { accountId, serverId, ...demand }, { now, random: parts.random })
       },
-      release: (tx) =>
-        withdrawInterface(tx, { accountId, serverId, networkId: demand.networkId }, async () => {
-          const server = await parts.store.get(Server, { namespace: accountNamespace(accountId), name: serverId })
-          return server?.spec.networks?.some(({ networkId }) => networkId === demand.networkId) === true
-        }),
+      release: (tx, { stored }) =>
+        withdrawInterface(
+          tx,
+          { accountId, serverId, networkId: demand.networkId },
+          stored?.spec.networks?.some(({ networkId }) => networkId === demand.networkId) === true,
+        ),
       spec: ({ target }) => ({ networks: [...(target.spec.networks ?? []), entryOf(body)] }),
     })
     if (claimed === undefined) throw new Error('a server was put into no network')

@@ -194,11 +194,8 @@ async function attach(parts: StorageParts, call: Call<typeof attachStorage, Cust
     changes: () => [{ field: 'server_id', before: null, after: serverId }],
     spec: { serverId },
     claim: (tx) => claims.attachStorage(tx, { accountId, storageId, serverId, volume }),
-    release: (tx) =>
-      claims.withdrawAttachment(tx, { accountId, storageId, serverId }, async () => {
-        const current = await readStored(parts, { accountId, storageId })
-        return current?.spec.serverId === serverId
-      }),
+    release: (tx, { stored }) =>
+      claims.withdrawAttachment(tx, { accountId, storageId, serverId }, stored?.spec.serverId === serverId),
   })
 }
 
@@ -231,10 +228,6 @@ async function resize(parts: StorageParts, call: Call<typeof resizeStorage, Cust
     changes: (before) => [{ field: 'size_gibibytes', before: before.spec.sizeGibibytes, after: sizeGibibytes }],
     spec: { sizeGibibytes },
     claim: (tx) => claims.holdSize(tx, { accountId, storageId }, { sizeGibibytes, isBoot, serverId }),
-    release: async (tx) =>
-      claims.withdrawResize(tx, { accountId, storageId }, (await readStored(parts, { accountId, storageId }))?.spec),
+    release: (tx, { stored }) => claims.withdrawResize(tx, { accountId, storageId }, stored?.spec),
   })
 }
-
-const readStored = ({ store }: StorageParts, { accountId, storageId }: claims.StorageId) =>
-  store.get(Storage, { namespace: accountNamespace(accountId), name: storageId })

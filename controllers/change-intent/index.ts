@@ -5,7 +5,7 @@
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { type ChangeIntent, listIntents, closeIntent } from '../../db/change/index.ts'
+import { type ChangeIntent, listIntents, closeIntent, withdrawing } from '../../db/change/index.ts'
 import type { IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
@@ -86,11 +86,17 @@ async function resolveIntent(parts: Parts, intent: ChangeIntent, handler: Intent
   const wasApplied = await handler.wasApplied(parts, intent)
   if (!wasApplied) await handler.removeObjects?.(parts, intent)
   const audit: UnsealedAuditEntry = { ...intent.audit, outcome: wasApplied ? 'success' : 'failed' }
+  let isOurs = false
   await orUnavailable(
-    db.transaction().execute(async (tx) => {
-      if (!(await closeIntent(tx, intent.operationId))) return
-      if (!wasApplied) await handler.release(tx, intent, parts)
-      await appendAudit(tx, audit, parts)
+    withdrawing(db, intent.accountId, {
+      look: async () => (wasApplied ? undefined : handler.look?.(parts, intent)),
+      async work(tx, seen) {
+        isOurs = await closeIntent(tx, intent.operationId)
+        if (isOurs && !wasApplied) await handler.release(tx, intent, seen)
+      },
+      async end(tx) {
+        if (isOurs) await appendAudit(tx, audit, parts)
+      },
     }),
   )
   log.info('intent settled', { operation_id: intent.operationId, has_happened: wasApplied })

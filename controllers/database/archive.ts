@@ -9,9 +9,10 @@ import {
   archiveSecretOwner,
   archiveTenantOf,
   type DatabaseId,
+  endArchive,
   findArchive,
   listExpiredArchives,
-  removeExpiredArchive,
+  removeEndedArchive,
 } from '../../db/database/index.ts'
 import { ARCHIVE_HOST } from '../../kit/object-storage/archive.ts'
 import { archivesIn } from '../../kit/object-storage/configuration.ts'
@@ -137,18 +138,16 @@ export async function sweepArchives(parts: Pick<Parts, 'db' | 'clock' | 'objectS
   const now = parts.clock.now()
   const failures: unknown[] = []
   for (const id of await listExpiredArchives(parts.db, now))
-    await parts.db
-      .transaction()
-      .execute((tx) =>
-        removeExpiredArchive(tx, id, {
-          now,
-          async remove(row) {
-            const served = servedIn(parts, row.zone)
-            if (served === undefined) throw new Unavailable(`the object storage of zone ${row.zone}`)
-            await served.control.removeTenant(archiveTenantOf(row), true)
-          },
-        }),
-      )
-      .catch((error: unknown) => void failures.push(error))
+    await sweepArchive(parts, id, now).catch((error: unknown) => void failures.push(error))
   if (failures.length > 0) throw failures[0]
+}
+
+/** Its row stays until the store is empty. */
+async function sweepArchive(parts: Pick<Parts, 'db' | 'objectStorage'>, id: DatabaseId, now: Date): Promise<void> {
+  const row = await endArchive(parts.db, id, now)
+  if (row === undefined) return
+  const served = servedIn(parts, row.zone)
+  if (served === undefined) throw new Unavailable(`the object storage of zone ${row.zone}`)
+  await served.control.removeTenant(archiveTenantOf(row), true)
+  await removeEndedArchive(parts.db, id)
 }

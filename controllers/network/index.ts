@@ -24,7 +24,7 @@ import { Router, type RouterSpec } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { findAccountOf } from '../account.ts'
 import { auditEffect } from '../audit.ts'
-import { controller } from '../controller.ts'
+import { controller, type IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
 import { requireNewest } from '../newest.ts'
@@ -40,26 +40,25 @@ import { type At, networkFactsOf } from './facts.ts'
 import { CLAIMED, ENDED, type NetworkEffects, type NetworkObject, type Observed } from './observed.ts'
 import { detectEdit, plan } from './plan.ts'
 
+const networkIntents: IntentHandler<NetworkObject | undefined> = {
+  resourceType: 'network',
+  wasApplied: wasOperationApplied(Network),
+  look: ({ store }, { accountId, resource }) =>
+    store.get(Network, { namespace: accountNamespace(accountId), name: resource.id }),
+  async release(tx, { accountId, resource, audit: { action } }, stored) {
+    const id = { accountId, networkId: resource.id }
+    if (action === 'network.create') await releaseNetwork(tx, id)
+    if (action === 'network.update') await withdrawNetworkName(tx, id, stored?.spec.name)
+    if (action === 'network.delete') await withdrawNetworkEnd(tx, id, stored === undefined || isBeingDeleted(stored))
+  },
+}
+
 export const networkController = controller<NetworkEffects>()({
   name: 'network',
   resource: Network,
   sharding: 'by-zone',
   finalizer: finalizerOf(Network),
-  intent: {
-    resourceType: 'network',
-    wasApplied: wasOperationApplied(Network),
-    async release(tx, { accountId, resource, audit: { action } }, { store }) {
-      const id = { accountId, networkId: resource.id }
-      const read = () => store.get(Network, { namespace: accountNamespace(accountId), name: resource.id })
-      if (action === 'network.create') await releaseNetwork(tx, id)
-      if (action === 'network.update') await withdrawNetworkName(tx, id, async () => (await read())?.spec.name)
-      if (action === 'network.delete')
-        await withdrawNetworkEnd(tx, id, async () => {
-          const network = await read()
-          return network === undefined || isBeingDeleted(network)
-        })
-    },
-  },
+  intent: networkIntents,
   plan,
   reads: [Edge, Router, Zone, Server],
   // One whose operation is its deletion is deleted here.

@@ -5,7 +5,6 @@ import { requireStanding } from '../../db/account/index.ts'
 import {
   addObjectStorage,
   findObjectStorage,
-  lockObjectStorage,
   objectStorageOwner,
   type ObjectStorageRow,
   recordObjectStorageUsage,
@@ -38,7 +37,7 @@ import { requireNewest } from '../newest.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { abandonMove, goOnMoving, prepareMove, switchOver, whyMoveWaits } from './move.ts'
+import { abandonMove, goOnMoving, inTurnOf, prepareMove, switchOver, whyMoveWaits } from './move.ts'
 import { MOVED, MOVING, type Observed, type ObjectStorageEffects, plan } from './plan.ts'
 import { openSecret } from './secret.ts'
 
@@ -135,17 +134,13 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
     )
     return undefined
   }),
-  // The row is locked meanwhile: what is told is what it says, whoever changes it.
   bringUp: async ({ row }) => {
-    await orUnavailable(
-      parts.db.transaction().execute(async (tx) => {
-        const locked = await lockObjectStorage(tx, row)
-        const told = toldIn(parts, row.zone, locked)
-        if (locked === undefined || 'obstacle' in told) return
-        const facts: TenantFacts = await tenantFacts(tx, locked, parts.clock.now())
-        await tellTenant(told, tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, locked) })
-      }),
-    )
+    await inTurnOf(parts, row, async (_turn, current) => {
+      const told = toldIn(parts, row.zone, current)
+      if (current === undefined || 'obstacle' in told) return
+      const facts: TenantFacts = await orUnavailable(tenantFacts(parts.db, current, parts.clock.now()))
+      await tellTenant(told, tenantOf(row), { ...facts, secretAccessKey: openSecret(parts, current) })
+    })
     return undefined
   },
   record: async ({ row, tenant }) => {
@@ -154,15 +149,17 @@ const effectsOf = (parts: AllParts): EffectsOn<ObjectStorageEffects, ObjectStora
   },
   // Whoever tells a store of it waits meanwhile, and then finds no row: nobody brings a tenant back that has gone.
   remove: async ({ row }) => {
-    await orUnavailable(
-      parts.db.transaction().execute(async (tx) => {
-        const locked = await lockObjectStorage(tx, row)
-        if (locked === undefined) return
-        const told = toldIn(parts, row.zone, locked)
-        if ('obstacle' in told || !(await forgetTenant(told, tenantOf(row)))) return
-        await removeObjectStorage(tx, row)
-      }),
-    )
+    await inTurnOf(parts, row, async (turn, current) => {
+      if (current === undefined) return
+      const told = toldIn(parts, row.zone, current)
+      if ('obstacle' in told || !(await forgetTenant(told, tenantOf(row)))) return
+      await orUnavailable(
+        parts.db.transaction().execute(async (tx) => {
+          await turn.require(tx)
+          await removeObjectStorage(tx, row)
+        }),
+      )
+    })
     return undefined
   },
   prepareMove: withRefusalCondition(MOVED, ({ row, operationId }) =>

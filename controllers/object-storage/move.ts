@@ -2,17 +2,19 @@
  *  row before the next one begins; a step that died is done again. Until the last one the single host has the truth,
  *  and nobody but the mover has the key of the tenant at the gateway. */
 import { createHash } from 'node:crypto'
+import type { Transaction } from 'kysely'
 import { conflict, Problem, Unavailable } from '../../domain/problem.ts'
 import {
   findObjectStorage,
-  lockObjectStorage,
   type ObjectStorageRow,
   recordObjectStorageMove,
   switchObjectStorage,
   tenantFacts,
   tenantOf,
+  whileTelling,
 } from '../../db/object-storage/index.ts'
-import type { ObjectStorageMove } from '../../db/tables.ts'
+import type { ObjectStorageMove, Tables } from '../../db/tables.ts'
+import type { Turn } from '../../db/turn/index.ts'
 import { offerIn } from '../../kit/object-storage/configuration.ts'
 import type { ObjectStorage as Served, ObjectStorageControl } from '../../kit/object-storage/control.ts'
 import type { Stores } from '../../kit/object-storage/copy-object.ts'
@@ -110,18 +112,34 @@ function bothIn({ objectStorage = { stores: [], obstacle: 'nothing' } }: MovePar
   return { single, gateway }
 }
 
-/** Works while the row is locked, so that nobody takes the gateway's tenant for one that has not moved when it has. */
-const whileOnSingle = (
-  { db }: MoveParts,
+/** Nobody else tells a store of it meanwhile. Throws Unavailable while others do. */
+export const inTurnOf = (
+  parts: Pick<Parts, 'db' | 'clock' | 'random'>,
   row: ObjectStorageRow,
-  work: (tx: Parameters<typeof lockObjectStorage>[0], locked: ObjectStorageRow) => Promise<void>,
+  work: Parameters<typeof whileTelling<void>>[2],
 ): Promise<void> =>
   orUnavailable(
-    db.transaction().execute(async (tx) => {
-      const locked = await lockObjectStorage(tx, row)
-      if (locked?.backend === 'svc-s3-single') await work(tx, locked)
+    whileTelling(parts, row, work, () => {
+      throw new Unavailable('the object storage')
     }),
   )
+
+/** Works in its turn, so that nobody takes the gateway's tenant for one that has not moved when it has. */
+const whileOnSingle = (
+  parts: MoveParts,
+  row: ObjectStorageRow,
+  work: (turn: Turn, current: ObjectStorageRow) => Promise<void>,
+): Promise<void> =>
+  inTurnOf(parts, row, async (turn, current) => {
+    if (current?.backend === 'svc-s3-single') await work(turn, current)
+  })
+
+/** What was done outside is written down while the turn is ours. */
+const write = ({ db }: MoveParts, turn: Turn, work: (tx: Transaction<Tables>) => Promise<unknown>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    await turn.require(tx)
+    await work(tx)
+  })
 
 const contextOf = (parts: MoveParts, row: ObjectStorageRow): MoveContext => {
   const { single, gateway } = bothIn(parts, row.zone)
@@ -143,23 +161,20 @@ export async function prepareMove(parts: MoveParts, row: ObjectStorageRow, opera
   const { source } = contextOf(parts, row)
   await orStoreAway(requireMovable({ source }))
   const { at } = await orStoreAway(source.buckets())
-  await whileOnSingle(parts, row, async (tx, locked) => {
-    if (locked.move !== null) return
+  await whileOnSingle(parts, row, async (turn, current) => {
+    if (current.move !== null) return
     await bothIn(parts, row.zone).gateway.control.removeTenant(tenantOf(row), true)
-    await tellTarget(parts, tx, locked)
-    await recordObjectStorageMove(tx, locked, {
+    await tellTarget(parts, current)
+    const move: ObjectStorageMove = {
       ...{ operationId, phase: 'live', pass: 1, place: BEGINNING, since: null, begunAt: at.toISOString() },
       ...{ changed: 0, objects: 0, bytes: 0, frozenAt: null, version: 1 },
-    })
+    }
+    await write(parts, turn, (tx) => recordObjectStorageMove(tx, current, move))
   })
 }
 
-async function tellTarget(
-  parts: MoveParts,
-  tx: Parameters<typeof lockObjectStorage>[0],
-  row: ObjectStorageRow,
-): Promise<void> {
-  const facts = await tenantFacts(tx, row, parts.clock.now())
+async function tellTarget(parts: MoveParts, row: ObjectStorageRow): Promise<void> {
+  const facts = await tenantFacts(parts.db, row, parts.clock.now())
   const settings = {
     ...{ ...facts, isSuspended: false, isFrozen: false, secretAccessKey: moveSecretOf(row) },
     quotaBytes: MOVING_QUOTA_BYTES,
@@ -171,28 +186,28 @@ async function tellTarget(
 export async function goOnMoving(parts: MoveParts, { accountId, id }: ObjectStorageRow): Promise<void> {
   const row = await orUnavailable(findObjectStorage(parts.db, accountId, id))
   if (row === undefined || row.move === null) return
-  await whileOnSingle(parts, row, (tx, locked) => tellTarget(parts, tx, locked))
+  await whileOnSingle(parts, row, (_turn, current) => tellTarget(parts, current))
   const move = await orStoreAway(stepMove(row.move, contextOf(parts, row)))
   if (move !== row.move) await orUnavailable(recordObjectStorageMove(parts.db, row, move))
 }
 
 /** The gateway has the truth from then on, with the key as its owner has it. */
 export const switchOver = (parts: MoveParts, row: ObjectStorageRow): Promise<void> =>
-  whileOnSingle(parts, row, async (tx, locked) => {
-    if (locked.move?.phase !== 'verified') return
+  whileOnSingle(parts, row, async (turn, current) => {
+    if (current.move?.phase !== 'verified') return
     const now = parts.clock.now()
-    const settings = { ...(await tenantFacts(tx, locked, now)), isFrozen: false }
-    const secretAccessKey = openSecret(parts, locked)
+    const settings = { ...(await tenantFacts(parts.db, current, now)), isFrozen: false }
+    const secretAccessKey = openSecret(parts, current)
     await bothIn(parts, row.zone).gateway.control.putTenant(tenantOf(row), { ...settings, secretAccessKey })
-    await switchObjectStorage(tx, locked, now)
+    await write(parts, turn, (tx) => switchObjectStorage(tx, current, now))
   })
 
 /** What was copied goes, and the single host serves as before. */
 export const abandonMove = (parts: MoveParts, row: ObjectStorageRow): Promise<void> =>
-  whileOnSingle(parts, row, async (tx, locked) => {
-    if (locked.move === null) return
+  whileOnSingle(parts, row, async (turn, current) => {
+    if (current.move === null) return
     await bothIn(parts, row.zone).gateway.control.removeTenant(tenantOf(row), true)
-    await recordObjectStorageMove(tx, locked, null)
+    await write(parts, turn, (tx) => recordObjectStorageMove(tx, current, null))
   })
 
 /** For its owner, who reads nothing of addresses here: which of the stores does not answer, or what one of them has

@@ -7,6 +7,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import type { IntentHandler } from '../controller.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
+import type { ServerObject } from './observed.ts'
 
 const idOf = ({ accountId, resource }: ChangeIntent) => ({ accountId, serverId: resource.id })
 
@@ -16,25 +17,27 @@ function userDataSecretOf({ audit: { action }, resource, operationId }: ChangeIn
   return action === 'server.rebuild' ? `${resource.id}-user-data-${operationId}` : undefined
 }
 
-export const serverIntents: IntentHandler = {
+export const serverIntents: IntentHandler<ServerObject | undefined> = {
   resourceType: 'server',
   wasApplied: wasOperationApplied(Server),
   async removeObjects({ store }, intent) {
     const name = userDataSecretOf(intent)
     if (name !== undefined) await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name })
   },
-  async release(tx, intent, { store }) {
+  look: ({ store }, { accountId, resource }) =>
+    store.get(Server, { namespace: accountNamespace(accountId), name: resource.id }),
+  async release(tx, intent, stored) {
     const { action } = intent.audit
     if (action === 'server.create') await releaseServer(tx, idOf(intent))
     if (action === 'server.attach_network') {
       const [change] = intent.audit.changes
       const networkId = change?.after
       if (typeof networkId === 'string')
-        await withdrawInterface(tx, { ...idOf(intent), networkId }, async () => {
-          const { accountId, resource } = intent
-          const server = await store.get(Server, { namespace: accountNamespace(accountId), name: resource.id })
-          return server?.spec.networks?.some((entry) => entry.networkId === networkId) === true
-        })
+        await withdrawInterface(
+          tx,
+          { ...idOf(intent), networkId },
+          stored?.spec.networks?.some((entry) => entry.networkId === networkId) === true,
+        )
     }
     if (action === 'server.change_plan')
       await endSizeChange(tx, { ...idOf(intent), operationId: intent.operationId, isDone: false })

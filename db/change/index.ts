@@ -12,4 +12,5 @@ export {
   ensureIntent,
   takeIntent,
 } from './intents.ts'
+export { withdrawing } from './withdraw.ts'
 export { type RecentWrite, listRecentWrites, recordWrites } from './recent-writes.ts'

@@ -68,7 +68,7 @@ export async function listBeingChanged(
 export async function isHeldByOthers(
   tx: Transaction<Tables>,
   { accountId, resource, action }: Pick<ChangeIntent, 'accountId' | 'resource'> & { readonly action: string },
-  isDesired: () => Promise<boolean>,
+  isDesired: boolean,
 ): Promise<boolean> {
   const other = await tx
     .selectFrom('change_intent')
@@ -78,7 +78,7 @@ export async function isHeldByOthers(
     .where('resource_id', '=', resource.id)
     .where(sql`audit ->> 'action'`, '=', action)
     .executeTakeFirst()
-  return other !== undefined || isDesired()
+  return other !== undefined || isDesired
 }
 
 /** Deletes the intent. Returns false when it was resolved elsewhere; the caller must then do nothing for it. */

@@ -72,13 +72,14 @@ export async function findArchive(db: Queries, { accountId, databaseId }: Databa
 
 const later = (until: Date) => sql<Date>`greatest(kept_until, ${until})`
 
-/** It stays until then, whatever becomes of its database. Throws 404 when it has gone. */
+/** It stays until then, whatever becomes of its database. Throws 404 when it has gone, or is going. */
 export async function holdArchive(tx: Transaction<Tables>, { accountId, databaseId }: DatabaseId, until: Date) {
   const held = await tx
     .updateTable('database_archive')
     .set({ kept_until: later(until) })
     .where('account_id', '=', accountId)
     .where('id', '=', databaseId)
+    .where('is_ending', '=', false)
     .returning('id')
     .executeTakeFirst()
   if (held === undefined) throw notFound('database')
@@ -103,27 +104,37 @@ export async function retireArchive(
 const isExpired = (now: Date) => sql<boolean>`((origin is not null and kept_until <= ${now})
   or not exists (select from account where account.id = database_archive.account_id))`
 
+const isEnding = (now: Date) => sql<boolean>`(is_ending or ${isExpired(now)})`
+
 /** Those that nobody may restore from any more. */
 export async function listExpiredArchives(db: Queries, now: Date): Promise<readonly DatabaseId[]> {
-  const rows = await db.selectFrom('database_archive').select(['account_id', 'id']).where(isExpired(now)).execute()
+  const rows = await db.selectFrom('database_archive').select(['account_id', 'id']).where(isEnding(now)).execute()
   return rows.map(({ account_id: accountId, id: databaseId }) => ({ accountId, databaseId }))
 }
 
-/** Takes the row away once `remove` has emptied the store, unless somebody holds the archive meanwhile. */
-export async function removeExpiredArchive(
-  tx: Transaction<Tables>,
+/** Nobody holds it from now on. Undefined when somebody does, or it has gone. */
+export async function endArchive(
+  db: Queries,
   { accountId, databaseId }: DatabaseId,
-  { now, remove }: { readonly now: Date; readonly remove: (row: ArchiveRow) => Promise<void> },
-): Promise<void> {
-  const row = await tx
-    .selectFrom('database_archive')
-    .selectAll()
+  now: Date,
+): Promise<ArchiveRow | undefined> {
+  const row = await db
+    .updateTable('database_archive')
+    .set({ is_ending: true })
     .where('account_id', '=', accountId)
     .where('id', '=', databaseId)
-    .where(isExpired(now))
-    .forUpdate()
+    .where(isEnding(now))
+    .returningAll()
     .executeTakeFirst()
-  if (row === undefined) return
-  await remove(toArchive(row))
-  await tx.deleteFrom('database_archive').where('account_id', '=', accountId).where('id', '=', databaseId).execute()
+  return row && toArchive(row)
+}
+
+/** Takes the row of one that has ended away. Its store is empty. */
+export async function removeEndedArchive(db: Queries, { accountId, databaseId }: DatabaseId): Promise<void> {
+  await db
+    .deleteFrom('database_archive')
+    .where('account_id', '=', accountId)
+    .where('id', '=', databaseId)
+    .where('is_ending', '=', true)
+    .execute()
 }

@@ -272,14 +272,14 @@ export async function listFloatingTargets(
 }
 
 /** Gives back the interface that a change has claimed and did not write. The server may have been put into the network
- *  meanwhile by its spec: `isDesired` says so, while its placement is locked. Idempotent. */
+ *  meanwhile by its spec: `isDesired` says so. Idempotent. */
 export async function withdrawInterface(
   tx: Transaction<Tables>,
   { networkId, ...server }: ServerKey & NetworkId,
-  isDesired: () => Promise<boolean>,
+  isDesired: boolean,
 ): Promise<void> {
   await lockPlacement(tx, server)
-  if (await isDesired()) return
+  if (isDesired) return
   const found = (await listInterfaces(tx, server)).find((each) => each.networkId === networkId)
   if (found !== undefined) await releaseInterface(tx, { accountId: server.accountId, id: found.id })
 }

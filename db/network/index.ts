@@ -72,12 +72,11 @@ export async function claimNetwork(
 export async function withdrawNetworkName(
   tx: Transaction<Tables>,
   id: NetworkId,
-  readName: () => Promise<string | undefined>,
+  name: string | undefined,
 ): Promise<void> {
   await lockQuota(tx, id.accountId)
   const change = { accountId: id.accountId, resource: { type: 'network', id: id.networkId }, action: 'network.update' }
-  if (await isHeldByOthers(tx, change, async () => false)) return
-  const name = await readName()
+  if (await isHeldByOthers(tx, change, false)) return
   if (name !== undefined) await renameNetwork(tx, id, name)
 }
 
@@ -219,7 +218,7 @@ const networkInUse = (type: 'router' | 'server', id: string): Problem =>
 export async function withdrawNetworkEnd(
   tx: Transaction<Tables>,
   { accountId, networkId }: NetworkId,
-  isDesired: () => Promise<boolean>,
+  isDesired: boolean,
 ): Promise<void> {
   const row = await rowOf(tx, { accountId, networkId }).forUpdate().executeTakeFirst()
   const change = { accountId, resource: { type: 'network', id: networkId }, action: 'network.delete' }

@@ -6,6 +6,9 @@ import { DEFAULT_QUOTAS } from '../../domain/quota.ts'
 import { readStanding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { ObjectStorageMove, Tables } from '../tables.ts'
+import { inTurn, type Turn } from '../turn/index.ts'
+
+const TURN_WAIT_MILLISECONDS = 10_000
 
 export interface ObjectStorageRow {
   readonly id: string
@@ -145,20 +148,20 @@ export async function replaceObjectStorageSecret(
   return row && toRow(row)
 }
 
-/** Locked until the transaction ends; undefined when it has gone. */
-export async function lockObjectStorage(
-  tx: Transaction<Tables>,
+/** Nobody else tells a store of it meanwhile: what one is told is what the row says, whoever changes it. `work` gets
+ *  the row as it is then; undefined when it has gone. */
+export const whileTelling = <Result>(
+  parts: Parameters<typeof inTurn>[0],
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
-): Promise<ObjectStorageRow | undefined> {
-  const row = await tx
-    .selectFrom('object_storage')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst()
-  return row && toRow(row)
-}
+  work: (turn: Turn, row: ObjectStorageRow | undefined) => Promise<Result>,
+  ifBusy: () => Result,
+): Promise<Result> =>
+  inTurn(
+    parts,
+    { name: `object_storage/${id}`, waitMilliseconds: TURN_WAIT_MILLISECONDS },
+    async (turn) => work(turn, await findObjectStorage(parts.db, accountId, id)),
+    ifBusy,
+  )
 
 /** What a look at the store found. A look that was earlier than the last one changes nothing. */
 export async function recordObjectStorageUsage(

@@ -114,7 +114,7 @@ export async function attachToRouter(tx: Transaction<Tables>, id: RouterId & Net
 export async function withdrawJoin(
   tx: Transaction<Tables>,
   id: RouterId & NetworkId,
-  isDesired: () => Promise<boolean>,
+  isDesired: boolean,
 ): Promise<void> {
   await lockRouter(tx, id)
   if (await isHeldByOthers(tx, changeOf(id, 'router.attach_network'), isDesired)) return
@@ -146,7 +146,7 @@ export async function detachFromRouter(tx: Transaction<Tables>, id: RouterId & N
 export async function withdrawLeave(
   tx: Transaction<Tables>,
   id: RouterId & NetworkId,
-  isDesired: () => Promise<boolean>,
+  isDesired: boolean,
 ): Promise<void> {
   await lockRouter(tx, id)
   const isElsewhere = (await routerAt(tx, id))?.router_id !== id.routerId
@@ -159,12 +159,11 @@ export async function withdrawLeave(
 export async function withdrawRouterUpdate(
   tx: Transaction<Tables>,
   id: RouterId,
-  readDesired: () => Promise<{ readonly name: string; readonly natEnabled: boolean } | undefined>,
+  desired: { readonly name: string; readonly natEnabled: boolean } | undefined,
 ): Promise<void> {
   await lockNames(tx, id)
   const router = await lockRouter(tx, id)
-  if (router === undefined || (await isHeldByOthers(tx, changeOf(id, 'router.update'), async () => false))) return
-  const desired = await readDesired()
+  if (router === undefined || (await isHeldByOthers(tx, changeOf(id, 'router.update'), false))) return
   if (desired === undefined) return
   await renameRouter(tx, id, desired.name)
   if (!router.is_ending && (await setNat(tx, { ...id, natEnabled: desired.natEnabled }))) await trimAddress(tx, id)
@@ -452,11 +451,7 @@ const routerInUse = (networkId: string): Problem =>
 
 /** A deletion that was claimed is not made after all: the router takes something new again, unless another deletion is
  *  under way, or `isDesired` says that one was written. */
-export async function withdrawRouterEnd(
-  tx: Transaction<Tables>,
-  id: RouterId,
-  isDesired: () => Promise<boolean>,
-): Promise<void> {
+export async function withdrawRouterEnd(tx: Transaction<Tables>, id: RouterId, isDesired: boolean): Promise<void> {
   const router = await lockRouter(tx, id)
   if (router === undefined || (await isHeldByOthers(tx, changeOf(id, 'router.delete'), isDesired))) return
   await tx

@@ -233,17 +233,17 @@ export async function releaseStorage(
 }
 
 /** Gives back the attachment that a change claimed and did not write. Another change for the same server may have found
- *  it claimed, and be written: `isDesired` says, while the claim is locked, whether the storage shall be at the server.
- *  Idempotent. Throws the Problem `state_not_allowed` (409) while the server moves. */
+ *  it claimed, and be written: `isDesired` says whether the storage is to be at the server. Idempotent. Throws the
+ *  Problem `state_not_allowed` (409) while the server moves. */
 export async function withdrawAttachment(
   tx: Transaction<Tables>,
   { serverId, ...id }: StorageId & { readonly serverId: string },
-  isDesired: () => Promise<boolean>,
+  isDesired: boolean,
 ): Promise<void> {
   if ((await findStorageClaim(tx, id))?.serverId !== serverId) return
   await lockServer(tx, { accountId: id.accountId, serverId })
   const claim = await lockClaim(tx, id)
-  if (claim.server_id !== serverId || (await isDesired())) return
+  if (claim.server_id !== serverId || isDesired) return
   await releaseStorage(tx, { ...id, isForced: false })
 }
 

@@ -1,6 +1,6 @@
 /** Requests that may be sent again without being done again: a POST with an Idempotency-Key is carried out once for
- *  each key of an account. What it answered is answered again; what refused it changed nothing, so the key is free
- *  again. */
+ *  each key of an account. What it answered is answered again, without its secrets; what refused it changed nothing,
+ *  so the key is free again. */
 import { createHash } from 'node:crypto'
 import { badField, conflict, Problem } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -92,8 +92,16 @@ export async function once(
   }
   const { status, body } = response
   const text = typeof body === 'string' ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : ''
-  await keys.answered(key, { status, body: text })
+  await keys.answered(key, { status, body: withoutSecrets(context.route, text) })
   return response
+}
+
+/** What may be kept of an answer: secrets are shown once. */
+function withoutSecrets({ secretFields }: Route, text: string): string {
+  if (secretFields.length === 0 || text === '') return text
+  const answer: unknown = JSON.parse(text)
+  if (typeof answer !== 'object' || answer === null) return text
+  return JSON.stringify(Object.fromEntries(Object.entries(answer).filter(([name]) => !secretFields.includes(name))))
 }
 
 const hashOf = ({ route, params, query, body }: StepContext): string =>

@@ -107,7 +107,7 @@ const IDEMPOTENCY_HEADER = z.object({
     .optional()
     .describe(
       'Makes the request safe to send again: for a day the same key and body answer what they answered first, ' +
-        'with Idempotent-Replayed: true.',
+        'without credentials and with Idempotent-Replayed: true.',
     ),
 })
 
@@ -166,7 +166,7 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
         ? {}
         : {
             content: {
-              [route.mediaType]: { schema, ...eventsOf(route) },
+              [route.mediaType]: { schema: repeatable(route, schema), ...eventsOf(route) },
               // some refusals of the route are problem documents like all others
               ...(Number(status) < 400 ? {} : refusalResponse(status as unknown as RefusalStatus).content),
             },
@@ -176,6 +176,23 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
   for (const status of refusalsOf(route))
     responses[status] ??= { $ref: `#/components/responses/${refusalName(status)}` }
   return responses as ZodOpenApiResponsesObject // keys are statuses
+}
+
+/** An answer that is repeated for an Idempotency-Key has no secrets. */
+function repeatable(route: Route, schema: z.ZodType): z.ZodType {
+  if (route.secretFields.length === 0 || !takesIdempotencyKey(route)) return schema
+  if (!(schema instanceof z.ZodObject)) throw new TypeError(`${route.id} has secrets and answers no object`)
+  const shape: z.ZodRawShape = schema.shape
+  return schema.extend(
+    Object.fromEntries(
+      route.secretFields.flatMap((name) => {
+        const field = shape[name]
+        return field instanceof z.ZodType
+          ? [[name, field.optional().describe('Not in an answer that is repeated for an Idempotency-Key.')]]
+          : []
+      }),
+    ),
+  )
 }
 
 /** The events of a stream, by name; nothing for other routes. */

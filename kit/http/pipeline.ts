@@ -98,6 +98,8 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
   readonly auditRefusal: (refusal: Refusal) => Promise<void>
   /** Remembers requests that may come twice; without it their keys are not looked at. */
   readonly idempotencyKeys?: IdempotencyKeys
+  /** Does the work of a signed-in customer in the name of the account, which has its share of what all use. */
+  readonly forAccount?: <Result>(accountId: string, work: () => Promise<Result>) => Promise<Result>
   /** Turns failures of what the application stands on into Unavailable; answers anything else as it is. */
   readonly translate: (error: unknown) => unknown
   readonly random: Random
@@ -250,16 +252,13 @@ async function answer(
       if (options.checkAnswers) checkAnswer(route, given)
       return renderAnswer(given, route, { headers: context.headers, isSecure: options.isSecure })
     }
-    const { idempotencyKeys: keys } = options
+    const { idempotencyKeys: keys, forAccount } = options
     const key = keys === undefined ? undefined : idempotencyKeyOf(context)
     // An outage may come after the change was made: only a refusal frees the key.
-    return keys === undefined || key === undefined
-      ? await carryOut()
-      : await once(
-          { keys, key, now, isRefusal: (error) => options.translate(error) instanceof ProblemError },
-          context,
-          carryOut,
-        )
+    const isRefusal = (error: unknown) => options.translate(error) instanceof ProblemError
+    const work = () =>
+      keys === undefined || key === undefined ? carryOut() : once({ keys, key, now, isRefusal }, context, carryOut)
+    return await (isSignedIn(caller) && forAccount !== undefined ? forAccount(caller.accountId, work) : work())
   } catch (error) {
     const problem = await refuse(context, options.translate(error), options)
     return renderProblem(problem, context.headers, challengeOf(context.request))

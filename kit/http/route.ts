@@ -52,6 +52,9 @@ export interface Route<
   readonly selfParameter: string | null
   /** Reads a credential or a live view: refused to read-only tokens and read-only support sessions, always audited. */
   readonly isCredentialRead: boolean
+  /** Fields of its answers that hold secrets, at their top. What is kept of an answer leaves them out, and so does a
+   *  repeated one. Credential reads need not name them: nothing is kept of a GET. */
+  readonly secretFields: readonly string[]
   /** Support sessions are refused whatever their mode. */
   readonly isRefusedToSupport: boolean
   readonly requiresVerifiedEmail: boolean
@@ -144,6 +147,7 @@ export function route<
     staffRole: null,
     access: null,
     isCredentialRead: false,
+    secretFields: [],
     isRefusedToSupport: false,
     requiresVerifiedEmail: false,
     requiresStanding: false,

@@ -52,6 +52,7 @@ export const createApiToken = route({
     'The token is in this answer and nowhere else. It acts as its creator, limited by the scope. Without ' +
     'expires_at it lives 90 days; null never expires.',
   credentials: ['session'],
+  secretFields: ['token'],
   permission: 'tokens.manage',
   isRefusedToSupport: true,
   audit: 'account.token_created',

@@ -259,6 +259,7 @@ export const createDatabase = route({
   description:
     'One machine with its data on a storage of its own, reached over TLS from the network. The answer has the ' +
     'password of its owner.',
+  secretFields: ['credentials'],
   permission: 'operate',
   audit: 'database.create',
   starts: ['database.create'],
@@ -326,6 +327,7 @@ export const restoreDatabase = route({
   area: AREA,
   summary: 'Restore a database to a moment, as a new one',
   description: 'From the archive of the database, also of a deleted one while its backups are kept.',
+  secretFields: ['credentials'],
   permission: 'operate',
   audit: 'database.restore',
   starts: ['database.restore'],
@@ -372,6 +374,7 @@ export const rotateDatabaseCredentials = route({
   area: AREA,
   summary: 'Replace the password of a database',
   description: 'Answered once its machine refuses the old password. Open sessions of its owner are ended.',
+  secretFields: ['credentials'],
   permission: 'operate',
   audit: 'database.rotate_credentials',
   isDestructive: true,

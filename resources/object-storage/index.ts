@@ -107,6 +107,7 @@ export const enableObjectStorage = route({
   description:
     'Where it is enabled already the answer is the same, with its current key. It costs by what is stored; nothing ' +
     'while it is empty.',
+  secretFields: ['credentials'],
   permission: 'operate',
   audit: 'object_storage.enable',
   requiresVerifiedEmail: true,
@@ -138,6 +139,7 @@ export const rotateObjectStorageKeys = route({
   area: AREA,
   summary: 'Replace the key of object storage',
   description: 'The secret is another one, and the old one is refused from then on. The id of the key stays.',
+  secretFields: ['credentials'],
   permission: 'operate',
   audit: 'object_storage.rotate_keys',
   isDestructive: true,

@@ -63,6 +63,7 @@ export const verifyLoginSecondFactor = route({
   summary: 'Finish signing in with a second factor',
   body: SecondFactorLoginRequest,
   example: { challenge: 'the-challenge-of-the-login', code: EXAMPLE.code },
+  secretFields: ['recovery_codes'],
   answers: { 200: SecondFactorSession },
   rates: [{ name: 'second_factor', by: 'address', perMinute: 10 }],
 })
@@ -75,6 +76,7 @@ export const startLoginSecondFactorSetup = route({
   description: 'For accounts that require one. The secret is in this answer only, and inactive until its first code.',
   body: z.strictObject({ challenge: Challenge }),
   example: { challenge: 'the-challenge-of-the-login' },
+  secretFields: ['otpauth_uri', 'secret'],
   answers: { 200: AuthenticatorSetup },
   rates: [{ name: 'second_factor_enroll', by: 'address', perMinute: 10 }],
 })
@@ -86,6 +88,7 @@ export const finishLoginSecondFactorSetup = route({
   summary: 'Confirm the second factor and finish signing in',
   body: SecondFactorLoginRequest,
   example: { challenge: 'the-challenge-of-the-login', code: EXAMPLE.code },
+  secretFields: ['recovery_codes'],
   answers: { 200: SecondFactorSession },
   rates: [{ name: 'second_factor_confirm', by: 'address', perMinute: 10 }],
 })
@@ -124,6 +127,7 @@ export const replaceAccountRecoveryCodes = route({
   audit: 'account.mfa_recovery_codes_regenerated',
   body: SecondFactorProof,
   example: { code: EXAMPLE.code },
+  secretFields: ['recovery_codes'],
   answers: { 200: RecoveryCodes },
   refuses: [400, 404],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
@@ -135,6 +139,7 @@ export const startAccountTotpSetup = route({
   path: '/v1/account/mfa/totp',
   summary: 'Start setting up an authenticator',
   audit: 'account.mfa_setup_started',
+  secretFields: ['otpauth_uri', 'secret'],
   answers: { 200: AuthenticatorSetup },
   refuses: [409, 503],
 })
@@ -161,6 +166,7 @@ export const finishAccountTotpSetup = route({
   audit: 'account.mfa_enabled',
   body: z.strictObject({ code: SecondFactorCode }),
   example: { code: EXAMPLE.code },
+  secretFields: ['recovery_codes'],
   answers: { 200: RecoveryCodes },
   refuses: [400, 409],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],

@@ -349,6 +349,7 @@ export const createSupportSession = route({
     ticket: z.string().trim().max(200).nullable().optional(),
   }),
   example: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
+  secretFields: ['handoff_url'],
   answers: {
     201: z.strictObject({
       code: z.string(),

@@ -1,6 +1,8 @@
 /** A POST that is sent twice is done once. */
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CLEAN_ANSWERS } from '../../db/migrations/0048-turns-and-answers.ts'
 import {
   answerIdempotencyKey,
   forgetIdempotencyKeys,
@@ -46,6 +48,38 @@ test('the same request again answers the same, makes nothing and writes nothing'
   expect(first.headers).not.toHaveProperty('idempotent-replayed')
   expect(await cloud.auditOf(again)).toEqual([])
   expect((await owner.send('GET', '/v1/servers?hostname=once')).body['items']).toHaveLength(1)
+})
+
+test('a repeated answer has no credentials, and none are kept', async () => {
+  const key = randomUUID()
+  const first = await create('/v1/object-storage', { zone: cloud.zone }, key)
+  expect([first.status, Object.keys(first.body)]).toEqual([201, ['object_storage', 'credentials']])
+  const again = await create('/v1/object-storage', { zone: cloud.zone }, key)
+  expect([again.status, again.headers['idempotent-replayed'], again.body]).toEqual([
+    201,
+    'true',
+    { object_storage: first.body['object_storage'] },
+  ])
+  const kept = await database.db.selectFrom('idempotency_key').select('body').execute()
+  expect(JSON.stringify(kept)).not.toContain(first.body['credentials'].secret_access_key)
+})
+
+test('answers that were kept with credentials lose them at the upgrade', async () => {
+  const row = { account_id: owner.accountId, request_hash: 'a', created_at: new Date(), status: 201 }
+  const bodies = [
+    '{"object_storage":{"id":"a"},"credentials":{"secret_access_key":"S"}}',
+    '{"title":"\\"credentials\\""}',
+    '',
+  ]
+  await database.db
+    .insertInto('idempotency_key')
+    .values(bodies.map((body) => ({ ...row, key: randomUUID(), body })))
+    .execute()
+  await sql.raw(CLEAN_ANSWERS).execute(database.db)
+  const kept = await database.db.selectFrom('idempotency_key').select('body').where('request_hash', '=', 'a').execute()
+  expect(kept.map(({ body }) => body?.replaceAll(' ', '')).sort()).toEqual(
+    ['', bodies[1], '{"object_storage":{"id":"a"}}'].sort(),
+  )
 })
 
 test('another request under the key: 422, and nothing is made', async () => {

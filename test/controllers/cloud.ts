@@ -309,7 +309,7 @@ export async function openCloud(
         store,
         caches: openCaches({ store, clock, random, log, registry }),
         db: mortal === undefined ? db : mortal.database(db),
-        clock,
+        clock: mortal === undefined ? clock : mortal.clock(clock),
         random,
         log,
         areAddressesConfirmed,
@@ -435,6 +435,11 @@ function mortality({ writesMaximum, onDeath, isOver = async () => false }: Life)
       die()
       throw new Error('the process has died')
     },
+    /** What is dead does nothing by the clock. */
+    clock: (clock: Clock): Clock => ({
+      ...clock,
+      sleep: (milliseconds, signal) => (isDead ? never() : clock.sleep(milliseconds, signal)),
+    }),
     store: (store: Store): Store => ({
       ...store,
       get: (type, key) => (writes >= writesMaximum ? never() : store.get(type, key)),

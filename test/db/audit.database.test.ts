@@ -117,7 +117,7 @@ test('entries appended together follow one another; with one that was written be
 test('new entries make a verified chain unverified until the next run', async () => {
   const accountId = await chainOf(2)
   expect((await readIntegrity(database.db, accountId)).status).toBe('unverified')
-  await upkeep({ db: database.db, clock, log: silentLog }, clock.now())
+  await upkeep({ db: database.db, clock, random: systemRandom, log: silentLog }, clock.now())
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'verified', verifiedThroughSequence: 2 })
 })
 
@@ -210,7 +210,7 @@ test('retention removes old entries; the rest verifies from there, and nothing u
   const cut = new Date(clock.now().getTime() - 86_400_000)
   expect(await pruneAudit(database.db, accountId, cut)).toBe(0)
   await verifyAudit(database.db, accountId, clock)
-  await upkeep({ db: database.db, clock, log: silentLog, auditRetentionDays: 1 }, new Date(0))
+  await upkeep({ db: database.db, clock, random: systemRandom, log: silentLog, auditRetentionDays: 1 }, new Date(0))
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'verified', prunedThroughSequence: 3 })
   expect((await exportAudit(database.db, accountId, { after: 0, limit: 10 })).map((entry) => entry.sequence)).toEqual([
     4, 5, 6,

@@ -166,7 +166,7 @@ describe('leaving a network', () => {
     expect(await claimed()).toBe(2)
     const withdraw = (isDesired: boolean) =>
       transaction((tx) =>
-        withdrawInterface(tx, { accountId, serverId: server, networkId: network.networkId }, async () => isDesired),
+        withdrawInterface(tx, { accountId, serverId: server, networkId: network.networkId }, isDesired),
       )
     // It was put there by its spec meanwhile.
     await withdraw(true)

@@ -31,7 +31,7 @@ import { useDatabase } from '../database.ts'
 
 const database = useDatabase()
 const ZONE = 'withdrawals'
-const [yes, no] = [async () => true, async () => false]
+const [yes, no] = [true, false]
 let accountId: string
 
 const transaction: ReturnType<typeof database.db.transaction>['execute'] = (work) =>
@@ -71,7 +71,7 @@ describe('a deletion that was not written', () => {
   test('of a network is taken back, by the last of those that claimed it', async () => {
     const id = await makeNetwork()
     const isEnding = async () => (await findNetwork(database.db, id))?.isEnding
-    const withdraw = (isDesired: () => Promise<boolean>) => transaction((tx) => withdrawNetworkEnd(tx, id, isDesired))
+    const withdraw = (isDesired: boolean) => transaction((tx) => withdrawNetworkEnd(tx, id, isDesired))
     await transaction((tx) => endNetwork(tx, id))
     const other = await open('network', id.networkId, 'network.delete')
     await withdraw(no)
@@ -88,7 +88,7 @@ describe('a deletion that was not written', () => {
   test('of a router is taken back, by the last of those that claimed it', async () => {
     const id = await makeRouter()
     const isEnding = async () => (await findRouter(database.db, id))?.isEnding
-    const withdraw = (isDesired: () => Promise<boolean>) => transaction((tx) => withdrawRouterEnd(tx, id, isDesired))
+    const withdraw = (isDesired: boolean) => transaction((tx) => withdrawRouterEnd(tx, id, isDesired))
     await transaction((tx) => endRouter(tx, id))
     const other = await open('router', id.routerId, 'router.delete')
     await withdraw(no)
@@ -142,8 +142,7 @@ describe('an update that was not written', () => {
   test('leaves a network the name that it shall have now', async () => {
     const id = await makeNetwork('first')
     const name = async () => (await findNetwork(database.db, id))?.name
-    const withdraw = (desired: string | undefined) =>
-      transaction((tx) => withdrawNetworkName(tx, id, async () => desired))
+    const withdraw = (desired: string | undefined) => transaction((tx) => withdrawNetworkName(tx, id, desired))
     await transaction((tx) => renameNetwork(tx, id, 'second'))
     const other = await open('network', id.networkId, 'network.update')
     await withdraw('first')
@@ -159,7 +158,7 @@ describe('an update that was not written', () => {
     const id = await makeRouter()
     const found = async () => findRouter(database.db, id)
     const withdraw = (natEnabled: boolean) =>
-      transaction((tx) => withdrawRouterUpdate(tx, id, async () => ({ name: 'out', natEnabled })))
+      transaction((tx) => withdrawRouterUpdate(tx, id, { name: 'out', natEnabled }))
     await transaction((tx) => setNat(tx, { ...id, natEnabled: true }))
     const address = (await found())?.publicAddress
     expect(address).toBeDefined()

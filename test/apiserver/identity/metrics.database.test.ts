@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { openIdentityMetrics } from '../../../apiserver/identity/metrics.ts'
 import { upkeep } from '../../../apiserver/identity/upkeep.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { useDatabase } from '../../database.ts'
 import { openHarness } from './harness.ts'
@@ -26,7 +27,7 @@ test('mails that wait, entries that are not verified and broken chains are count
   })
 
   const harness = await openHarness(db)
-  const verify = () => upkeep({ db, clock: harness.clock, log: silentLog }, harness.clock.now())
+  const verify = () => upkeep({ db, clock: harness.clock, random: systemRandom, log: silentLog }, harness.clock.now())
   await harness.signUpAndIn('metrics@example.com')
   await harness.openBrowser().send('POST', '/v1/auth/password-reset', { body: { email: 'metrics@example.com' } })
   expect(await read()).toMatchObject({ svccloud_email_outbox_pending: 1, svccloud_audit_broken_accounts: 0 })

@@ -1,10 +1,12 @@
 /** Object storage through the API, with a simulated store. */
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addObjectStorage } from '../../../db/object-storage/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { ObjectStorage } from '../../../resources/object-storage/index.ts'
 import { useDatabase } from '../../database.ts'
+import { eventually } from '../../eventually.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'
 
 const database = useDatabase()
@@ -20,6 +22,12 @@ const someone = (): Promise<Person> => cloud.signUp(`owner-${(made += 1)}@exampl
 const enable = (by: Person, zone = cloud.zone) => by.send('POST', '/v1/object-storage', { body: { zone } })
 const list = async (by: Person) => (await by.send('GET', '/v1/object-storage')).body['items']
 const credentials = (by: Person, zone = cloud.zone) => by.send('GET', `/v1/object-storage/${zone}/credentials`)
+const turns = async () => (await database.db.selectFrom('turn').select('name').execute()).length
+const inTransactions = async () => {
+  const { rows } = await sql<{ count: number }>`select count(*) from pg_stat_activity
+    where datname = current_database() and state like 'idle in transaction%'`.execute(database.db)
+  return rows[0]?.count
+}
 const rotate = (by: Person, zone = cloud.zone) => by.send('POST', `/v1/object-storage/${zone}/rotate-keys`)
 const move = (by: Person) => by.send('POST', `/v1/object-storage/${cloud.zone}/migrate`)
 const tenantOf = (accessKeyId: string) =>
@@ -127,6 +135,46 @@ describe('object storage', () => {
     expect(await cloud.auditOf(rotated)).toMatchObject([
       { action: 'object_storage.rotate_keys', outcome: 'success', resource_id: storage.id },
     ])
+  })
+
+  test('holds no connection while its store is told, however many rotate its key', async () => {
+    const [ada, bob] = [await someone(), await someone()]
+    await enable(ada)
+    const hesitation = Promise.withResolvers<void>()
+    cloud.objectStorage.hesitation = hesitation.promise
+    const rotations = Promise.all(Array.from({ length: 40 }, () => rotate(ada)))
+    try {
+      await eventually('the store is being told', async () => (await turns()) === 1)
+      expect(await list(bob)).toEqual([])
+      expect(await inTransactions()).toBe(0)
+    } finally {
+      cloud.objectStorage.hesitation = undefined
+      hesitation.resolve()
+    }
+    const replies = await rotations
+    const statuses = [...new Set(replies.map(({ status }) => status))]
+    expect(statuses).toContain(200)
+    expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([])
+    const keys = replies.flatMap(({ body }) => body['credentials'] ?? [])
+    expect(keys).toContainEqual((await credentials(ada)).body['credentials'])
+    expect(await turns()).toBe(0)
+  })
+
+  test('is not replaced when the turn was lost meanwhile', async () => {
+    const ada = await someone()
+    const before = (await enable(ada)).body['credentials']
+    const hesitation = Promise.withResolvers<void>()
+    cloud.objectStorage.hesitation = hesitation.promise
+    const rotation = rotate(ada)
+    try {
+      await eventually('the store is being told', async () => (await turns()) === 1)
+      await database.db.deleteFrom('turn').execute()
+    } finally {
+      cloud.objectStorage.hesitation = undefined
+      hesitation.resolve()
+    }
+    expect((await rotation).status).toBe(503)
+    expect((await credentials(ada)).body['credentials']).toEqual(before)
   })
 
   test('keeps its key when the store does not answer a rotation', async () => {

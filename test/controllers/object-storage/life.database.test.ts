@@ -1,6 +1,6 @@
 /** Object storage through the door of kubectl, with real controllers, a real database and a simulated store. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { findObjectStorage, lockObjectStorage, tenantOf } from '../../../db/object-storage/index.ts'
+import { findObjectStorage, tenantOf, whileTelling } from '../../../db/object-storage/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
@@ -8,8 +8,7 @@ import { ObjectStorage } from '../../../resources/object-storage/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { lockWaits } from '../../lock-waits.ts'
-import { type Cloud, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, fastClock, openCloud, ZONE } from '../cloud.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -64,12 +63,15 @@ test('is not taken from its store while somebody tells the store of it', async (
   await create()
   await expect.poll(async () => (await ready())?.reason).toBe('Served')
   const told = tenant()
-  await database.db.transaction().execute(async (tx) => {
-    await lockObjectStorage(tx, { accountId, id: 'mine' })
+  const parts = { db: database.db, clock: fastClock, random: systemRandom }
+  const meanwhile = async () => {
+    const looks = cloud.objectStorage.looks
     await cloud.kubectl.delete(ObjectStorage, { namespace, name: 'mine' })
-    await expect.poll(() => lockWaits(database.db)).toBeGreaterThan(0)
+    // It is looked at before its turn is asked for, and again when it was not given.
+    await expect.poll(() => cloud.objectStorage.looks).toBeGreaterThan(looks + 1)
     expect(tenant()).toEqual(told)
-  })
+  }
+  await whileTelling(parts, { accountId, id: 'mine' }, meanwhile, () => expect.fail('another one has the turn'))
   await expect.poll(() => read()).toBeUndefined()
   expect([await row(), tenant()]).toEqual([undefined, undefined])
 })

@@ -4,6 +4,7 @@ import { SECOND_FACTOR_LOCKOUT } from '../../../domain/lockout.ts'
 import { beginAttempt, forgetAttempts, forgetOldAttempts, waitForAttempt } from '../../../db/identity/lockouts.ts'
 import { upkeep } from '../../../apiserver/identity/upkeep.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
 import { movableClock } from '../../apiserver/identity/harness.ts'
 import { useDatabase } from '../../database.ts'
 
@@ -52,10 +53,10 @@ test('upkeep forgets no lock of the last day', async () => {
   const until = await lockedUntil()
   expect(until).toEqual(new Date(NOW.getTime() + 900_000))
   clock.move(86_400)
-  await upkeep({ db, clock, log: silentLog }, new Date(0))
+  await upkeep({ db, clock, random: systemRandom, log: silentLog }, new Date(0))
   expect(await lockedUntil()).toEqual(until)
   clock.move(901)
-  await upkeep({ db, clock, log: silentLog }, new Date(0))
+  await upkeep({ db, clock, random: systemRandom, log: silentLog }, new Date(0))
   expect(await lockedUntil()).toBeUndefined()
 })
 

@@ -219,7 +219,7 @@ describe('while its server moves', () => {
 
 describe('a change that claimed and was not written', () => {
   const withdraw = (storage: Storage, serverId: string, isDesired: boolean) =>
-    transaction((tx) => withdrawAttachment(tx, { ...storage, serverId }, () => Promise.resolve(isDesired)))
+    transaction((tx) => withdrawAttachment(tx, { ...storage, serverId }, isDesired))
 
   test('gives its attachment back', async () => {
     const [serverId, storage] = [await placeServer(), await makeStorage()]

@@ -115,7 +115,17 @@ const either = route({
   permission: null,
   audit: 'either',
 })
-const ROUTES: readonly Route[] = [list, get, create, act, secret, own, machine, open, counted, either]
+const secrets = route({
+  ...AREA,
+  id: 'create_secret',
+  method: 'POST',
+  path: '/v1/secrets',
+  permission: 'operate',
+  audit: 'secret.create',
+  secretFields: ['token', 'codes'],
+  answers: { 201: Ok.extend({ token: z.string(), codes: z.array(z.string()) }) },
+})
+const ROUTES: readonly Route[] = [list, get, create, act, secret, secrets, own, machine, open, counted, either]
 
 const customer = (more: Partial<Customer>): Customer => ({
   kind: 'token',
@@ -588,10 +598,10 @@ describe('idempotency keys', () => {
       },
       release: async (key) => void known.delete(nameOf(key)),
     }
-    return keys
+    return { keys, known }
   }
   const sender = (answer: () => Answer) => {
-    const { send } = openPipeline(answer, { idempotencyKeys: openKeys() })
+    const { send } = openPipeline(answer, { idempotencyKeys: openKeys().keys })
     return async (as = 'writer') => {
       const headers = { 'idempotency-key': KEY }
       const { status, headers: answered } = await send('/v1/things', { method: 'POST', as, body: thing(), headers })
@@ -622,6 +632,18 @@ describe('idempotency keys', () => {
     isRefusing = false
     expect(await send()).toEqual([200, undefined])
     expect(await send()).toEqual([200, 'true'])
+  })
+  test('the secrets of an answer are not kept', async () => {
+    const { keys, known } = openKeys()
+    const answer = () => ({ status: 201, body: { ok: true, token: 'shown once', codes: ['one'] } })
+    const { send } = openPipeline(answer, { idempotencyKeys: keys })
+    const post = async () => {
+      const headers = { 'idempotency-key': KEY }
+      return JSON.parse((await send('/v1/secrets', { method: 'POST', as: 'writer', headers })).body as string) // JSON
+    }
+    expect(await post()).toEqual({ ok: true, token: 'shown once', codes: ['one'] })
+    expect(JSON.stringify([...known.values()])).not.toMatch(/shown once|one"/)
+    expect(await post()).toEqual({ ok: true })
   })
   test('an answer is that of one account alone', async () => {
     const send = sender(() => ({ status: 200, body: { ok: true } }))

@@ -1,0 +1,113 @@
+/** Turns: whoever speaks to something outside of the database, and must be the only one, takes the turn instead of
+ *  holding a row lock meanwhile. A turn ends by itself, so that a process that died keeps nobody waiting for good. */
+import type { Transaction } from 'kysely'
+import { Unavailable } from '../../domain/problem.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { newUuid, type Random } from '../../kit/sys/random.ts'
+import type { Database } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface Turn {
+  /** In the transaction that writes what was done: it is committed only while the turn is ours. Throws Unavailable. */
+  require(tx: Transaction<Tables>): Promise<void>
+}
+
+export interface TurnOptions {
+  /** What is done in turns: one has it at a time. */
+  readonly name: string
+  /** How long to wait for it; 0 to give up at once. */
+  readonly waitMilliseconds: number
+}
+
+interface Parts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** A turn lasts as long without being renewed: others wait so long for what a process that died has left. */
+const LASTS_MILLISECONDS = 10_000
+const RENEW_MILLISECONDS = 2_500
+const LOOK_MILLISECONDS_FIRST = 20
+const LOOK_MILLISECONDS_MAXIMUM = 500
+
+/** Does the work when it is its turn; answers what `ifBusy` does when others have it for too long. Holds no connection
+ *  while it waits or works. */
+export async function inTurn<Result>(
+  parts: Parts,
+  options: TurnOptions,
+  work: (turn: Turn) => Promise<Result>,
+  ifBusy: () => Result,
+): Promise<Result> {
+  const { db, clock } = parts
+  const { name, waitMilliseconds } = options
+  const holder = newUuid(parts.random)
+  const ends = () => new Date(clock.now().getTime() + LASTS_MILLISECONDS)
+  const waitUntil = clock.monotonicMilliseconds() + waitMilliseconds
+  for (let pause = LOOK_MILLISECONDS_FIRST; !(await take(db, { name, holder, ends_at: ends() }, clock.now())); ) {
+    if (clock.monotonicMilliseconds() + pause > waitUntil) return ifBusy()
+    await clock.sleep(pause)
+    pause = Math.min(pause * 2, LOOK_MILLISECONDS_MAXIMUM)
+  }
+  const ended = new AbortController()
+  const renewing = renew(parts, { name, holder, ends }, ended.signal)
+  try {
+    return await work({
+      async require(tx) {
+        const ours = await tx
+          .selectFrom('turn')
+          .select('name')
+          .where('name', '=', name)
+          .where('holder', '=', holder)
+          .forUpdate()
+          .executeTakeFirst()
+        if (ours === undefined) throw new Unavailable('the database')
+      },
+    })
+  } finally {
+    ended.abort()
+    await renewing
+    // Where this fails it ends by itself.
+    await db
+      .deleteFrom('turn')
+      .where('name', '=', name)
+      .where('holder', '=', holder)
+      .execute()
+      .catch(() => {})
+  }
+}
+
+/** Until the signal aborts. A turn that could not be renewed is lost to whoever takes it: `require` tells. */
+async function renew(
+  { db, clock }: Parts,
+  { name, holder, ends }: { readonly name: string; readonly holder: string; readonly ends: () => Date },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(RENEW_MILLISECONDS, signal)
+    if (signal.aborted) return
+    await db
+      .updateTable('turn')
+      .set({ ends_at: ends() })
+      .where('name', '=', name)
+      .where('holder', '=', holder)
+      .execute()
+      .catch(() => {})
+  }
+}
+
+/** One statement, so that of two one is first. */
+async function take(
+  db: Database,
+  turn: { readonly name: string; readonly holder: string; readonly ends_at: Date },
+  now: Date,
+): Promise<boolean> {
+  const { holder, ends_at } = turn
+  const taken = await db
+    .insertInto('turn')
+    .values(turn)
+    .onConflict((on) => on.column('name').doUpdateSet({ holder, ends_at }).where('turn.ends_at', '<=', now))
+    .returning('name')
+    .executeTakeFirst()
+  return taken !== undefined
+}

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { findings } from '../../tools/tidy.ts'
+
+const RULE = 'inside a transaction, which is called tx, only the database is waited for'
+const linesOf = (source: string, file = 'apiserver/thing/endpoints.ts') =>
+  findings(file, source)
+    .filter(({ rule }) => rule === RULE)
+    .map(({ line }) => line)
+const inside = (body: string) => `await db.transaction().execute(async (tx) => {\n${body}\n})`
+
+describe('inside a transaction, a wait is found', () => {
+  test.each([
+    ['for a store', inside('await tellTenant(told, row)')],
+    ['for Kubernetes', inside("const server = await store.get(Server, { name: 'a' })")],
+    ['for the database by another connection', inside('await readStanding(db, accountId)')],
+    ['in a function within', inside('await withdraw(tx, async () => (await read())?.spec)')],
+    ['beside one for the database', inside('const found = (await find(tx)) ?? (await ask(host))')],
+    ['of either of two', inside('await (isNew ? add(tx, row) : tell(row))')],
+    ['over a stream', inside('for await (const page of pages()) use(page)')],
+    ['in a function that gets one', 'async function add(tx: Transaction<Tables>) {\n  await tell(row)\n}'],
+    ['that is answered', '\nconst release = (tx) => tell(row)'],
+  ])('%s', (_what, source) => expect(linesOf(source)).toEqual([2]))
+  test('whatever it is called', () => {
+    expect(linesOf('\nasync function add(t: Transaction<Tables>) {}')).toEqual([2])
+    expect(linesOf('\nawait db.transaction().execute(async (trx) => {})')).toEqual([2])
+    expect(linesOf('\nawait db.transaction().execute(async () => {})')).toEqual([2])
+  })
+})
+
+describe('nothing is found', () => {
+  test.each([
+    ['in statements', inside("await tx.selectFrom('a').execute()\nawait sql`select 1`.execute(tx)")],
+    ['in functions of db', inside('const row = await find(tx, id)\nawait Promise.all([add(tx, row), end(tx)])')],
+    ['outside', 'await tell(row)\nawait db.transaction().execute((tx) => add(tx, row))\nawait store.get(Server, key)'],
+    [
+      'around it',
+      'const row = await inTurn(async () => {\n  await tell()\n  return db.transaction().execute((tx) => add(tx))\n})',
+    ],
+    ['in what is given on', 'await db.transaction().execute(work)'],
+    [
+      'in types',
+      'type Work = (tx: Transaction<Tables>) => Promise<void>\nconst run = async (work: Work) => await go(work)',
+    ],
+  ])('%s', (_what, source) => expect(linesOf(source)).toEqual([]))
+  test('in layers that know the database only', () =>
+    expect(linesOf(inside('await find()'), 'db/thing/index.ts')).toEqual([]))
+})
