@@ -2,9 +2,10 @@
  *  without being installed. That needs no rights, starts no service and changes nothing of the machine. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { isRunByRootSafely } from '../../kit/sys/own-files.ts'
 import { environment } from '../../kit/sys/process.ts'
 import { isDebian, type Packages } from '../packages.ts'
 
@@ -87,7 +88,10 @@ export interface ProgramNeeds {
 /** The programs, or why they cannot be had. */
 export async function findPrograms(needs: ProgramNeeds): Promise<Programs | string> {
   const { folder, mayInstall, print, machine = programsOfMachine() } = needs
-  const found = programsIn(folder, machine)
+  // What somebody else may have put there is downloaded anew, not run.
+  const isOurs = await isRunByRootSafely(folder).catch(() => false)
+  if (isOurs && existsSync(join(folder, 'bin'))) await writeWrappers(folder)
+  const found = isOurs ? programsIn(folder, machine) : machine
   if (missingOf(found).length === 0) return found
   const missing = missingOf(machine)
   const advice = `install them with apt-get install --no-install-recommends ${missing.join(' ')}`
@@ -126,7 +130,7 @@ async function downloadPrograms(packages: readonly string[], folder: string): Pr
     })
     for (const file of (await readdir(join(work, 'debs'))).filter((name) => name.endsWith('.deb')).sort())
       await run('dpkg-deb', ['-x', join(work, 'debs', file), join(work, 'root')])
-    await writeWrappers(work, folder)
+    await writeWrappers(work)
     for (const part of ['debs', 'state', 'lists', 'cache']) await rm(join(work, part), { recursive: true, force: true })
     await rm(folder, { recursive: true, force: true })
     await rename(work, folder)
@@ -167,9 +171,10 @@ async function apt(words: readonly string[], settings: readonly string[], folder
 const BEHIND_ALTERNATIVES = 'usr/lib/openvswitch-switch/ovs-vswitchd'
 const EXECUTABLE = 0o755
 
-/** A program of the folder finds its libraries there; no other program does. */
-async function writeWrappers(work: string, folder: string): Promise<void> {
-  const root = join(work, 'root')
+/** A program of the folder finds its libraries there; no other program does. It says nothing of where the folder is:
+ *  one that was copied or moved runs what is beside it, and never what somebody puts where it was. */
+async function writeWrappers(folder: string): Promise<void> {
+  const root = join(folder, 'root')
   const inside = async (place: string) =>
     (await readdir(join(root, place)).catch(() => [])).map((name) => join(place, name))
   const libraries = [...(await inside('usr/lib')), ...(await inside('lib'))].filter((name) =>
@@ -177,11 +182,15 @@ async function writeWrappers(work: string, folder: string): Promise<void> {
   )
   const places = await Promise.all(['usr/bin', 'usr/sbin', 'bin', 'sbin'].map(inside))
   const programs = [...places.flat(), ...(existsSync(join(root, BEHIND_ALTERNATIVES)) ? [BEHIND_ALTERNATIVES] : [])]
-  const search = libraries.map((name) => join(folder, 'root', name)).join(':')
+  const search = libraries.map((name) => `$root/${name}`).join(':')
   for (const program of programs) {
-    const file = join(work, 'bin', program.split('/').at(-1) ?? '')
-    const real = join(folder, 'root', program)
-    await writeFile(file, `#!/bin/sh\nLD_LIBRARY_PATH='${search}' exec '${real}' "$@"\n`)
-    await chmod(file, EXECUTABLE)
+    const file = join(folder, 'bin', program.split('/').at(-1) ?? '')
+    // The kernel gives a script the path by which it was found.
+    const script = `#!/bin/sh\nroot="$(cd "\${0%/*}/../root" && pwd)" || exit 126\n`
+    const text = `${script}LD_LIBRARY_PATH="${search}" exec "$root/${program}" "$@"\n`
+    if ((await readFile(file, 'utf8').catch(() => undefined)) === text) continue
+    await writeFile(`${file}.new`, text)
+    await chmod(`${file}.new`, EXECUTABLE)
+    await rename(`${file}.new`, file)
   }
 }

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { isRoot } from '../../../kit/sys/process.ts'
 import { findPrograms, type Programs, schemaFile } from '../../../embedded/ovn/programs.ts'
 
 const run = promisify(execFile)
@@ -105,6 +106,38 @@ it('downloads what is missing, with libraries of its own, once', async () => {
   expect((await readdir(join(home, 'programs'))).sort()).toEqual(['bin', 'root'])
   await rm(join(home, 'bin/apt-get'))
   expect(await find()).toEqual({ found, printed: [] })
+})
+
+const libraryPath = async (folder: string) =>
+  (await run('ovn-controller', [], { env: { PATH: `${join(folder, 'bin')}:${PATH}` } })).stdout.trim()
+
+it('runs what is beside it once its folder was moved, whatever is where that was', async () => {
+  await mirror()
+  await find()
+  await rename(join(home, 'programs'), join(home, 'moved'))
+  expect(await libraryPath(join(home, 'moved'))).toBe(join(home, 'moved/root/usr/lib/x86_64-linux-gnu'))
+})
+
+it('brings wrappers that name a place to name none', async () => {
+  await mirror()
+  const { found } = await find()
+  const wrapper = join(home, 'programs/bin/ovn-controller')
+  await writeFile(wrapper, '#!/bin/sh\nexec /tmp/elsewhere/ovn-controller "$@"\n')
+  expect((await find(false)).found).toEqual(found)
+  expect(await libraryPath(join(home, 'programs'))).toBe(join(home, 'programs/root/usr/lib/x86_64-linux-gnu'))
+})
+
+it('runs nothing as root that somebody else could have put there', async () => {
+  if (!isRoot()) return
+  await mirror()
+  await find()
+  for (const spoil of [chown, chmod]) {
+    const file = join(home, 'programs/root/usr/bin/ovn-controller')
+    await (spoil === chown ? chown(file, 65_534, 65_534) : chmod(file, 0o777))
+    expect((await find(false)).found).toMatch('--no-install forbids')
+    expect((await find()).printed).toHaveLength(1) // anew
+    expect(await stat(file)).toMatchObject({ uid: 0 })
+  }
 })
 
 it('says what to install where nothing may be', async () => {
