@@ -1,0 +1,79 @@
+/** No request of a tenant touches anything outside of the tenant. */
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { findEngine } from '../../../embedded/object-storage/program.ts'
+import { accountIds } from '../../../embedded/account.ts'
+import { operationEntries, readOperation } from '../../../kit/s3/operation.ts'
+import { Refusal } from '../../../kit/s3/refusal.ts'
+import { environment, isRoot, nodeBinary } from '../../../kit/sys/process.ts'
+import { ASKED, headersOf } from './climbing/attacks.ts'
+
+const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
+const run = promisify(execFile)
+
+/** Everything but the folder becomes read-only, in a namespace of its own: an engine that climbs removes all that its
+ *  user may. Arguments: the folder, then the command. */
+const ALONE = `set -e
+folder=$1
+shift
+mount --bind "$folder" "$folder"
+cut -d' ' -f5 /proc/self/mountinfo | sort -u | while read -r point; do
+  case "$point" in "$folder"|/proc|/proc/*) ;; *) mount -o remount,bind,ro "$point" ;; esac
+done
+cd /
+exec "$@"`
+
+test.runIf(isRoot())(
+  'nothing outside of a tenant changes or is read, whatever it asks for, and every request is answered',
+  { timeout: 240_000 },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'climbing-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    await mkdir(join(folder, 'tmp'), { mode: 0o755 })
+    await accountIds('svccloud-s3') // it cannot be made in there
+    const program = (await findEngine()) ?? 'versitygw'
+    const main = join(import.meta.dirname, 'climbing/main.ts')
+    const { stdout } = await run(
+      'unshare',
+      [
+        ...['--mount', '--propagation', 'private', '--', 'sh', '-c', ALONE, 'sh', folder],
+        ...[nodeBinary(), main, folder, program, '7'],
+      ],
+      { maxBuffer: 64 * 1024 * 1024, env: { ...environment(), TMPDIR: join(folder, 'tmp') } },
+    )
+    const result = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
+    expect(result.count).toBeGreaterThan(5_000)
+    expect(result).toMatchObject({ leaks: [], hangs: [], errors: [], changed: [], isServed: true })
+  },
+)
+
+test('the attacks refuse to run where anything else can be written', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'climbing-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const main = join(import.meta.dirname, 'climbing/main.ts')
+  await expect(run(nodeBinary(), [main, folder, '/bin/false'])).rejects.toThrow('can be written here')
+})
+
+test('every operation of the table is attacked', () => {
+  const plain: Readonly<Record<string, string>> = { B: 'one-b', K: 'k', U: UPLOAD, u: UPLOAD, V: 'null' }
+  const fill = (text: string): string => text.replaceAll(/\b[BKUVu]\b/g, (name) => plain[name] ?? '')
+  const attacked = ASKED.flatMap(([method, target, headers = '']) => {
+    const rawHeaders = Object.entries(headersOf(headers, fill)).flat()
+    // What has an exact form keeps it.
+    const own = rawHeaders
+      .map((value) => (value === 'k' ? '' : value))
+      .filter((_value, index) => rawHeaders[index] !== '')
+    const read = readOperation({
+      method,
+      target: fill(target).replace(/(=true|=9)?&continuation-token=k/, '$1'),
+      rawHeaders: own,
+    })
+    return read instanceof Refusal ? [] : [read.name]
+  })
+  const missing = operationEntries().flatMap(({ name }) => (attacked.includes(name) ? [] : [name]))
+  expect(missing).toEqual([])
+})
