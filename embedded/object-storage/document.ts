@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { crc32 } from 'node:zlib'
-import { type DocumentName, documentBytesMaximum, readDocument } from '../../kit/s3/document.ts'
+import { type DocumentName, documentBytesMaximum, type ReadDocument, readDocument } from '../../kit/s3/document.ts'
 import { engineKeyRefusal } from '../../kit/s3/names.ts'
 import type { Operation } from '../../kit/s3/operation.ts'
 import { missingLength, Refusal, throwIf } from './request.ts'
@@ -27,12 +27,13 @@ export function checkDocumentLength(operation: Operation, { headers }: Pick<Inco
 }
 
 /** Throws the Refusal for a document that is another than was signed, or that is not one. */
-export function checkDocument(operation: Operation, body: Buffer, isHere: boolean): void {
+export function checkDocument(operation: Operation, body: Buffer, isHere: boolean): ReadDocument | undefined {
   const name = documentOf(operation)
-  if (name === undefined) return
+  if (name === undefined) return undefined
   checkDigests(operation, body)
-  const { keys } = readDocument(name, body)
-  if (isHere) for (const key of keys) throwIf(engineKeyRefusal(key, false))
+  const document = readDocument(name, body)
+  if (isHere) for (const key of document.keys) throwIf(engineKeyRefusal(key, false))
+  return document
 }
 
 const SHA256 = /^[0-9a-f]{64}$/i

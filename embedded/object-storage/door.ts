@@ -1,21 +1,32 @@
-/** The door in front of the engine: decides by what a request claims to be, and hands it through as it came, so that
- *  the signature stays good. It keeps tenants in their own buckets, within their quota and their share of the machine;
- *  who they are, the engine proves. Bodies pass through and are never held. */
+/** The door in front of the engine: knows which operation a request is and who has signed it, decides, and hands it
+ *  through as it came, so that the signature stays good. It keeps tenants in their own buckets, within their quota and
+ *  their share of the machine; the engine proves them again. Bodies pass through; documents are held and read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
 import { encodeList, isEncoded } from '../../kit/s3/encoded-list.ts'
-import { prove, signingKey } from '../../kit/s3/signature.ts'
-import { byTheMachine, type Clock } from '../../kit/sys/clock.ts'
+import { openSigningKeys, type SigningKeys } from '../../kit/s3/signature.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { admit } from './admission.ts'
 import { drain } from './answer.ts'
 import { checkDocument, checkDocumentLength, isDocument, LARGE_DOCUMENT_BYTES } from './document.ts'
 import type { Engines } from './engines.ts'
-import { forward } from './forward.ts'
+import { forward, type Progress } from './forward.ts'
+import { outgoingOf, withoutLocation } from './region.ts'
 import type { DoorMetrics } from './metrics.ts'
-import { checkForEngine, readRequest, Refusal, slowDown, unavailable, wireBytesMaximum } from './request.ts'
+import {
+  checkForEngine,
+  type RawRequest,
+  readRequest,
+  Refusal,
+  slowDown,
+  type StorageRequest,
+  unavailable,
+  wireBytesMaximum,
+} from './request.ts'
+import { type Counts, identify, takePlace } from './proof.ts'
 import { openTargets, type Targets } from './targets.ts'
 import type { Tenant, Tenants } from './tenants.ts'
 
@@ -71,10 +82,11 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
   server.maxHeadersCount = HEADERS_MAXIMUM
   server.maxConnections = CONNECTIONS_MAXIMUM
   boundAddresses(server)
+  const keys = openSigningKeys()
   const counts: Counts = { unproven: new Map(), documents: new Map() }
   const serve = (request: IncomingMessage, response: ServerResponse, isWaiting: boolean): void => {
     const exchange: Exchange = { request, response, isWaiting, isProven: false }
-    handle({ ...options, targets, counts }, exchange).catch((error: unknown) => {
+    handle({ ...options, targets, counts, keys }, exchange).catch((error: unknown) => {
       if (!(error instanceof Refusal)) options.log.warn('request failed', { error })
       const refusal = error instanceof Refusal ? error : unavailable()
       options.metrics.refused(refusal.code)
@@ -116,27 +128,20 @@ function boundAddresses(server: Server): void {
   })
 }
 
-type Parts = DoorOptions & { readonly targets: Targets; readonly counts: Counts }
+type Parts = DoorOptions & { readonly targets: Targets; readonly counts: Counts; readonly keys: SigningKeys }
 
-/** What a tenant has under way besides its proven requests. */
-interface Counts {
-  /** Whose secret is not known here: the engine has to prove them. */
-  readonly unproven: Map<string, number>
-  /** That are held, larger than a piece. */
-  readonly documents: Map<string, number>
-}
-
-/** Throws the Refusal for the one over the maximum; answers what gives the place back. */
-function takePlace(counts: Map<string, number>, id: string, maximum: number): () => void {
-  const count = counts.get(id) ?? 0
-  if (count >= maximum) throw slowDown()
-  counts.set(id, count + 1)
-  return () => {
-    const left = (counts.get(id) ?? 1) - 1
-    if (left === 0) counts.delete(id)
-    else counts.set(id, left)
+/** What a document has to be, and what it goes on as. */
+const documentCheck =
+  (
+    raw: RawRequest,
+    { operation, signature }: StorageRequest,
+    { isHere, secret }: { readonly isHere: boolean; readonly secret: string | undefined },
+  ): NonNullable<Progress['check']> =>
+  (body) => {
+    const document = checkDocument(operation, body, isHere)
+    if (!isHere || secret === undefined || document === undefined) return undefined
+    return withoutLocation(raw, { signature, secret }, document, body)
   }
-}
 
 /** `isWaiting`: the client sends its body when it is told to. Throws the Refusal, and whatever else goes wrong before
  *  the answer has begun. */
@@ -146,16 +151,9 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   const raw = { method, target, rawHeaders }
   const asked = readRequest(raw)
   const { operation, signature } = asked
-  const tenant = parts.tenants.byKey(signature.accessKeyId)
-  if (tenant === undefined)
-    throw new Refusal(403, 'InvalidAccessKeyId', 'The access key Id you provided does not exist in our records.')
-  const secret = parts.secretOf(tenant)
   // Whoever has not proven who they are takes no place of the tenant.
-  if (secret !== undefined) {
-    const key = signingKey(secret, signature.day, signature.region)
-    prove(raw, signature, key, byTheMachine(parts.clock.now()))
-    exchange.isProven = true
-  }
+  const { tenant, secret } = identify(parts, raw, signature)
+  exchange.isProven = secret !== undefined
   const places: (() => void)[] = []
   let isStored = false
   let release = (_isStored: boolean): void => {}
@@ -193,7 +191,8 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
   await forward(parts, parts.targets.of(tenant, at, hasBody(request)), request, response, {
     isBodyReadBySuccess: asked.isWhole,
     bytesMaximum: operation.rule.body === 'bytes' ? bytesMaximum : undefined,
-    ...(isDocument(operation) ? { check: (body) => checkDocument(operation, body, isHere) } : {}),
+    outgoing: isHere && secret !== undefined ? outgoingOf(raw, signature, secret) : raw,
+    ...(isDocument(operation) ? { check: documentCheck(raw, asked, { isHere, secret }) } : {}),
     ...(isHere && isEncoded(operation) ? { rewrite: (text) => encodeList(text, operation) } : {}),
     begin: () => {
       if (isWaiting) response.writeContinue()

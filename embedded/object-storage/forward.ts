@@ -1,6 +1,7 @@
 /** Hands a request through as it came, and its answer back. Bodies pass through; none is held but a small one, which
  *  goes on in one piece when it is there. */
 import { type Agent, type IncomingMessage, request as sendRequest, type ServerResponse } from 'node:http'
+import type { Transform } from 'node:stream'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { answerClient, withoutHops } from './answer.ts'
 import type { DoorMetrics } from './metrics.ts'
@@ -12,14 +13,24 @@ import { markRead, noteAnnounced } from './targets.ts'
 const SMALL_BYTES_MAXIMUM = 16 * 1024
 const SERVER_ERROR = 500
 
+/** What goes to the engine: as it came, or signed again. */
+export interface Outgoing {
+  readonly target: string
+  readonly rawHeaders: readonly string[]
+  /** That the body goes through. */
+  readonly chunks?: Transform | undefined
+}
+
 export interface Progress {
+  readonly outgoing: Outgoing
+
   /** A success says that the whole body was read. */
   readonly isBodyReadBySuccess: boolean
   /** Of the body; a client that sends more has said less than the truth. Undefined where the quota does not count
    *  it. */
   readonly bytesMaximum: number | undefined
-  /** A body that is held whole, and goes on when this throws nothing. */
-  readonly check?: (body: Buffer) => void
+  /** A body that is held whole, and goes on when this throws nothing; as another one if it says so. */
+  readonly check?: (body: Buffer) => (Outgoing & { readonly body: Buffer }) | undefined
   /** Of a whole text that is answered with success. */
   readonly rewrite?: (text: string) => string
   /** The engine is there and waits for the body. */
@@ -35,9 +46,10 @@ export async function forward(
   agent: Agent,
   request: IncomingMessage,
   response: ServerResponse,
-  { isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, check, rewrite, begin, answered }: Progress,
+  { outgoing, isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, check, ...progress }: Progress,
 ): Promise<void> {
-  const isHeld = check !== undefined || isSmall(request)
+  const { rewrite, begin, answered } = progress
+  const isHeld = check !== undefined || (outgoing.chunks === undefined && isSmall(request))
   let received = 0
   let refuseMore = (_error: Error): void => {}
   // A small one is of a length that was said, and ends there.
@@ -48,14 +60,14 @@ export async function forward(
       if (received > bytesMaximum) refuseMore(new Refusal(400, 'IncompleteBody', 'The body is longer than announced.'))
     })
   begin()
-  const body = isHeld ? await wholeOf(request, metrics.received) : undefined
-  if (body !== undefined) check?.(body)
+  const held = isHeld ? await wholeOf(request, metrics.received) : undefined
+  const { target, rawHeaders, chunks, body } = { ...outgoing, body: held, ...(held && check?.(held)) }
   return new Promise((resolve, reject) => {
     const upstream = sendRequest({
       agent,
       method: request.method ?? '',
-      path: request.url ?? '',
-      headers: withoutHops(request.rawHeaders),
+      path: target,
+      headers: withoutHops(rawHeaders),
     })
     const fail = (error: Error): void => {
       upstream.destroy()
@@ -87,6 +99,7 @@ export async function forward(
       if (!response.headersSent) fail(error)
     })
     upstream.once('close', () => request.resume())
+    if (chunks !== undefined) return void request.pipe(chunks.once('error', fail)).pipe(upstream)
     request.once('end', () => upstream.end())
     pass(request, upstream)
   })

@@ -113,6 +113,8 @@ export type DocumentName = keyof typeof DOCUMENTS
 export interface ReadDocument {
   /** Of DeleteObjects. */
   readonly keys: readonly string[]
+  /** Of CreateBucket. */
+  readonly location: string | undefined
 }
 
 export const documentBytesMaximum = (name: DocumentName): number => DOCUMENTS[name].bytesMaximum
@@ -126,9 +128,9 @@ export function readDocument(name: DocumentName, bytes: Uint8Array): ReadDocumen
       'MaxMessageLengthExceeded',
       `Your request was too big: it may have ${document.bytesMaximum} bytes.`,
     )
-  if (document.children === undefined) return { keys: [] }
+  if (document.children === undefined) return { keys: [], location: undefined }
   if (bytes.length === 0) {
-    if (document.isOptional) return { keys: [] }
+    if (document.isOptional) return { keys: [], location: undefined }
     throw new Refusal(400, 'MissingRequestBodyError', 'Request Body is empty.')
   }
   const root = readXml(bytes)
@@ -136,7 +138,8 @@ export function readDocument(name: DocumentName, bytes: Uint8Array): ReadDocumen
   checkChildren(root, document.children)
   const keys = name === 'Delete' ? root.children.filter(({ name: child }) => child === 'Object').map(keyOf) : []
   for (const key of keys) checkKey(key)
-  return { keys }
+  const location = root.children.find(({ name: child }) => child === 'LocationConstraint')?.text.trim()
+  return { keys, location }
 }
 
 const keyOf = ({ children }: Element): string => children.find(({ name }) => name === 'Key')?.text ?? ''

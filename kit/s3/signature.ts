@@ -94,6 +94,25 @@ export function signingKey(secretAccessKey: string, day: string, region: string)
   return key
 }
 
+/** Answers the same as `signingKey`, which takes longer than all else of a proof. */
+export type SigningKeys = (secretAccessKey: string, scope: Pick<Signature, 'day' | 'region'>) => Buffer
+
+const KEYS_MAXIMUM = 1_024
+
+/** Keeps the keys of those who came lately. */
+export function openSigningKeys(): SigningKeys {
+  const kept = new Map<string, Buffer>()
+  return (secretAccessKey, { day, region }) => {
+    const name = `${day}/${region}/${secretAccessKey}`
+    const key = kept.get(name) ?? signingKey(secretAccessKey, day, region)
+    kept.delete(name)
+    kept.set(name, key)
+    const [oldest] = kept.keys()
+    if (kept.size > KEYS_MAXIMUM && oldest !== undefined) kept.delete(oldest)
+    return key
+  }
+}
+
 export const scopeText = ({ day, region }: Pick<Signature, 'day' | 'region'>): string =>
   `${day}/${region}/${SERVICE}/aws4_request`
 

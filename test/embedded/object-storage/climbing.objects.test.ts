@@ -41,7 +41,7 @@ test.runIf(isRoot())(
       'unshare',
       [
         ...['--mount', '--propagation', 'private', '--', 'sh', '-c', ALONE, 'sh', folder],
-        ...[nodeBinary(), main, folder, program, '7'],
+        ...[nodeBinary(), main, folder, program, '13'],
       ],
       { maxBuffer: 64 * 1024 * 1024, env: { ...environment(), TMPDIR: join(folder, 'tmp') } },
     )
