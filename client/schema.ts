@@ -155,7 +155,7 @@ export interface paths {
         put?: never;
         /**
          * Choose a new password with the mailed token
-         * @description Ends every session and verifies the address. The second factor still applies at the next sign-in.
+         * @description Ends every session and verifies the address. The second factor still applies at the next sign-in, unless it was set up before anybody had verified the address: what was made until then is removed (tokens, second factor, linked providers, other members, invitations, SSH keys).
          */
         post: operations["confirm_password_reset"];
         delete?: never;
@@ -8107,6 +8107,11 @@ export interface operations {
                     token: string;
                     /** @description Password. */
                     password: string;
+                    /**
+                     * @description Revokes your API tokens in all accounts.
+                     * @default true
+                     */
+                    end_tokens?: boolean;
                 };
             };
         };

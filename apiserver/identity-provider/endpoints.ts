@@ -15,7 +15,7 @@ import type { IdentityParts } from '../identity/parts.ts'
 import type { ProviderConfiguration } from '../identity/providers/configuration.ts'
 import { type Provider, SignInFailed } from '../identity/providers/protocol.ts'
 import { resolvePerson } from '../identity/providers/resolve.ts'
-import { challengeFor, completeSignIn, type SignIn } from '../identity/sign-in.ts'
+import { challengeFor, type SignIn, signingIn } from '../identity/sign-in.ts'
 
 const STATE_COOKIE = 'svccloud_oidc'
 export const PROVIDER_COOKIE = 'svccloud_sign_in_provider'
@@ -273,8 +273,7 @@ async function signInBy(
     })
     return redirect(`/login/mfa#${fragment}`, [remembered])
   }
-  const { cookies } = await parts.db.transaction().execute((tx) => completeSignIn(tx, parts, signIn, { provider }))
-  parts.callers.forget()
+  const { cookies } = await signingIn(parts, (tx, complete) => complete(tx, parts, signIn, { provider }))
   return redirect(signIn.returnTo, [...cookies, remembered])
 }
 

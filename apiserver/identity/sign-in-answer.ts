@@ -1,7 +1,7 @@
 /** A finished first factor as an HTTP answer: the session, or the challenge of a second factor. */
 import type { Answer } from '../../kit/http/call.ts'
 import type { IdentityParts } from './parts.ts'
-import { challengeFor, completeSignIn, type SignIn } from './sign-in.ts'
+import { challengeFor, type SignIn, signingIn } from './sign-in.ts'
 
 /** `status` is that of an opened session; a challenge is always 200. */
 export async function answerSignIn(parts: IdentityParts, signIn: SignIn, status: 200 | 201): Promise<Answer> {
@@ -17,7 +17,6 @@ export async function answerSignIn(parts: IdentityParts, signIn: SignIn, status:
       },
     }
   }
-  const { view, cookies } = await parts.db.transaction().execute((tx) => completeSignIn(tx, parts, signIn))
-  parts.callers.forget()
+  const { view, cookies } = await signingIn(parts, (tx, complete) => complete(tx, parts, signIn))
   return { status, body: view, cookies }
 }

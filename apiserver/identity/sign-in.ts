@@ -88,8 +88,19 @@ export async function openChallenge(
   }
 }
 
+/** Does the work, which completes the sign-in, in a transaction. Sessions that this has ended are refused from then on,
+ *  whatever was remembered of them. */
+export async function signingIn<Result>(
+  parts: IdentityParts,
+  work: (tx: Transaction<Tables>, complete: typeof completeSignIn) => Promise<Result>,
+): Promise<Result> {
+  const result = await parts.db.transaction().execute((tx) => work(tx, completeSignIn))
+  parts.callers.forget()
+  return result
+}
+
 /** Opens the session, and writes the sign-in into the audit log of the account that it acts for. */
-export async function completeSignIn(
+async function completeSignIn(
   tx: Transaction<Tables>,
   parts: IdentityParts,
   signIn: SignIn,

@@ -34,7 +34,7 @@ import {
   type Proof,
   spendProof,
 } from '../identity/second-factor.ts'
-import { completeSignIn, openChallenge } from '../identity/sign-in.ts'
+import { openChallenge, signingIn } from '../identity/sign-in.ts'
 
 export const secondFactorEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   publicEndpoint(verifyLoginSecondFactor, (call) => verify(parts, call)),
@@ -54,7 +54,7 @@ async function verify(parts: IdentityParts, { body, request }: Call<typeof verif
   if (signIn.step !== 'verify')
     throw conflict('state_not_allowed', 'This sign-in waits for a second factor to be set up.')
   await countProof(parts, user)
-  const answer = await parts.db.transaction().execute(async (tx): Promise<Answer | undefined> => {
+  const answer = await signingIn(parts, async (tx, complete): Promise<Answer | undefined> => {
     if (!(await spendProof(tx, parts, user.id, body))) return undefined
     await forgetProofs(tx, user.id)
     const isRecovery = body.recovery_code !== undefined
@@ -68,7 +68,7 @@ async function verify(parts: IdentityParts, { body, request }: Call<typeof verif
         }),
         parts,
       )
-    const { view, cookies } = await completeSignIn(tx, parts, signIn, {
+    const { view, cookies } = await complete(tx, parts, signIn, {
       second_factor: isRecovery ? 'recovery_code' : 'totp',
     })
     const returnTo = signIn.returnTo === undefined ? {} : { return_to: signIn.returnTo }
@@ -124,7 +124,7 @@ async function finishAtSignIn(
   if (step !== 'enroll')
     throw conflict('state_not_allowed', 'This sign-in waits for a code of the second factor that is set up.')
   await countProof(parts, user)
-  const answer = await parts.db.transaction().execute(async (tx): Promise<Answer | undefined> => {
+  const answer = await signingIn(parts, async (tx, complete): Promise<Answer | undefined> => {
     const codes = await confirmSetup(tx, parts, user.id, body.code ?? '')
     if (codes === undefined) return undefined
     await forgetProofs(tx, user.id)
@@ -137,7 +137,7 @@ async function finishAtSignIn(
       }),
       parts,
     )
-    const { view, cookies } = await completeSignIn(tx, parts, signIn, { second_factor: 'totp' })
+    const { view, cookies } = await complete(tx, parts, signIn, { second_factor: 'totp' })
     return {
       status: 200,
       body: {

@@ -2,7 +2,7 @@
 import { badField, conflict, forbidden, rateLimited } from '../../domain/problem.ts'
 import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
-import { findUser, findUserByEmail, lockUser } from '../../db/account/index.ts'
+import { dropUnproven, findUser, findUserByEmail, lockUser } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {
   beginAttempt,
@@ -12,6 +12,7 @@ import {
   findEmailToken,
   findSecondFactor,
   forgetAttempts,
+  revokeTokensOfUser,
   spendEmailToken,
 } from '../../db/identity/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
@@ -85,14 +86,21 @@ async function resetPassword(
       .where('id', '=', user.id)
       .execute()
     await endSessionsOfUser(tx, user.id, now)
+    // Whoever made them did not have to read mail at the address.
+    const dropped = user.email_verified_at === null ? await dropUnproven(tx, user, now) : {}
+    const tokens = body.end_tokens ? { tokens: await revokeTokensOfUser(tx, user.id, now) } : {}
+    const removed = Object.entries({ ...tokens, ...dropped }).filter(([, count]) => count > 0)
+    const detail = Object.fromEntries(removed.map(([name, count]) => [name, String(count)]))
+    const { active_account_id: accountId } = await lockUser(tx, user.id)
     await forgetAttempts(tx, emailSubject(user.email))
     await mailTo(tx, parts, user.email, passwordChangedMail())
     await appendAudit(
       tx,
-      auditEntry(user.active_account_id, userActor(user), request, {
+      auditEntry(accountId, userActor(user), request, {
         action: 'auth.password_reset',
         resourceType: 'user',
         resourceId: user.id,
+        ...(removed.length === 0 ? {} : { detail }),
       }),
       parts,
     )

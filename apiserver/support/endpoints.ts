@@ -1,7 +1,6 @@
 /** Support in a customer's account: the customer's consent, the handoff, and the way out. */
 import type { Transaction } from 'kysely'
 import { conflict, notFound, unauthenticated } from '../../domain/problem.ts'
-import type { SupportMode } from '../../domain/permissions.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { findUser } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
@@ -89,14 +88,16 @@ async function revoke(parts: IdentityParts, call: Call<typeof routes.revokeSuppo
   const { caller, params, now } = call
   if (!isUuid(params.id)) throw notFound('support consent')
   await parts.db.transaction().execute(async (tx) => {
-    const revoked: 'unknown' | 'over' | SupportMode = await revokeConsent(tx, caller.accountId, params.id, now)
+    const revoked = await revokeConsent(tx, caller.accountId, params.id, now)
     if (revoked === 'unknown') throw notFound('support consent')
     if (revoked === 'over') throw conflict('state_not_allowed', 'The consent is not live any more.')
     await appendAudit(
       tx,
-      auditEntryOf(call, { resourceType: 'support_consent', resourceId: params.id, detail: { mode: revoked } }),
+      auditEntryOf(call, { resourceType: 'support_consent', resourceId: params.id, detail: { mode: revoked.mode } }),
       parts,
     )
+    for (const session of revoked.ended)
+      await appendAudit(tx, auditEntryOf(call, { action: 'support.session_ended', ...endOf(session) }), parts)
   })
   parts.callers.forget()
   return { status: 204 }
@@ -154,6 +155,12 @@ async function redeem(
   }
 }
 
+const endOf = ({ id, mode, reason }: SupportSessionRow) => ({
+  resourceType: 'support_session',
+  resourceId: id,
+  detail: { support_mode: mode, support_reason: reason },
+})
+
 /** Ends the support session and writes that into the account's chain. */
 export async function closeSupportSession(
   tx: Transaction<Tables>,
@@ -167,9 +174,7 @@ export async function closeSupportSession(
     tx,
     auditEntry(ended.accountId, staffActor(ended), request, {
       action: 'support.session_ended',
-      resourceType: 'support_session',
-      resourceId: id,
-      detail: { support_mode: ended.mode, support_reason: ended.reason },
+      ...endOf(ended),
     }),
     parts,
   )

@@ -53,5 +53,7 @@ export {
   minuteOf,
   readToken,
   revokeToken,
+  revokeTokensOfAccount,
   revokeTokensOfMember,
+  revokeTokensOfUser,
 } from './tokens.ts'

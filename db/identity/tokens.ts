@@ -240,11 +240,27 @@ export async function revokeTokensOfMember(
   userId: string,
   now: Date,
 ): Promise<void> {
-  await queries
+  await revokeTokens(queries, { account_id: accountId, user_id: userId }, now)
+}
+
+/** Revokes every token of the user, in whatever account. Answers how many there were. */
+export const revokeTokensOfUser = (queries: Queries, userId: string, now: Date): Promise<number> =>
+  revokeTokens(queries, { user_id: userId }, now)
+
+/** Revokes every token of the account, whoever has it. Answers how many there were. */
+export const revokeTokensOfAccount = (queries: Queries, accountId: string, now: Date): Promise<number> =>
+  revokeTokens(queries, { account_id: accountId }, now)
+
+async function revokeTokens(
+  queries: Queries,
+  of: { readonly account_id?: string; readonly user_id?: string },
+  now: Date,
+): Promise<number> {
+  const revoked = await queries
     .updateTable('api_token')
     .set({ revoked_at: now })
-    .where('account_id', '=', accountId)
-    .where('user_id', '=', userId)
+    .where((where) => where.and(of))
     .where('revoked_at', 'is', null)
-    .execute()
+    .executeTakeFirst()
+  return Number(revoked.numUpdatedRows)
 }

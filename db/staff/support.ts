@@ -99,13 +99,14 @@ export async function grantConsent(tx: Transaction<Tables>, made: NewConsent): P
     .execute()
 }
 
-/** Revokes a live consent and ends the sessions of its mode. Answers 'unknown', 'over' or the mode that was revoked. */
+/** Revokes a live consent and ends the sessions of its mode. Answers 'unknown', 'over', or what was
+ *  revoked and the sessions that this ended. */
 export async function revokeConsent(
   tx: Transaction<Tables>,
   accountId: string,
   id: string,
   now: Date,
-): Promise<'unknown' | 'over' | SupportMode> {
+): Promise<'unknown' | 'over' | { readonly mode: SupportMode; readonly ended: readonly SupportSessionRow[] }> {
   const row = await tx
     .selectFrom('support_consent')
     .select(['mode', 'expires_at', 'revoked_at'])
@@ -116,14 +117,17 @@ export async function revokeConsent(
   if (row === undefined) return 'unknown'
   if (row.revoked_at !== null || row.expires_at <= now) return 'over'
   await tx.updateTable('support_consent').set({ revoked_at: now }).where('id', '=', id).execute()
-  await tx
+  const ended = await tx
     .updateTable('support_session')
     .set({ ended_at: now })
     .where('account_id', '=', accountId)
     .where('mode', '=', row.mode)
     .where('ended_at', 'is', null)
+    .returningAll()
     .execute()
-  return row.mode
+  // One that had expired, or whose code nobody redeemed in time, had ended by itself.
+  const isOpen = (each: Selected) => each.expires_at > now && (each.redeemed_at !== null || each.code_expires_at > now)
+  return { mode: row.mode, ended: ended.filter(isOpen).map(toRow) }
 }
 
 export interface SupportSessionRow {

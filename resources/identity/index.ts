@@ -204,11 +204,18 @@ export const confirmPasswordReset = route({
   path: '/v1/auth/password-reset/confirm',
   area: VERIFICATION_AREA,
   summary: 'Choose a new password with the mailed token',
-  description: 'Ends every session and verifies the address. The second factor still applies at the next sign-in.',
+  description:
+    'Ends every session and verifies the address. The second factor still applies at the next sign-in, unless it was ' +
+    'set up before anybody had verified the address: what was made until then is removed (tokens, second factor, ' +
+    'linked providers, other members, invitations, SSH keys).',
   credentials: ['public'],
   permission: null,
   budget: 'none',
-  body: z.strictObject({ token: MailedToken, password: Password }),
+  body: z.strictObject({
+    token: MailedToken,
+    password: Password,
+    end_tokens: z.boolean().default(true).describe('Revokes your API tokens in all accounts.'),
+  }),
   example: { token: 'the-token-of-the-mail', password: EXAMPLE.password },
   answers: { 204: null },
   refuses: [400],

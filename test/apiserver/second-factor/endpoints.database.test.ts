@@ -242,6 +242,18 @@ test(
   },
 )
 
+test('a sign-in with a second factor that ends other sessions ends them at once', async () => {
+  const first = await harness.signUpAndIn('elsewhere@example.com')
+  const { secret } = await enable(first)
+  const browser = harness.openBrowser('203.0.113.121')
+  const { challenge } = (await logIn('elsewhere@example.com', browser, { end_other_sessions: true })).body
+  const code = await codeOf(secret)
+  expect((await first.send('GET', '/v1/auth/me')).status).toBe(200)
+  const done = await browser.send('POST', '/v1/auth/login/mfa', { body: { challenge, code } })
+  expect(done.body).toMatchObject({ ended_sessions: 1 })
+  expect((await first.send('GET', '/v1/auth/me')).status).toBe(401)
+})
+
 describe('an account that asks for a second factor is not entered by', () => {
   let count = 0
   /** The owner of such an account, and a person with a session of their own, from before they joined it. */

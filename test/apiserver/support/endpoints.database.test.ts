@@ -178,6 +178,10 @@ test('a session ends when the customer revokes, when staff end it, and after an 
     (await owner.send('GET', '/v1/account/support-consents')).body['items'] as { id: string }[]
   expect((await owner.send('DELETE', `/v1/account/support-consents/${(await consents())[0]!.id}`)).status).toBe(204)
   expect(await alive(first)).toBe(401)
+  const entries = (await owner.send('GET', '/v1/audit')).body['items'] as { action: string; actor_kind: string }[]
+  expect(entries.filter(({ action }) => action === 'support.session_ended')).toMatchObject([
+    { actor_kind: 'user', resource_type: 'support_session', detail: { support_mode: 'elevated' } },
+  ])
   expect((await owner.send('DELETE', `/v1/account/support-consents/${(await consents())[0]!.id}`)).status).toBe(409)
   const second = await enter(owner, 'elevated')
   const { items } = (await by('support').send('GET', '/v1/admin/support-sessions')).body as {

@@ -1,0 +1,49 @@
+/** What was made with an address before anybody proved that it is theirs. */
+import type { Transaction } from 'kysely'
+import { endSessionsOfUser, removeSecondFactor, revokeTokensOfAccount, revokeTokensOfUser } from '../identity/index.ts'
+import type { Tables } from '../tables.ts'
+import type { UserRow } from './accounts.ts'
+import { removeMembership, resolveActiveAccount } from './members.ts'
+
+/** Takes away what lets somebody else into what the address's owner takes over: sessions, tokens, the second factor,
+ *  sign-ins by providers, other accounts that the user was put into, and of the user's own account all other members,
+ *  invitations, tokens and SSH keys, which new servers get by default. The caller has locked the user. Answers what it
+ *  took away, as counts by name. */
+export async function dropUnproven(
+  tx: Transaction<Tables>,
+  { id: userId, own_account_id: own }: UserRow,
+  now: Date,
+): Promise<Readonly<Record<string, number>>> {
+  await endSessionsOfUser(tx, userId, now)
+  await removeSecondFactor(tx, userId)
+  let tokens = await revokeTokensOfUser(tx, userId, now)
+  const identities = await tx.deleteFrom('linked_identity').where('user_id', '=', userId).executeTakeFirst()
+  if (own === null) return { tokens, identities: Number(identities.numDeletedRows) }
+  const others = await tx
+    .selectFrom('membership')
+    .select(['account_id', 'user_id'])
+    .where((where) =>
+      where.or([
+        where.and([where('account_id', '=', own), where('user_id', '<>', userId)]),
+        where.and([where('account_id', '<>', own), where('user_id', '=', userId)]),
+      ]),
+    )
+    .execute()
+  for (const { account_id, user_id } of others) await removeMembership(tx, account_id, user_id, now)
+  tokens += await revokeTokensOfAccount(tx, own, now)
+  const invitations = await tx
+    .updateTable('invitation')
+    .set({ state: 'revoked', decided_at: now })
+    .where('account_id', '=', own)
+    .where('state', '=', 'pending')
+    .executeTakeFirst()
+  const keys = await tx.deleteFrom('ssh_key').where('account_id', '=', own).executeTakeFirst()
+  await resolveActiveAccount(tx, userId)
+  return {
+    tokens,
+    identities: Number(identities.numDeletedRows),
+    memberships: others.length,
+    invitations: Number(invitations.numUpdatedRows),
+    ssh_keys: Number(keys.numDeletedRows),
+  }
+}
