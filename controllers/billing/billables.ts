@@ -1,10 +1,12 @@
 /** THE list of what costs by the hour: one line for each. */
+import { billedArchiveGibibytes } from '../../domain/archive-room.ts'
 import type { SeenResource } from '../../db/billing/index.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { Backup } from '../../resources/backup/index.ts'
 import { Plan } from '../../resources/catalog/index.ts'
 import { CustomImage } from '../../resources/custom-image/index.ts'
+import { Database } from '../../resources/database/index.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { FloatingIp } from '../../resources/floating-ip/index.ts'
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
@@ -70,6 +72,11 @@ export const BILLABLES: readonly Billable[] = [
   billable('object_storage', ObjectStorage, ({ spec, status }) => {
     const gibibytes = Math.ceil((status?.usedBytes ?? 0) / GIBIBYTE)
     return gibibytes === 0 ? undefined : { name: spec.zone, quantity: gibibytes }
+  }),
+  // Of the archive of a database, what is above its allowance.
+  billable('object_storage', Database, ({ spec, status }) => {
+    const quantity = billedArchiveGibibytes(status?.archiveBytes ?? 0, spec.storageGibibytes)
+    return quantity === 0 ? undefined : { name: `${spec.name} (archive)`, quantity }
   }),
   billable('backup', Backup, (backup) => bySize(backup, backup.status?.sizeGibibytes)),
   billable('custom_image', CustomImage, (image) =>

@@ -1,5 +1,6 @@
 /** Where the archive of a database is: a tenant of the platform's own in the object storage of the zone, one for each
  *  database, which outlives the database for as long as somebody may restore from it. */
+import { boundedQuotaBytes } from '../../domain/archive-room.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import {
   addArchive,
@@ -19,6 +20,7 @@ import { archivesIn } from '../../kit/object-storage/configuration.ts'
 import { fingerprintOf, type ObjectStorage } from '../../kit/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
+import type { DatabaseSpec } from '../../resources/database/index.ts'
 import type { Repository } from '../../resources/managed-machine/index.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
@@ -26,17 +28,22 @@ import type { Parts } from '../parts.ts'
 /** Of the host, which passes it on to the store. */
 const RELAY_PORT = 443
 const REGION = 'us-east-1'
-/** Nobody pays for it by the byte, and a database whose archive were full would lose what it is there for. */
-const QUOTA_BYTES = 2 ** 50
 const SWEEP_MILLISECONDS = 600_000
 
 export interface ArchiveState {
   readonly row: ArchiveRow | undefined
   /** The store has it as the row says, as far as anybody can tell. */
   readonly isOpen: boolean
+  /** The store holds it to the quota that the database has now, as far as anybody can tell. */
+  readonly isBounded: boolean
+  /** What it holds; undefined while nobody can tell. */
+  readonly usedBytes?: number
   /** Who signed the certificate of the store, in PEM. */
   readonly authority: string
 }
+
+/** What of a database its archive follows. */
+export type ArchivedSpec = Pick<DatabaseSpec, 'zone' | 'storageGibibytes'>
 
 /** Why databases of the zone have no archive, for people; empty when they have one. */
 export function archiveObstacleIn({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string): string {
@@ -55,22 +62,23 @@ const servedIn = ({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string)
 export async function observeArchive(
   parts: Parts & { readonly sealing: Sealing },
   id: DatabaseId,
-  zone: string,
+  { zone, storageGibibytes }: ArchivedSpec,
 ): Promise<ArchiveState | undefined> {
   const served = servedIn(parts, zone)
   if (served === undefined) return undefined
   const row = await orUnavailable(findArchive(parts.db, id))
   const authority = served.certificateAuthority ?? ''
-  if (row === undefined) return { row, isOpen: false, authority }
+  if (row === undefined) return { row, isOpen: false, isBounded: false, authority }
   const wanted = fingerprintOf(parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)))
   try {
     const tenant = await served.control.getTenant(archiveTenantOf(row))
-    const isOpen = tenant?.secretFingerprint === wanted && tenant.quotaBytes === QUOTA_BYTES
-    return { row, isOpen, authority }
+    const isOpen = tenant?.secretFingerprint === wanted
+    const isBounded = tenant?.quotaBytes === boundedQuotaBytes(storageGibibytes, tenant)
+    return { row, isOpen, isBounded, authority, ...(tenant && { usedBytes: tenant.usedBytes }) }
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
     // A store that is away for a while has not forgotten it.
-    return { row, isOpen: true, authority }
+    return { row, isOpen: true, isBounded: true, authority }
   }
 }
 
@@ -78,7 +86,7 @@ export async function observeArchive(
 export async function openArchive(
   parts: Parts & { readonly sealing: Sealing },
   id: DatabaseId,
-  zone: string,
+  { zone, storageGibibytes }: ArchivedSpec,
 ): Promise<void> {
   const served = servedIn(parts, zone)
   if (served === undefined) return
@@ -98,7 +106,7 @@ export async function openArchive(
     accessKeyId: row.accessKeyId,
     secretAccessKey: parts.sealing.open(row.sealedSecret, archiveSecretOwner(row)),
     bucketPrefix: row.bucketPrefix,
-    quotaBytes: QUOTA_BYTES,
+    quotaBytes: boundedQuotaBytes(storageGibibytes, await served.control.getTenant(archiveTenantOf(row))),
     isSuspended: false,
     isFrozen: false,
     buckets: [archiveBucketOf(row)],

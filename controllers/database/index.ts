@@ -132,7 +132,7 @@ async function archivesOf(
   const { metadata, spec } = database
   if (accountId === undefined || parts.sealing?.isAvailable !== true) return { archive: undefined, origin: undefined }
   const whole = { ...parts, sealing: parts.sealing }
-  const archive = await observeArchive(whole, { accountId, databaseId: metadata.name }, spec.zone)
+  const archive = await observeArchive(whole, { accountId, databaseId: metadata.name }, spec)
   const from = isToRestore(database) ? spec.restoredFrom : undefined
   const origin = from && (await orUnavailable(findArchive(parts.db, { accountId, databaseId: from.databaseId })))
   return { archive, origin }
@@ -204,8 +204,8 @@ const effectsOf = (parts: Parts & SecretAccess): EffectsOn<DatabaseEffects, Data
     await deliverDocument(parts, delivery, document)
     return undefined
   },
-  async archive({ zone, ...id }) {
-    await openArchive({ ...parts, sealing: sealingOf(parts) }, id, zone)
+  async archive({ zone, storageGibibytes, ...id }) {
+    await openArchive({ ...parts, sealing: sealingOf(parts) }, id, { zone, storageGibibytes })
     return undefined
   },
   async upgrade({ serverId, imageVersion }, { metadata: { namespace = '' } }) {

@@ -1,5 +1,6 @@
 /** What operators watch of managed databases, by zone where it helps. Only the leader of a shard knows it, of its own
  *  zones; whoever does not lead says 0. What goes on inside a database is its owner's to see. */
+import { archiveRoomOf } from '../../domain/archive-room.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
@@ -34,6 +35,11 @@ export function openDatabaseMetrics(
     () => made().filter(({ status }) => isArchiveFailing(status)).length,
   )
   gauge(
+    'svccloud_databases_archive_nearly_full',
+    'Databases whose archive holds nine tenths of what it may, or more',
+    () => made().filter(isArchiveNearlyFull).length,
+  )
+  gauge(
     'svccloud_databases_archive_lag_seconds',
     'Of the database that is furthest behind: since the last moment that it can be restored to',
     () => Math.max(0, ...present(made(), ({ status }) => -secondsTo(status?.backups?.latestAt ?? ''))),
@@ -63,6 +69,9 @@ export function openDatabaseMetrics(
 /** What is read of each, but for those that have none. */
 const present = (databases: readonly DatabaseObject[], read: (database: DatabaseObject) => number): readonly number[] =>
   databases.map(read).filter((value) => !Number.isNaN(value))
+
+const isArchiveNearlyFull = ({ spec, status }: DatabaseObject): boolean =>
+  ['nearly_full', 'full'].includes(archiveRoomOf(status?.archiveBytes ?? 0, spec.storageGibibytes))
 
 const isArchiveFailing = (status: DatabaseStatus | undefined): boolean =>
   (status?.archiveObstacle ?? '') !== '' || (status?.backups?.failure ?? '') !== ''

@@ -8,7 +8,7 @@ import type { StorageSpec, StorageStatus } from '../../resources/storage/index.t
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import type { Machine, MachineEffects } from '../managed-machine/index.ts'
-import type { ArchiveState } from './archive.ts'
+import type { ArchivedSpec, ArchiveState } from './archive.ts'
 
 export type DatabaseObject = KubeObject<DatabaseSpec, DatabaseStatus>
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
@@ -51,7 +51,7 @@ export type DatabaseEffects = AuditEffects &
     /** Gives it a new certificate for that address. */
     readonly certify: DatabaseId & { readonly host: string }
     /** Makes its archive, or tells the store of it again. */
-    readonly archive: DatabaseId & { readonly zone: string }
+    readonly archive: DatabaseId & ArchivedSpec
     /** Begins the exchange of its root disk. */
     readonly upgrade: { readonly serverId: string; readonly imageVersion: string }
     /** Gives back all that it has claimed. Its archive stays for so many days. */

@@ -1,5 +1,6 @@
 /** The database's plan: pure, synchronous, total. Its name and password are claimed in PostgreSQL; its machine and its
  *  storage follow from its spec. */
+import { archiveRoomText } from '../../domain/archive-room.ts'
 import { type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
@@ -120,6 +121,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
   const machine = machineOf(machines)
   const host = hostOf(machine, database.spec)
   const id = { accountId, databaseId: database.metadata.name }
+  const { zone, storageGibibytes } = database.spec
   const isUncertified = host !== undefined && needsCertificate(claim, host, now)
   const isApplied =
     demand.configuration !== undefined &&
@@ -138,8 +140,8 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
       ...(host === undefined || !isUncertified
         ? []
         : [{ do: 'effect', name: 'certify', input: { ...id, host } } as const]),
-      ...(archive?.isOpen === false
-        ? [{ do: 'effect', name: 'archive', input: { ...id, zone: database.spec.zone } } as const]
+      ...(archive?.isOpen === false || archive?.isBounded === false
+        ? [{ do: 'effect', name: 'archive', input: { ...id, zone, storageGibibytes } } as const]
         : []),
     ],
     isSettled: planned.isSettled,
@@ -148,7 +150,10 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
     waitSeconds: isUncertified || archive?.isOpen === false ? 0 : LOOK_SECONDS,
     status: {
       isHealthy: planned.isSettled,
-      healthDetail: truncated(planned.isSettled ? '' : `Waiting for ${waitFor}`),
+      healthDetail: truncated(
+        planned.isSettled ? archiveRoomText(archive?.usedBytes ?? 0, storageGibibytes) : `Waiting for ${waitFor}`,
+      ),
+      ...(archive?.usedBytes === undefined ? {} : { archiveBytes: archive.usedBytes }),
       ...(host === undefined ? {} : { host }),
       isConfigurationApplied: isApplied,
       ...(isApplied && report !== undefined ? { passwordGeneration: report.passwordGeneration } : {}),

@@ -87,16 +87,24 @@ function watchEngines(registry: Registry, { engines, isolation, unknownBuckets }
   const registers = [registry]
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
-      name: `svccloud_object_storage_${name}`,
+      name,
       help,
       registers,
       collect() {
         this.set(read())
       },
     })
-  gauge('engines', 'Engines that run, each of one tenant', () => engines.counts().live)
-  gauge('tenants_failing', 'Tenants whose engine does not start or answers wrongly', () => engines.counts().faulty)
-  gauge('unknown_buckets', 'Buckets of an earlier version that belong to no tenant', unknownBuckets)
+  gauge('svccloud_object_storage_engines', 'Engines that run, each of one tenant', () => engines.counts().live)
+  gauge(
+    'svccloud_object_storage_tenants_failing',
+    'Tenants whose engine does not start or answers wrongly',
+    () => engines.counts().faulty,
+  )
+  gauge(
+    'svccloud_object_storage_unknown_buckets',
+    'Buckets of an earlier version that belong to no tenant',
+    unknownBuckets,
+  )
   const total = (name: string, help: string, read: () => number) =>
     new Counter({
       name: `svccloud_object_storage_engine_${name}_total`,

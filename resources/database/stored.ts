@@ -124,6 +124,7 @@ export const Database = resource({
         .optional()
         .describe('When its certificate expires; it is replaced 30 days earlier.'),
       backups: Backups.optional().describe('What it can be restored to; absent without an archive.'),
+      archiveBytes: z.int().min(0).optional().describe('How much its archive holds.'),
       archiveObstacle: z
         .string()
         .max(1024)

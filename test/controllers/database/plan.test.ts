@@ -56,7 +56,7 @@ const ROW: ArchiveRow = {
   origin: null,
   keptUntil: null,
 }
-const ARCHIVE = { row: ROW, isOpen: true, authority: 'pem' }
+const ARCHIVE = { row: ROW, isOpen: true, isBounded: true, authority: 'pem' }
 const stanza = (
   kind: 'database.create' | 'database.restore' | 'database.delete',
   deadlineAt = '2026-01-01T00:30:00Z',
@@ -437,6 +437,20 @@ test('its machine is told of its archive, and of its origin until it has begun',
   const before = demandOf(RUNNING, seen).configuration?.fingerprint
   const longer = database({ ...RUNNING, spec: { ...RUNNING.spec, backupRetentionDays: 14 } })
   expect(demandOf(longer, seen).configuration?.fingerprint, 'with another retention').not.toBe(before)
+})
+
+test('an archive is held to the quota of its storage, and says what of it is billed', () => {
+  const outgrown = settled(RUNNING, { archive: { ...ARCHIVE, isBounded: false } })
+  const { storageGibibytes, zone } = RUNNING.spec
+  expect(plan(RUNNING, { ...SEEN, ...outgrown }, NOW)).toContainEqual(
+    expect.objectContaining({ name: 'archive', input: expect.objectContaining({ zone, storageGibibytes }) }),
+  )
+  expect(decided(RUNNING, settled(RUNNING, { archive: ARCHIVE }))).not.toContain('archive')
+  const usedBytes = (storageGibibytes * 4 + 1) * 1024 ** 3
+  expect(statusOf(RUNNING, settled(RUNNING, { archive: { ...ARCHIVE, usedBytes } }))).toMatchObject({
+    archiveBytes: usedBytes,
+    healthDetail: expect.stringContaining('1 are billed as object storage'),
+  })
 })
 
 test('without an archive says why, also where there was one', () => {
