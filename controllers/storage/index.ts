@@ -371,13 +371,14 @@ function guestOf(
   const ofServer = server === undefined ? [] : caches.of(Instance).by('server', server.metadata.uid ?? '')
   const instance = ofServer.find((one) => nodeOf(one) === node)
   const hasOrder = ofServer.some(({ spec }) => spec.disks.some(({ volume }) => volume === uid))
-  const hasDisk = ofServer.some(({ status }) => status?.volumes?.includes(uid) === true)
-  if (instance === undefined) return hasOrder || hasDisk ? 'unknown' : 'has_not'
+  const isOpen = ofServer.some(({ status }) => status?.volumes?.includes(uid) === true)
+  const hasDisk = isOpen && !ofServer.some(({ status: { unheldVolumes = [] } = {} }) => unheldVolumes.includes(uid))
+  if (instance === undefined) return hasOrder || isOpen ? 'unknown' : 'has_not'
   const { status, metadata } = instance
   if (status === undefined || (status.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'unknown'
   const isAtRest = status.state === 'stopped' || status.state === 'error'
   if (hasOrder) return hasDisk || isAtRest ? 'has' : 'unknown'
-  return hasDisk ? 'unknown' : 'has_not'
+  return isOpen ? 'unknown' : 'has_not'
 }
 
 /** Only a new generation can have been asked for. */

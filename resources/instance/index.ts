@@ -227,6 +227,11 @@ export const Instance = resource({
         .max(32)
         .optional()
         .describe('Volumes that the guest has; none while there is no guest.'),
+      unheldVolumes: z
+        .array(z.string().max(253))
+        .max(32)
+        .optional()
+        .describe('Those of the volumes that only its host has open, without a device of the guest.'),
       interfaces: z
         .array(PortName)
         .max(INTERFACE_SLOTS + 1)

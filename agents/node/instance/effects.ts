@@ -221,13 +221,13 @@ async function plug(parts: Parts, { volume }: InstanceEffects['plug'], instance:
     if (!(await isUsable(parts, volume))) throw new Unavailable(`disk ${volume}`, undefined)
     await volumes.stopServing(volume)
     await yieldDisk(parts, volume)
-    const isPlugged = (await hypervisor.inspect(name))?.disks.some((path) => volumes.nameOf(path) === volume)
-    if (isPlugged !== true) await volumes.requireClosed(volume)
+    const isOpen = (await hypervisor.inspect(name))?.disks.some((path) => volumes.nameOf(path) === volume)
+    if (isOpen !== true) await volumes.requireClosed(volume)
     await requireNewest(parts, instance)
     changeEntry(ledger, name, (entry) => ({ ...entry, volumes: [...new Set([...(entry.volumes ?? []), volume])] }))
-    await hypervisor.plugDisk(name, { path: await volumes.pathOf(volume), serial, slot })
+    const isPlugged = await hypervisor.plugDisk(name, { path: await volumes.pathOf(volume), serial, slot })
+    if (isPlugged) log.info('disk plugged', { instance: name, volume })
   })
-  log.info('disk plugged', { instance: name, volume })
 }
 
 async function unplug(

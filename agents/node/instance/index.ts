@@ -49,6 +49,7 @@ export function instanceReconciler(
         hostKeys: guest?.state === 'running' ? hostKeys.of(guest) : undefined,
         entry,
         guestVolumes: openIn(guest, volumes, volumesOf(spec)),
+        unheldVolumes: (guest?.unheldDisks ?? []).flatMap((path) => volumes.nameOf(path) ?? []),
         hypervisor: hypervisor.kind,
         missingVolumes: held.filter(({ isHere }) => !isHere).map(({ volume }) => volume),
         image: await imageOf(options, spec),

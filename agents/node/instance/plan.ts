@@ -16,6 +16,8 @@ export interface ObservedInstance {
   readonly entry: LedgerEntry | undefined
   /** Names of the volumes that the guest has open. */
   readonly guestVolumes?: readonly string[]
+  /** Those of them that the guest has not got. */
+  readonly unheldVolumes?: readonly string[]
   /** Names of disks that are not on the host yet. */
   readonly missingVolumes: readonly string[]
   readonly image: ImageState
@@ -220,6 +222,9 @@ function pendingTransfer(
   }
 }
 
+const heldVolumes = ({ guestVolumes = [], unheldVolumes = [] }: ObservedInstance): readonly string[] =>
+  guestVolumes.filter((volume) => !unheldVolumes.includes(volume))
+
 /** How often a guest is asked for a disk: one that is still booting has not heard the first time. */
 const UNPLUG_SECONDS = 2
 
@@ -227,6 +232,7 @@ const UNPLUG_SECONDS = 2
  *  them. The boot disk stays whatever the spec says. */
 function planDisks(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerEntry): Action[] | undefined {
   const { guest, guestVolumes = [], missingVolumes } = observed
+  const held = heldVolumes(observed)
   if (guest?.isResponsive !== true) return undefined
   const [boot = spec.disks[0]?.volume, ...others] = entry.volumes ?? []
   const isWanted = (volume: string) => spec.disks.some((disk) => disk.volume === volume)
@@ -241,9 +247,16 @@ function planDisks(spec: InstanceSpec, observed: ObservedInstance, entry: Ledger
   }
   const released = others.find((volume) => !guestVolumes.includes(volume) && !isWanted(volume))
   if (released !== undefined) return [effect('forgetVolume', { volume: released }), requeue]
-  const lacking = spec.disks.filter(({ volume, slot }) => slot !== undefined && !guestVolumes.includes(volume))
-  const ready = lacking.find(({ volume }) => !missingVolumes.includes(volume))
+  const lacking = spec.disks.filter(({ volume, slot }) => slot !== undefined && !held.includes(volume))
+  const there = lacking.filter(({ volume }) => !missingVolumes.includes(volume))
+  const ready = there.find(({ slot = 0 }) => guest.cutOffSlots?.includes(slot) !== true)
   if (ready !== undefined) return [effect('plug', { volume: ready.volume }), requeue]
+  if (there.length > 0)
+    return [
+      ...there.map(({ volume }) => effect('plug', { volume })),
+      statusOf('running', observed, entry),
+      wait(UNPLUG_SECONDS, 'the guest to release the disk that was there before'),
+    ]
   return lacking.length === 0
     ? undefined
     : [statusOf('running', observed, entry), wait(MISSING_SECONDS, 'the volumes of the guest')]
@@ -267,7 +280,8 @@ function planInterfaces(
       statusOf('running', observed, entry),
       wait(UNPLUG_SECONDS, 'the guest to release an interface'),
     ]
-  const lacking = spec.interfaces.find((each) => each.slot !== undefined && !guest.interfaces.includes(portOf(each)))
+  const held = guest.interfaces.filter((port) => guest.leavingInterfaces?.includes(port) !== true)
+  const lacking = spec.interfaces.find((each) => each.slot !== undefined && !held.includes(portOf(each)))
   return lacking && [effect('plugInterface', { portName: portOf(lacking) }), requeue]
 }
 
@@ -402,6 +416,7 @@ function statusOf(
     transfer: observed.transfer ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
     volumes: observed.guest === undefined ? undefined : [...(observed.guestVolumes ?? [])],
+    unheldVolumes: observed.unheldVolumes?.length ? [...observed.unheldVolumes] : undefined,
     interfaces: observed.guest === undefined ? undefined : [...observed.guest.interfaces],
     hypervisor: observed.guest === undefined ? undefined : observed.hypervisor,
     forwards: observed.guest === undefined ? undefined : [...observed.guest.forwards],

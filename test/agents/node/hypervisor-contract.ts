@@ -164,6 +164,41 @@ export function hypervisorContract(open: () => Promise<HypervisorWorld>): void {
       await world.settled(hypervisor.unplugDisk(NAME, disk.path, true))
       await disksBecome()
       await world.settled(hypervisor.unplugDisk(NAME, disk.path, true)) // free
+
+      // The device is there until the guest has let go of it, whoever asks: no other disk is where it was.
+      expect(await inspect()).toMatchObject({ cutOffSlots: [1] })
+      expect(await world.settled(hypervisor.plugDisk(NAME, disk))).toBe(false)
+      expect(await disksOf()).not.toContain(disk.path)
+      await hypervisor.close()
+      hypervisor = await world.attach()
+      expect(await inspect()).toMatchObject({ cutOffSlots: [1] })
+      await booted()
+      let has: boolean | undefined
+      await until(() => {
+        void hypervisor.plugDisk(NAME, disk).then(
+          (now) => (has = now),
+          () => {},
+        )
+        return has === true
+      })
+      await disksBecome(disk.path)
+      expect(await inspect()).not.toHaveProperty('cutOffSlots')
+    })
+
+    it('joins an interface again that was asked for and is wanted after all', async () => {
+      const added = { macAddress: '52:54:00:00:00:99', portName: 'port-1', slot: 3 }
+      await start()
+      await world.settled(hypervisor.plugInterface(NAME, added))
+      // It has not booted: nobody there hears that the interface is to go.
+      await world.settled(hypervisor.unplugInterface(NAME, 'port-1'))
+      expect(await inspect()).toMatchObject({ leavingInterfaces: ['port-1'] })
+      await hypervisor.close()
+      hypervisor = await world.attach()
+      expect(await inspect()).toMatchObject({ leavingInterfaces: ['port-1'] })
+      await world.settled(hypervisor.plugInterface(NAME, added))
+      const kept = await inspect()
+      expect(kept?.interfaces).toContain('port-1')
+      expect(kept).not.toHaveProperty('leavingInterfaces')
     })
 
     it('gives a running guest an interface, and takes it when the guest has released it', async () => {

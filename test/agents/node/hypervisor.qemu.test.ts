@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { gateSocket } from '../../../agents/node/drivers/network/user-mode.ts'
 import { bootsTrial } from '../../../agents/node/drivers/hypervisor/qemu-probe.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
+import { eventually } from '../../eventually.ts'
 import { hypervisorContract } from './hypervisor-contract.ts'
 import { openQemuMachine } from './qemu-machine.ts'
 
@@ -31,6 +32,47 @@ it('has a disk for as long as its process has the file open, whatever is said of
   await execute?.('blockdev-del', { 'node-name': 'left' })
   await hypervisor.unplugDisk('a', path, true)
   expect(await has()).toBe(false)
+  await hypervisor.forget('a')
+  await hypervisor.close()
+  await close()
+})
+
+it('says that a guest has a disk only where its device leads to that very file', async () => {
+  const { host, definition, disk, volumes, close } = await openQemuMachine()
+  let hypervisor = await host(0).attach()
+  await hypervisor.start(await definition('a', 1, 'own-0'))
+  const data = await disk()
+  await volumes.create({ name: 'other', sizeGibibytes: 1 })
+  const other = { ...data, path: await volumes.pathOf('other'), serial: 'other' }
+  const text = () => hypervisor.console('a').tail().toString()
+  const seen = async (serial: string) => {
+    await eventually(`the disk ${serial} in the guest`, () => {
+      hypervisor.console('a').write(Buffer.from('cat /sys/block/vd*/serial; echo\n'))
+      return text().slice(-200).includes(serial) || undefined
+    })
+  }
+  await eventually('the guest', () => text().includes('root@web-1') || undefined)
+
+  // An agent died between the file and the device: what is open in the slot is not what the guest gets.
+  const { execute, give } = hypervisor.monitorOf('a') ?? {}
+  const node = { driver: 'file', 'node-name': 'file1', filename: await give?.(other.path), locking: 'on' }
+  await execute?.('blockdev-add', node)
+  await hypervisor.plugDisk('a', data)
+  await seen('data')
+  const files = JSON.stringify(await execute?.('query-named-block-nodes', { flat: true }))
+  expect(files).not.toContain('volumes/other')
+  await expect(hypervisor.plugDisk('a', other)).rejects.toThrow('another disk')
+  expect((await hypervisor.inspect('a'))?.disks).not.toContain(other.path)
+
+  // The next agent takes back what the last one left.
+  await hypervisor.unplugDisk('a', data.path, true)
+  await eventually('its release', async () => !(await hypervisor.inspect('a'))?.cutOffSlots || undefined)
+  await execute?.('blockdev-add', { ...node, filename: await give?.(data.path) })
+  await hypervisor.close()
+  hypervisor = await host(0).attach()
+  expect((await hypervisor.inspect('a'))?.disks).not.toContain(data.path)
+  await hypervisor.plugDisk('a', other)
+  await seen('other')
   await hypervisor.forget('a')
   await hypervisor.close()
   await close()

@@ -26,6 +26,8 @@ interface Row {
   readonly guest?: Partial<Guest>
   readonly entry?: Partial<LedgerEntry>
   readonly missingVolumes?: readonly string[]
+  readonly guestVolumes?: readonly string[]
+  readonly unheldVolumes?: readonly string[]
   readonly image?: ObservedInstance['image']
   readonly does: readonly string[]
 }
@@ -46,6 +48,11 @@ const entry = (over: Partial<LedgerEntry>): LedgerEntry => ({ uid: 'uid-1', gene
 
 const own = { macAddress: '52:54:00:00:00:01', kind: 'public' } as const
 const added = { macAddress: '52:54:00:00:00:02', kind: 'private', portName: 'port-1', slot: 1 } as const
+
+const withData = [
+  { volume: 'boot', serial: 'boot' },
+  { volume: 'data', serial: 'data', slot: 1 },
+]
 
 const receive = { id: 'op-1', attempt: 2, mirroredVolumes: [], secretName: 's' }
 const send = {
@@ -160,6 +167,38 @@ const rows: readonly Row[] = [
     does: ['status stopped'],
   },
   { why: 'a running guest is left alone', guest: {}, entry: {}, does: ['status running'] },
+  {
+    why: 'a disk with a slot comes while it runs',
+    spec: { disks: withData },
+    guestVolumes: ['boot'],
+    guest: {},
+    entry: {},
+    does: ['plug data', 'wait 0'],
+  },
+  {
+    why: 'one that only the host has open is not there yet',
+    spec: { disks: withData },
+    guestVolumes: ['boot', 'data'],
+    unheldVolumes: ['data'],
+    guest: {},
+    entry: { volumes: ['boot', 'data'] },
+    does: ['plug data', 'wait 0'],
+  },
+  {
+    why: 'where another was taken by force it is tried again until the guest has let go',
+    spec: { disks: withData },
+    guestVolumes: ['boot'],
+    guest: { cutOffSlots: [1] },
+    entry: { volumes: ['boot', 'data'] },
+    does: ['plug data', 'status running', 'wait 2'],
+  },
+  {
+    why: 'an interface that is on its way out comes back when it is wanted',
+    spec: { interfaces: [own, added] },
+    guest: { interfaces: ['i', 'port-1'], leavingInterfaces: ['port-1'] },
+    entry: {},
+    does: ['plugInterface port-1', 'wait 0'],
+  },
   {
     why: 'an interface with a slot comes while it runs',
     spec: { interfaces: [own, added] },
@@ -628,6 +667,8 @@ describe('the plan of an Instance', () => {
       guest: row.guest && guest(row.guest),
       entry: row.entry && entry(row.entry),
       missingVolumes: row.missingVolumes ?? [],
+      guestVolumes: row.guestVolumes ?? [],
+      unheldVolumes: row.unheldVolumes ?? [],
       image: row.image ?? READY,
       hypervisor: 'simulated',
     }

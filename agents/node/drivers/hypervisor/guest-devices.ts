@@ -14,10 +14,11 @@ import {
   changeSnapshots,
   closeReleased,
   cutOffDisk,
-  diskDevice,
   growDisk,
+  listDiskDevices,
   listDisks,
   plugDisk,
+  slotOfDevice,
 } from './qemu-disks.ts'
 import { askForInterface, closeInterface, interfaceDevice, listInterfaces, plugInterface } from './qemu-interfaces.ts'
 import type { Qmp } from './qmp.ts'
@@ -28,6 +29,10 @@ export interface Attached {
   readonly qmp: Qmp
   /** Of the disks that QEMU has open: the path by the slot. */
   readonly disks: Map<number, string>
+  /** Slots of disks that it was cut off from, and has yet to release. */
+  cutOff: readonly number[]
+  /** Slots of disks that QEMU has open, and the guest has not got. */
+  unheld: readonly number[]
   /** Those that the guest has. */
   interfaces: readonly GuestInterface[]
   /** As what it runs, when not as the agent. */
@@ -50,9 +55,30 @@ export interface GuestDevicesOptions {
   readonly changed: (name: string) => void
 }
 
-/** What QEMU has open: the path by the slot. */
-export const listOpenDisks = async (qmp: Qmp, user: GuestUser | undefined): Promise<Map<number, string>> =>
-  new Map([...(await listDisks(qmp))].map(([slot, file]) => [slot, hostPath(user, file)]))
+/** What QEMU has open, the path by the slot, and what the guest has of it. */
+async function readSlots(qmp: Qmp, user: GuestUser | undefined) {
+  const found = new Map([...(await listDisks(qmp))].map(([slot, file]) => [slot, hostPath(user, file)]))
+  const devices = await listDiskDevices(qmp)
+  return {
+    found,
+    cutOff: [...devices].flatMap(([slot, has]) => (has === 'cut_off' ? [slot] : [])),
+    unheld: [...found.keys()].filter((slot) => devices.get(slot) !== 'disk'),
+  }
+}
+
+/** What a guest has, as an agent finds it. What the agent before left halfway is taken back: a disk that is open
+ *  without a device, and a device without its disk, which the guest is asked for again. */
+export async function findDisks(
+  qmp: Qmp,
+  user: GuestUser | undefined,
+): Promise<Pick<Attached, 'cutOff' | 'unheld'> & { readonly disks: Map<number, string> }> {
+  const { cutOff, unheld } = await readSlots(qmp, user)
+  for (const slot of cutOff) await askForDisk(qmp, slot)
+  // What a job still reads stays open.
+  for (const slot of unheld) await closeReleased(qmp, slot).catch(() => undefined)
+  const { found: disks, ...slots } = await readSlots(qmp, user)
+  return { disks, ...slots }
+}
 
 /** Plugging throws Unavailable while the guest does not run, what concerns nothing that it has is done already, and
  *  growing and snapshots answer false where QEMU does not have the disk: whoever asked changes the file itself. */
@@ -63,16 +89,15 @@ export class GuestDevices {
     this.#options = options
   }
 
-  plugDisk(name: string, disk: GuestDisk): Promise<void> {
+  plugDisk(name: string, disk: GuestDisk): Promise<boolean> {
     return this.#options.locks.run(name, async () => {
       const attachment = this.#options.attached(name)
       if (attachment?.state !== 'running') throw new Unavailable(`guest ${name}`)
       const { slot = 0, path } = disk
-      if (attachment.disks.get(slot) === path) return
-      attachment.disks.set(slot, path)
+      if (!attachment.disks.has(slot)) attachment.disks.set(slot, path)
       try {
         await this.#options.files.lendCluster(name, [disk], attachment.user)
-        await plugDisk(attachment.qmp, await this.#options.files.diskFor(attachment.user, disk))
+        return await plugDisk(attachment.qmp, await this.#options.files.diskFor(attachment.user, disk))
       } finally {
         await this.#readDisks(name, attachment)
       }
@@ -97,7 +122,9 @@ export class GuestDevices {
       if (attachment?.state !== 'running' || record === undefined) throw new Unavailable(`guest ${name}`)
       const { slot } = added
       const portName = portNameOf(name, added)
-      if (attachment.interfaces.some((known) => portNameOf(name, known) === portName)) return
+      const known = attachment.interfaces.find((each) => portNameOf(name, each) === portName)
+      if (known !== undefined && known.isLeaving !== true) return
+      if (known !== undefined) return this.#keepInterface(name, attachment, known, record.user?.id)
       if (slot === undefined || attachment.interfaces.some((known) => known.slot === slot))
         throw new Error(`interface ${slot} of guest ${name} is taken`)
       const { network } = this.#options
@@ -113,11 +140,37 @@ export class GuestDevices {
     })
   }
 
+  /** Joins an interface again that the guest was asked for and still has. When it is released all the same, it is given
+   *  anew. */
+  async #keepInterface(
+    name: string,
+    attachment: Attached,
+    { isLeaving: _isLeaving, ...kept }: GuestInterface,
+    user: number | undefined,
+  ): Promise<void> {
+    await this.closeReleasedInterfaces(name, attachment)
+    const { slot } = kept
+    if (slot === undefined || !attachment.interfaces.some((each) => each.slot === slot)) return
+    if (isOvn(this.#options.network))
+      await plugIn(this.#options.network, name, [{ index: slot, portName: portNameOf(name, kept) }], user)
+    await this.#noteInterfaces(
+      name,
+      attachment,
+      attachment.interfaces.map((each) => (each.slot === slot ? kept : each)),
+    )
+  }
+
   unplugInterface(name: string, portName: string): Promise<void> {
     return this.#options.locks.run(name, async () => {
       const attachment = this.#options.attached(name)
       const { slot } = attachment?.interfaces.find((known) => portNameOf(name, known) === portName) ?? {}
       if (attachment === undefined || slot === undefined) return
+      // Written first: whoever wants it back must join it to its port again.
+      await this.#noteInterfaces(
+        name,
+        attachment,
+        attachment.interfaces.map((known) => (known.slot === slot ? { ...known, isLeaving: true as const } : known)),
+      )
       if (isOvn(this.#options.network)) await cutOff(name, slot)
       await askForInterface(attachment.qmp, slot)
       await this.closeReleasedInterfaces(name, attachment)
@@ -171,10 +224,12 @@ export class GuestDevices {
 
   /** What QEMU says that it has open. A disk is closed when the process has its file open no more, whatever QEMU says:
    *  until then the guest has it. */
-  async #readDisks(name: string, { pid, qmp, disks, user }: Attached): Promise<void> {
-    const found = await listOpenDisks(qmp, user)
+  async #readDisks(name: string, attachment: Attached): Promise<void> {
+    const { pid, qmp, disks, user } = attachment
+    const { found, cutOff, unheld } = await readSlots(qmp, user)
     const gone = [...disks].filter(([slot]) => !found.has(slot))
-    let isChanged = false
+    let isChanged = attachment.cutOff.some((slot) => !cutOff.includes(slot))
+    Object.assign(attachment, { cutOff, unheld })
     for (const [slot, path] of gone) {
       if (await hasOpen(pid, path)) {
         this.#options.log.error('disk is still open after its release', { guest: name, slot })
@@ -194,7 +249,7 @@ export class GuestDevices {
     const attachment = this.#options.attached(name)
     if (attachment?.interfaces.some(({ slot }) => slot !== undefined && interfaceDevice(slot) === device) === true)
       return this.#options.locks.run(name, () => this.closeReleasedInterfaces(name, attachment))
-    const slot = attachment && [...attachment.disks.keys()].find((each) => diskDevice(each) === device)
+    const slot = typeof device === 'string' ? slotOfDevice(device) : undefined
     if (attachment === undefined || slot === undefined) return
     await this.#options.locks.run(name, async () => {
       await closeReleased(attachment.qmp, slot)

@@ -29,6 +29,7 @@ export const GuestRecord = z.strictObject({
       macAddress: z.string(),
       portName: z.string().optional(),
       slot: z.int().optional(),
+      isLeaving: z.literal(true).optional(),
     }),
   ),
   /** Paths of the disks that it was started with. */

@@ -39,6 +39,8 @@ export interface GuestInterface {
   readonly portName?: string | undefined
   /** Of an interface that may come and go while the guest runs, from 1; others have none. */
   readonly slot?: number | undefined
+  /** It is out of its network, and the guest was asked for it. */
+  readonly isLeaving?: true | undefined
 }
 
 export const portNameOf = (guest: string, { portName = guest }: Pick<GuestInterface, 'portName'>): string => portName
@@ -84,8 +86,14 @@ export interface Guest extends GuestIdentity {
   readonly forwards: readonly Forward[]
   /** Paths of the disks that it has open, or may have open, in no order. */
   readonly disks: readonly string[]
+  /** Those of them that the guest has not got; none when absent. */
+  readonly unheldDisks?: readonly string[]
+  /** Slots of disks that were taken from it by force, whose devices it has yet to release; none when absent. */
+  readonly cutOffSlots?: readonly number[]
   /** Ports of the interfaces that it has, in no order. */
   readonly interfaces: readonly string[]
+  /** Those of them that are out of their networks, and that it was asked for; none when absent. */
+  readonly leavingInterfaces?: readonly string[]
   /** The last attempt to bring it here or away, for as long as it is here. */
   readonly transfer?: Transfer
 }
@@ -154,15 +162,16 @@ export interface Hypervisor {
   send(name: string, sending: SendRequest): Promise<void>
   /** Cancels the send. Does nothing when there is none, or when the hand-over has begun. */
   cancelSend(name: string): Promise<void>
-  /** Gives the disk to the running guest; free when it has it. Rejects when its slot is taken, also by one that the
-   *  guest has yet to release, and with Unavailable when the guest does not run any more. */
-  plugDisk(name: string, disk: GuestDisk): Promise<void>
+  /** Gives the disk to the running guest, which has it when this answers true; free when it has this very one. False
+   *  while the guest has yet to release one that was taken from the slot by force: it is asked again. Rejects when the
+   *  slot has another disk, and with Unavailable when the guest does not run any more. */
+  plugDisk(name: string, disk: GuestDisk): Promise<boolean>
   /** Asks the guest to release the disk of this path; `Guest.disks` lacks it once it has, and nothing of the host has
    *  it open. Free when it has not got it. With `isForced` it is taken at once: what the guest reads or writes there
-   *  from then on fails. */
+   *  from then on fails, and it is asked to release the device. */
   unplugDisk(name: string, path: string, isForced: boolean): Promise<void>
-  /** Gives the interface to the running guest, joined to its port; free when it has it. Rejects when its slot is taken,
-   *  also by one that the guest has yet to release, and with Unavailable when the guest does not run any more. */
+  /** Gives the interface to the running guest, joined to its port; free when it has it so. Rejects when its slot is
+   *  taken, also by one that the guest has yet to release, and with Unavailable when the guest runs no more. */
   plugInterface(name: string, added: GuestInterface): Promise<void>
   /** Takes the interface of this port out of its network at once, and asks the guest to release it; `Guest.interfaces`
    *  lacks it once it has. Free when it has not got it; one without a slot stays. */

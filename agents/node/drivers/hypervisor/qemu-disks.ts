@@ -4,13 +4,18 @@
 import { z } from 'zod'
 import { rbdPath, readRbdPath } from '../storage/rbd-path.ts'
 import type { GuestDisk, SnapshotChange } from './hypervisor.ts'
-import type { Qmp } from './qmp.ts'
+import { type Qmp, QmpError } from './qmp.ts'
 
 export const fileNode = (slot: number): string => `file${slot}`
 export const diskNode = (slot: number): string => `disk${slot}`
 /** The disk in the file of this node. */
 export const diskOf = (node: string): string => node.replace(/^file/, 'disk')
 export const diskDevice = (slot: number): string => `vd${slot}`
+/** Undefined for a device that is no disk of a slot. */
+export const slotOfDevice = (device: string): number | undefined => {
+  const slot = /^vd(\d+)$/.exec(device)?.[1]
+  return slot === undefined ? undefined : Number(slot)
+}
 /** The port that is kept free for the disk of the slot; q35 cannot add ports at run time. */
 export const diskPort = (slot: number): string => `spare${slot - 1}`
 
@@ -80,19 +85,43 @@ export async function listDisks(qmp: Qmp): Promise<ReadonlyMap<number, string>> 
   )
 }
 
-/** Gives the disk to the guest; free when it has it, also half. QmpError when the slot is taken by another, or by one
- *  that the guest has yet to release. */
-export async function plugDisk(qmp: Qmp, disk: GuestDisk): Promise<void> {
-  const known = (await listNodes(qmp)).map(({ 'node-name': name }) => name)
-  for (const node of nodesOf(disk)) if (!known.includes(node['node-name'])) await qmp.execute('blockdev-add', node)
-  const device = deviceOf(disk)
-  if ((await listDevices(qmp)).includes(device.id)) return
-  try {
-    await qmp.execute('device_add', device)
-  } catch (error) {
-    await closeDisk(qmp, disk.slot ?? 0)
-    throw error
+/** What the guest has in the slots: a disk, or the device of one that it was cut off from and has yet to release. */
+export async function listDiskDevices(qmp: Qmp): Promise<ReadonlyMap<number, 'disk' | 'cut_off'>> {
+  const found = new Map<number, 'disk' | 'cut_off'>()
+  for (const id of await listDevices(qmp)) {
+    const slot = slotOfDevice(id)
+    if (slot !== undefined) found.set(slot, (await isCutOff(qmp, slot)) ? 'cut_off' : 'disk')
   }
+  return found
+}
+
+const driveOf = (slot: number) => ({ path: `/machine/peripheral/${diskDevice(slot)}`, property: 'drive' })
+const isCutOff = async (qmp: Qmp, slot: number): Promise<boolean> =>
+  (await qmp.execute('qom-get', driveOf(slot))) === brokenNode(slot)
+
+/** Gives the disk to the guest; free when it has this very one. Answers false while it has yet to release another that
+ *  it was cut off from: it is asked again. QmpError when the slot is taken by another disk. */
+export async function plugDisk(qmp: Qmp, disk: GuestDisk): Promise<boolean> {
+  const { slot = 0, path } = disk
+  const held = (await listDiskDevices(qmp)).get(slot)
+  if (held === 'cut_off') {
+    await askForDisk(qmp, slot)
+    return false
+  }
+  // What is left of a disk without a device, by whoever was interrupted, says nothing of what is in its file.
+  if (held === undefined) {
+    await closeDisk(qmp, slot)
+    for (const node of nodesOf(disk)) await qmp.execute('blockdev-add', node)
+    try {
+      await qmp.execute('device_add', deviceOf(disk))
+    } catch (error) {
+      await closeDisk(qmp, slot)
+      throw error
+    }
+  }
+  const [device, opened] = [(await listDiskDevices(qmp)).get(slot), (await listDisks(qmp)).get(slot)]
+  if (device !== 'disk' || opened !== path) throw new QmpError('SlotTaken', `slot ${slot} has another disk`)
+  return true
 }
 
 /** Asks the guest to release the disk. Free while it is asked already. */
@@ -120,7 +149,7 @@ const emptyNode = (slot: number): string => `empty${slot}`
 const INPUT_OUTPUT_ERROR = 5
 
 /** Takes the disk from a guest that does not release it: whatever the guest reads or writes from now on fails, and the
- *  file is closed when this resolves. The guest keeps the empty device until it releases that. */
+ *  file is closed when this resolves. The guest keeps the empty device until it releases that, as it is asked to. */
 export async function cutOffDisk(qmp: Qmp, slot: number): Promise<void> {
   if (!(await listDevices(qmp)).includes(diskDevice(slot))) return closeDisk(qmp, slot)
   const nodes = await listNodes(qmp)
@@ -133,12 +162,11 @@ export async function cutOffDisk(qmp: Qmp, slot: number): Promise<void> {
       image: emptyNode(slot),
       'inject-error': [{ event: 'none', errno: INPUT_OUTPUT_ERROR, immediately: true }],
     })
-  const drive = { path: `/machine/peripheral/${diskDevice(slot)}`, property: 'drive' }
   // QEMU 7.2 ends when a device is given what it has
-  if ((await qmp.execute('qom-get', drive)) !== brokenNode(slot))
-    await qmp.execute('qom-set', { ...drive, value: brokenNode(slot) })
+  if (!(await isCutOff(qmp, slot))) await qmp.execute('qom-set', { ...driveOf(slot), value: brokenNode(slot) })
   for (const name of [diskNode(slot), fileNode(slot)])
     if (has(name)) await qmp.execute('blockdev-del', { 'node-name': name })
+  await askForDisk(qmp, slot)
 }
 
 const SNAPSHOT_COMMANDS = {

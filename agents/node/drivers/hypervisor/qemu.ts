@@ -75,7 +75,7 @@ import { KeyedMutex } from '../../keyed-mutex.ts'
 
 import { GuestFiles, OWN_FOLDER } from './guest-files.ts'
 import { readCounters, readTraffic } from './guest-counters.ts'
-import { type Attached, GuestDevices, listOpenDisks } from './guest-devices.ts'
+import { type Attached, findDisks, GuestDevices } from './guest-devices.ts'
 
 export interface QemuOptions {
   /** Holds one folder per guest. */
@@ -250,7 +250,7 @@ class QemuHypervisor implements Hypervisor {
     this.#attachments.get(name)?.migration?.cancel()
   }
 
-  plugDisk(name: string, disk: GuestDisk): Promise<void> {
+  plugDisk(name: string, disk: GuestDisk): Promise<boolean> {
     return this.#devices.plugDisk(name, disk)
   }
 
@@ -504,6 +504,7 @@ class QemuHypervisor implements Hypervisor {
       isResponsive,
       disks,
       interfaces: interfaces.map((each) => portNameOf(name, each)),
+      ...leavingIn(name, interfaces),
       ...(transfer === undefined ? {} : { transfer }),
     })
     const recorded = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
@@ -511,7 +512,10 @@ class QemuHypervisor implements Hypervisor {
     if (move?.role === 'receive' && move.port === undefined) return guestIn('gone', false, recorded)
     const known = this.#attachments.get(name)
     if (known !== undefined)
-      return guestIn(known.state, true, known.transfer, [...known.disks.values()], known.interfaces)
+      return {
+        ...guestIn(known.state, true, known.transfer, [...known.disks.values()], known.interfaces),
+        ...slotsIn(known),
+      }
     const pid = await this.#processOf(record)
     if (pid === undefined) {
       this.#console(name).line.stopped()
@@ -529,8 +533,11 @@ class QemuHypervisor implements Hypervisor {
       )
     }
     try {
-      const { state, transfer, disks, interfaces } = await this.#attach(record, pid)
-      return guestIn(state, true, transfer, [...disks.values()], interfaces)
+      const found = await this.#attach(record, pid)
+      return {
+        ...guestIn(found.state, true, found.transfer, [...found.disks.values()], found.interfaces),
+        ...slotsIn(found),
+      }
     } catch (error) {
       this.#options.log.warn('guest does not answer', { guest: name, error })
       const state =
@@ -644,7 +651,7 @@ class QemuHypervisor implements Hypervisor {
         pid,
         qmp,
         line,
-        disks: await listOpenDisks(qmp, record.user),
+        ...(await findDisks(qmp, record.user)),
         interfaces: record.interfaces,
         user: record.user,
         state: stateOf(status, record.move),
@@ -768,6 +775,17 @@ class QemuHypervisor implements Hypervisor {
   #changed(name: string): void {
     for (const listener of [...this.#listeners]) listener(name)
   }
+}
+
+/** What is left of disks that the guest has not got. */
+const slotsIn = ({ disks, unheld, cutOff }: Attached): Pick<Guest, 'unheldDisks' | 'cutOffSlots'> => ({
+  ...(unheld.length === 0 ? {} : { unheldDisks: unheld.flatMap((slot) => disks.get(slot) ?? []) }),
+  ...(cutOff.length === 0 ? {} : { cutOffSlots: cutOff }),
+})
+
+function leavingIn(name: string, interfaces: readonly GuestInterface[]): Pick<Guest, 'leavingInterfaces'> {
+  const leaving = interfaces.filter(({ isLeaving }) => isLeaving).map((each) => portNameOf(name, each))
+  return leaving.length === 0 ? {} : { leavingInterfaces: leaving }
 }
 
 const pluggedIn = ({ name, interfaces }: Pick<GuestRecord, 'name' | 'interfaces'>): PluggedInterface[] =>

@@ -6,6 +6,12 @@ export interface SimulatedGuestRecord extends GuestIdentity {
   readonly hostname: string
   readonly startedAt: string
   readonly disks: readonly string[]
+  /** Slots of disks, by path; absent for those that it began with. */
+  readonly slots?: Readonly<Record<string, number>> | undefined
+  /** Slots whose devices it has yet to release. */
+  readonly cutOffSlots?: readonly number[] | undefined
+  /** Those of the interfaces that it was asked for. */
+  readonly leavingInterfaces?: readonly string[] | undefined
   /** Names of their ports; absent in records of earlier versions. */
   readonly interfaces?: readonly string[] | undefined
   readonly state: Guest['state']

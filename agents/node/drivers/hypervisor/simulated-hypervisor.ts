@@ -43,6 +43,8 @@ const guestOf = ({ record }: SimulatedGuest): Guest => ({
   forwards: [],
   disks: record.state === 'gone' ? [] : record.disks,
   interfaces: record.state === 'gone' ? [] : (record.interfaces ?? []),
+  ...((record.cutOffSlots ?? []).length === 0 ? {} : { cutOffSlots: record.cutOffSlots ?? [] }),
+  ...((record.leavingInterfaces ?? []).length === 0 ? {} : { leavingInterfaces: record.leavingInterfaces ?? [] }),
   ...(record.transfer === undefined ? {} : { transfer: record.transfer }),
 })
 
@@ -142,31 +144,51 @@ function lifeOf(options: SimulatedHypervisorOptions, assertOpen: () => void): Li
 type Disks = Pick<Hypervisor, 'plugDisk' | 'unplugDisk' | 'growDisk' | 'changeSnapshots'>
 
 function disksOf({ clock, random, guests }: SimulatedHypervisorOptions, assertOpen: () => void): Disks {
-  const release = (guest: SimulatedGuest, path: string) => {
-    if (guests.isHere(guest)) guests.update(guest, { disks: guest.record.disks.filter((disk) => disk !== path) })
+  const release = (guest: SimulatedGuest, path: string, more: Partial<SimulatedGuestRecord> = {}) => {
+    if (guests.isHere(guest))
+      guests.update(guest, { ...more, disks: guest.record.disks.filter((disk) => disk !== path) })
   }
+  /** The device of a disk that is not there any more. */
+  const askForSlot = (guest: SimulatedGuest, slot: number) => {
+    if (!guest.isBooted || guest.isHung) return
+    clock.after(numberBetween(random, PLUG_MILLISECONDS), () => {
+      const { cutOffSlots = [] } = guest.record
+      if (guests.isHere(guest)) guests.update(guest, { cutOffSlots: cutOffSlots.filter((each) => each !== slot) })
+    })
+  }
+  const isCutOff = ({ record }: SimulatedGuest, slot: number) => record.cutOffSlots?.includes(slot) === true
   const isIn = (name: string, path: string): boolean => {
     assertOpen()
     const guest = guests.get(name)
     return guest !== undefined && guests.isRunning(guest) && guest.record.disks.includes(path)
   }
   return {
-    async plugDisk(name, { path }) {
+    async plugDisk(name, { path, slot = 0 }) {
       assertOpen()
       const guest = guests.get(name)
       if (guest === undefined || !guests.isRunning(guest)) throw new Unavailable(`guest ${name}`)
-      if (guest.record.disks.includes(path)) return
+      if (guest.record.disks.includes(path)) return true
+      if (isCutOff(guest, slot)) {
+        askForSlot(guest, slot)
+        return false
+      }
       await clock.sleep(numberBetween(random, PLUG_MILLISECONDS))
       assertOpen()
       if (!guests.isRunning(guest)) throw new Unavailable(`guest ${name}`)
-      guests.update(guest, { disks: [...guest.record.disks, path] })
+      const { disks, slots } = guest.record
+      guests.update(guest, { disks: [...disks, path], slots: { ...slots, [path]: slot } })
+      return true
     },
     async unplugDisk(name, path, isForced) {
       assertOpen()
       const guest = guests.get(name)
       if (guest === undefined || !guest.record.disks.includes(path)) return
-      if (isForced) release(guest, path)
-      else if (guest.isBooted && !guest.isHung)
+      const slot = guest.record.slots?.[path]
+      if (isForced) {
+        const cutOffSlots = [...(guest.record.cutOffSlots ?? []), ...(slot === undefined ? [] : [slot])]
+        release(guest, path, { cutOffSlots })
+        if (slot !== undefined) askForSlot(guest, slot)
+      } else if (guest.isBooted && !guest.isHung)
         clock.after(numberBetween(random, PLUG_MILLISECONDS), () => release(guest, path))
     },
     growDisk: async (name, path) => isIn(name, path),
@@ -187,18 +209,29 @@ function interfacesOf({ clock, random, guests }: SimulatedHypervisorOptions, ass
         if (guest === undefined || !guests.isRunning(guest)) throw new Unavailable(`guest ${name}`)
         return guest
       }
-      if (runs().record.interfaces?.includes(portName) === true) return
+      const { record } = runs()
+      const isLeaving = record.leavingInterfaces?.includes(portName) === true
+      if (record.interfaces?.includes(portName) === true && !isLeaving) return
       await clock.sleep(numberBetween(random, PLUG_MILLISECONDS))
       const guest = runs()
-      guests.update(guest, { interfaces: [...new Set([...(guest.record.interfaces ?? []), portName])] })
+      guests.update(guest, {
+        interfaces: [...new Set([...(guest.record.interfaces ?? []), portName])],
+        leavingInterfaces: (guest.record.leavingInterfaces ?? []).filter((known) => known !== portName),
+      })
     },
     async unplugInterface(name, portName) {
       assertOpen()
       const guest = guests.get(name)
-      if (guest === undefined || !guest.isBooted || guest.isHung || portName === name) return
+      if (guest?.record.interfaces?.includes(portName) !== true || portName === name) return
+      const { leavingInterfaces = [] } = guest.record
+      guests.update(guest, { leavingInterfaces: [...new Set([...leavingInterfaces, portName])] })
+      if (!guest.isBooted || guest.isHung) return
       clock.after(numberBetween(random, PLUG_MILLISECONDS), () => {
         if (!guests.isHere(guest)) return
-        guests.update(guest, { interfaces: guest.record.interfaces?.filter((known) => known !== portName) })
+        guests.update(guest, {
+          interfaces: guest.record.interfaces?.filter((known) => known !== portName),
+          leavingInterfaces: guest.record.leavingInterfaces?.filter((known) => known !== portName),
+        })
       })
     },
   }
