@@ -24,6 +24,7 @@ import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'
 import { type Cancellables, markCancelled } from './cancel.ts'
+import { type Ends, openEnds } from './seen.ts'
 
 type OperationCache = Cache<OperationSpec, OperationState>
 
@@ -32,9 +33,13 @@ type Needs = Parts & Cancellables & { readonly targets: Targets }
 export function operationEndpoints(parts: Needs): readonly Endpoint[] {
   const cache = parts.caches.of(Operation)
   const wait = createWaiting(parts, cache)
+  const ends = openEnds(parts)
   return [
     customerEndpoint(getOperation, async ({ caller, params, query, request }) => {
-      const read = () => readOperation(parts, caller.accountId, params.id)
+      const read = async () => {
+        const { view, version } = await readOperation(parts, caller.accountId, params.id)
+        return { view: await ends.awaited(view), version }
+      }
       const found = await read()
       if (query.wait === undefined || isFinal(found.view.status))
         return { status: 200, body: { operation: found.view } }
@@ -48,7 +53,7 @@ export function operationEndpoints(parts: Needs): readonly Endpoint[] {
       })
       return { status: 200, body: { operation: (await read()).view } }
     }),
-    customerEndpoint(listOperations, (call) => list(parts, cache, call)),
+    customerEndpoint(listOperations, (call) => list(parts, { cache, ends }, call)),
     customerEndpoint(cancelOperation, (call) => cancel(parts, call)),
   ]
 }
@@ -137,7 +142,7 @@ function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): 
 
 async function list(
   { db, cursors }: Parts,
-  cache: OperationCache,
+  { cache, ends }: { readonly cache: OperationCache; readonly ends: Ends },
   call: Call<typeof listOperations, Customer>,
 ): Promise<Answer> {
   const {
@@ -162,7 +167,9 @@ async function list(
         target,
         limit,
       })
-      return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after)
+      return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after).map(
+        ends.seen,
+      )
     },
     placeOf,
   )

@@ -24,6 +24,7 @@ import type { OperatorAct } from '../change/staff-audit.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'
+import { openEnds } from './seen.ts'
 import { requireBeforeCutover, type ServerObject } from '../server/index.ts'
 import { beginOnNode, type Nodes, othersOf } from '../node/index.ts'
 
@@ -35,7 +36,8 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
   const { nodes, targets } = parts
   const cache = parts.caches.of(Operation)
   cache.addIndex(ID_INDEX, ({ metadata }) => [metadata.name])
-  const read = (id: string) => readOperation(parts, id)
+  const ends = openEnds(parts)
+  const read = async (id: string) => ends.awaited(await readOperation(parts, id))
   return [
     operatorEndpoint(listOperatorOperations, (call) => list(parts, call)),
     operatorEndpoint(getOperatorOperation, async ({ params }) => ({

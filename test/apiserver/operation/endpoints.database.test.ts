@@ -175,3 +175,24 @@ test('long copies are cancelled by who began them, as long as they go on', async
   const another = await owner.send('POST', '/v1/storages', { body: { zone: cloud.zone, size_gibibytes: 1 } })
   expect((await cancel(another.body['operation'].id)).status).toBe(409) // nothing is copied
 })
+
+test('an operation has ended once what it changed is read here', async () => {
+  const created = await owner.send('POST', '/v1/storages', { body: { zone: cloud.zone, size_gibibytes: 1 } })
+  const { id } = created.body['operation'] as { id: string } // as the contract has it
+  const namespace = accountNamespace(owner.accountId)
+  const status = async () => (await owner.send('GET', `/v1/operations/${id}`)).body['operation'].status as string
+  const end = { status: 'succeeded' as const, step: 'attached', stepIndex: 3, error: '', events: [] }
+  await cloud.admin.patch(Operation, { namespace, name: id }, { status: end }, 'status')
+  expect(await status()).toBe('running')
+  const listed = (await list(`?id=${id}`)).body['items'] as { status: string }[] // as the contract has it
+  expect(listed[0]?.status).toBe('running')
+  const key = { namespace, name: created.body['storage'].id }
+  const operation = (await cloud.admin.get(Storage, key))?.spec.operation
+  if (operation === undefined) throw new Error('there is no operation')
+  const shown = { ...end, id, kind: operation.kind, actor: operation.actor, stepCount: 3, events: undefined }
+  const progress = { ...shown, createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt }
+  cloud.caches
+    .of(Storage)
+    .apply(await cloud.admin.patch(Storage, key, { status: { state: 'online', operation: progress } }, 'status'))
+  expect(await status()).toBe('succeeded')
+})
