@@ -132,13 +132,21 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
             ...(cidr === LINK_LOCAL.cidr ? {} : { router: gateway }),
             server_id: gateway,
             server_mac: routerMac(`${zone}/public`),
-            ...resolversOf(outside),
+            ...resolversOf(outside, 'ipv4'),
             lease_time: String(LEASE_SECONDS),
             mtu: String(GUEST_MTU),
           },
         },
       }),
     ),
+    {
+      ...dhcpv6Of(zone),
+      columns: {
+        // Each server has a network of its own: what it is offered is the first address of its port.
+        cidr: '::/0',
+        options: { server_id: routerMac(`${zone}/public`), ...resolversOf(outside, 'ipv6') },
+      },
+    },
     ...edgeRows(network, router),
     ...(outside === undefined ? [] : outsideRows(network, outside, router)),
   ]
@@ -177,14 +185,18 @@ function edgeRows({ zone, subnets }: PublicNetwork, router: RowRef): readonly Ro
 
 const dhcpOf = (zone: string, cidr: string): RowRef => ({ table: 'DHCP_Options', key: `dhcp-${zone}-${cidr}` })
 
+/** What servers are told of their IPv6 address: those whose image reads no metadata ask for it by DHCPv6, as router
+ *  advertisements tell them to. */
+const dhcpv6Of = (zone: string): RowRef => ({ table: 'DHCP_Options', key: `dhcp-${zone}-ipv6` })
+
 /** Each gateway is an address of the router's. */
 const routerNetworksOf = ({ subnets }: PublicNetwork): readonly string[] => [
   ...ROUTER_NETWORKS,
   ...subnets.flatMap(({ isForServers, gateway, prefix }) => (isForServers ? [`${gateway}/${prefix}`] : [])),
 ]
 
-function resolversOf(outside: Outside | undefined): Readonly<Record<string, string>> {
-  const resolvers = outside?.dnsServers?.filter((address) => !address.includes(':')) ?? []
+function resolversOf(outside: Outside | undefined, family: 'ipv4' | 'ipv6'): Readonly<Record<string, string>> {
+  const resolvers = outside?.dnsServers?.filter((address) => address.includes(':') === (family === 'ipv6')) ?? []
   return resolvers.length === 0 ? {} : { dns_server: `{${resolvers.join(', ')}}` }
 }
 
@@ -202,10 +214,11 @@ export function portRows(
       columns: {
         name,
         type: '',
-        addresses: [[...own, linkLocal, ...ipv6Prefixes.map(firstOf)].join(' ')],
+        addresses: [[...own, ...ipv6Prefixes.map(firstOf), linkLocal].join(' ')],
         port_security: [[...own, linkLocal, ...ipv6Prefixes, ...shared].join(' ')],
         options: placeOf(nodes),
         dhcpv4_options: refer(...(ipv4 === undefined ? [] : [dhcpOf(zone, ipv4.cidr)])),
+        dhcpv6_options: refer(...(ipv6Prefixes.length === 0 ? [] : [dhcpv6Of(zone)])),
       },
     },
     ...ipv6Prefixes.map((prefix) => prefixRoute(zone, prefix, linkLocal)),

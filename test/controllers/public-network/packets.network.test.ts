@@ -62,6 +62,30 @@ afterAll(async () => {
   await world?.close()
 })
 
+/** Asks by DHCPv6 for an address, as an image does that reads no metadata; prints what it is offered and given. */
+const ASK_DHCPV6 = `
+import socket, struct, sys
+asker = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); asker.settimeout(2)
+asker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+asker.bind(('::', 546, 0, socket.if_nametoindex('eth0')))
+option = lambda code, data: struct.pack('!HH', code, len(data)) + data
+def parse(data):
+    found = {}
+    while data:
+        code, length = struct.unpack('!HH', data[:4])
+        found[code], data = data[4:4 + length], data[4 + length:]
+    return found
+client = option(1, bytes.fromhex('00030001') + bytes.fromhex(sys.argv[1].replace(':', '')))
+wanted = option(3, struct.pack('!III', 1, 0, 0))
+def ask(kind, *more):
+    asker.sendto(bytes([kind, 1, 2, 3]) + client + b''.join(more), ('ff02::1:2', 547, 0, socket.if_nametoindex('eth0')))
+    return parse(asker.recv(1500)[4:])
+address = lambda said: socket.inet_ntop(socket.AF_INET6, parse(said[3][12:])[5][:16])
+offer = ask(1, wanted)
+given = ask(3, option(2, offer[2]), option(3, offer[3]))
+print(address(offer), address(given))
+`
+
 const PATIENCE_MILLISECONDS = 45_000
 const ping = (from: string, ...words: readonly string[]): Promise<boolean> =>
   world.run(from, 'ping', '-c', '1', '-W', '1', ...words).then(
@@ -87,6 +111,19 @@ test('and the network outside, which reaches them', async () => {
   }
   for (const address of ['203.0.113.2', '203.0.113.3', '2001:db8:1:1::1', '2001:db8:1:2::1'])
     await reaches('world', address)
+})
+
+test('a guest is told its IPv6 address by DHCPv6, as router advertisements say', async () => {
+  for (const number of [1, 2]) {
+    const ask = () =>
+      world.run(`g${number}`, PYTHON, '-c', ASK_DHCPV6, `52:54:00:00:00:0${number}`).then(
+        (said) => said.trim(),
+        () => 'nothing',
+      )
+    await expect
+      .poll(ask, { timeout: PATIENCE_MILLISECONDS, interval: 500 })
+      .toBe(`2001:db8:1:${number}::1 2001:db8:1:${number}::1`)
+  }
 })
 
 test('every address of a prefix leads to its guest', async () => {

@@ -31,10 +31,11 @@ describe('the public network of a zone', () => {
     expect(row(portRows('z1', guest), 'guest-1')).toEqual({
       name: 'guest-1',
       type: '',
-      addresses: ['52:54:00:00:00:01 203.0.113.2 fe80::5054:ff:fe00:1 2001:db8:1::1'],
+      addresses: ['52:54:00:00:00:01 203.0.113.2 2001:db8:1::1 fe80::5054:ff:fe00:1'],
       port_security: ['52:54:00:00:00:01 203.0.113.2 fe80::5054:ff:fe00:1 2001:db8:1::/64'],
       options: { 'requested-chassis': 'h1' },
       dhcpv4_options: refer({ table: 'DHCP_Options', key: 'dhcp-z1-203.0.113.0/24' }),
+      dhcpv6_options: refer({ table: 'DHCP_Options', key: 'dhcp-z1-ipv6' }),
     })
   })
 
@@ -50,7 +51,7 @@ describe('the public network of a zone', () => {
   test('gives a guest without a public IPv4 address one for the metadata service, and no route beyond', () => {
     const ipv4 = { address: '169.254.7.7', ...LINK_LOCAL }
     expect(row(portRows('z1', { ...guest, ipv4 }), 'guest-1')).toMatchObject({
-      addresses: [expect.stringMatching(/^52:54:00:00:00:01 169\.254\.7\.7 fe80:/)],
+      addresses: [expect.stringMatching(/^52:54:00:00:00:01 169\.254\.7\.7 2001:db8:1::1 fe80:/)],
       dhcpv4_options: refer({ table: 'DHCP_Options', key: 'dhcp-z1-169.254.0.0/16' }),
     })
     expect(row(rowsOf(network), 'dhcp-z1-169.254.0.0/16')?.['options']).not.toHaveProperty('router')
@@ -62,6 +63,11 @@ describe('the public network of a zone', () => {
     expect(optionsOf()).toHaveProperty('router', '203.0.113.1')
     expect(optionsOf()).not.toHaveProperty('dns_server')
     expect(optionsOf(['192.0.2.1', '2001:db8::1', '192.0.2.2'])).toHaveProperty('dns_server', '{192.0.2.1, 192.0.2.2}')
+    const outside = { physicalNetwork: 'wire', addresses: [], gateways: [], dnsServers: ['192.0.2.1', '2001:db8::1'] }
+    expect(row(rowsOf({ ...network, outside }), 'dhcp-z1-ipv6')?.['options']).toHaveProperty(
+      'dns_server',
+      '{2001:db8::1}',
+    )
   })
 
   test('leads every prefix of a guest to it', () => {
