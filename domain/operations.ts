@@ -135,6 +135,8 @@ export interface FinishedOperation {
   readonly id: string
   readonly kind: OperationKind
   readonly target: { readonly type: string; readonly id: string }
+  /** What it is named after, where that is not its target. */
+  readonly carrier?: { readonly type: string; readonly id: string }
   readonly actor: string
   readonly requestId: string
   readonly status: OperationStatus

@@ -1,4 +1,5 @@
 /** Making, reading, restoring, verifying and deleting backups. */
+import { carriedBy } from '../../resources/operation/index.ts'
 import { isMachineId } from '../../domain/managed-machine.ts'
 import { badField } from '../../domain/problem.ts'
 import { requireDeletable, requireRestorable, requireVerifiable } from '../../domain/backup-rules.ts'
@@ -73,6 +74,7 @@ async function createEndpoint(parts: BackupParts, call: Call<typeof createBackup
     kind: 'storage.backup',
     finalizer: finalizerOf(Backup),
     auditedId: storageId,
+    arguments: carriedBy('storage.backup', storageId),
     detail: (backupId) => ({ backup_id: backupId }),
     specOf: (operation): BackupSpec => ({
       storageId,

@@ -22,7 +22,7 @@ import { newUuid } from '../../kit/sys/random.ts'
 import { currentTraceparent } from '../../kit/sys/tracing.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import { type Operable, Operation, type OperationSpec } from '../../resources/operation/index.ts'
+import { carrierOf, type Operable, Operation, type OperationSpec } from '../../resources/operation/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { throughOutage } from './audit.ts'
@@ -274,6 +274,11 @@ export async function announceEarlier(
   await makeOperation(parts, accountId, target, operation)
 }
 
+function carrierIn(operation: OperationStanza): Pick<OperationSpec, 'carrier'> {
+  const carrier = carrierOf(operation)
+  return carrier === undefined ? {} : { carrier }
+}
+
 /** Free when it is made already. */
 async function makeOperation(
   { store, caches }: AcceptParts,
@@ -284,6 +289,7 @@ async function makeOperation(
   const spec: OperationSpec = {
     kind: operation.kind,
     target,
+    ...carrierIn(operation),
     actor: operation.actor,
     requestId: operation.requestId,
     createdAt: operation.requestedAt,

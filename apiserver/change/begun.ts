@@ -1,6 +1,7 @@
 /** The answer to a change that began an operation. */
 import {
   activeOperationOf,
+  carrierOf,
   type Operable,
   type OperationSpec,
   type OperationView,
@@ -11,5 +12,5 @@ import {
 export function begunView(target: Operable, reference: OperationSpec['target']): Omit<OperationView, 'events'> {
   const active = activeOperationOf(target)
   if (active === undefined) throw new Error('the operation ended before it was answered')
-  return toOperationView(active, reference)
+  return toOperationView(active, reference, carrierOf(target.spec.operation))
 }

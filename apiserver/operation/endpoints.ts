@@ -11,6 +11,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import {
   activeOperationOf,
   cancelOperation,
+  carrierOf,
   getOperation,
   listOperations,
   Operation,
@@ -98,8 +99,9 @@ async function readOperation({ store, db, servers, targets }: Needs, accountId: 
     isHiddenTarget({ type: target.type, id: target.object.metadata.name })
   )
     throw notFound('operation')
-  const { name } = target.object.metadata
-  return { view: { ...toOperationView(active, { type: target.type, id: name }), events: [] }, version: '' }
+  const { metadata, spec } = target.object
+  const reference = { type: target.type, id: metadata.name }
+  return { view: { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }, version: '' }
 }
 
 interface Waiting {

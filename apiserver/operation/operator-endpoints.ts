@@ -8,7 +8,13 @@ import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { activeOperationOf, Operation, type OperationView, toOperationView } from '../../resources/operation/index.ts'
+import {
+  activeOperationOf,
+  carrierOf,
+  Operation,
+  type OperationView,
+  toOperationView,
+} from '../../resources/operation/index.ts'
 import {
   cancelOperatorOperation,
   getOperatorOperation,
@@ -124,7 +130,9 @@ async function readOperation(parts: Needs, id: string): Promise<OperationView> {
   const target = parts.targets.find(id)
   const active = target && activeOperationOf(target.object)
   if (target === undefined || active === undefined) throw notFound('operation')
-  return { ...toOperationView(active, { type: target.type, id: target.object.metadata.name }), events: [] }
+  const { metadata, spec } = target.object
+  const reference = { type: target.type, id: metadata.name }
+  return { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }
 }
 
 /** Marks the operation as cancelled, as long as it is the newest of its target and has not ended. */

@@ -65,7 +65,7 @@ export function ofObject({ metadata, spec, status }: OperationObject): Operation
     startedAt: status?.startedAt,
     finishedAt: status?.finishedAt,
   }
-  return { ...toOperationView(progress, spec.target), events: eventsOf(status?.events ?? []) }
+  return { ...toOperationView(progress, spec.target, spec.carrier), events: eventsOf(status?.events ?? []) }
 }
 
 /** With how far the guest is, while a server.migrate is under way. */
@@ -81,6 +81,7 @@ export function withProgress(view: OperationView, server: ServerObject | undefin
 export function ofHistory(finished: FinishedOperation): OperationView {
   const { startedAt, finishedAt, ...rest } = finished
   const progress: OperationProgress = { ...rest, startedAt: startedAt ?? undefined, finishedAt }
-  // the reconciler recorded a target of these
-  return { ...toOperationView(progress, finished.target as OperationSpec['target']), events: eventsOf(finished.events) }
+  // the reconciler recorded these
+  const [target, carrier] = [finished.target, finished.carrier] as [OperationSpec['target'], OperationSpec['carrier']]
+  return { ...toOperationView(progress, target, carrier), events: eventsOf(finished.events) }
 }

@@ -3,6 +3,8 @@ import type { StorageFacts } from '../../domain/storage-rules.ts'
 import { isMachineId } from '../../domain/managed-machine.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { Backup, type BackupSpec, type BackupStatus } from '../../resources/backup/index.ts'
+import { activeOperationOf } from '../../resources/operation/index.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import {
   Storage,
@@ -16,6 +18,7 @@ import {
 import { type OperatedObjects, openOperated } from '../change/operate.ts'
 import type { ObjectParts } from '../plain/objects.ts'
 
+const BACKUPS_OF_STORAGE = 'backups of storage'
 const SNAPSHOTS_OF_STORAGE = 'snapshots of storage'
 
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
@@ -25,12 +28,15 @@ export function openStorages(parts: ObjectParts): Storages {
   const zones = parts.caches.of(Zone)
   const snapshots = parts.caches.of(Snapshot)
   snapshots.addIndex(SNAPSHOTS_OF_STORAGE, ({ metadata, spec }) => [`${metadata.namespace}/${spec.storageId}`])
+  const backups = parts.caches.of(Backup)
+  backups.addIndex(BACKUPS_OF_STORAGE, ({ metadata, spec }) => [`${metadata.namespace}/${spec.storageId}`])
   return openOperated(parts, {
     name: 'storage',
     title: 'storage',
     resource: Storage,
     surroundingsOf: ({ metadata: { namespace, name }, spec }: StorageObject): StorageSurroundings => ({
       ...zoneOf(zones.get({ name: spec.zone })),
+      backup: beingMade(backups.by(BACKUPS_OF_STORAGE, `${namespace}/${name}`)),
       snapshotCount: snapshots.by(SNAPSHOTS_OF_STORAGE, `${namespace}/${name}`).length,
     }),
     toView: toStorageView,
@@ -39,6 +45,15 @@ export function openStorages(parts: ObjectParts): Storages {
     isHidden: isMachineId,
     fields: { zone: ({ zone }) => zone, server_id: ({ serverId = '' }) => serverId },
   })
+}
+
+/** Of these. */
+function beingMade(backups: readonly KubeObject<BackupSpec, BackupStatus>[]): StorageSurroundings['backup'] {
+  for (const { metadata, spec, status } of backups) {
+    const operation = activeOperationOf({ spec, status })
+    if (operation?.kind === 'storage.backup') return { id: metadata.name, operation }
+  }
+  return undefined
 }
 
 const zoneOf = (zone: KubeObject<ZoneSpec, ZoneStatus> | undefined): Pick<StorageSurroundings, 'zone' | 'pools'> => ({

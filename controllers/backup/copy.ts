@@ -1,5 +1,6 @@
 /** The copy of a backup in another zone: a backup of its own, which a host of that zone makes of what it reads in the
  *  store of the first. Pure. */
+import { carriedBy } from '../../resources/operation/index.ts'
 import { Backup, type BackupSpec } from '../../resources/backup/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
@@ -50,7 +51,10 @@ function begin(
     kind,
     ...(expiresAt === undefined ? {} : { expiresAt }),
     copyOf: { name: original, zone: from },
-    operation: derivedStanza('storage.backup', { seed: `${operation.id}/copy`, actor: COPY_ACTOR, now }),
+    operation: derivedStanza('storage.backup', {
+      ...{ seed: `${operation.id}/copy`, actor: COPY_ACTOR, now },
+      arguments: carriedBy('storage.backup', storageId),
+    }),
   }
   const labels = { [ACCOUNT_LABEL]: accountId }
   const metadata = { namespace, name: copyName(uid), labels, finalizers: [finalizerOf(Backup)] }

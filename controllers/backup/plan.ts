@@ -1,6 +1,7 @@
 /** The backup's plan: pure, synchronous, total. What is the same for every noun with operations is in
  *  `controllers/operation/plan.ts`; here are the flows of a backup. A host does the work of each as a BackupJob that is
  *  named after the operation; what the job reports decides how it ends. */
+import { carriedBy } from '../../resources/operation/index.ts'
 import { isCancelled } from '../../domain/operations.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import type { OperationEvent } from '../../kit/reconcile/action.ts'
@@ -45,7 +46,12 @@ export const plan = planOperations<BackupObject, Observed, ReconcileInput, Decis
   inputOf: (backup, observed, now) => ({ backup, observed, now }),
   unchanged,
   guard: ({ backup }) => removeFirst(Backup, backup, KINDS),
-  detectEdit: (input) => detectPointEdit(input.backup, KINDS, input.observed.editor, () => detectDue(input)),
+  detectEdit(input) {
+    const edit = detectPointEdit(input.backup, KINDS, input.observed.editor, () => detectDue(input))
+    return edit?.kind === KINDS.create
+      ? { ...edit, arguments: carriedBy(KINDS.create, input.backup.spec.storageId) }
+      : edit
+  },
   idle,
   overdue,
   toActions,

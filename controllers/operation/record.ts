@@ -10,6 +10,7 @@ import type { Operations } from '../../kit/reconcile/operation.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
 import {
+  carrierOf,
   Operation,
   operationNamespace,
   type OperationSpec,
@@ -89,9 +90,11 @@ async function recordOf(
   if (known !== undefined) return known
   const accountId = accountOfNamespace(namespace)
   const metadata = { ...key, ...(accountId === undefined ? {} : { labels: { [ACCOUNT_LABEL]: accountId } }) }
+  const carrier = stanza?.id === progress.id ? carrierOf(stanza) : undefined
   const spec: OperationSpec = {
     kind: progress.kind,
     target: targetOf(root),
+    ...(carrier === undefined ? {} : { carrier }),
     actor: progress.actor,
     requestId: stanza?.id === progress.id ? stanza.requestId : '',
     createdAt: progress.createdAt,
@@ -144,6 +147,7 @@ export const finished = (
   id: progress.id,
   kind: progress.kind,
   target: object.spec.target,
+  ...(object.spec.carrier === undefined ? {} : { carrier: object.spec.carrier }),
   actor: progress.actor,
   requestId: object.spec.requestId,
   status: progress.status,

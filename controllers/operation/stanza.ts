@@ -33,11 +33,15 @@ export interface DerivedStanza {
   readonly now: Date
   /** What has to be moved, for kinds whose deadline follows from it. */
   readonly gibibytes?: number
+  readonly arguments?: Readonly<Record<string, string>>
 }
 
 /** A stanza that no request wrote: its own id is its request id, which tells its reconciler to write the audit
  *  entry. */
-export function derivedStanza(kind: OperationKind, { seed, actor, now, gibibytes }: DerivedStanza): OperationStanza {
+export function derivedStanza(
+  kind: OperationKind,
+  { seed, actor, now, gibibytes, arguments: given }: DerivedStanza,
+): OperationStanza {
   const id = derivedId(`${seed}/${kind}`)
   return {
     id,
@@ -46,6 +50,7 @@ export function derivedStanza(kind: OperationKind, { seed, actor, now, gibibytes
     deadlineAt: deadlineOf(kind, now, { gibibytes }).toISOString(),
     actor,
     requestId: id,
+    ...(given === undefined ? {} : { arguments: { ...given } }),
   }
 }
 

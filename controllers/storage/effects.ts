@@ -1,5 +1,6 @@
 /** What the storage controller does in PostgreSQL and with the keys of copies, by name. Each effect is free when it has
  *  happened already. */
+import { carriedBy } from '../../resources/operation/index.ts'
 import {
   attachStorage,
   claimStorage,
@@ -120,7 +121,10 @@ const backUpEffect =
   async ({ backup, accountId, zone, expiresAt }, storage) => {
     await requireNewest(store, Storage, storage)
     const { namespace = '', name: storageId } = storage.metadata
-    const operation = derivedStanza('storage.backup', { seed: backup, actor: SCHEDULE_ACTOR, now: clock.now() })
+    const operation = derivedStanza('storage.backup', {
+      ...{ seed: backup, actor: SCHEDULE_ACTOR, now: clock.now() },
+      arguments: carriedBy('storage.backup', storageId),
+    })
     if (await wasBegun({ db, store }, { accountId, operationId: operation.id })) return undefined
     await store
       .create(Backup, {

@@ -67,6 +67,13 @@ export const Operation = resource({
           id: z.string().max(253).describe('Name of the resource.'),
         })
         .describe('What it is done to. The operation outlives it.'),
+      carrier: z
+        .strictObject({
+          type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
+          id: z.string().max(253).describe('Name of the resource.'),
+        })
+        .optional()
+        .describe('What it is named after, where that is not its target: the storage of a backup.'),
       actor: z.string().max(512).describe('Who asked for it: user:<id>, token:<name>, operator or system:<component>.'),
       requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
       createdAt: z.string().max(64).describe('When it was asked for.'),
@@ -197,9 +204,38 @@ const NAMED_WHEN_TARGET = [
 export const unnamedTarget = ({ type, id }: OperationSpec['target']): Readonly<Record<string, string>> | undefined =>
   [...ALWAYS_NAMED, ...NAMED_WHEN_TARGET].some((named) => named === type) ? undefined : { [`${type}_id`]: id }
 
-/** From progress, as it stands on the target (`active_operation`) or in the Operation object; without events. */
-export function toOperationView(progress: OperationProgress, target: OperationSpec['target']): OperationView {
-  const idOf = (type: OperationSpec['target']['type']): string | null => (target.type === type ? target.id : null)
+const isTargetType = (type: string): type is OperationSpec['target']['type'] =>
+  OPERATION_TARGETS.some((known) => known === type)
+
+/** The first word of a kind: what its operations are named after. */
+export function carrierTypeOf(kind: OperationKind): OperationSpec['target']['type'] {
+  const [type = ''] = kind.split('.')
+  if (!isTargetType(type)) throw new Error(`operations ${kind} are named after nothing that has operations`)
+  return type
+}
+
+/** Says of an operation whose target is another what it is named after. */
+export const carriedBy = (kind: OperationKind, id: string): Readonly<Record<string, string>> => ({
+  [`${carrierTypeOf(kind)}_id`]: id,
+})
+
+/** What the operation is named after, where it says so. */
+export function carrierOf(stanza: Pick<OperationStanza, 'kind' | 'arguments'> | undefined): OperationSpec['carrier'] {
+  if (stanza === undefined) return undefined
+  const type = carrierTypeOf(stanza.kind)
+  const id = stanza.arguments?.[`${type}_id`]
+  return id === undefined ? undefined : { type, id }
+}
+
+/** From progress, as it stands on the target (`active_operation`) or in the Operation object; without events. It names
+ *  its target, and what it is named after. */
+export function toOperationView(
+  progress: OperationProgress,
+  target: OperationSpec['target'],
+  carrier?: OperationSpec['carrier'],
+): OperationView {
+  const idOf = (type: OperationSpec['target']['type']): string | null =>
+    [target, carrier].find((named) => named?.type === type)?.id ?? null
   return {
     id: progress.id,
     kind: progress.kind,

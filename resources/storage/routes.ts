@@ -22,6 +22,7 @@ import {
   Printable,
   type Stored,
   ZoneName,
+  type OperationProgress,
 } from '../shapes.ts'
 import {
   BACKUP_RETENTION_DAYS_DEFAULT,
@@ -77,6 +78,8 @@ export interface StorageSurroundings {
   /** As the shared storage of the zone says of its pools, where the platform may read that. */
   readonly pools?: NonNullable<ZoneStatus['sharedStorage']>['pools']
   readonly snapshotCount: number
+  /** The backup that is being made of it. */
+  readonly backup?: { readonly id: string; readonly operation: OperationProgress } | undefined
 }
 
 const SERIAL_LENGTH = 20
@@ -92,10 +95,9 @@ function durabilityOf(pool: string | undefined, pools: StorageSurroundings['pool
 
 export function toStorageView(
   storage: StoredStorage,
-  { zone, pools, snapshotCount }: StorageSurroundings,
+  { zone, pools, snapshotCount, backup }: StorageSurroundings,
 ): StorageView {
   const { name, spec, status, createdAt } = storage
-  const operation = activeOperationOf(storage)
   return {
     id: name,
     zone: spec.zone,
@@ -117,9 +119,17 @@ export function toStorageView(
     durability: durabilityOf(status?.pool, pools),
     labels: spec.labels,
     is_protected: spec.isProtected,
-    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'storage', id: name }),
+    active_operation: activeOf(storage, backup),
     created_at: createdAt,
   }
+}
+
+/** Its own operation, or the backup that is being made of it. */
+function activeOf(storage: StoredStorage, backup: StorageSurroundings['backup']): StorageView['active_operation'] {
+  const own = { type: 'storage', id: storage.name } as const
+  const operation = activeOperationOf(storage)
+  if (operation !== undefined) return toOperationView(operation, own)
+  return backup === undefined ? null : toOperationView(backup.operation, { type: 'backup', id: backup.id }, own)
 }
 
 /** The contract counts custom images among the templates. */

@@ -15,7 +15,7 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { RESOURCES } from '../../resources/index.ts'
-import { OPERATION_TARGETS as TARGET_TYPES } from '../../resources/operation/index.ts'
+import { carrierTypeOf, OPERATION_TARGETS as TARGET_TYPES } from '../../resources/operation/index.ts'
 
 test('every controller has a queue of its own, and every finalizer of a kind one controller', () => {
   const names = CONTROLLERS.map(({ name }) => name)
@@ -46,6 +46,17 @@ test('whatever customers write has a handler of the intents that a dead API serv
   )
   expect(types.length).toBeGreaterThan(0)
   expect(INTENT_HANDLERS.map(({ resourceType }) => resourceType).toSorted()).toEqual(types.toSorted())
+})
+
+/** Their targets are others; whoever begins one says what it is named after (`carriedBy`). Those of operators are found
+ *  by their node or their zone. */
+const CARRIED = ['storage.backup', 'storage.drain_host', 'storage.rebalance_policy']
+
+test('operations are named after what they are done to, but for those that say what carries them', () => {
+  const others = CONTROLLERS.flatMap(({ resource, operationKinds }) =>
+    operationKinds.filter((kind) => carrierTypeOf(kind) !== targetTypeOf(resource.kind)),
+  )
+  expect([...new Set(others)].toSorted()).toEqual(CARRIED)
 })
 
 test('operations name every noun that has them, and no noun has two handlers of intents', () => {
