@@ -123,7 +123,16 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
       parent: { ...own, column: 'ports' },
       columns: { name: metadataPort(zone), type: 'localport', addresses: [`${METADATA_MAC} ${METADATA_ADDRESS}`] },
     },
-    ...[LINK_LOCAL, ...network.subnets.filter(({ isForServers }) => isForServers)].map(
+    ...dhcpRows(network),
+    ...edgeRows(network, router),
+    ...(outside === undefined ? [] : outsideRows(network, outside, router)),
+  ]
+}
+
+/** What servers are told of their addresses. */
+function dhcpRows({ zone, outside, subnets }: PublicNetwork): readonly Row[] {
+  return [
+    ...[LINK_LOCAL, ...subnets.filter(({ isForServers }) => isForServers)].map(
       ({ cidr, gateway }): Row => ({
         ...dhcpOf(zone, cidr),
         columns: {
@@ -147,8 +156,6 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
         options: { server_id: routerMac(`${zone}/public`), ...resolversOf(outside, 'ipv6') },
       },
     },
-    ...edgeRows(network, router),
-    ...(outside === undefined ? [] : outsideRows(network, outside, router)),
   ]
 }
 
