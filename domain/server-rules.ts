@@ -14,6 +14,8 @@ export interface ServerFacts {
   readonly isDeleting: boolean
   /** Its host does not answer. */
   readonly isHostUnreachable: boolean
+  /** The platform has lost what it had noted of it; the guest may run. */
+  readonly isForgotten?: boolean
   readonly activeOperation: { readonly id: string; readonly kind: OperationKind } | undefined
 }
 
@@ -36,7 +38,8 @@ export function requireStartable(server: ServerFacts): void {
 /** Throws 409 unless the server can be stopped or restarted. */
 export function requireStoppable(server: ServerFacts): void {
   requireIdle(server)
-  if (server.state !== 'started') throw wrongState(server, 'only a started one can be stopped or restarted')
+  if (server.state !== 'started' && !(server.state === 'error' && server.isForgotten === true))
+    throw wrongState(server, 'only a started one can be stopped or restarted')
 }
 
 /** Throws 409 unless the server can be moved as it is: live while it runs, else while it is stopped. Throws 503 while

@@ -8,6 +8,7 @@ import type {
   ServerId,
   TargetRequest,
 } from '../../db/server/index.ts'
+import type { Use } from '../../db/claim/index.ts'
 import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import type { Key } from '../../kit/kube/object.ts'
 import type { AuditEffects } from '../audit.ts'
@@ -76,6 +77,8 @@ export interface Joining extends ServerId {
 
 interface OwnEffects extends AuditEffects {
   readonly claim: ServerDemand
+  /** What it has and no claims say so. */
+  readonly keep_in_use: ServerId & { readonly uses: readonly Use[] }
   readonly give_back: ServerId
   readonly renumber: Parameters<typeof renumberServer>[1]
   readonly resize: SizeDemand

@@ -16,6 +16,7 @@ import { healthConditions, toReason } from '../health.ts'
 import { addressStatus } from './addresses.ts'
 import { bootStorageName } from './drafts.ts'
 import type { ServerAction } from './actions.ts'
+import { claimedConditions } from './forgotten.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { isDeleting, type Observed, type ServerObject } from './observed.ts'
 import { interfacesStatus, releasedInterfaces } from './networks.ts'
@@ -165,6 +166,7 @@ function conditionsOf(
       reason: toReason(state),
       message: isStalled ? truncated(detail) : '',
     },
+    ...claimedConditions({ server, observed }),
     ...(observed.claims === undefined ? [] : [hostCondition(observed.isHostReachable)]),
     ...(observed.hostFeatures === undefined
       ? []

@@ -1,5 +1,6 @@
 /** What the server controller does in PostgreSQL, by name. Each effect is free when it has happened already. */
 import { notFound } from '../../domain/problem.ts'
+import { keepInUse, usesSomething } from '../../db/claim/index.ts'
 import { openGroupCommit } from '../../db/group-commit.ts'
 import { attachInterface, leaveNetwork, releaseInterface } from '../../db/network-interface/index.ts'
 import {
@@ -9,6 +10,7 @@ import {
   findServerClaims,
   batchKeyOf,
   releaseServer,
+  serverHolder,
   renumberServer,
   type ServerDemand,
 } from '../../db/server/index.ts'
@@ -38,6 +40,7 @@ export const serverEffects = (
     {
       claim: claimEffect(parts),
       give_back: giveBackEffect(parts),
+      keep_in_use: keepInUseEffect(parts),
       renumber: renumberEffect(parts),
       resize: resizeEffect(parts),
       sized: sizedEffect(parts),
@@ -137,7 +140,15 @@ const giveBackEffect =
     const claims = await orUnavailable(findServerClaims(db, id))
     await unprogram(parts, server, claims?.placement.zone)
     await unforward(parts, server, id.accountId)
-    if (claims === undefined) return undefined
+    const holding = { accountId: id.accountId, holder: serverHolder(id.serverId) }
+    if (claims === undefined && !(await orUnavailable(usesSomething(db, holding)))) return undefined
     await orUnavailable(db.transaction().execute((tx) => releaseServer(tx, id)))
+    return undefined
+  }
+
+const keepInUseEffect =
+  ({ db, clock }: Parts): Effect<'keep_in_use'> =>
+  async ({ accountId, serverId, uses }) => {
+    await orUnavailable(keepInUse(db, { accountId, holder: serverHolder(serverId) }, uses, clock.now()))
     return undefined
   }

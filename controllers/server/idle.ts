@@ -7,6 +7,7 @@ import { startFor, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { currentAddress } from './addresses.ts'
 import { unchanged, type Decision, type ReconcileInput } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf, removeInstances } from './drafts.ts'
+import { forgotten, isForgotten } from './forgotten.ts'
 import { canResolve, isFenced } from './migration/input.ts'
 import { present } from '../operation/decision.ts'
 import { hasObservedSpec, userData } from './power/index.ts'
@@ -27,10 +28,11 @@ interface ProvisionedInput extends ReconcileInput {
   readonly instance: InstanceObject
 }
 
-/** Guards in order: left in the middle of a move, never made whole, instance leaving or lost, spec ahead of the
- *  instance, host unreachable, guest. */
+/** Guards in order: forgotten, left in the middle of a move, never made whole, instance leaving or lost, spec ahead of
+ *  the instance, host unreachable, guest. */
 export function idle(input: ReconcileInput): Decision {
   const { claims, storage, instance } = input.observed
+  if (isForgotten(input)) return forgotten(input)
   if (claims?.target !== undefined) return unresolvedMigration(input)
   if (claims === undefined || storage === undefined) return unchanged(input)
   if (instance === undefined)

@@ -177,9 +177,16 @@ const findInstance = async (
   server: ServerObject,
   claims: Observed['claims'],
 ): Promise<InstanceObject | undefined> =>
-  claims === undefined || activeOperation(server)?.kind === 'server.create'
+  activeOperation(server)?.kind === 'server.create'
     ? undefined
-    : store.get(Instance, { namespace: nodeNamespace(claims.placement.node), name: uidOf(server) })
+    : findOn(store, server, claims?.placement.node ?? server.status?.nodeName)
+
+const findOn = async (
+  store: Parts['store'],
+  server: ServerObject,
+  node: string | undefined,
+): Promise<InstanceObject | undefined> =>
+  node === undefined ? undefined : store.get(Instance, { namespace: nodeNamespace(node), name: uidOf(server) })
 
 /** Boot storages of a server that is rebuilt: the new one has the operation's id as its name, and the operation's
  *  arguments name the old one. */

@@ -8,6 +8,7 @@ import type { ServerAction } from './actions.ts'
 import { changePlan, changePlanFailed } from './change-plan.ts'
 import { type Decision, type OperationInput, type ReconcileInput, toActions, unchanged } from './decision.ts'
 import { detectEdit } from './direct-edit.ts'
+import { endedByForgetting } from './forgotten.ts'
 import { idle } from './idle.ts'
 import { changeInterfaces } from './interfaces.ts'
 import { updateMetadata } from './metadata.ts'
@@ -77,7 +78,8 @@ export const plan = planOperations<ServerObject, Observed, ReconcileInput, Decis
     return edit && { ...edit, actor: isFollowUp(input, edit) ? SYSTEM_ACTOR : input.observed.editor }
   },
   idle: (input) => (isDeleting(input.server) ? removal(input) : idle(input)),
-  insteadOfFlow: (input) => (hasEarlierMigration(input) ? resolveFirst(input) : endedByLoss(input)),
+  insteadOfFlow: (input) =>
+    endedByForgetting(input) ?? (hasEarlierMigration(input) ? resolveFirst(input) : endedByLoss(input)),
   overdue,
   toActions,
 })

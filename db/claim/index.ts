@@ -1,10 +1,12 @@
 /** Unique names and addresses. A claim is one row under a unique key; a holder's rows are deleted with it. */
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { conflict, type Problem } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
 import type { Holding } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
+
+export { forgetUse, isInUseByOthers, keepInUse, listInUse, type Use, usesSomething } from './host-use.ts'
 
 interface Claim extends Holding {
   readonly kind: 'hostname' | 'mac'
@@ -144,21 +146,22 @@ async function insertClaims(
   claims: readonly Claim[],
   now: Date,
 ): Promise<readonly Pick<Claim, 'kind' | 'holder' | 'value'>[]> {
-  const rows = claims.map(({ kind, scope, value, accountId, holder }) => ({
-    kind,
-    scope,
-    value,
-    account_id: accountId,
-    holder,
-    claimed_at: now,
-  }))
-  const made = await tx
-    .insertInto('address_claim')
-    .values(rows)
-    .onConflict((onConflict) => onConflict.doNothing())
-    .returning(['kind', 'holder', 'value'])
-    .execute()
-  return made.map(({ kind, holder, value }) => ({ kind: kind as Claim['kind'], holder, value })) // one of those above
+  // What somebody uses without a claim is no more to be had than what is claimed.
+  const { rows: made } = await sql<Pick<Claim, 'kind' | 'holder' | 'value'>>`
+    insert into address_claim (kind, scope, value, account_id, holder, claimed_at)
+    select kind, scope, value, account_id, holder, ${now}::timestamptz
+    from unnest(
+      ${claims.map(({ kind }) => kind)}::text[], ${claims.map(({ scope }) => scope)}::text[],
+      ${claims.map(({ value }) => value)}::text[], ${claims.map(({ accountId }) => accountId)}::uuid[],
+      ${claims.map(({ holder }) => holder)}::text[]
+    ) as wanted (kind, scope, value, account_id, holder)
+    where not exists (
+      select from host_use used
+      where used.kind = wanted.kind and used.scope = wanted.scope and used.value = wanted.value
+        and (used.account_id, used.holder) <> (wanted.account_id, wanted.holder)
+    )
+    on conflict do nothing returning kind, holder, value`.execute(tx)
+  return made
 }
 
 /** Transfers the claims of one holder to another, replacing the other's claims of the same kinds. */

@@ -11,7 +11,7 @@ import {
 import { badField, conflict, notFound, quotaExceeded, unavailable } from '../../domain/problem.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import { claimMacAddress, releaseClaims } from '../claim/index.ts'
+import { claimMacAddress, listInUse, releaseClaims } from '../claim/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
 import { lockPlacement } from '../placement/index.ts'
 import type { Queries } from '../open.ts'
@@ -199,9 +199,14 @@ export async function chooseAddresses(
     throw conflict('in_use', 'A load balancer or an edge of the network has the address.', {
       resource: { type: 'network', id: networkId },
     })
+  const inUse = await listInUse(tx, 'network', networkId)
+  if ([chosen.ipv4Address, chosen.ipv6Address].some((one) => one !== undefined && inUse.includes(one)))
+    throw conflict('in_use', 'A server of the network uses the address, though nothing is noted of it.', {
+      resource: { type: 'network', id: networkId },
+    })
   const free = freeAddresses(
     range,
-    [...rows, ...shared].flatMap((row) => [row.ipv4_address, row.ipv6_address]),
+    [...[...rows, ...shared].flatMap((row) => [row.ipv4_address, row.ipv6_address]), ...inUse],
     chosen,
   )
   if (free === undefined)

@@ -14,6 +14,7 @@ import {
 } from '../../domain/public-pool.ts'
 import type { Queries } from '../open.ts'
 import type { Holding } from '../account/index.ts'
+import { isInUseByOthers } from '../claim/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
@@ -235,7 +236,58 @@ export async function takeAddress(
     .where('is_current', '=', true)
     .execute()
   const held = { account_id: accountId, holder, is_current: true }
-  const fresh = await tx
+  const isFree = async (address: string): Promise<boolean> =>
+    !(await isInUseByOthers(tx, { accountId, holder }, { kind: 'address', scope: '', value: address }))
+  for (let fresh = await takeFresh(tx, zone, use); fresh !== undefined; fresh = await takeFresh(tx, zone, use)) {
+    const index = fresh.next_index - 1
+    const { address } = poolAddress(toPool(fresh), index)
+    const free = await isFree(address)
+    await tx
+      .insertInto('public_address')
+      .values({ pool_id: fresh.id, index, use, address, ...(free ? held : NOBODYS) })
+      .execute()
+    if (free) return
+  }
+  const rested = await tx
+    .selectFrom('public_address')
+    .innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id')
+    .select(['public_address.pool_id', 'public_address.index'])
+    .where('public_pool.zone', '=', zone)
+    .where('public_pool.use', '=', use)
+    .where('public_pool.family', '=', givenFamily(use))
+    .where('public_pool.state', '=', 'active')
+    .where('public_address.holder', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('host_use')
+            .select('value')
+            .where('kind', '=', 'address')
+            .whereRef('value', '=', 'public_address.address')
+            .where(sql<boolean>`(host_use.account_id, host_use.holder) <> (${accountId}::uuid, ${holder})`),
+        ),
+      ),
+    )
+    .orderBy('public_address.released_number')
+    .limit(1)
+    .forUpdate('public_address')
+    .skipLocked()
+    .executeTakeFirst()
+  if (rested === undefined) throw noFreeAddress(zone, use)
+  await tx
+    .updateTable('public_address')
+    .set(held)
+    .where('pool_id', '=', rested.pool_id)
+    .where('index', '=', rested.index)
+    .execute()
+}
+
+/** An address that was never given and is somebody's all the same. */
+const NOBODYS = { account_id: null, holder: null, is_current: false }
+
+/** The pool of the next address that was never given; undefined when there is none. */
+const takeFresh = (tx: Transaction<Tables>, zone: string, use: PoolUse) =>
+  tx
     .updateTable('public_pool')
     .set((row) => ({ next_index: row('next_index', '+', 1) }))
     .where('id', '=', (pool) =>
@@ -253,36 +305,6 @@ export async function takeAddress(
     )
     .returningAll()
     .executeTakeFirst()
-  if (fresh !== undefined) {
-    const index = fresh.next_index - 1
-    await tx
-      .insertInto('public_address')
-      .values({ pool_id: fresh.id, index, use, address: poolAddress(toPool(fresh), index).address, ...held })
-      .execute()
-    return
-  }
-  const rested = await tx
-    .selectFrom('public_address')
-    .innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id')
-    .select(['public_address.pool_id', 'public_address.index'])
-    .where('public_pool.zone', '=', zone)
-    .where('public_pool.use', '=', use)
-    .where('public_pool.family', '=', givenFamily(use))
-    .where('public_pool.state', '=', 'active')
-    .where('public_address.holder', 'is', null)
-    .orderBy('public_address.released_number')
-    .limit(1)
-    .forUpdate('public_address')
-    .skipLocked()
-    .executeTakeFirst()
-  if (rested === undefined) throw noFreeAddress(zone, use)
-  await tx
-    .updateTable('public_address')
-    .set(held)
-    .where('pool_id', '=', rested.pool_id)
-    .where('index', '=', rested.index)
-    .execute()
-}
 
 /** Of a server: a /64 in a zone that has prefixes to give, and the requested IPv4 address. In the order of the uses, so
  *  that transactions lock pools in one order. */

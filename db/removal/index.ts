@@ -28,7 +28,7 @@ export interface Removed {
 /** Orders stay known for this long after they were carried out, for what is found late. */
 const KNOWN_MILLISECONDS = 30 * 24 * 3_600_000
 
-/** Notes that it is to go. Free when that is noted already. */
+/** Notes that it is to go. Writes nothing when that is noted already. */
 export async function orderRemoval(
   db: Queries,
   removed: Removed,
@@ -38,6 +38,7 @@ export async function orderRemoval(
     random,
   }: { readonly reason: 'deleted' | 'operator'; readonly clock: Clock; readonly random: Random },
 ): Promise<void> {
+  if ((await rowOf(db, removed).select('id').executeTakeFirst()) !== undefined) return
   await db
     .insertInto('removal')
     .values({ id: newUuid(random), ...removed, reason, ordered_at: clock.now() })
@@ -45,18 +46,21 @@ export async function orderRemoval(
     .execute()
 }
 
-/** Notes that nothing is left of it: the name may be another's from now on. Free when nothing was ordered. */
-export async function confirmRemoval(db: Queries, { kind, namespace, name, uid }: Removed, now: Date): Promise<void> {
-  await db
-    .updateTable('removal')
-    .set({ confirmed_at: now })
+/** Notes that nothing is left of it: the name may be another's from now on. Writes nothing when nothing was ordered, or
+ *  that is noted already. */
+export async function confirmRemoval(db: Queries, removed: Removed, now: Date): Promise<void> {
+  const order = await rowOf(db, removed).select('id').where('confirmed_at', 'is', null).executeTakeFirst()
+  if (order !== undefined)
+    await db.updateTable('removal').set({ confirmed_at: now }).where('id', '=', order.id).execute()
+}
+
+const rowOf = (db: Queries, { kind, namespace, name, uid }: Removed) =>
+  db
+    .selectFrom('removal')
     .where('kind', '=', kind)
     .where('namespace', '=', namespace)
     .where('name', '=', name)
     .where('uid', '=', uid)
-    .where('confirmed_at', 'is', null)
-    .execute()
-}
 
 /** Of the kind, not carried out yet. */
 export const listOpenRemovals = async (db: Queries, kind: string): Promise<readonly Removed[]> =>

@@ -8,7 +8,7 @@ import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool.ts'
 import { serverQuota, storageQuota } from '../../domain/quota.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { claimNames, releaseClaims } from '../claim/index.ts'
+import { claimNames, forgetUse, releaseClaims } from '../claim/index.ts'
 import { openGroupRead } from '../group-read.ts'
 import {
   claimFirstPlacements,
@@ -194,6 +194,7 @@ export async function releaseServer(tx: Transaction<Tables>, { accountId, server
   await releaseQuotas(tx, holding)
   await releaseQuotas(tx, { accountId, holder: storageHolder(serverId) })
   for (const each of [holding, arriving]) await releaseClaims(tx, each)
+  await forgetUse(tx, holding)
   await releaseInterfaces(tx, { accountId, serverId })
   await unassignFrom(tx, { accountId, serverId })
   await releasePlacement(tx, { accountId, serverId })

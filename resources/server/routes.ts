@@ -20,6 +20,7 @@ import {
 import { FirewallInput, getServerFirewall, setServerFirewall } from './firewall.ts'
 import { attachServerNetwork, detachServerNetwork, listServerInterfaces, NetworksInput } from './interfaces.ts'
 import {
+  FORGOTTEN,
   HOST_CONDITION,
   NETWORK_CONDITION,
   SERVER_STATES,
@@ -304,6 +305,10 @@ export function progressOfMove(
 export const isHostUnreachable = (status: StoredServer['status']): boolean =>
   status?.conditions?.some((condition) => condition.type === HOST_CONDITION && condition.status === 'False') === true
 
+/** The platform has no claims of it any more. */
+const isForgotten = (status: StoredServer['status']): boolean =>
+  status?.conditions?.some(({ type, reason }) => type === 'Claimed' && reason === FORGOTTEN) === true
+
 export function factsOf(server: StoredServer): ServerFacts {
   const operation = activeOperationOf(server)
   return {
@@ -312,6 +317,7 @@ export function factsOf(server: StoredServer): ServerFacts {
     isProtected: server.spec.isProtected,
     isDeleting: server.isDeleting,
     isHostUnreachable: isHostUnreachable(server.status),
+    isForgotten: isForgotten(server.status),
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }

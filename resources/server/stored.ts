@@ -24,6 +24,8 @@ export type ServerState = (typeof SERVER_STATES)[number]
 export const NETWORK_CONDITION = 'NetworkReachable'
 /** Whether the host of the server answers. */
 export const HOST_CONDITION = 'HostReachable'
+/** Reason of the condition `Claimed` of a server whose claims are missing. */
+export const FORGOTTEN = 'Forgotten'
 
 export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
 export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600

@@ -3,6 +3,7 @@
 import { CLAIMED } from '../conditions.ts'
 import type { ServerAction } from '../actions.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
+import { OPERATION_ANNOTATION } from '../../../resources/labels.ts'
 import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 import { refusalOf } from '../../refusal.ts'
@@ -10,6 +11,7 @@ import { firstDecision, present } from '../../operation/decision.ts'
 import { hasBegun, hasNoRequest } from '../../operation/stanza.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, ensureStorage, ensureUserData, madeFor, type Power, powerOf } from '../drafts.ts'
+import { isForgotten, repower } from '../forgotten.ts'
 import type { InstanceObject, Observed, ServerObject, StorageObject } from '../observed.ts'
 
 export const create = (input: OperationInput): Decision =>
@@ -299,6 +301,8 @@ const guestEnded: Rule = (input) =>
 export function withPower(input: OperationInput, step: string, power: Power): Decision {
   const { server, observed } = input
   const decision = { ...inProgress(input, step), waitFor: 'the host' }
+  if (isForgotten(input) && observed.instance !== undefined)
+    return { ...decision, actions: [repower(observed.instance, power, OPERATION_ANNOTATION)] }
   if (observed.claims === undefined || observed.storage === undefined) return decision
   if (server.spec.userDataSecretName !== undefined && !observed.hasUserDataCopy && observed.userData === undefined)
     return { ...decision, waitFor: `the Secret ${server.spec.userDataSecretName}` }

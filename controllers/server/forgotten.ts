@@ -1,0 +1,106 @@
+/** A server that was whole and has no claims any more: PostgreSQL was put back to a time before they were made. Its
+ *  guest, its disk and its addresses are there; what it uses is given to nobody else, and whoever asks for its power or
+ *  its end gets that by what is there. What is missing is for an operator to decide. */
+import type { Use } from '../../db/claim/index.ts'
+import type { ConditionDraft } from '../../kit/reconcile/action.ts'
+import { Instance } from '../../resources/instance/index.ts'
+import { FORGOTTEN } from '../../resources/server/index.ts'
+import { grantedCondition } from '../refusal.ts'
+import type { ServerAction } from './actions.ts'
+import { CLAIMED } from './conditions.ts'
+import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
+import type { Power } from './drafts.ts'
+import { type InstanceObject, isDeleting, type ServerObject } from './observed.ts'
+
+export const FORGOTTEN_DETAIL =
+  'The platform has no record of the name, the addresses and the room of the server. It can be stopped, started and ' +
+  'deleted; the operators were told.'
+
+export const isForgotten = ({ server, observed }: Pick<ReconcileInput, 'server' | 'observed'>): boolean =>
+  observed.claims === undefined && server.status?.macAddress !== undefined && !isDeleting(server)
+
+/** It keeps what it has from others, and says what is the matter. Only the first time: nothing of it changes. */
+export function forgotten(input: ReconcileInput): Decision {
+  const { server, observed } = input
+  const uses = usesOf(server, observed.accountId)
+  const isKnown = forgottenCondition(server) !== undefined
+  return {
+    state: 'error',
+    detail: FORGOTTEN_DETAIL,
+    ...(isKnown || observed.accountId === undefined
+      ? {}
+      : {
+          actions: [
+            {
+              do: 'effect',
+              name: 'keep_in_use',
+              input: { accountId: observed.accountId, serverId: server.metadata.name, uses },
+            },
+          ],
+        }),
+  }
+}
+
+function usesOf({ spec, status }: ServerObject, accountId = ''): readonly Use[] {
+  const { macAddress, publicIpv4, publicIpv6, interfaces = [] } = status ?? {}
+  const use = (kind: Use['kind'], scope: string, value: string | undefined): readonly Use[] =>
+    value === undefined ? [] : [{ kind, scope, value }]
+  return [
+    ...use('hostname', `${accountId}/${spec.zone}`, spec.hostname),
+    ...use('mac', '', macAddress),
+    ...use('address', '', publicIpv4),
+    ...use('address', '', publicIpv6),
+    ...interfaces.flatMap((each) => [
+      ...use('mac', '', each.macAddress),
+      ...use('network', each.networkId, each.ipv4Address),
+      ...use('network', each.networkId, each.ipv6Address),
+    ]),
+  ]
+}
+
+const forgottenCondition = ({ status }: ServerObject) =>
+  status?.conditions?.find(({ type, reason }) => type === CLAIMED && reason === FORGOTTEN)
+
+/** Said as long as it lasts, and taken back. */
+export function claimedConditions(input: Pick<ReconcileInput, 'server' | 'observed'>): readonly ConditionDraft[] {
+  if (isForgotten(input))
+    return [{ type: CLAIMED, status: 'False', reason: FORGOTTEN, message: FORGOTTEN_DETAIL, isRefusal: true }]
+  return input.observed.claims !== undefined && forgottenCondition(input.server) !== undefined
+    ? (grantedCondition(CLAIMED).conditions ?? [])
+    : []
+}
+
+const POSSIBLE: readonly string[] = ['server.start', 'server.stop', 'server.restart', 'server.delete']
+
+/** What needs claims ends at once; so does whatever has no guest to be done to. */
+export function endedByForgetting(input: OperationInput): Decision | undefined {
+  if (!isForgotten(input)) return undefined
+  if (POSSIBLE.includes(input.operation.kind) && input.observed.instance !== undefined) return undefined
+  if (input.operation.kind === 'server.create' || input.operation.kind === 'server.force_release') return undefined
+  return { state: 'error', detail: FORGOTTEN_DETAIL, step: 'done', outcome: 'failed', error: FORGOTTEN_DETAIL }
+}
+
+/** The instance as it is, but for its power. */
+export function repower(instance: InstanceObject, power: Power, annotation: string): ServerAction {
+  const { stop: _stop, receive: _receive, send: _send, ...spec } = instance.spec
+  const { name, namespace = '', labels = {}, finalizers = [] } = instance.metadata
+  return {
+    do: 'ensure',
+    type: Instance,
+    draft: {
+      metadata: {
+        name,
+        namespace,
+        labels,
+        annotations: { [annotation]: power.operationId },
+        finalizers: [...finalizers],
+      },
+      spec: {
+        ...spec,
+        power: power.power,
+        incarnation: power.incarnation,
+        ...(power.stop === undefined ? {} : { stop: power.stop }),
+      },
+    },
+  }
+}
