@@ -2,22 +2,12 @@
  *  guest, its disk and its addresses are there; what it uses is given to nobody else, and whoever asks for its power or
  *  its end gets that by what is there. What is missing is for an operator to decide. */
 import type { Use } from '../../db/claim/index.ts'
-import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { Instance } from '../../resources/instance/index.ts'
-import { FORGOTTEN } from '../../resources/server/index.ts'
-import { grantedCondition } from '../refusal.ts'
 import type { ServerAction } from './actions.ts'
-import { CLAIMED } from './conditions.ts'
+import { FORGOTTEN_DETAIL, forgottenCondition, isForgotten } from './claimed.ts'
 import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
 import type { Power } from './drafts.ts'
-import { type InstanceObject, isDeleting, type ServerObject } from './observed.ts'
-
-export const FORGOTTEN_DETAIL =
-  'The platform has no record of the name, the addresses and the room of the server. It can be stopped, started and ' +
-  'deleted; the operators were told.'
-
-export const isForgotten = ({ server, observed }: Pick<ReconcileInput, 'server' | 'observed'>): boolean =>
-  observed.claims === undefined && server.status?.macAddress !== undefined && !isDeleting(server)
+import type { InstanceObject, ServerObject } from './observed.ts'
 
 /** It keeps what it has from others, and says what is the matter. Only the first time: nothing of it changes. */
 export function forgotten(input: ReconcileInput): Decision {
@@ -56,18 +46,6 @@ function usesOf({ spec, status }: ServerObject, accountId = ''): readonly Use[] 
       ...use('network', each.networkId, each.ipv6Address),
     ]),
   ]
-}
-
-const forgottenCondition = ({ status }: ServerObject) =>
-  status?.conditions?.find(({ type, reason }) => type === CLAIMED && reason === FORGOTTEN)
-
-/** Said as long as it lasts, and taken back. */
-export function claimedConditions(input: Pick<ReconcileInput, 'server' | 'observed'>): readonly ConditionDraft[] {
-  if (isForgotten(input))
-    return [{ type: CLAIMED, status: 'False', reason: FORGOTTEN, message: FORGOTTEN_DETAIL, isRefusal: true }]
-  return input.observed.claims !== undefined && forgottenCondition(input.server) !== undefined
-    ? (grantedCondition(CLAIMED).conditions ?? [])
-    : []
 }
 
 const POSSIBLE: readonly string[] = ['server.start', 'server.stop', 'server.restart', 'server.delete']

@@ -11,7 +11,8 @@ import { firstDecision, present } from '../../operation/decision.ts'
 import { hasBegun, hasNoRequest } from '../../operation/stanza.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, ensureStorage, ensureUserData, madeFor, type Power, powerOf } from '../drafts.ts'
-import { isForgotten, repower } from '../forgotten.ts'
+import { isForgotten } from '../claimed.ts'
+import { repower } from '../forgotten.ts'
 import type { InstanceObject, Observed, ServerObject, StorageObject } from '../observed.ts'
 
 export const create = (input: OperationInput): Decision =>

@@ -1,10 +1,17 @@
 /** Does what a cluster's controllers do: deletes owned objects with their owners, the contents of namespaces and
- *  definitions that are deleted, and expired events. Changes wake it; all it does follows from the state, so it can
- *  stop at any moment and continue at the next start. */
+ *  definitions that are deleted, and expired events. It asks admission as they do; what is refused stays, says so, and
+ *  is tried again ever more rarely. Changes wake it; all it does follows from the state, so it can stop at any moment
+ *  and continue at the next start. */
+import { hash } from 'node:crypto'
+import { GARBAGE_COLLECTOR, removeAsked } from './asked-removal.ts'
 import { CLEANUP, CRD_KEY } from './crd.ts'
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
-import { asList, asObject, asString, at } from './json.ts'
+import { toSeconds } from '../../../kit/sys/clock.ts'
+import { asString, at, type JsonObject } from './json.ts'
+import { openTurns } from './collector-turns.ts'
+import { shape } from './shape.ts'
+import { emptyNamespace } from './empty-namespace.ts'
 import { withMetadata, type KubeObject, type OwnerReference } from './object.ts'
 import { openOwnership, type ObjectRef, type Ownership } from './ownership.ts'
 import { FOREGROUND, ORPHAN, removeNow, type Propagation } from './remove.ts'
@@ -17,29 +24,9 @@ export interface Collector {
 
 /** Removes, in the background, objects whose owners are all gone. */
 export function startCollector(engine: Engine): Collector {
-  const { store, log } = engine
+  const { store } = engine
   const ownership = openOwnership(store)
-  const queue = new Map<string, ObjectRef>()
-  let isRunning = false
-  let isStopped = false
-
-  const enqueue = (ref: ObjectRef) => {
-    queue.set(`${ref.storageKey} ${ref.key}`, ref)
-    if (isRunning || isStopped) return
-    isRunning = true
-    void Promise.resolve().then(drain)
-  }
-  const drain = () => {
-    for (const [name, ref] of queue) {
-      queue.delete(name)
-      try {
-        if (!isStopped) collect(engine, ref, ownership, enqueue)
-      } catch (error) {
-        log.error('an object could not be collected', { storageKey: ref.storageKey, error })
-      }
-    }
-    isRunning = false
-  }
+  const { enqueue, stop } = openTurns(engine, (ref) => collect(engine, ref, ownership, enqueue))
   const notice = (ref: ObjectRef, object: KubeObject | undefined, old: KubeObject | undefined) => {
     if (object?.metadata.deletionTimestamp !== undefined || object?.metadata.ownerReferences !== undefined) enqueue(ref)
     const changed = object ?? old
@@ -60,7 +47,7 @@ export function startCollector(engine: Engine): Collector {
   const cancel = sweepEvents(engine)
   return {
     stop() {
-      isStopped = true
+      stop()
       cancel()
     },
   }
@@ -84,20 +71,21 @@ function wakeContainers(
 
 type Enqueue = (ref: ObjectRef) => void
 
-/** One step of collecting an object; the changes that it makes queue the objects that depend on it. */
-function collect(engine: Engine, ref: ObjectRef, ownership: Ownership, enqueue: Enqueue): void {
+/** One step of collecting an object; the changes that it makes queue the objects that depend on it. Answers whether
+ *  admission has refused something. */
+async function collect(engine: Engine, ref: ObjectRef, ownership: Ownership, enqueue: Enqueue): Promise<boolean> {
   const object = engine.store.table(ref.storageKey).get(ref.key)
   const definition = engine.registry.ofStored(ref.storageKey)
-  if (!object || !definition) return
+  if (!object || !definition) return false
   if (object.metadata.deletionTimestamp !== undefined) {
     if (ref.storageKey === '/namespaces') return emptyNamespace(engine, object)
-    if (ref.storageKey === CRD_KEY) return emptyDefinition(engine, object)
     const finalizers = object.metadata.finalizers ?? []
-    if (finalizers.includes(ORPHAN)) return orphanDependents(engine, ref, object, definition, ownership)
-    if (finalizers.includes(FOREGROUND)) return waitForDependents(engine, ref, object, definition, ownership, enqueue)
-    return
+    if (ref.storageKey === CRD_KEY) emptyDefinition(engine, object)
+    else if (finalizers.includes(ORPHAN)) orphanDependents(engine, ref, object, definition, ownership)
+    else if (finalizers.includes(FOREGROUND)) waitForDependents(engine, ref, object, definition, ownership, enqueue)
+    return false
   }
-  checkOwners(engine, object, definition, ownership)
+  return checkOwners(engine, object, definition, ownership)
 }
 
 function ownerOf(
@@ -116,9 +104,14 @@ const isWaiting = (owner: KubeObject): boolean =>
   owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND)
 
 /** An object goes when none of its owners stays; references to owners that are gone are dropped while another stays. */
-function checkOwners(engine: Engine, object: KubeObject, definition: Definition, ownership: Ownership): void {
-  const { ownerReferences = [], namespace = '', name, uid } = object.metadata
-  if (ownerReferences.length === 0) return
+async function checkOwners(
+  engine: Engine,
+  object: KubeObject,
+  definition: Definition,
+  ownership: Ownership,
+): Promise<boolean> {
+  const { ownerReferences = [], uid } = object.metadata
+  if (ownerReferences.length === 0) return false
   const owners = ownerReferences.map((reference) => ({
     reference,
     owner: ownerOf(engine, reference, object.metadata.namespace, ownership),
@@ -127,7 +120,7 @@ function checkOwners(engine: Engine, object: KubeObject, definition: Definition,
   if (solid.length > 0) {
     if (solid.length < owners.length)
       rewrite(engine, definition, object, { ownerReferences: solid.map(({ reference }) => reference) })
-    return
+    return false
   }
   const hasWaiting = owners.some(({ owner }) => owner !== undefined)
   const finalizers = object.metadata.finalizers ?? []
@@ -136,8 +129,41 @@ function checkOwners(engine: Engine, object: KubeObject, definition: Definition,
     : (hasWaiting && ownership.dependentsOf(uid).length > 0) || finalizers.includes(FOREGROUND)
       ? 'Foreground'
       : 'Background'
-  removeNow(engine, definition, namespace, name, { propagation, uid })
+  const refusal = await removeAsked(engine, definition, object, { propagation }, GARBAGE_COLLECTOR)
+  if (refusal !== undefined) tellRefusal(engine, object, refusal)
+  return refusal !== undefined
 }
+
+/** Its owner is gone, and it stays: an Event says why, one for each reason. */
+function tellRefusal(engine: Engine, { apiVersion, kind, metadata }: KubeObject, refusal: string): void {
+  const { store, registry, clock, random, log } = engine
+  const { namespace = 'default', name, uid } = metadata
+  log.warn('what has no owner is kept: its deletion was refused', { kind, namespace, name, refusal })
+  const definition = registry.findKind('', 'v1', 'Event')
+  if (!definition) return
+  const event = `${name}.${hash('sha256', `${uid} ${refusal}`).slice(0, EVENT_NAME_LENGTH)}`
+  const now = clock.now()
+  const old = store.table(definition.storageKey).get(`${namespace}/${event}`)
+  const given: JsonObject = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: event, namespace },
+    involvedObject: { apiVersion, kind, name, uid, ...(metadata.namespace === undefined ? {} : { namespace }) },
+    type: 'Warning',
+    reason: 'DeletionRefused',
+    message: `Its owners are gone, and its deletion was refused: ${refusal}`,
+    source: { component: 'garbage-collector' },
+    firstTimestamp: asString(at(old, 'firstTimestamp')) || toSeconds(now),
+    lastTimestamp: toSeconds(now),
+    count: Number(at(old, 'count') ?? 0) + 1,
+  }
+  store.put(
+    definition.storageKey,
+    `${namespace}/${event}`,
+    shape({ definition, given, old, namespace, name: event, subresource: '', now, random }).object,
+  )
+}
+const EVENT_NAME_LENGTH = 16
 
 function orphanDependents(
   engine: Engine,
@@ -207,34 +233,6 @@ function rewrite(
     namespace === undefined ? name : `${namespace}/${name}`,
     withMetadata(object, changes),
   )
-}
-
-/** Deletes what is left in the namespace; when nothing is, the namespace goes. */
-function emptyNamespace(engine: Engine, namespace: KubeObject): void {
-  const { name } = namespace.metadata
-  let left = 0
-  for (const [storageKey, table] of engine.store.tables()) {
-    const definition = engine.registry.ofStored(storageKey)
-    if (definition && !definition.isNamespaced) continue
-    for (const [key, object] of [...table.scan(`${name}/`)]) {
-      if (definition) removeNow(engine, definition, name, object.metadata.name, { propagation: 'Background' })
-      else engine.store.remove(storageKey, key)
-    }
-    left += [...table.scan(`${name}/`)].length
-  }
-  if (left > 0) return
-  const { metadata } = namespace
-  const emptied: KubeObject = {
-    ...namespace,
-    spec: {
-      ...asObject(at(namespace, 'spec')),
-      finalizers: asList(at(namespace, 'spec', 'finalizers')).filter((finalizer) => finalizer !== 'kubernetes'),
-    },
-  }
-  const isFree = (metadata.finalizers ?? []).length === 0 && asList(at(emptied, 'spec', 'finalizers')).length === 0
-  if (isFree) engine.store.remove('/namespaces', name, emptied)
-  else if (asList(at(namespace, 'spec', 'finalizers')).includes('kubernetes'))
-    engine.store.put('/namespaces', name, emptied)
 }
 
 /** Deletes all objects of a definition; when none is left, the definition may go. */

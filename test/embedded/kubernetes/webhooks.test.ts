@@ -159,3 +159,76 @@ test('a write that another overtook while a webhook thought is computed again', 
   const merged = await world.merge(`${WIDGETS}/a`, { spec: { replicas: 5 } })
   expect(merged.body.spec).toEqual({ size: 'large', replicas: 5 })
 })
+
+const owned = (name: string, owner: any) =>
+  widget(
+    name,
+    {},
+    {
+      ownerReferences: [
+        { apiVersion: 'example.dev/v1', kind: 'Widget', name: owner.metadata.name, uid: owner.metadata.uid },
+      ],
+    },
+  )
+const conditionOf = async (world: World, type: string) =>
+  (await world.get('/api/v1/namespaces/n')).body.status?.conditions?.find((one: any) => one.type === type)
+
+test('the garbage collector asks, keeps what is refused, says so, and tries again', async () => {
+  let isProtected = true
+  const { world, asked } = await hooked(({ operation, name }) => ({
+    allowed: operation !== 'DELETE' || name !== 'child' || !isProtected,
+    status: { code: 409, message: 'it is protected' },
+  }))
+  const owner = (await world.post(WIDGETS, widget('owner'))).body
+  await world.post(WIDGETS, owned('child', owner))
+  await world.remove(`${WIDGETS}/owner`)
+  const events = '/api/v1/namespaces/default/events'
+  await expect
+    .poll(async () => (await world.get(events)).body.items)
+    .toMatchObject([
+      {
+        reason: 'DeletionRefused',
+        type: 'Warning',
+        involvedObject: { kind: 'Widget', name: 'child' },
+        message: expect.stringContaining('it is protected'),
+      },
+    ])
+  expect((await world.get(`${WIDGETS}/child`)).body.metadata.deletionTimestamp).toBeUndefined()
+  expect(asked.findLast(({ name }) => name === 'child')).toMatchObject({
+    operation: 'DELETE',
+    userInfo: { username: 'system:serviceaccount:kube-system:generic-garbage-collector' },
+    oldObject: { metadata: { name: 'child' } },
+  })
+  isProtected = false
+  await expect.poll(async () => (await world.get(`${WIDGETS}/child`)).status, { timeout: 30_000 }).toBe(404)
+}, 60_000)
+
+test('the deletion of a namespace asks for all that is in it, keeps what is refused, and says so', async () => {
+  let isProtected = true
+  const { world, asked } = await hooked(({ operation, name }) => ({
+    allowed: operation !== 'DELETE' || name !== 'kept' || !isProtected,
+    status: { code: 409, message: 'it is protected' },
+  }))
+  await world.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } })
+  const inside = '/apis/example.dev/v1/namespaces/n/widgets'
+  for (const name of ['kept', 'free']) await world.post(inside, widget(name))
+  await world.remove('/api/v1/namespaces/n')
+  await expect.poll(async () => (await conditionOf(world, 'NamespaceDeletionContentFailure'))?.status).toBe('True')
+  expect((await world.get(inside)).body.items.map(({ metadata }: any) => metadata.name)).toEqual(['kept'])
+  expect(await conditionOf(world, 'NamespaceDeletionContentFailure')).toMatchObject({
+    reason: 'ContentDeletionFailed',
+    message: expect.stringContaining('it is protected'),
+  })
+  expect(await conditionOf(world, 'NamespaceContentRemaining')).toMatchObject({
+    status: 'True',
+    reason: 'SomeResourcesRemain',
+    message: 'Some resources are remaining: widgets.example.dev has 1 resource instances',
+  })
+  expect(asked.findLast(({ name }) => name === 'kept')).toMatchObject({
+    operation: 'DELETE',
+    namespace: 'n',
+    userInfo: { username: 'system:serviceaccount:kube-system:namespace-controller' },
+  })
+  isProtected = false
+  await expect.poll(async () => (await world.get('/api/v1/namespaces/n')).status, { timeout: 30_000 }).toBe(404)
+}, 60_000)
