@@ -19,6 +19,7 @@ import { imageReconciler } from './image/index.ts'
 import type { ImageStore } from './images/image-store.ts'
 import { backupJobReconciler } from './backup/jobs.ts'
 import type { BackupWork } from './backup/work.ts'
+import type { InstanceOptions } from './instance/guest-definition.ts'
 import { instanceReconciler } from './instance/index.ts'
 import type { Ledger } from './ledger.ts'
 import { observationReconciler } from './observation.ts'
@@ -33,6 +34,8 @@ import { openServerMetrics } from './server-metrics.ts'
 import { openHoldings } from './unclaimed.ts'
 import { openUsage, type Usage } from './usage.ts'
 import { userOf } from './volume/effects.ts'
+import { openOwnership } from './volume/ownership.ts'
+import { runOwnerSettling } from './volume/settle-owners.ts'
 import { volumeReconciler } from './volume/index.ts'
 
 export interface AgentOptions {
@@ -61,6 +64,8 @@ export interface AgentOptions {
 export interface BackupParts {
   readonly diskLocks: KeyedMutex
   readonly userOf: (volume: string) => Promise<string | undefined>
+  /** Throws Unavailable while another host has the disk, which lies on shared storage then. */
+  readonly requireFree: (volume: string) => Promise<void>
   readonly namespace: string
 }
 
@@ -119,14 +124,30 @@ function openGuestMetrics({ hypervisor, registry }: AgentOptions): void {
   })
 }
 
+const LOOKS = [runOrphanSweep, runOwnerSettling, runTemplateSweep]
+
 /** Nothing happens before it runs. */
 export function openAgent(options: AgentOptions): Agent {
   const { nodeName, store, hypervisor, clock, random, log, registry } = options
   const namespace = nodeNamespace(nodeName)
   const caches = openCaches({ store, clock, random, log, registry, selection: { namespace } })
   const usage = openUsage(options)
-  const shared = { ...options, caches, namespace, usage, diskLocks: new KeyedMutex(), diskReads: new DiskReads() }
-  const backups = options.openBackups?.({ ...shared, userOf: (volume) => userOf(shared, volume) })
+  const holder = async () => ({ node: nodeName, bootId: (await options.report()).bootId })
+  const ownership = openOwnership({ ...options, caches, namespace, holder })
+  const shared = {
+    ...options,
+    caches,
+    namespace,
+    usage,
+    ownership,
+    diskLocks: new KeyedMutex(),
+    diskReads: new DiskReads(),
+  }
+  const backups = options.openBackups?.({
+    ...shared,
+    userOf: (volume) => userOf(shared, volume),
+    requireFree: ownership.requireFree,
+  })
   const parts = { ...shared, ...(backups === undefined ? {} : { backups }) }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
   const controllers = [
@@ -147,21 +168,37 @@ export function openAgent(options: AgentOptions): Agent {
     async run(signal) {
       caches.start(signal)
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-      const sweep = async () => {
+      const lookAround = async () => {
         await Promise.race([caches.ready(), ended])
-        if (!signal.aborted)
-          await Promise.all([holdings.run(signal), runOrphanSweep(parts, signal), runTemplateSweep(parts, signal)])
+        if (signal.aborted) return
+        await Promise.all([holdings.run(signal), ...LOOKS.map((look) => look(parts, signal))])
       }
       /** Whoever takes a guest from a host that was lost looks whether the host has reported a new boot: so it always
        *  has before it starts one. */
       const work = async () => {
         await Promise.race([heartbeat.reported, ended])
-        if (!signal.aborted) await Promise.all([...controllers.map((controller) => controller.run(signal)), sweep()])
+        if (!signal.aborted)
+          await Promise.all([...controllers.map((controller) => controller.run(signal)), lookAround()])
       }
       await Promise.all([heartbeat.run(signal), usage.run(signal), work()])
     },
     missing: () => [...(caches.isReady() ? [] : ['watches']), ...(heartbeat.isAlive() ? [] : ['heartbeat'])],
     usage,
+    ...knowledgeOf(parts),
+  }
+}
+
+/** What others ask of the agent about its Instances. */
+function knowledgeOf({
+  store,
+  caches,
+  hypervisor,
+  namespace,
+}: Pick<InstanceOptions, 'store' | 'caches' | 'hypervisor' | 'namespace'>): Pick<
+  Agent,
+  'metadataOf' | 'instanceOf' | 'isDatabase' | 'zone' | 'consoleOf'
+> {
+  return {
     metadataOf(name) {
       const spec = caches.of(Instance).get({ namespace, name })?.spec
       return (

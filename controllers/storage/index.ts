@@ -171,8 +171,13 @@ const ownersOf = (
   caches: Parts['caches'],
   held: readonly VolumeObject[],
   server: KubeObject<ServerSpec> | undefined,
-): Pick<Observed, 'lostNodes' | 'isReleased' | 'successorNode'> => ({
+): Pick<Observed, 'lostNodes' | 'lostBoots' | 'isReleased' | 'successorNode'> => ({
   lostNodes: lostNodes(caches, held, server),
+  lostBoots: [...new Set(lostNodes(caches, held, server))].flatMap((node) => {
+    const { fence, bootId } = caches.of(Node).get({ name: node })?.status ?? {}
+    const lost = fence?.bootId ?? bootId
+    return lost === undefined ? [] : [{ node, bootId: lost }]
+  }),
   isReleased: server?.spec.operation?.kind === 'server.force_release',
   successorNode: successorOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
 })

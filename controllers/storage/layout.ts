@@ -19,6 +19,7 @@ import {
   removeVolume,
   type StorageObject,
   type VolumeObject,
+  isToTakeOver,
   withdraw,
 } from './volumes.ts'
 
@@ -99,9 +100,22 @@ function makeVolume(storage: StorageObject, observed: Observed, { node, place, e
     }
   return {
     ...reconciling('creating', 'Creating'),
-    actions: [...needs, ensureVolume(storage, node, { pool: place.pool, ...initial.content }), ...elsewhere],
+    actions: [
+      ...needs,
+      ensureVolume(storage, node, {
+        pool: place.pool,
+        takesOverFrom: place.pool === undefined ? undefined : lostBootsBeside(node, observed),
+        ...initial.content,
+      }),
+      ...elsewhere,
+    ],
     status: place,
   }
+}
+
+const lostBootsBeside = (node: string, { lostBoots = [] }: Observed): Observed['lostBoots'] => {
+  const others = lostBoots.filter((one) => one.node !== node)
+  return others.length === 0 ? undefined : others
 }
 
 /** A disk stays where it was made. */
@@ -141,8 +155,8 @@ export function removeVolumes(storage: StorageObject, observed: Observed): Decis
     : isTerminating(own)
       ? []
       : others.length > 0
-        ? withdrawOthers(storage, others, own)
-        : [ensureOwn(storage, own), removeVolume(own)]
+        ? withdrawOthers(storage, others, { own, lostBoots: observed.lostBoots })
+        : [ensureOwn(storage, own, { lostBoots: observed.lostBoots }), removeVolume(own)]
   return {
     ...reconciling('deleting', 'Deleting'),
     actions: [...removeKeysOf(storage, volumes), ...actions],
@@ -155,22 +169,19 @@ export function removeVolumes(storage: StorageObject, observed: Observed): Decis
 function withdrawOthers(
   storage: StorageObject,
   others: readonly VolumeObject[],
-  own: VolumeObject,
+  { own, lostBoots }: { readonly own: VolumeObject; readonly lostBoots: Observed['lostBoots'] },
 ): readonly PlainAction[] {
   const left = others.filter((one) => !isTerminating(one))
-  return left.length > 0 && own.spec.isRetained === true
-    ? [ensureOwn(storage, own)]
+  return left.length > 0 && (own.spec.isRetained === true || isToTakeOver(own, lostBoots))
+    ? [ensureOwn(storage, own, { lostBoots })]
     : left.flatMap((one) => withdraw(storage, one, own))
 }
 
 /** Shared data whose only volume is on a lost node is handed to a node that can access the pool, so that they can be
  *  deleted there. Once that node has its volume the lost one is withdrawn, and is removed by the proof that its node is
  *  lost. Where no other node can access the pool, only a forced release continues without one. */
-function handOverToSuccessor(
-  storage: StorageObject,
-  { volumes, lostNodes = [], successorNode, isReleased = false }: Observed,
-  lost: VolumeObject,
-): readonly PlainAction[] {
+function handOverToSuccessor(storage: StorageObject, observed: Observed, lost: VolumeObject): readonly PlainAction[] {
+  const { volumes, lostNodes = [], successorNode, isReleased = false } = observed
   const successor = volumes.find(
     (one) => one !== lost && hasSameData(one, lost) && !isTerminating(one) && !lostNodes.includes(nodeOf(one)),
   )
@@ -180,6 +191,7 @@ function handOverToSuccessor(
     ensureVolume(storage, successorNode, {
       pool: lost.spec.pool,
       origin: lost.status?.origin ?? lost.spec.origin,
+      takesOverFrom: lostBootsBeside(successorNode, observed),
       isRetained: true,
     }),
   ]

@@ -1,6 +1,7 @@
 /** What the storage controller knows of the world when it decides. */
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { StorageClaim } from '../../db/storage/index.ts'
+import type { VolumeSpec } from '../../resources/instance/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { MigrationProgress, ServerSpec, ServerStatus } from '../../resources/server/index.ts'
 import type { RestoreObserved } from './restore.ts'
@@ -67,6 +68,8 @@ export interface Observed {
   readonly usedOn: readonly string[]
   /** Of the nodes that hold it: those that are proven to run nothing any more, or are given up with the server. */
   readonly lostNodes?: readonly string[]
+  /** The boots of those of which nothing runs any more. */
+  readonly lostBoots?: NonNullable<VolumeSpec['takesOverFrom']>
   /** Its server is released by force, with whatever is left of it. */
   readonly isReleased?: boolean
   /** One that is not lost and reaches the shared storage that it lies on. */

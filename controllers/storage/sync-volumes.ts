@@ -21,6 +21,8 @@ import {
   tierOf,
   type VolumeObject,
   withdraw,
+  isToTakeOver,
+  withLostHosts,
 } from './volumes.ts'
 
 /** `own` is the volume of the server's own node. */
@@ -34,7 +36,9 @@ export function syncVolumes(
     (one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)),
   )
   // A volume may hold the only copy of the data until the server's own node has it.
-  const obsolete = elsewhere.filter((one) => hasSameData(one, own) || own?.status?.state === 'ready')
+  const obsolete = elsewhere.filter(
+    (one) => !isToTakeOver(own, observed.lostBoots) && (hasSameData(one, own) || own?.status?.state === 'ready'),
+  )
   const serve = own && serveOf(storage, observed, own)
   return [
     ...removeKeysOf(storage, elsewhere),
@@ -45,6 +49,7 @@ export function syncVolumes(
           ...removeServingKey(storage, own, serve),
           ensureOwn(storage, own, {
             serve,
+            lostBoots: observed.lostBoots,
             snapshots: wantedSnapshots(points, strays, { isMoving: target !== undefined }),
           }),
           ...targetVolume(storage, observed, own),
@@ -121,7 +126,13 @@ function contentOf(
   const origin = own.status?.origin ?? own.spec.origin
   const known = origin === undefined ? {} : { origin }
   if (own.spec.pool !== undefined && isShared(storage, observed, move, own))
-    return { ...known, pool: own.spec.pool, isRetained: true, arrivingFor: id }
+    return {
+      ...known,
+      pool: own.spec.pool,
+      takesOverFrom: withLostHosts(existing ?? own, observed.lostBoots ?? []),
+      isRetained: true,
+      arrivingFor: id,
+    }
   const pool = existing === undefined ? poolAmong(storage, move.pools) : existing.spec.pool
   const inPool = pool === undefined ? {} : { pool }
   // A running guest takes its disks along as they are, unless they are to lie elsewhere.

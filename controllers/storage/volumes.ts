@@ -1,7 +1,9 @@
 /** Volumes as the storage controller writes them. Pure. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
 import {
   AGENT_FINALIZER,
+  LOST_HOSTS_MAXIMUM,
   nodeNamespace,
   nodeOf,
   Volume,
@@ -25,7 +27,7 @@ const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ 
 /** What differs between the volumes of one storage. */
 export type VolumeContent = Pick<
   VolumeSpec,
-  'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor' | 'snapshots'
+  'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'takesOverFrom' | 'isRetained' | 'arrivingFor' | 'snapshots'
 >
 
 /** `holding` is the whole of what differs: what it leaves out the volume has no more. */
@@ -60,7 +62,13 @@ export function ensureVolume(
 export function ensureOwn(
   storage: StorageObject,
   volume: VolumeObject,
-  { serve, snapshots }: { readonly [Field in 'serve' | 'snapshots']?: VolumeSpec[Field] | undefined } = {},
+  {
+    serve,
+    snapshots,
+    lostBoots = [],
+  }: { readonly [Field in 'serve' | 'snapshots']?: VolumeSpec[Field] | undefined } & {
+    readonly lostBoots?: NonNullable<VolumeSpec['takesOverFrom']> | undefined
+  } = {},
 ): PlainAction {
   const {
     spec: { source, origin, pool },
@@ -68,8 +76,27 @@ export function ensureOwn(
   } = volume
   const isBrought = source?.kind === 'copy' || source?.kind === 'mirror'
   const isWhole = pool !== undefined && isBrought && origin !== undefined && status?.state === 'ready'
-  return ensureVolume(storage, nodeOf(volume), { source: isWhole ? undefined : source, origin, pool, serve, snapshots })
+  const takesOverFrom = withLostHosts(volume, lostBoots)
+  return ensureVolume(storage, nodeOf(volume), {
+    ...{ source: isWhole ? undefined : source, origin, pool, takesOverFrom, serve, snapshots },
+  })
 }
+
+/** What was proven once stays proven: it speaks of one boot of the host. */
+export function withLostHosts(
+  { spec: { pool, takesOverFrom = [] }, ...volume }: VolumeObject,
+  lostBoots: NonNullable<VolumeSpec['takesOverFrom']> = [],
+): VolumeSpec['takesOverFrom'] {
+  if (pool === undefined) return undefined
+  const others = lostBoots.filter(({ node }) => node !== nodeOf(volume))
+  const known = takesOverFrom.filter(({ node }) => !others.some((one) => one.node === node))
+  const all = [...known, ...others].slice(-LOST_HOSTS_MAXIMUM)
+  return all.length === 0 ? undefined : all
+}
+
+/** It does not say yet which hosts were lost with the disk. Their volumes, by which that is known, stay until then. */
+export const isToTakeOver = (volume: VolumeObject | undefined, lostBoots: VolumeSpec['takesOverFrom']): boolean =>
+  volume !== undefined && !isDeepStrictEqual(volume.spec.takesOverFrom, withLostHosts(volume, lostBoots))
 
 /** The tier that its data shall lie on: the one that a move brings it to, or else its own. */
 export const tierOf = (storage: StorageObject): StorageSpec['tier'] => requestedTier(storage) ?? storage.spec.tier
@@ -105,6 +132,7 @@ export const withdraw = (
                 source: volume.spec.source,
                 origin: volume.spec.origin,
                 pool: volume.spec.pool,
+                takesOverFrom: volume.spec.takesOverFrom,
                 isRetained: true,
               }),
             ]

@@ -279,6 +279,9 @@ const SnapshotName = z
   .max(63)
   .describe('uid of the Snapshot, or of the Storage that is made as a copy of this one.')
 
+/** More than can be lost one after the other before a server comes to rest. */
+export const LOST_HOSTS_MAXIMUM = 8
+
 export const Volume = resource({
   kind: 'Volume',
   plural: 'volumes',
@@ -357,6 +360,19 @@ export const Volume = resource({
         .boolean()
         .optional()
         .describe('Whether the data stays when this object goes, because another node holds the volume now.'),
+      takesOverFrom: z
+        .array(
+          z.strictObject({
+            node: z.string().max(63).describe('The lost host.'),
+            bootId: z.string().max(64).describe('The boot of it of which nothing runs any more.'),
+          }),
+        )
+        .max(LOST_HOSTS_MAXIMUM)
+        .optional()
+        .describe(
+          'Of shared storage: hosts that were proven to run nothing any more, so that this one takes over what they ' +
+            'had. Any other host that has the disk keeps it.',
+        ),
       arrivingFor: z
         .string()
         .max(253)

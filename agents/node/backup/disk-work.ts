@@ -46,6 +46,8 @@ export interface DiskWorkOptions {
   readonly diskLocks: KeyedMutex
   /** The guest that has the disk open, or may open it at any moment. */
   readonly userOf: (volume: string) => Promise<string | undefined>
+  /** Throws Unavailable while another host has the disk. */
+  readonly requireFree?: (volume: string) => Promise<void>
   readonly store: Store
   /** Of the node. */
   readonly namespace: string
@@ -484,9 +486,13 @@ async function guestPointOptions({ hypervisor, volumes, userOf, folder, clock }:
   }
 }
 
-async function requireUnused({ userOf }: Pick<DiskWorkOptions, 'userOf'>, volume: string): Promise<void> {
+async function requireUnused(
+  { userOf, requireFree }: Pick<DiskWorkOptions, 'userOf' | 'requireFree'>,
+  volume: string,
+): Promise<void> {
   const user = await userOf(volume)
   if (user !== undefined) throw new Unavailable(`disk ${volume}, which guest ${user} has`, undefined)
+  await requireFree?.(volume)
 }
 
 async function bitmapsIn(path: string) {

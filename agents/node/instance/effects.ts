@@ -41,11 +41,13 @@ export function instanceEffects(options: InstanceOptions): Handlers {
     async unplugInterface({ portName }, { metadata: { name } }) {
       await hypervisor.unplugInterface(name, portName)
     },
-    forgetVolume: async ({ volume }, { metadata: { name } }) =>
+    async forgetVolume({ volume }, { metadata: { name } }) {
+      await giveBack(parts, [volume])
       changeEntry(ledger, name, (entry) => ({
         ...entry,
         volumes: (entry.volumes ?? []).filter((known) => known !== volume),
-      })),
+      }))
+    },
     requestStop: (input, instance) => requestStop(parts, input, instance),
     end: (input, instance) => end(parts, input, instance),
     accept: (input, instance) => accept(parts, input, instance),
@@ -80,9 +82,18 @@ export function instanceEffects(options: InstanceOptions): Handlers {
     async forget(_input, { metadata: { name } }) {
       await usage.takeReading(name)
       await hypervisor.forget(name)
+      await giveBack(parts, ledger.get(name)?.volumes ?? [])
       ledger.remove(name)
     },
   }
+}
+
+/** No guest has the volumes any more. One that cannot be given back now is, as soon as the host is looked at. */
+async function giveBack({ ownership, log }: Parts, volumes: readonly string[]): Promise<void> {
+  for (const volume of volumes)
+    await ownership
+      .give(volume)
+      .catch((error: unknown) => log.warn('a disk of shared storage is not given back yet', { volume, error }))
 }
 
 const nowText = ({ clock }: Parts): string => clock.now().toISOString()
@@ -106,6 +117,7 @@ async function accept(
   // with.
   else {
     const { volumes } = known
+    for (const volume of volumes ?? []) await parts.ownership.take(volume, true)
     ledger.put(name, {
       uid,
       generation,
@@ -132,6 +144,7 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
     await volumes.requireClosed(volume)
   }
   await requireNewest(parts, instance)
+  for (const volume of volumesOf(instance.spec)) await parts.ownership.take(volume)
   // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
   changeEntry(ledger, name, ({ uid, generation, stop }) => ({
     uid,
@@ -150,6 +163,7 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
     log.warn('guest did not start', { instance: name, incarnation, error })
     const ended = { at: nowText(parts), reason: 'crashed', detail: error.message } as const
     changeEntry(ledger, name, (entry) => ({ ...entry, ended }))
+    await giveBack(parts, volumesOf(instance.spec))
   }
 }
 
@@ -224,6 +238,7 @@ async function plug(parts: Parts, { volume }: InstanceEffects['plug'], instance:
     const isOpen = (await hypervisor.inspect(name))?.disks.some((path) => volumes.nameOf(path) === volume)
     if (isOpen !== true) await volumes.requireClosed(volume)
     await requireNewest(parts, instance)
+    await parts.ownership.take(volume)
     changeEntry(ledger, name, (entry) => ({ ...entry, volumes: [...new Set([...(entry.volumes ?? []), volume])] }))
     const isPlugged = await hypervisor.plugDisk(name, { path: await volumes.pathOf(volume), serial, slot })
     if (isPlugged) log.info('disk plugged', { instance: name, volume })
@@ -286,6 +301,7 @@ async function end(
   changeEntry(ledger, name, (entry) => ({ ...entry, ended: entry.ended ?? { at: nowText(parts), reason } }))
   await usage.takeReading(name)
   await hypervisor.destroy(name)
+  await giveBack(parts, ledger.get(name)?.volumes ?? [])
   lastPress.delete(name)
   log.info('guest ended', { instance: name, reason })
   if (stopId === undefined) return

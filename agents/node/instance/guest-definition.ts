@@ -16,6 +16,7 @@ import type { Ledger } from '../ledger.ts'
 import { readUserData } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
 import type { Usage } from '../usage.ts'
+import type { Ownership } from '../volume/ownership.ts'
 import type { InstanceObject } from './plan.ts'
 
 export interface InstanceOptions {
@@ -26,6 +27,7 @@ export interface InstanceOptions {
   readonly images: TemplateStore
   readonly ledger: Ledger
   readonly diskLocks: KeyedMutex
+  readonly ownership: Ownership
   /** Absent on hosts without a place for backups. */
   readonly backups?: Pick<BackupWork, 'yieldDisk'>
   readonly diskReads: DiskReads

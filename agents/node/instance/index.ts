@@ -4,6 +4,7 @@ import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../../resources/instance/index.ts'
 import type { Guest } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
+import type { Ownership } from '../volume/ownership.ts'
 import { openHostKeys } from '../host-keys.ts'
 import { instanceEffects } from './effects.ts'
 import { imageOf, type InstanceOptions, isUsable, volumesOf } from './guest-definition.ts'
@@ -20,10 +21,21 @@ function openIn(guest: Guest | undefined, volumes: Pick<VolumeStore, 'nameOf'>, 
   ]
 }
 
+async function findHeldElsewhere(
+  ownership: Ownership,
+  volumes: readonly string[],
+): Promise<ObservedInstance['heldElsewhere']> {
+  for (const volume of volumes) {
+    const node = await ownership.otherOwnerOf(volume)
+    if (node !== undefined) return { volume, node }
+  }
+  return undefined
+}
+
 export function instanceReconciler(
   options: InstanceOptions,
 ): Reconciler<InstanceSpec, InstanceStatus, ObservedInstance> {
-  const { caches, hypervisor, volumes, images, ledger, namespace } = options
+  const { caches, hypervisor, volumes, images, ledger, ownership, namespace } = options
   const instances = caches.of(Instance)
   const hostKeys = openHostKeys(hypervisor)
   instances.addIndex(VOLUME_INDEX, ({ spec }) => volumesOf(spec))
@@ -44,8 +56,10 @@ export function instanceReconciler(
         volumesOf(spec).map(async (volume) => ({ volume, isHere: await isUsable(options, volume) })),
       )
       const [guest, entry] = [await hypervisor.inspect(name), ledger.get(name)]
+      const isToBoot = guest === undefined && spec.power === 'running' && spec.receive === undefined
       return {
         guest,
+        heldElsewhere: isToBoot ? await findHeldElsewhere(ownership, volumesOf(spec)) : undefined,
         hostKeys: guest?.state === 'running' ? hostKeys.of(guest) : undefined,
         entry,
         guestVolumes: openIn(guest, volumes, volumesOf(spec)),

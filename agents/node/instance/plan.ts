@@ -20,6 +20,8 @@ export interface ObservedInstance {
   readonly unheldVolumes?: readonly string[]
   /** Names of disks that are not on the host yet. */
   readonly missingVolumes: readonly string[]
+  /** A disk of shared storage that another host has, and that host. Looked at before a start. */
+  readonly heldElsewhere?: { readonly volume: string; readonly node: string } | undefined
   readonly image: ImageState
   readonly hypervisor: HypervisorKind
   /** Public host keys that the guest has printed since its start. */
@@ -78,6 +80,7 @@ const STALE_SECONDS = 60
 /** What a guest is given to shut down when its instance does not say how it is to end. */
 const STOP_SECONDS_DEFAULT = 60
 const MISSING_SECONDS = 30
+const HELD_ELSEWHERE_SECONDS = 5
 /** How often the progress of a transfer is reported. */
 const PROGRESS_SECONDS = 1
 
@@ -384,12 +387,21 @@ interface Obstacle {
 }
 
 /** What a guest needs of the host and does not have yet. */
-function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: ObservedInstance): Obstacle | undefined {
+function obstacleTo(
+  { template }: InstanceSpec,
+  { missingVolumes, heldElsewhere, image }: ObservedInstance,
+): Obstacle | undefined {
   if (missingVolumes.length > 0)
     return {
       state: 'waiting',
       detail: `waiting for volume ${missingVolumes[0]}`,
       remedy: [wait(MISSING_SECONDS, 'volumes')],
+    }
+  if (heldElsewhere !== undefined)
+    return {
+      state: 'waiting',
+      detail: `waiting for host ${heldElsewhere.node} to let go of volume ${heldElsewhere.volume}`,
+      remedy: [wait(HELD_ELSEWHERE_SECONDS, 'another host')],
     }
   const prepare = [effect('prepare', {}), wait(MISSING_SECONDS, 'the template')]
   if (image.is === 'unavailable') return { state: 'error', detail: image.reason, remedy: prepare }

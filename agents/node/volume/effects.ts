@@ -15,6 +15,7 @@ import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
 import type { Copies } from './copies.ts'
+import type { Ownership } from './ownership.ts'
 import type { VolumeEffects, VolumeObject } from './plan.ts'
 import { removeInGuest, takeInGuest } from './snapshots-in-guest.ts'
 
@@ -27,6 +28,7 @@ export interface VolumeOptions {
   readonly customImages: ImageStore
   readonly ledger: Pick<Ledger, 'get'>
   readonly diskLocks: KeyedMutex
+  readonly ownership: Ownership
   /** Absent on hosts without a place for backups. */
   readonly backups?: Pick<BackupWork, 'fill'>
   readonly clock: Clock
@@ -46,7 +48,7 @@ type Handlers = {
 
 type UserOptions = Pick<VolumeOptions, 'caches' | 'hypervisor' | 'volumes' | 'ledger' | 'namespace'>
 
-/** The guest that has the disk open, or may open it at any moment. */
+/** The guest that has the disk open, or may open it at any moment. One that no object names has what it has. */
 export async function userOf(
   { caches, hypervisor, volumes, ledger, namespace }: UserOptions,
   volume: string,
@@ -58,11 +60,23 @@ export async function userOf(
     const guest = await hypervisor.inspect(name)
     if (guest !== undefined && (isUser || guest.disks.some((path) => volumes.nameOf(path) === volume))) return name
   }
-  return undefined
+  const guests = await hypervisor.list()
+  return guests.find(
+    ({ name, state, disks }) =>
+      state !== 'off' &&
+      state !== 'gone' &&
+      (ledger.get(name)?.volumes?.includes(volume) === true || disks.some((path) => volumes.nameOf(path) === volume)),
+  )?.name
 }
 
-/** Does the work while no guest can begin to use the disk. Throws Unavailable when one has it. */
+/** Does the work while no guest of any host can begin to use the disk. Throws Unavailable when one has it. */
 const whileUnused = (parts: VolumeParts, name: string, work: () => Promise<void>): Promise<void> =>
+  whileUnusedHere(parts, name, async () => {
+    await parts.ownership.requireFree(name)
+    await work()
+  })
+
+const whileUnusedHere = (parts: VolumeParts, name: string, work: () => Promise<void>): Promise<void> =>
   parts.diskLocks.run(name, async () => {
     const user = await userOf(parts, name)
     if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
@@ -90,6 +104,8 @@ export const volumeEffects = (parts: VolumeParts): Handlers => ({
   ...endingEffects(parts),
 })
 
+type MakingEffect = 'prepare' | 'create' | 'adopt' | 'copy' | 'copySnapshot' | 'fill'
+
 const makingEffects = ({
   store,
   volumes,
@@ -97,9 +113,10 @@ const makingEffects = ({
   customImages,
   backups,
   copies,
+  ownership,
   log,
   namespace,
-}: VolumeParts): Pick<Handlers, 'prepare' | 'create' | 'adopt' | 'copy' | 'copySnapshot' | 'fill'> => ({
+}: VolumeParts): Pick<Handlers, MakingEffect> => ({
   async prepare(_input, { spec }) {
     if (spec.source?.kind === 'template') images.prepare(spec.source.name)
   },
@@ -109,6 +126,7 @@ const makingEffects = ({
     if (source?.kind === 'image' && custom === undefined) throw new Unavailable(`image ${source.name}`, undefined)
     const image = source?.kind === 'template' ? await images.newest(source.name) : undefined
     if (image !== undefined && image.is !== 'ready') throw new Unavailable(`template ${source?.name}`, undefined)
+    await ownership.requireFree(name, spec.pool)
     await volumes.create({
       ...draftOf(name, spec),
       ...(image === undefined ? {} : { source: image.image }),
@@ -126,6 +144,7 @@ const makingEffects = ({
     if (source?.kind !== 'snapshot' || source.volume === undefined) return
     const { volume, pool, name: snapshot } = source
     await copies.begin(name, `${volume}/${snapshot}`, async (signal) => {
+      await ownership.requireFree(name, spec.pool)
       await volumes.create({ ...draftOf(name, spec), snapshotOf: { volume, pool, snapshot } }, signal)
       log.info('volume copied from a snapshot', { volume: name })
     })
@@ -134,6 +153,7 @@ const makingEffects = ({
     if (spec.copyFrom === undefined) return
     const key = await readMoveKey(store, namespace, spec.copyFrom.secretName)
     await copies.begin(name, `${host}:${port}`, async (signal) => {
+      await ownership.requireFree(name, spec.pool)
       await volumes.create({ ...draftOf(name, spec), from: { host, port, key } }, signal)
       log.info('volume copied', { volume: name })
     })
@@ -144,6 +164,7 @@ const makingEffects = ({
     await copies.begin(name, backup, async (signal, report) => {
       const onProgress = (progress: WorkProgress) => report(progressOf(backup, progress))
       const place = { accountId, secretName, objectStorageZone }
+      await ownership.requireFree(name, spec.pool)
       const fill = (path: string) => backups.fill({ backup, ...place }, path, { signal, onProgress })
       await volumes.create({ ...draftOf(name, spec), fill }, signal)
       log.info('volume filled from a backup', { volume: name, backup })
@@ -158,15 +179,21 @@ export const progressOf = (backup: string, { bytesDone = 0, bytesTotal = 0 }: Wo
 /** In percent, by tens: not every chunk is worth a report. */
 const tenthsOf = (done: number, total: number): number => (total === 0 ? 0 : Math.floor((done / total) * 10) * 10)
 
+/** Does the work while nothing changes about whether a guest has the disk, which is none of another host. */
+const whileSettled = (parts: VolumeParts, name: string, work: (user: string | undefined) => Promise<void>) =>
+  parts.diskLocks.run(name, async () => {
+    const user = await userOf(parts, name)
+    if (user === undefined) {
+      await parts.ownership.requireFree(name)
+      await parts.volumes.stopServing(name)
+    }
+    await work(user)
+  })
+
 /** A disk that a guest has open is changed by that guest's QEMU only; any other while no guest can begin to use it. */
 const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'removeSnapshot'> => {
   const { volumes, hypervisor, log } = parts
-  const change = (name: string, work: (user: string | undefined) => Promise<void>) =>
-    parts.diskLocks.run(name, async () => {
-      const user = await userOf(parts, name)
-      if (user === undefined) await volumes.stopServing(name)
-      await work(user)
-    })
+  const change = (name: string, work: (user: string | undefined) => Promise<void>) => whileSettled(parts, name, work)
   return {
     async takeSnapshot({ name: snapshot }, { metadata: { name } }) {
       await change(name, (user) =>
@@ -192,11 +219,9 @@ const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | '
   }
   return {
     async grow(_input, { metadata: { name }, spec }) {
-      await parts.diskLocks.run(name, async () => {
-        const user = await userOf(parts, name)
-        if (user === undefined) await volumes.stopServing(name)
-        await volumes.grow(name, spec.sizeGibibytes, user === undefined ? undefined : growIn(user))
-      })
+      await whileSettled(parts, name, (user) =>
+        volumes.grow(name, spec.sizeGibibytes, user === undefined ? undefined : growIn(user)),
+      )
       log.info('volume grown', { volume: name, size_gibibytes: spec.sizeGibibytes })
     },
     async serve({ id }, { metadata: { name }, spec: { serve } }) {
@@ -218,16 +243,17 @@ const endingEffects = (parts: VolumeParts): Pick<Handlers, 'remove' | 'release'>
   return {
     async remove(_input, { metadata: { name }, spec: { pool } }) {
       await copies.end(name)
-      await whileUnused(parts, name, async () => {
-        // Also when this host has never held it: it removes the data for a host that was lost.
-        if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
-        await volumes.remove(name)
-      })
+      // Also when this host has never held it: it removes the data for a host that was lost.
+      if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
+      await whileUnused(parts, name, () => volumes.remove(name))
       log.info('volume removed', { volume: name })
     },
     async release(_input, { metadata: { name } }) {
       await copies.end(name)
-      await whileUnused(parts, name, () => volumes.release(name))
+      await whileUnusedHere(parts, name, async () => {
+        await parts.ownership.give(name)
+        await volumes.release(name)
+      })
       log.info('volume left to its pool', { volume: name })
     },
   }

@@ -7,7 +7,11 @@ import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import type { BackupWork } from '../../../agents/node/backup/work.ts'
 import type { Hypervisor } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { newSimulatedHost, type SimulatedHost } from '../../../agents/node/drivers/hypervisor/simulated.ts'
-import { simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
+import {
+  newSimulatedStorage,
+  type SimulatedStorage,
+  simulatedVolumes,
+} from '../../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../../agents/node/drivers/storage/volume-store.ts'
 import { type HeldImage, simulatedImages } from '../../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../../agents/node/images/simulated.ts'
@@ -36,6 +40,7 @@ import { releaseRemoved } from './release.ts'
 export const NODE = 'alpha'
 export const NAMESPACE = nodeNamespace(NODE)
 export const INSTANCE = '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
+export const POOL = 'pool'
 const VIRTUAL_PATIENCE_MILLISECONDS = 600_000
 
 export interface AgentStart {
@@ -60,6 +65,8 @@ export interface AgentWorld {
   readonly store: Store
   readonly host: SimulatedHost
   readonly disks: Map<string, HeldVolume>
+  /** What other hosts see as well. */
+  readonly shared: SimulatedStorage
   readonly images: Map<string, HeldImage>
   readonly ledger: Ledger
   startAgent(options?: AgentStart): void
@@ -96,6 +103,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   const store = clientFor('tests')
   const host = newSimulatedHost({ clock, random: scheduler.random })
   const disks = new Map<string, HeldVolume>()
+  const shared = newSimulatedStorage(POOL)
   const images = new Map<string, HeldImage>()
   const ledger = ledgerInMemory()
   const agentProcess = new SimulatedProcess('agent', scheduler)
@@ -125,6 +133,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     store,
     host,
     disks,
+    shared,
     images,
     ledger,
     settled,
@@ -164,7 +173,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
         store: clientFor('svccloud-agent', agentClock, disturb(serveAgent)),
         hypervisor,
         volumes: {
-          ...simulatedVolumes(disks),
+          ...simulatedVolumes(disks, { storage: shared }),
           async requireClosed(name) {
             if (openElsewhere.has(name)) throw new Unavailable(`disk ${name}`, undefined)
           },

@@ -50,6 +50,38 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       expect((await volumes.list()).map(({ name }) => name)).toEqual(['b'])
     })
 
+    it('notes beside what lies in a pool which host has it, and lets one of several change that', async () => {
+      const other = await world.openOther()
+      const [pool = ''] = volumes.pools
+      await volumes.create({ name: 'a', sizeGibibytes: 1, pool })
+      await volumes.create({ name: 'own', sizeGibibytes: 1 })
+      const alpha = { node: 'alpha', bootId: 'boot of alpha' }
+      const beta = { node: 'beta', bootId: 'boot of beta' }
+      const owners = async () => [await volumes.ownerOf('a'), await other.ownerOf('a', pool)]
+      expect([await owners(), await volumes.ownerOf('own')]).toEqual([[undefined, undefined], undefined])
+      await other.adopt('a', pool)
+      const taken = await Promise.all([
+        volumes.changeOwner('a', undefined, alpha),
+        other.changeOwner('a', undefined, beta),
+      ])
+      expect(taken.toSorted()).toEqual([false, true])
+      const [winner, loser] = taken[0] === true ? [alpha, beta] : [beta, alpha]
+      expect(await owners()).toEqual([winner, winner])
+      expect(await volumes.changeOwner('a', loser, undefined)).toBe(false)
+      volumes = await world.open()
+      expect([await volumes.changeOwner('a', winner, loser), await owners()]).toEqual([true, [loser, loser]])
+      expect([await other.changeOwner('a', loser, undefined), await owners()]).toEqual([true, [undefined, undefined]])
+      expect([await volumes.changeOwner('own', undefined, alpha), await volumes.ownerOf('own')]).toEqual([
+        true,
+        undefined,
+      ])
+      await volumes.changeOwner('a', undefined, alpha)
+      await volumes.remove('a')
+      expect(await other.ownerOf('a', pool)).toBeUndefined()
+      await volumes.create({ name: 'a', sizeGibibytes: 1, pool })
+      expect(await owners()).toEqual([undefined, undefined])
+    })
+
     it('keeps points of a volume once, in the volume, and makes others from them', async () => {
       const other = await world.openOther()
       for (const pool of [undefined, volumes.pools[0] ?? '']) {

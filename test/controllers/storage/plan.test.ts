@@ -439,6 +439,28 @@ describe('while its server moves', () => {
     expect(actionLines(plan(object, world))).toEqual(expected),
   )
 
+  const lostBoots = [{ node: 'n1', bootId: 'b1' }]
+  const ensured = (actions: readonly Action[]) =>
+    actions.flatMap((action) =>
+      action.do === 'ensure'
+        ? [[action.draft.metadata.namespace, (action.draft.spec as VolumeSpec).takesOverFrom]] // a Volume's
+        : [],
+    )
+  test('a node that gets the disk of a lost one hears of which boot nothing runs, before that one lets it go', () => {
+    const world = (...volumes: readonly VolumeObject[]) =>
+      observed({ node: 'n2', lostNodes: ['n1'], lostBoots, volumes })
+    const lost = shared()
+    expect(ensured(plan(storage(), world(lost)))[0]).toEqual(['node-n2', lostBoots])
+    const arrived = shared({}, 'n2')
+    expect(actionLines(plan(storage(), world(lost, arrived)))).not.toContain('remove node-n1')
+    expect(ensured(plan(storage(), world(lost, arrived)))).toEqual([['node-n2', lostBoots]])
+    const proven = shared({ takesOverFrom: lostBoots }, 'n2')
+    expect(actionLines(plan(storage(), world(lost, proven)))).toContain('remove node-n1')
+    expect(ensured(plan(storage(), observed({ node: 'n2', volumes: [proven] })))).toEqual([
+      ['node-n2', lostBoots],
+    ])
+  })
+
   const given = (changes: Partial<Observed>) =>
     observed({ isInUse: false, lostNodes: ['n1'], successorNode: 'n2', ...changes })
   const { status: _status, ...justMade } = shared({ isRetained: true }, 'n2')

@@ -2,6 +2,7 @@
  *  it is complete: what is being made has another name until then, and a rename is one change. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { Unavailable } from '../../../../domain/problem.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
@@ -10,6 +11,7 @@ import type { TemplateImage } from '../../images/recipe.ts'
 import { ProgramFailed, runProgram } from '../../run-program.ts'
 import { COPY_TIMEOUT_MILLISECONDS, flattenDisk } from './copy-disk.ts'
 import { CEPH_NAME, rbdPath, rbdProgramPath } from './rbd-path.ts'
+import type { VolumeOwner } from './volume-store.ts'
 
 /** As whom the host reaches which pool. */
 export interface CephLogin {
@@ -55,6 +57,10 @@ export interface CephPool {
   /** Notes something of the image in it. */
   note(image: string, text: string): Promise<void>
   noteOf(image: string): Promise<string | undefined>
+  /** The host that has it, as the image itself says. */
+  ownerOf(image: string): Promise<VolumeOwner | undefined>
+  /** False when another owner than the known one stands there. One host changes it at a time. */
+  changeOwner(image: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean>
   rename(from: string, to: string): Promise<void>
   /** Names, oldest first; none when there is no such image. */
   snapshots(image: string): Promise<readonly string[]>
@@ -88,6 +94,7 @@ const BYTES_PER_GIBIBYTE = 1024 ** 3
 /** So that the cluster knows one writer, and can tell quickly what an image holds. */
 const IMAGE_FEATURES = 61
 const NOTE = 'svccloud'
+const OWNER = 'svccloud-owner'
 const TEMPLATE_SNAPSHOT = 'base'
 /** When a clone was begun last, as RFC 3339. */
 const USED = 'svccloud-used'
@@ -105,6 +112,7 @@ const CLIENTS = /^client\./
 
 const Information = z.looseObject({ size: z.number() })
 const Extents = z.array(z.looseObject({ offset: z.int(), length: z.int() }))
+const Owner = z.object({ node: z.string(), bootId: z.string() })
 const Names = z.array(z.string())
 const Snapshots = z.array(z.looseObject({ name: z.string() }))
 const Children = z.array(z.looseObject({ pool: z.string(), image: z.string(), trash: z.boolean().default(false) }))
@@ -312,6 +320,20 @@ class CephImages implements CephPool {
 
   async noteOf(image: string): Promise<string | undefined> {
     return (await orMissing(this.#rbd('image-meta', 'get', this.#of(image), NOTE)))?.trimEnd()
+  }
+
+  async ownerOf(image: string): Promise<VolumeOwner | undefined> {
+    const text = await orMissing(this.#rbd('image-meta', 'get', this.#of(image), OWNER))
+    return text === undefined ? undefined : Owner.parse(JSON.parse(text))
+  }
+
+  changeOwner(image: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean> {
+    return this.#alone(`owner.${image}`, async () => {
+      if (!isDeepStrictEqual(await this.ownerOf(image), known)) return false
+      if (next !== undefined) await this.#rbd('image-meta', 'set', this.#of(image), OWNER, JSON.stringify(next))
+      else if (known !== undefined) await this.#rbd('image-meta', 'remove', this.#of(image), OWNER)
+      return true
+    })
   }
 
   async rename(from: string, to: string): Promise<void> {

@@ -42,6 +42,8 @@ export function joinStores(local: VolumeStore, remote: RemoteStore): VolumeStore
       ? {}
       : { removeUnusedTemplates: () => remote.removeUnusedTemplates?.() ?? Promise.resolve([]) }),
     pointsOf: async (name) => (await of(name)).pointsOf(name),
+    ownerOf: async (name, pool) => (pool === undefined ? await of(name) : having(pool)).ownerOf(name, pool),
+    changeOwner: async (name, ...more) => (await of(name)).changeOwner(name, ...more),
     requireClosed: async (name) => (await of(name)).requireClosed(name),
   }
 }

@@ -7,6 +7,8 @@ import { z } from 'zod'
 import { syncToDisk, writeDurably } from '../../../../kit/sys/durable-file.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import type { TemplateImage } from '../../images/recipe.ts'
+import { changeOwner, OWNER, readOwner } from './owner-file.ts'
+import type { VolumeOwner } from './volume-store.ts'
 import { letPass } from '../hypervisor/guest-users.ts'
 
 const Identity = z.object({ id: z.string().min(1).max(63) })
@@ -23,6 +25,10 @@ export interface Pool {
   /** The template's disk as its overlays in `folder` name it. It is copied there at the first use; undefined when the
    *  template has none. */
   backingOf(image: TemplateImage): Promise<string | undefined>
+  /** Of a volume in it: the host that has it. */
+  ownerOf(volume: string): Promise<VolumeOwner | undefined>
+  /** As `VolumeStore.changeOwner`. */
+  changeOwner(volume: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean>
 }
 
 export interface PoolOptions {
@@ -67,6 +73,8 @@ export async function openPool({ path, markerFile, random }: PoolOptions): Promi
     id,
     folder: volumes,
     templates,
+    ownerOf: (volume) => readOwner(join(volumes, `${volume}${OWNER}`)),
+    changeOwner: (volume, known, next) => changeOwner(join(volumes, `${volume}${OWNER}`), known, next, newUuid(random)),
     async backingOf({ name, version, disk }) {
       if (disk === undefined) return undefined
       const file = `${name}-${version}.qcow2`

@@ -4,6 +4,7 @@
  *  host. */
 import { chmod, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { Unavailable } from '../../../../domain/problem.ts'
 import { syncToDisk, UNFINISHED } from '../../../../kit/sys/durable-file.ts'
 import { runProgram } from '../../run-program.ts'
 import {
@@ -14,6 +15,7 @@ import {
   KEYS_PREFIX,
 } from './copy-disk.ts'
 import type { DiskServer } from './disk-server.ts'
+import { OWNER } from './owner-file.ts'
 import type { Pool } from './pool.ts'
 import { mustOpenNothingElse } from './qcow2-header.ts'
 import { formatOf } from './rbd-path.ts'
@@ -30,6 +32,7 @@ import {
   type SnapshotOf,
   SourceLost,
   type TakeInGuest,
+  type VolumeOwner,
   type VolumeStore,
 } from './volume-store.ts'
 
@@ -223,6 +226,23 @@ class Qcow2Volumes implements VolumeStore {
   /** Bitmaps in the file say what has changed. */
   async pointsOf(): Promise<undefined> {}
 
+  async ownerOf(name: string, pool?: string): Promise<VolumeOwner | undefined> {
+    return (await this.#requirePoolOf(name, pool))?.ownerOf(name)
+  }
+
+  async changeOwner(name: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean> {
+    return (await this.#requirePoolOf(name))?.changeOwner(name, known, next) ?? true
+  }
+
+  /** Undefined for what lies on the host's own disks. */
+  async #requirePoolOf(name: string, known?: string): Promise<Pool | undefined> {
+    const id = known ?? (await readRecord(this.#root, name))?.pool
+    if (id === undefined) return undefined
+    const pool = this.#poolOf(id)
+    if (pool === undefined) throw new Unavailable(`pool ${id}`, undefined)
+    return pool
+  }
+
   /** QEMU locks what it has open. */
   async requireClosed(): Promise<void> {}
 
@@ -278,7 +298,7 @@ class Qcow2Volumes implements VolumeStore {
   async #remove(name: string, place: string | undefined): Promise<void> {
     await this.#server.stop(name)
     if (place !== undefined) {
-      for (const file of [`${name}${RECORD}`, `${name}${DISK}`, `${name}${DISK}${UNFINISHED}`])
+      for (const file of [`${name}${RECORD}`, `${name}${DISK}`, `${name}${DISK}${UNFINISHED}`, `${name}${OWNER}`])
         await rm(join(place, file), { force: true })
       await syncToDisk(place)
     }

@@ -24,6 +24,7 @@ import {
   type SnapshotOf,
   SourceLost,
   type TakeInGuest,
+  type VolumeOwner,
 } from './volume-store.ts'
 
 export interface RbdOptions {
@@ -188,6 +189,14 @@ class RbdVolumes implements RemoteStore {
     await this.#reads.end(name)
     const writers = await (await this.#placeOf(name)).writers(name)
     if (writers.length > 0) throw new Unavailable(`disk ${name}, which ${writers.join(' and ')} has open`, undefined)
+  }
+
+  async ownerOf(name: string, pool?: string): Promise<VolumeOwner | undefined> {
+    return (pool === undefined ? await this.#placeOf(name) : this.#requirePool(pool)).ownerOf(name)
+  }
+
+  async changeOwner(name: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean> {
+    return (await this.#placeOf(name)).changeOwner(name, known, next)
   }
 
   async removeUnusedTemplates(): Promise<readonly string[]> {

@@ -1,10 +1,12 @@
 /** Volumes that are only remembered. The map is the simulated host's disk: it outlives the agents that use it. */
+import { isDeepStrictEqual } from 'node:util'
 import {
   type HeldSnapshot,
   type HeldVolume,
   type ServedDisk,
   type SnapshotOf,
   SourceLost,
+  type VolumeOwner,
   type VolumeStore,
 } from './volume-store.ts'
 
@@ -12,6 +14,8 @@ import {
 export interface SimulatedStorage {
   /** What lies in each pool, by the volume's name. */
   readonly pools: ReadonlyMap<string, Map<string, HeldVolume>>
+  /** Which host has what lies in a pool, by the volume's name. */
+  readonly owners: Map<string, VolumeOwner>
   /** What hosts serve, by host and port. */
   readonly served: Map<string, { readonly volume: HeldVolume; readonly key: string }>
 }
@@ -21,6 +25,7 @@ type KeptVolume = HeldVolume & { readonly kept?: readonly HeldSnapshot[] }
 
 export const newSimulatedStorage = (...pools: readonly string[]): SimulatedStorage => ({
   pools: new Map(pools.map((id) => [id, new Map()])),
+  owners: new Map(),
   served: new Map(),
 })
 
@@ -108,7 +113,7 @@ export function simulatedVolumes(
     copySnapshot: async (of) => requireSnapshot(of),
     async remove(name) {
       await serving.stopServing(name)
-      poolOf(held.get(name)?.pool)?.delete(name)
+      if (poolOf(held.get(name)?.pool)?.delete(name) === true) storage.owners.delete(name)
       held.delete(name)
     },
     async release(name) {
@@ -121,9 +126,24 @@ export function simulatedVolumes(
     checkedPathOf: async (name) => pathOf(name),
     roomOfSnapshots: async () => new Map<string, number>(),
     pointsOf: async () => undefined,
+    ...simulatedOwners(held, storage.owners),
     requireClosed: async () => undefined,
   }
 }
+
+const simulatedOwners = (
+  held: ReadonlyMap<string, HeldVolume>,
+  owners: Map<string, VolumeOwner>,
+): Pick<VolumeStore, 'ownerOf' | 'changeOwner'> => ({
+  ownerOf: async (name, pool) => ((pool ?? held.get(name)?.pool) === undefined ? undefined : owners.get(name)),
+  async changeOwner(name, known, next) {
+    if (held.get(name)?.pool === undefined) return true
+    if (!isDeepStrictEqual(owners.get(name), known)) return false
+    if (next === undefined) owners.delete(name)
+    else owners.set(name, next)
+    return true
+  },
+})
 
 /** How snapshots are remembered, with the volume that they are of. */
 interface Keeping {

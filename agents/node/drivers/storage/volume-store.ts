@@ -2,8 +2,7 @@
  *  and `simulated.ts`.
  *  A volume lies on the host's own disks, or in a pool: shared storage that several hosts see as one. What lies in a
  *  pool is held by a host
- *  from `create` or `adopt` until `remove` or `release`; that only one host at a time uses it is for the control plane
- *  to see to. */
+ *  from `create` or `adopt` until `remove` or `release`; which host uses it is noted beside it (`ownerOf`). */
 import type { TemplateImage } from '../../images/recipe.ts'
 
 export interface HeldVolume {
@@ -13,6 +12,13 @@ export interface HeldVolume {
   readonly source?: { readonly name: string; readonly version: string }
   /** On the host's own disks when absent. */
   readonly pool?: string
+}
+
+/** The host whose guest has a volume of a pool, or may have it at any moment, since that boot. It is noted beside the
+ *  data, where every host of the pool reads it. */
+export interface VolumeOwner {
+  readonly node: string
+  readonly bootId: string
 }
 
 /** A point of a volume, kept in it. It goes wherever the volume's file goes, and nowhere else. */
@@ -135,6 +141,12 @@ export interface VolumeStore {
   removeUnusedTemplates?(): Promise<readonly string[]>
   /** Undefined where the storage keeps none: there the disk records what is written to it. */
   pointsOf(name: string): Promise<DiskPoints | undefined>
+  /** Undefined when no host has it, and for what lies on the host's own disks. The pool is named when this host does
+   *  not hold the volume. Throws Unavailable while the pool is not mounted. */
+  ownerOf(name: string, pool?: string): Promise<VolumeOwner | undefined>
+  /** Notes another owner, or none, in place of the one that is known. False when somebody else has changed it: of
+   *  several hosts one succeeds. True, and without effect, for what lies on the host's own disks. */
+  changeOwner(name: string, known: VolumeOwner | undefined, next: VolumeOwner | undefined): Promise<boolean>
   /** Throws Unavailable while anybody has it open to write, on whatever host, where the hypervisor could not tell.
    *  Asked before a guest opens it that was not sent by another host. */
   requireClosed(name: string): Promise<void>

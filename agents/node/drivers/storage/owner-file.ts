@@ -1,0 +1,67 @@
+/** Who has a disk of a shared folder, in a file beside it. Of several hosts that change it at once one succeeds: names
+ *  are made and moved, never overwritten. */
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { syncToDisk } from '../../../../kit/sys/durable-file.ts'
+import type { VolumeOwner } from './volume-store.ts'
+
+export const OWNER = '.owner.json'
+
+const Owner = z.object({ node: z.string(), bootId: z.string() })
+
+const isCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code
+
+/** Undefined when nobody has it. */
+export async function readOwner(file: string): Promise<VolumeOwner | undefined> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (isCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+  return text === undefined ? undefined : Owner.parse(JSON.parse(text))
+}
+
+/** `unique` is a name that nobody else uses. A host that dies at it leaves nobody as the owner, never two. */
+export async function changeOwner(
+  file: string,
+  known: VolumeOwner | undefined,
+  next: VolumeOwner | undefined,
+  unique: string,
+): Promise<boolean> {
+  const [aside, draft] = [`${file}.${unique}.old`, `${file}.${unique}.new`]
+  try {
+    if (known !== undefined && !(await moveAside(file, aside, known))) return false
+    if (next === undefined) return true
+    await writeFile(draft, JSON.stringify(next), { flush: true })
+    return await linkUnlessThere(draft, file)
+  } finally {
+    await rm(aside, { force: true })
+    await rm(draft, { force: true })
+    await syncToDisk(dirname(file))
+  }
+}
+
+/** Whether it was moved, and says what is known. */
+async function moveAside(file: string, aside: string, known: VolumeOwner): Promise<boolean> {
+  if (!isDeepStrictEqual(await readOwner(file), known)) return false
+  try {
+    await rename(file, aside)
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return false
+    throw error
+  }
+  if (isDeepStrictEqual(await readOwner(aside), known)) return true
+  await linkUnlessThere(aside, file) // somebody else's, who came between the look and the move
+  return false
+}
+
+async function linkUnlessThere(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return false
+    throw error
+  }
+}

@@ -1,0 +1,40 @@
+/** What an agent that was killed, or one of an earlier release, has left open of the owners of disks on shared storage:
+ *  a guest that runs here has its disks noted, and what no guest has is given back. */
+import type { Guest } from '../drivers/hypervisor/hypervisor.ts'
+import { userOf, type VolumeOptions } from './effects.ts'
+
+const INTERVAL_MILLISECONDS = 15_000
+
+/** Looks at once and then every INTERVAL_MILLISECONDS, until the signal. The caches must be ready. */
+export async function runOwnerSettling(options: VolumeOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await settleOwners(options).catch((error: unknown) => options.log.warn('owners of disks not settled', { error }))
+    await options.clock.sleep(INTERVAL_MILLISECONDS, signal)
+  }
+}
+
+/** It writes to its disks. One that is still on its way here does not. */
+const runsHere = ({ state, transfer }: Guest): boolean =>
+  state === 'running' && (transfer?.role !== 'receive' || transfer.phase === 'completed')
+
+async function settleOwners(options: VolumeOptions): Promise<void> {
+  const { volumes, hypervisor, ownership, diskLocks, ledger, log } = options
+  for (const { name: volume, pool } of await volumes.list()) {
+    if (pool === undefined) continue
+    const isUsed = async () =>
+      (await hypervisor.list()).some(
+        (guest) =>
+          runsHere(guest) &&
+          (ledger.get(guest.name)?.volumes?.includes(volume) === true ||
+            guest.disks.some((path) => volumes.nameOf(path) === volume)),
+      )
+    const settle = async () => {
+      const last = ownership.lastNoted(volume)
+      if (await isUsed()) return last === 'taken' ? undefined : ownership.take(volume)
+      return last === 'given' || (await userOf(options, volume)) !== undefined ? undefined : ownership.give(volume)
+    }
+    await diskLocks
+      .run(volume, settle)
+      .catch((error: unknown) => log.warn('owner of a disk not settled', { volume, error }))
+  }
+}
