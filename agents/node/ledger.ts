@@ -1,6 +1,6 @@
 /** What this host has already done, kept on its own disk: which generation of an Instance was acted on, which
- *  incarnation was started and how it ended. It answers where Kubernetes cannot be trusted: an old spec after a
- *  restore, a start that was begun before a crash.
+ *  incarnation was started and how it ended, which disks and images were made here and what became of them. It answers
+ *  where Kubernetes cannot be trusted: an old spec after a restore, a start that was begun before a crash.
  *  Every write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
@@ -34,14 +34,32 @@ export const LedgerEntry = z.strictObject({
 })
 export type LedgerEntry = z.infer<typeof LedgerEntry>
 
+export type BytesKind = 'volume' | 'image' | 'backup_job'
+
+/** Bytes of a name are made once. This says how far they are, and that they were there. */
+export const BytesEntry = z.strictObject({
+  /** uid of the object that they were made for, or found with. */
+  uid: z.string(),
+  /** making: begun. made: whole, at some time. removing: being ended, by an order. removed: that is done. */
+  state: z.enum(['making', 'made', 'removing', 'removed']),
+  /** uid of the object for which they were whole last, whatever became of them; absent when they never were. */
+  madeFor: z.string().optional(),
+  /** RFC 3339: when the state was written. */
+  at: z.string(),
+  /** Their guest was handed over with them: what counts is on another host. The transfer, and the Instance. */
+  superseded: z.strictObject({ transferId: z.string(), instance: z.string() }).optional(),
+  /** Names of the points that were taken in them and not removed. */
+  snapshots: z.array(z.string()).optional(),
+})
+export type BytesEntry = z.infer<typeof BytesEntry>
+
 export interface Ledger {
   get(name: string): LedgerEntry | undefined
   put(name: string, entry: LedgerEntry): void
   remove(name: string): void
-  /** uid of the node's namespace that the guests of this host were started for: what another cluster does not name is
-   *  none of its business. */
-  namespaceUid(): string | undefined
-  setNamespaceUid(namespaceUid: string): void
+  /** What the host knows of the bytes of a name, also long after they are gone. */
+  bytesOf(kind: BytesKind, name: string): BytesEntry | undefined
+  putBytes(kind: BytesKind, name: string, entry: BytesEntry): void
   close(): void
 }
 
@@ -66,7 +84,12 @@ export function openLedger(file: string): Ledger {
   }
   database.exec(
     'CREATE TABLE IF NOT EXISTS instance (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT; CREATE TABLE IF ' +
-      'NOT EXISTS home (uid TEXT NOT NULL) STRICT',
+      'NOT EXISTS bytes (kind TEXT NOT NULL, name TEXT NOT NULL, entry TEXT NOT NULL, PRIMARY KEY (kind, name)) STRICT',
+  )
+  const readBytes = database.prepare('SELECT entry FROM bytes WHERE kind = ? AND name = ?')
+  const writeBytes = database.prepare(
+    'INSERT INTO bytes (kind, name, entry) VALUES (?, ?, ?) ON CONFLICT (kind, name) DO UPDATE SET entry = ' +
+      'excluded.entry',
   )
   const read = database.prepare('SELECT entry FROM instance WHERE name = ?')
   const write = database.prepare(
@@ -80,15 +103,11 @@ export function openLedger(file: string): Ledger {
     },
     put: (name, entry) => void write.run(name, JSON.stringify(LedgerEntry.parse(entry))),
     remove: (name) => void drop.run(name),
-    namespaceUid() {
-      const row = database.prepare('SELECT uid FROM home').get()
-      return row === undefined ? undefined : String(row['uid'])
+    bytesOf(kind, name) {
+      const row = readBytes.get(kind, name)
+      return row === undefined ? undefined : BytesEntry.parse(JSON.parse(String(row['entry'])))
     },
-    setNamespaceUid(uid) {
-      database.exec('BEGIN; DELETE FROM home')
-      database.prepare('INSERT INTO home (uid) VALUES (?)').run(uid)
-      database.exec('COMMIT')
-    },
+    putBytes: (kind, name, entry) => void writeBytes.run(kind, name, JSON.stringify(BytesEntry.parse(entry))),
     close: () => database.close(),
   }
 }
@@ -96,13 +115,13 @@ export function openLedger(file: string): Ledger {
 /** A ledger of a simulated host: it outlives the agents that open it, as a disk would. */
 export function ledgerInMemory(): Ledger {
   const entries = new Map<string, LedgerEntry>()
-  let home: string | undefined
+  const bytes = new Map<string, BytesEntry>()
   return {
     get: (name) => entries.get(name),
     put: (name, entry) => void entries.set(name, LedgerEntry.parse(entry)),
     remove: (name) => void entries.delete(name),
-    namespaceUid: () => home,
-    setNamespaceUid: (uid) => void (home = uid),
+    bytesOf: (kind, name) => bytes.get(`${kind}/${name}`),
+    putBytes: (kind, name, entry) => void bytes.set(`${kind}/${name}`, BytesEntry.parse(entry)),
     close: () => {},
   }
 }

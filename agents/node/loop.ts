@@ -23,7 +23,6 @@ import type { InstanceOptions } from './instance/guest-definition.ts'
 import { instanceReconciler } from './instance/index.ts'
 import type { Ledger } from './ledger.ts'
 import { observationReconciler } from './observation.ts'
-import { runOrphanSweep, runTemplateSweep } from './orphans.ts'
 import { type ProbeHost, hostProbe } from './host-probe.ts'
 import { readUserData } from './secrets.ts'
 import { managedMachineReconciler } from './managed-machine/index.ts'
@@ -31,6 +30,7 @@ import { metadataDocument } from './serve/metadata.ts'
 import type { RequestingGuest } from './serve/metadata-service.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
 import { openServerMetrics } from './server-metrics.ts'
+import { runTemplateSweep } from './template-sweep.ts'
 import { openHoldings } from './unclaimed.ts'
 import { openUsage, type Usage } from './usage.ts'
 import { userOf } from './volume/effects.ts'
@@ -124,7 +124,7 @@ function openGuestMetrics({ hypervisor, registry }: AgentOptions): void {
   })
 }
 
-const LOOKS = [runOrphanSweep, runOwnerSettling, runTemplateSweep]
+const LOOKS = [runOwnerSettling, runTemplateSweep]
 
 /** Nothing happens before it runs. */
 export function openAgent(options: AgentOptions): Agent {

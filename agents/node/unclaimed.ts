@@ -1,10 +1,9 @@
 /** What is on the host, and what of it no object names: left by objects that were removed past their finalizer, or by a
- *  Kubernetes that was put back to an older state. It is reported, and nothing of it is removed. */
-import type { Caches } from '../../kit/kube/caches.ts'
+ *  Kubernetes that was put back to an older state. It is reported, and stays: a guest runs on, a disk and an image keep
+ *  their bytes. Only what holds neither is put away: the record of a guest that has ended, and that of a disk which
+ *  lies on shared storage and which no guest of this host has. A host that was fenced comes back with many of them. */
 import type { ResourceType } from '../../kit/kube/object.ts'
-import { isNotFound, type Store } from '../../kit/kube/store.ts'
-import type { Clock } from '../../kit/sys/clock.ts'
-import type { Logger } from '../../kit/sys/log.ts'
+import { isNotFound } from '../../kit/kube/store.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import {
   Image,
@@ -15,19 +14,14 @@ import {
   UNCLAIMED_NAMED_MAXIMUM,
   Volume,
 } from '../../resources/instance/index.ts'
-import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
-import type { VolumeStore } from './drivers/storage/volume-store.ts'
-import type { ImageStore } from './images/image-store.ts'
+import { hasEnded } from './drivers/hypervisor/hypervisor.ts'
+import type { Ledger } from './ledger.ts'
+import type { Usage } from './usage.ts'
+import { releaseUnused, type VolumeOptions } from './volume/effects.ts'
 
-export interface HoldingsOptions {
-  readonly store: Store
-  readonly caches: Caches
-  readonly hypervisor: Hypervisor
-  readonly volumes: VolumeStore
-  readonly customImages: ImageStore
-  readonly namespace: string
-  readonly clock: Clock
-  readonly log: Logger
+export interface HoldingsOptions extends VolumeOptions {
+  readonly ledger: Ledger
+  readonly usage: Pick<Usage, 'takeReading'>
   readonly registry: Registry
 }
 
@@ -88,6 +82,11 @@ export function openHoldings(options: HoldingsOptions): Holdings {
     const names = await namesOn(options)
     await compare(options, names, missing)
     const unclaimed = [...missing.values()].filter(({ isUnclaimed }) => isUnclaimed)
+    for (const { kind, name } of unclaimed)
+      if (kind !== 'Image')
+        await PUT_AWAY[kind](options, name).catch((error: unknown) =>
+          log.warn('a record without an object is not put away yet', { kind, name, error }),
+        )
     for (const kind of Object.keys(KINDS)) gauge.set({ kind }, unclaimed.filter((one) => one.kind === kind).length)
     await report(
       {
@@ -154,4 +153,27 @@ function note(
     known.isUnclaimed = true
     log.warn('on this host and named by no object; it stays', { kind, name, since: known.since })
   }
+}
+
+/** Frees what holds nothing; leaves whatever does. */
+const PUT_AWAY: Readonly<Record<Exclude<Kind, 'Image'>, (options: HoldingsOptions, name: string) => Promise<void>>> = {
+  async Instance({ hypervisor, ledger, usage, clock, log }, name) {
+    const [guest, entry] = [await hypervisor.inspect(name), ledger.get(name)]
+    if (guest === undefined || !hasEnded(guest)) return
+    // The ledger keeps what was started here, so that no older object starts it again.
+    if (entry !== undefined && entry.ended === undefined) {
+      const reason = guest.state === 'off' ? 'guest_shutdown' : 'crashed'
+      ledger.put(name, { ...entry, ended: { at: clock.now().toISOString(), reason } })
+    }
+    await usage.takeReading(name)
+    await hypervisor.forget(name)
+    log.info('record of an ended guest without an Instance put away', { instance: name })
+  },
+  async Volume(options, name) {
+    const { volumes, log } = options
+    const known = (await volumes.list()).find((one) => one.name === name)
+    if (known?.pool === undefined) return
+    await releaseUnused(options, name)
+    log.info('record of a disk on shared storage without a Volume put away; the disk stays', { volume: name })
+  },
 }

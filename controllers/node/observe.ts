@@ -100,10 +100,10 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
     .sort()
     .slice(0, OBSERVERS_MAXIMUM)
 
-/** Data on shared storage is removed with the Volume that is not retained: that one waits for an agent that can remove
- *  it, or for the Volume of another node that removes it instead. Guests that only lost their shared storage may be
- *  started elsewhere; but they may still use their addresses and write to disks of the host, so neither is given to
- *  anybody else. */
+/** A disk of the host's own stays deleted: its agent removes it when it is back, and nobody waits for that
+ *  (`controllers/storage/`). Data on shared storage is removed with the Volume that is not retained: that one waits for
+ *  an agent that can remove it, or for the Volume of another node that removes it instead. Guests that only lost their
+ *  shared storage may be started elsewhere; but they may still use their addresses, so these are given to nobody. */
 const blockedDeletionsOn = (
   { caches }: Parts,
   namespace: string,
@@ -120,9 +120,8 @@ const blockedDeletionsOn = (
     .filter(
       (volume) =>
         isLeaving(volume) &&
-        (volume.spec.pool === undefined
-          ? areGuestsGone
-          : volume.spec.isRetained === true || hasSuccessor(caches, volume)),
+        volume.spec.pool !== undefined &&
+        (volume.spec.isRetained === true || hasSuccessor(caches, volume)),
     )
     .map(({ metadata: { name } }) => ({ kind: 'Volume', name }) as const),
 ]

@@ -171,16 +171,26 @@ const ownersOf = (
   caches: Parts['caches'],
   held: readonly VolumeObject[],
   server: KubeObject<ServerSpec> | undefined,
-): Pick<Observed, 'lostNodes' | 'lostBoots' | 'isReleased' | 'successorNode'> => ({
+): Pick<Observed, 'lostNodes' | 'isReleased' | 'successorNode'> => ({
   lostNodes: lostNodes(caches, held, server),
-  lostBoots: [...new Set(lostNodes(caches, held, server))].flatMap((node) => {
-    const { fence, bootId } = caches.of(Node).get({ name: node })?.status ?? {}
-    const lost = fence?.bootId ?? bootId
-    return lost === undefined ? [] : [{ node, bootId: lost }]
-  }),
   isReleased: server?.spec.operation?.kind === 'server.force_release',
   successorNode: successorOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
 })
+
+/** Of the nodes that hold the disk: the boots of which nothing runs any more. */
+const lostBootsOf = (...[caches, held, server]: Parameters<typeof lostNodes>): NonNullable<Observed['lostBoots']> =>
+  [...new Set(lostNodes(caches, held, server))].flatMap((node) => {
+    const { fence, bootId } = caches.of(Node).get({ name: node })?.status ?? {}
+    const lost = fence?.bootId ?? bootId
+    return lost === undefined ? [] : [{ node, bootId: lost }]
+  })
+
+/** A disk of its own that a fenced node is to remove when it is back: nobody waits for that. */
+const isLeftToItsNode = (caches: Parts['caches'], volume: VolumeObject): boolean => {
+  if (!isTerminating(volume) || volume.spec.pool !== undefined) return false
+  const { fence } = caches.of(Node).get({ name: nodeOf(volume) })?.status ?? {}
+  return fence !== undefined && fence.method !== 'storage_block' // guests may still write to disks of the host
+}
 
 /** Nodes that do not reach the shared storage that a move shall leave it on, or bring it to. */
 function unfitNodes(caches: Parts['caches'], storage: StorageObject): readonly string[] {
@@ -208,7 +218,10 @@ async function observe(readings: Readings, storage: StorageObject, now: Date): P
       : await orUnavailable(readings.claimsOf({ accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   const instances = caches.of(Instance).by('volume', uid)
-  const volumes = caches.of(Volume).by('storage', uid)
+  const volumes = caches
+    .of(Volume)
+    .by('storage', uid)
+    .filter((volume) => !isLeftToItsNode(caches, volume))
   const requests = await readRequests(readings.db, storage)
   const place = placeOf(readings, storage, { claim, claims, server, instances })
   const observed: Observed = {
@@ -224,6 +237,7 @@ async function observe(readings: Readings, storage: StorageObject, now: Date): P
     ...backupsOf(caches, storage),
     region: caches.of(Zone).get({ name: storage.spec.zone })?.spec.region,
     volumes,
+    lostBoots: lostBootsOf(caches, volumes, server),
     ...(deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)),
     usedOn: instances.map(nodeOf),
     image: await imageOf(readings, storage),

@@ -53,7 +53,7 @@ export function layOut(storage: StorageObject, observed: Observed): Decision {
   if (volume === undefined && holder !== undefined)
     return failed(`The disk lies on node ${nodeOf(holder)}, which the server is not on.`, elsewhere)
   if (volume === undefined) return makeVolume(storage, observed, { node, place, elsewhere })
-  if (volume.status?.state === 'error')
+  if (volume.status?.state === 'error' || volume.status?.state === 'lost')
     return failed(volume.status.detail ?? 'The host could not make the disk.', elsewhere)
   const isReady = volume.status?.state === 'ready'
   if (!isReady && volume.spec.source?.kind === 'image' && observed.image === undefined)

@@ -396,7 +396,12 @@ export const Volume = resource({
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
-      state: z.enum(['creating', 'ready', 'error']).describe('Whether guests may open the disk.'),
+      state: z
+        .enum(['creating', 'ready', 'error', 'lost'])
+        .describe(
+          'Whether guests may open the disk. lost: it was there once and is not any more, or what counts is on ' +
+            'another host; no other disk is made in its place.',
+        ),
       detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
       sizeGibibytes: z.int().optional().describe('Size in GiB that the disk has.'),
       origin: Origin.optional().describe('The version of a template that the data began as.'),
@@ -420,6 +425,11 @@ export const Volume = resource({
         .max(VOLUME_SNAPSHOTS_MAXIMUM)
         .optional()
         .describe('The snapshots that are in the disk.'),
+      lostSnapshots: z
+        .array(SnapshotName)
+        .max(VOLUME_SNAPSHOTS_MAXIMUM)
+        .optional()
+        .describe('Snapshots of spec.snapshots that were in the disk and are not any more: they are not taken again.'),
       isRemoved: IsRemoved,
     })
     .describe('What the node holds. Written by its agent.'),

@@ -5,6 +5,7 @@ import { Image, type ImageSpec, type ImageStatus } from '../../../resources/inst
 import type { WorkProgress } from '../backup/work.ts'
 import type { DiskReads } from '../disk-reads.ts'
 import { readMoveKey } from '../secrets.ts'
+import { making } from '../volume/bytes.ts'
 import { Copies } from '../volume/copies.ts'
 import { progressOf, userOf, type VolumeOptions } from '../volume/effects.ts'
 import { type ImageEffects, type ImageObject, type ObservedImage, planImage } from './plan.ts'
@@ -24,7 +25,7 @@ type Handlers = {
 }
 
 export function imageReconciler(options: ImageOptions): Reconciler<ImageSpec, ImageStatus, ObservedImage> {
-  const { customImages, volumes, clock, namespace } = options
+  const { customImages, volumes, ledger, clock, namespace } = options
   const parts: ImageParts = { ...options, imports: new Copies(clock), servedFor: new Map() }
   const { imports, servedFor } = parts
   return {
@@ -37,6 +38,7 @@ export function imageReconciler(options: ImageOptions): Reconciler<ImageSpec, Im
       const [id, at] = [servedFor.get(name), customImages.servedAt(name)]
       return {
         held,
+        bytes: ledger.bytesOf('image', name),
         fetching: imports.state(name),
         serving: id === undefined || at === undefined ? undefined : { id, ...at },
         volume:
@@ -63,10 +65,11 @@ const imageEffects = (parts: ImageParts): Handlers => {
         log.info('image fetched', { image: name })
       })
     },
-    async make(_input, { metadata: { name }, spec: { volume } }) {
+    async make(_input, { metadata, spec: { volume } }) {
       if (volume === undefined) return
+      const { name } = metadata
       await imports.begin(name, volume, async (signal) => {
-        await makeOf(parts, { name, volume, signal })
+        await making(parts, 'image', metadata, () => makeOf(parts, { name, volume, signal }))
         log.info('image made', { image: name, volume })
       })
     },
@@ -146,6 +149,7 @@ async function makeOf(
   const { ended } = await diskLocks.run(volume, async () => {
     const user = await userOf(parts, volume)
     const held = await volumes.inspect(volume)
+    await parts.ownership.requireFree(volume)
     if (user !== undefined || held === undefined)
       throw new Unavailable(`disk ${volume}${user === undefined ? '' : `, which guest ${user} has`}`, undefined)
     const disk = {

@@ -2,6 +2,7 @@
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { IMAGE_GIBIBYTES_MAXIMUM, type ImageSpec, type ImageStatus } from '../../../resources/instance/index.ts'
+import type { BytesEntry } from '../ledger.ts'
 import type { HeldImage } from '../images/image-store.ts'
 import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'
 import type { CopyState } from '../volume/copies.ts'
@@ -12,6 +13,8 @@ export interface ObservedImage {
   readonly held: HeldImage | undefined
   /** The import that is under way or has just failed. */
   readonly fetching: CopyState | undefined
+  /** What the host knows of the image of this name. */
+  readonly bytes?: BytesEntry | undefined
   /** Where it is served, and for what. */
   readonly serving?: ImageStatus['serving']
   /** The disk that it is to be made of: whether it is on the host, and the guest that may have it open. */
@@ -76,11 +79,17 @@ export function planImage({ metadata, spec, status }: ImageObject, observed: Obs
   // What was refused once is refused again: whoever made the object decides what follows.
   if (status?.state === 'error') return []
   if (spec.url !== undefined) return planFetch(spec, observed)
+  // What is fetched, copied or read of a point is the same a second time; a disk has changed since.
+  if (spec.volume !== undefined && (status?.state === 'ready' || status?.state === 'lost' || wasMade(observed)))
+    return [report('lost', { detail: LOST })]
   if (spec.volume !== undefined) return planMake(observed)
   if (spec.snapshot !== undefined) return planRead('snapshot', observed)
   if (spec.backup !== undefined) return planRead('backup', observed)
   return planCopy(spec, observed)
 }
+
+const wasMade = ({ bytes }: ObservedImage): boolean => bytes?.madeFor !== undefined
+const LOST = 'The image was made of the disk once, and is not on this host any more.'
 
 /** A disk that is larger than it may be waits until it may be as large: then the file is fetched again. */
 function planFetch({ maximumGibibytes = IMAGE_GIBIBYTES_MAXIMUM }: ImageSpec, { fetching }: ObservedImage): Action[] {

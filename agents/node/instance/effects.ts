@@ -4,6 +4,7 @@ import { type InstanceSpec } from '../../../resources/instance/index.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { GuestStartFailed, portNameOf, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
+import { noteSuperseded } from '../volume/bytes.ts'
 import { readMoveKey } from '../secrets.ts'
 import {
   definitionOf,
@@ -54,7 +55,11 @@ export function instanceEffects(options: InstanceOptions): Handlers {
     async cancelSend(_input, { metadata: { name } }) {
       await hypervisor.cancelSend(name)
     },
-    async noteTransfer({ transfer }, { metadata: { name } }) {
+    async noteTransfer({ transfer }, { metadata: { name }, spec: { send: order } }) {
+      // Written first: what is reported as handed over is never begun with here again.
+      if (transfer.role === 'send' && transfer.phase === 'completed' && order?.id === transfer.id)
+        for (const volume of order.mirroredVolumes)
+          noteSuperseded(parts, volume, { transferId: transfer.id, instance: name })
       recordTransfer(parts, name, transfer)
     },
     async endReception({ transfer }, { metadata: { name } }) {
@@ -111,8 +116,15 @@ async function accept(
 ): Promise<void> {
   const { ledger } = parts
   const known = ledger.get(name)
-  if (known?.uid !== uid) ledger.put(name, { uid, generation, incarnation })
-  else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation })
+  if (known === undefined) ledger.put(name, { uid, generation, incarnation })
+  // Whatever was started for an earlier object of the name has ended.
+  else if (known.uid !== uid) {
+    const ended = known.ended ?? { at: nowText(parts), reason: 'crashed' as const }
+    ledger.put(name, {
+      ...{ uid, generation, incarnation },
+      ...(known.incarnation === 0 || incarnation > known.incarnation ? {} : { ended }),
+    })
+  } else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation })
   // The guest is here, and its start is missing in the ledger. One that has arrived has the disks that it was awaited
   // with.
   else {
@@ -145,6 +157,8 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
   }
   await requireNewest(parts, instance)
   for (const volume of volumesOf(instance.spec)) await parts.ownership.take(volume)
+  // The guest is to go on here after all: the other host did not get it.
+  for (const volume of volumesOf(instance.spec)) noteSuperseded(parts, volume, undefined)
   // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
   changeEntry(ledger, name, ({ uid, generation, stop }) => ({
     uid,

@@ -16,6 +16,7 @@ import type { Ledger } from '../ledger.ts'
 import { readUserData } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
 import type { Usage } from '../usage.ts'
+import { isSuperseded } from '../volume/bytes.ts'
 import type { Ownership } from '../volume/ownership.ts'
 import type { InstanceObject } from './plan.ts'
 
@@ -62,11 +63,12 @@ export async function imageOf(
   return bootVolume !== undefined || spec.template === '' ? BOOTS_ITSELF : images.newest(spec.template)
 }
 
-/** Whether a guest may begin with the volume: it is on the host and is not being deleted. */
+/** Whether a guest may begin with the volume: it is on the host, is what counts, and is not being deleted. */
 export const isUsable = async (
-  { caches, volumes, namespace }: Pick<InstanceOptions, 'caches' | 'volumes' | 'namespace'>,
+  { caches, volumes, ledger, namespace }: Pick<InstanceOptions, 'caches' | 'volumes' | 'ledger' | 'namespace'>,
   volume: string,
 ): Promise<boolean> =>
+  !isSuperseded(ledger, volume) &&
   caches.of(Volume).get({ namespace, name: volume })?.metadata.deletionTimestamp === undefined &&
   (await volumes.inspect(volume)) !== undefined
 

@@ -5,6 +5,7 @@ import { Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../
 import type { Guest } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { Ownership } from '../volume/ownership.ts'
+import { isNameTaken } from '../name-taken.ts'
 import { openHostKeys } from '../host-keys.ts'
 import { instanceEffects } from './effects.ts'
 import { imageOf, type InstanceOptions, isUsable, volumesOf } from './guest-definition.ts'
@@ -51,7 +52,7 @@ export function instanceReconciler(
       ]
       return () => stops.forEach((stop) => stop())
     },
-    async observe({ metadata: { name }, spec }) {
+    async observe({ metadata: { name }, spec, status }) {
       const held = await Promise.all(
         volumesOf(spec).map(async (volume) => ({ volume, isHere: await isUsable(options, volume) })),
       )
@@ -62,9 +63,13 @@ export function instanceReconciler(
         heldElsewhere: isToBoot ? await findHeldElsewhere(ownership, volumesOf(spec)) : undefined,
         hostKeys: guest?.state === 'running' ? hostKeys.of(guest) : undefined,
         entry,
+        hadNameTaken: isNameTaken(status?.conditions),
         guestVolumes: openIn(guest, volumes, volumesOf(spec)),
         unheldVolumes: (guest?.unheldDisks ?? []).flatMap((path) => volumes.nameOf(path) ?? []),
         hypervisor: hypervisor.kind,
+        lostVolume: volumesOf(spec).find(
+          (volume) => caches.of(Volume).get({ namespace, name: volume })?.status?.state === 'lost',
+        ),
         missingVolumes: held.filter(({ isHere }) => !isHere).map(({ volume }) => volume),
         image: await imageOf(options, spec),
       }

@@ -5,9 +5,16 @@
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
-import { type Guest, type HypervisorKind, portNameOf, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
+import {
+  type Guest,
+  hasEnded,
+  type HypervisorKind,
+  portNameOf,
+  type Transfer,
+} from '../drivers/hypervisor/hypervisor.ts'
 import type { ImageState } from '../images/template-store.ts'
 import type { LedgerEntry } from '../ledger.ts'
+import { NAME_FREE, nameTaken } from '../name-taken.ts'
 
 export type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
 
@@ -20,8 +27,12 @@ export interface ObservedInstance {
   readonly unheldVolumes?: readonly string[]
   /** Names of disks that are not on the host yet. */
   readonly missingVolumes: readonly string[]
+  /** One of them that will not come. */
+  readonly lostVolume?: string | undefined
   /** A disk of shared storage that another host has, and that host. Looked at before a start. */
   readonly heldElsewhere?: { readonly volume: string; readonly node: string } | undefined
+  /** It was reported that the guest of another object had the name. */
+  readonly hadNameTaken?: boolean
   readonly image: ImageState
   readonly hypervisor: HypervisorKind
   /** Public host keys that the guest has printed since its start. */
@@ -84,15 +95,17 @@ const HELD_ELSEWHERE_SECONDS = 5
 /** How often the progress of a transfer is reported. */
 const PROGRESS_SECONDS = 1
 
-/** Guards in order: deleted, a spec from the past, a guest of another incarnation, a spec that is news, waiting for a
- *  guest, a transfer that ended, handed over, running, ended, to be begun, at rest. */
+/** Guards in order: deleted, the guest of another object, a spec from the past, a guest of an older incarnation, a spec
+ *  that is news, waiting for a guest, a transfer that ended, handed over, running, ended, to be begun, at rest. */
 export function planInstance(instance: InstanceObject, observed: ObservedInstance, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
   const { spec } = instance
-  const entry = observed.entry?.uid === uid ? observed.entry : { uid, generation: 0, incarnation: 0 }
-  if (deletionTimestamp !== undefined) return planRemoval(instance, entry)
+  const entry = entryFor(uid, observed)
+  const isTaken = observed.guest !== undefined && observed.guest.uid !== uid && !hasEnded(observed.guest)
+  if (deletionTimestamp !== undefined) return planRemoval(instance, entry, isTaken)
+  if (isTaken) return [planTaken(instance, entry)]
   if (generation < entry.generation) return [wait(STALE_SECONDS, 'a spec as new as the one that was acted on')]
-  if (observed.guest !== undefined && (observed.guest.uid !== uid || observed.guest.incarnation < entry.incarnation))
+  if (observed.guest !== undefined && observed.guest.uid === uid && observed.guest.incarnation < entry.incarnation)
     return [effect('discard', {}), requeue]
   const isReceiving = observed.guest?.transfer?.role === 'receive' && observed.guest.transfer.phase !== 'completed'
   const incarnation = Math.max(entry.incarnation, isReceiving ? 0 : (observed.guest?.incarnation ?? 0))
@@ -135,14 +148,34 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
 }
 
 /** Once reported, it stays so: the object goes when the platform has read it. */
-function planRemoval({ status }: InstanceObject, { incarnation }: LedgerEntry): Action[] {
+function planRemoval({ status }: InstanceObject, { incarnation }: LedgerEntry, isTaken: boolean): Action[] {
   if (status?.isRemoved === true) return []
   const removed = {
     state: status?.state ?? 'stopped',
     incarnation: status?.incarnation ?? incarnation,
     isRemoved: true,
   }
-  return [effect('forget', {}), { do: 'status', status: removed }]
+  return [...(isTaken ? [] : [effect('forget', {})]), { do: 'status', status: removed }]
+}
+
+/** What the host knows of the object. What it did for an earlier one of the name was done all the same: nothing of that
+ *  runs any more, and no incarnation is started a second time. */
+function entryFor(uid: string, { entry }: ObservedInstance): LedgerEntry {
+  if (entry === undefined || entry.uid === uid) return entry ?? { uid, generation: 0, incarnation: 0 }
+  return { uid, generation: 0, incarnation: entry.incarnation, ended: entry.ended ?? UNKNOWN_END }
+}
+/** Replaced by what the ledger notes when it accepts the object. */
+const UNKNOWN_END: LedgerEntry['ended'] = { at: '', reason: 'crashed' }
+
+/** The guest of another object of the name runs here: it goes on, and this object gets nothing. */
+function planTaken({ status }: InstanceObject, { incarnation }: LedgerEntry): Action {
+  const message =
+    'A guest of another object of this name runs on the host. It goes on, and nothing of this one is done.'
+  return {
+    do: 'status',
+    status: { state: 'error', detail: message, incarnation: status?.incarnation ?? incarnation },
+    conditions: [nameTaken(message)],
+  }
 }
 
 const isCompleted = (transfer: Transfer | undefined, role: Transfer['role']): boolean =>
@@ -389,8 +422,14 @@ interface Obstacle {
 /** What a guest needs of the host and does not have yet. */
 function obstacleTo(
   { template }: InstanceSpec,
-  { missingVolumes, heldElsewhere, image }: ObservedInstance,
+  { missingVolumes, lostVolume, heldElsewhere, image }: ObservedInstance,
 ): Obstacle | undefined {
+  if (lostVolume !== undefined)
+    return {
+      state: 'error',
+      detail: `volume ${lostVolume} is lost`,
+      remedy: [wait(MISSING_SECONDS, 'volumes')],
+    }
   if (missingVolumes.length > 0)
     return {
       state: 'waiting',
@@ -434,7 +473,8 @@ function statusOf(
     forwards: observed.guest === undefined ? undefined : [...observed.guest.forwards],
     sshHostKeys: observed.guest === undefined || observed.hostKeys === undefined ? undefined : [...observed.hostKeys],
   }
-  return { do: 'status', status }
+  const wasTaken = observed.hadNameTaken === true
+  return { do: 'status', status, ...(wasTaken ? { conditions: [NAME_FREE] } : {}) }
 }
 
 /** As the schema of the status has it. */

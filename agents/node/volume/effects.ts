@@ -7,13 +7,14 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { Instance, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
 import type { BackupWork, WorkProgress } from '../backup/work.ts'
-import type { Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import { hasEnded, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { NewVolume, VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
+import { making, noteMade, noteSnapshots, removing } from './bytes.ts'
 import type { Copies } from './copies.ts'
 import type { Ownership } from './ownership.ts'
 import type { VolumeEffects, VolumeObject } from './plan.ts'
@@ -26,7 +27,7 @@ export interface VolumeOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly customImages: ImageStore
-  readonly ledger: Pick<Ledger, 'get'>
+  readonly ledger: Pick<Ledger, 'get' | 'bytesOf' | 'putBytes'>
   readonly diskLocks: KeyedMutex
   readonly ownership: Ownership
   /** Absent on hosts without a place for backups. */
@@ -46,7 +47,9 @@ type Handlers = {
   readonly [Name in keyof VolumeEffects]: (input: VolumeEffects[Name], volume: VolumeObject) => Promise<void>
 }
 
-type UserOptions = Pick<VolumeOptions, 'caches' | 'hypervisor' | 'volumes' | 'ledger' | 'namespace'>
+type UserOptions = Pick<VolumeOptions, 'caches' | 'hypervisor' | 'volumes' | 'namespace'> & {
+  readonly ledger: Pick<Ledger, 'get'>
+}
 
 /** The guest that has the disk open, or may open it at any moment. One that no object names has what it has. */
 export async function userOf(
@@ -63,8 +66,7 @@ export async function userOf(
   const guests = await hypervisor.list()
   return guests.find(
     ({ name, state, disks }) =>
-      state !== 'off' &&
-      state !== 'gone' &&
+      !hasEnded({ state }) &&
       (ledger.get(name)?.volumes?.includes(volume) === true || disks.some((path) => volumes.nameOf(path) === volume)),
   )?.name
 }
@@ -76,11 +78,18 @@ const whileUnused = (parts: VolumeParts, name: string, work: () => Promise<void>
     await work()
   })
 
-const whileUnusedHere = (parts: VolumeParts, name: string, work: () => Promise<void>): Promise<void> =>
+const whileUnusedHere = (parts: VolumeOptions, name: string, work: () => Promise<void>): Promise<void> =>
   parts.diskLocks.run(name, async () => {
     const user = await userOf(parts, name)
     if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
     await work()
+  })
+
+/** This host holds it no longer. What lies in a pool stays there, also with the host that has it. */
+export const releaseUnused = (options: VolumeOptions, name: string): Promise<void> =>
+  whileUnusedHere(options, name, async () => {
+    await options.ownership.give(name)
+    await options.volumes.release(name)
   })
 
 /** Where the disk is served and for which operation; undefined when it is not. */
@@ -104,69 +113,75 @@ export const volumeEffects = (parts: VolumeParts): Handlers => ({
   ...endingEffects(parts),
 })
 
-type MakingEffect = 'prepare' | 'create' | 'adopt' | 'copy' | 'copySnapshot' | 'fill'
+type MakingEffect = 'prepare' | 'create' | 'adopt' | 'noteMade' | 'copy' | 'copySnapshot' | 'fill'
 
-const makingEffects = ({
-  store,
-  volumes,
-  images,
-  customImages,
-  backups,
-  copies,
-  ownership,
-  log,
-  namespace,
-}: VolumeParts): Pick<Handlers, MakingEffect> => ({
+/** Makes it, whole or not at all, unless another host has what lies in the pool. */
+async function make(
+  parts: VolumeParts,
+  { metadata, spec }: VolumeObject,
+  content: Partial<NewVolume>,
+  signal?: AbortSignal,
+) {
+  await parts.ownership.requireFree(metadata.name, spec.pool)
+  const volume = { ...draftOf(metadata.name, spec), ...content }
+  await making(parts, 'volume', metadata, () => parts.volumes.create(volume, signal))
+}
+
+const makingEffects = (parts: VolumeParts): Pick<Handlers, MakingEffect> => ({
   async prepare(_input, { spec }) {
-    if (spec.source?.kind === 'template') images.prepare(spec.source.name)
+    if (spec.source?.kind === 'template') parts.images.prepare(spec.source.name)
   },
-  async create(_input, { metadata: { name }, spec }) {
-    const { source } = spec
+  async create(_input, volume) {
+    const { images, customImages, log } = parts
+    const { source } = volume.spec
     const custom = source?.kind === 'image' ? await customImages.inspect(source.name) : undefined
     if (source?.kind === 'image' && custom === undefined) throw new Unavailable(`image ${source.name}`, undefined)
     const image = source?.kind === 'template' ? await images.newest(source.name) : undefined
     if (image !== undefined && image.is !== 'ready') throw new Unavailable(`template ${source?.name}`, undefined)
-    await ownership.requireFree(name, spec.pool)
-    await volumes.create({
-      ...draftOf(name, spec),
+    await make(parts, volume, {
       ...(image === undefined ? {} : { source: image.image }),
       ...(custom === undefined ? {} : { copyOf: custom.path }),
       ...(custom?.origin === undefined ? {} : { origin: custom.origin }),
     })
-    log.info('volume created', { volume: name })
+    log.info('volume created', { volume: volume.metadata.name })
   },
   async adopt({ pool }, { metadata: { name } }) {
-    await volumes.adopt(name, pool)
-    log.info('volume taken over', { volume: name, pool })
+    await parts.volumes.adopt(name, pool)
+    parts.log.info('volume taken over', { volume: name, pool })
   },
-  async copySnapshot(_input, { metadata: { name }, spec }) {
-    const { source } = spec
+  async noteMade(_input, { metadata }) {
+    noteMade(parts, 'volume', metadata)
+  },
+  async copySnapshot(_input, copy) {
+    const { name } = copy.metadata
+    const { source } = copy.spec
     if (source?.kind !== 'snapshot' || source.volume === undefined) return
     const { volume, pool, name: snapshot } = source
-    await copies.begin(name, `${volume}/${snapshot}`, async (signal) => {
-      await ownership.requireFree(name, spec.pool)
-      await volumes.create({ ...draftOf(name, spec), snapshotOf: { volume, pool, snapshot } }, signal)
-      log.info('volume copied from a snapshot', { volume: name })
+    await parts.copies.begin(name, `${volume}/${snapshot}`, async (signal) => {
+      await make(parts, copy, { snapshotOf: { volume, pool, snapshot } }, signal)
+      parts.log.info('volume copied from a snapshot', { volume: name })
     })
   },
-  async copy({ host, port }, { metadata: { name }, spec }) {
-    if (spec.copyFrom === undefined) return
-    const key = await readMoveKey(store, namespace, spec.copyFrom.secretName)
-    await copies.begin(name, `${host}:${port}`, async (signal) => {
-      await ownership.requireFree(name, spec.pool)
-      await volumes.create({ ...draftOf(name, spec), from: { host, port, key } }, signal)
-      log.info('volume copied', { volume: name })
+  async copy({ host, port }, volume) {
+    const { name } = volume.metadata
+    const { copyFrom } = volume.spec
+    if (copyFrom === undefined) return
+    const key = await readMoveKey(parts.store, parts.namespace, copyFrom.secretName)
+    await parts.copies.begin(name, `${host}:${port}`, async (signal) => {
+      await make(parts, volume, { from: { host, port, key } }, signal)
+      parts.log.info('volume copied', { volume: name })
     })
   },
-  async fill(_input, { metadata: { name }, spec }) {
-    const { name: backup, accountId, secretName, objectStorageZone } = spec.source ?? {}
+  async fill(_input, volume) {
+    const { backups, log } = parts
+    const { name } = volume.metadata
+    const { name: backup, accountId, secretName, objectStorageZone } = volume.spec.source ?? {}
     if (backup === undefined || accountId === undefined || secretName === undefined || backups === undefined) return
-    await copies.begin(name, backup, async (signal, report) => {
+    await parts.copies.begin(name, backup, async (signal, report) => {
       const onProgress = (progress: WorkProgress) => report(progressOf(backup, progress))
       const place = { accountId, secretName, objectStorageZone }
-      await ownership.requireFree(name, spec.pool)
       const fill = (path: string) => backups.fill({ backup, ...place }, path, { signal, onProgress })
-      await volumes.create({ ...draftOf(name, spec), fill }, signal)
+      await make(parts, volume, { fill }, signal)
       log.info('volume filled from a backup', { volume: name, backup })
     })
   },
@@ -191,7 +206,8 @@ const whileSettled = (parts: VolumeParts, name: string, work: (user: string | un
   })
 
 /** A disk that a guest has open is changed by that guest's QEMU only; any other while no guest can begin to use it. */
-const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'removeSnapshot'> => {
+const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'removeSnapshot' | 'noteSnapshots'> => {
+  const knownOf = (name: string) => parts.ledger.bytesOf('volume', name)?.snapshots ?? []
   const { volumes, hypervisor, log } = parts
   const change = (name: string, work: (user: string | undefined) => Promise<void>) => whileSettled(parts, name, work)
   return {
@@ -199,13 +215,22 @@ const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'r
       await change(name, (user) =>
         volumes.takeSnapshot(name, snapshot, user === undefined ? undefined : takeInGuest(hypervisor, user)),
       )
+      noteSnapshots(parts, name, [...new Set([...knownOf(name), snapshot])])
       log.info('snapshot taken', { volume: name, snapshot })
     },
     async removeSnapshot({ name: snapshot }, { metadata: { name } }) {
       await change(name, (user) =>
         volumes.removeSnapshot(name, snapshot, user === undefined ? undefined : removeInGuest(hypervisor, user)),
       )
+      noteSnapshots(
+        parts,
+        name,
+        knownOf(name).filter((known) => known !== snapshot),
+      )
       log.info('snapshot removed', { volume: name, snapshot })
+    },
+    async noteSnapshots({ names }, { metadata: { name } }) {
+      noteSnapshots(parts, name, names)
     },
   }
 }
@@ -241,19 +266,18 @@ const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | '
 const endingEffects = (parts: VolumeParts): Pick<Handlers, 'remove' | 'release'> => {
   const { volumes, copies, log } = parts
   return {
-    async remove(_input, { metadata: { name }, spec: { pool } }) {
+    async remove(_input, { metadata, spec: { pool } }) {
+      const { name } = metadata
       await copies.end(name)
       // Also when this host has never held it: it removes the data for a host that was lost.
       if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
-      await whileUnused(parts, name, () => volumes.remove(name))
+      await whileUnused(parts, name, () => removing(parts, 'volume', metadata, () => volumes.remove(name)))
       log.info('volume removed', { volume: name })
     },
-    async release(_input, { metadata: { name } }) {
+    async release(_input, { metadata }) {
+      const { name } = metadata
       await copies.end(name)
-      await whileUnusedHere(parts, name, async () => {
-        await parts.ownership.give(name)
-        await volumes.release(name)
-      })
+      await removing(parts, 'volume', metadata, () => releaseUnused(parts, name))
       log.info('volume left to its pool', { volume: name })
     },
   }

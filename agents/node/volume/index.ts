@@ -2,13 +2,14 @@
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Image, Instance, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
+import { isSuperseded } from './bytes.ts'
 import { Copies } from './copies.ts'
 import { servingOf, userOf, volumeEffects, type VolumeOptions } from './effects.ts'
 import { SnapshotRoom } from './snapshot-room.ts'
 import { planVolume, type ObservedVolume } from './plan.ts'
 
 export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, ObservedVolume> {
-  const { caches, volumes, images, customImages, namespace } = options
+  const { caches, volumes, images, customImages, ledger, namespace } = options
   const copies = new Copies(options.clock)
   const room = new SnapshotRoom(options)
   const parts = { ...options, copies, servedFor: new Map<string, string>() }
@@ -45,6 +46,8 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
         (held !== undefined && held.sizeGibibytes < spec.sizeGibibytes)
       return {
         held,
+        bytes: ledger.bytesOf('volume', name),
+        isSuperseded: isSuperseded(ledger, name),
         user: mustBeFree ? await userOf(options, name) : undefined,
         customImage: spec.source?.kind === 'image' ? await customImages.inspect(spec.source.name) : undefined,
         image: spec.source?.kind === 'template' ? await images.newest(spec.source.name) : undefined,

@@ -4,6 +4,8 @@ import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 import type { HeldSnapshot, HeldVolume } from '../drivers/storage/volume-store.ts'
+import type { BytesEntry } from '../ledger.ts'
+import { isNameTaken, NAME_FREE, nameTaken } from '../name-taken.ts'
 import type { HeldImage } from '../images/image-store.ts'
 import type { ImageState } from '../images/template-store.ts'
 import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'
@@ -28,11 +30,17 @@ export interface ObservedVolume {
   readonly pool?: { readonly isMounted: boolean; readonly hasVolume: boolean } | undefined
   /** In the disk. Not read when nobody asks for any. */
   readonly snapshots?: readonly HeldSnapshot[]
+  /** What the host knows of the disk of this name. */
+  readonly bytes?: BytesEntry | undefined
+  /** What counts is on another host, whatever lies here. */
+  readonly isSuperseded?: boolean
 }
 
 export interface VolumeEffects {
   readonly create: Record<string, never>
   readonly adopt: { readonly pool: string }
+  readonly noteMade: Record<string, never>
+  readonly noteSnapshots: { readonly names: readonly string[] }
   readonly fill: Record<string, never>
   readonly takeSnapshot: { readonly name: string }
   readonly removeSnapshot: { readonly name: string }
@@ -61,19 +69,32 @@ const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, 
 const requeue = wait(0, 'the next look')
 const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to let go`)
 
-/** Guards in order: deleting, not here, too small, a snapshot to be made or removed, to be served, done. */
-export function planVolume({ metadata, spec, status }: VolumeObject, observed: ObservedVolume): Action[] {
-  const { held, user, serving, snapshots = [] } = observed
+/** Guards in order: deleting, the disk of another object, not here, superseded, unknown to the ledger, too small, a
+ *  snapshot to be made or removed, to be served, done. */
+export function planVolume(volume: VolumeObject, observed: ObservedVolume): Action[] {
+  const { metadata, spec, status } = volume
+  const { held, user, serving, snapshots = [], bytes } = observed
+  const isTaken = isOfAnother(volume, observed)
   if (metadata.deletionTimestamp !== undefined) {
     // Once reported, it stays so: the object goes when the platform has read it.
     if (status?.isRemoved === true) return []
+    if (isTaken) return [removed(status)]
     if (user !== undefined) return [waitForRelease(user)]
     return [effect(spec.isRetained === true ? 'release' : 'remove', {}), removed(status)]
   }
-  if (held === undefined) return planMaking(spec, observed)
-  const reported = ready(held, serving, snapshots)
+  if (isTaken) return [{ ...failed(TAKEN), conditions: [nameTaken(TAKEN)] }]
+  if (held === undefined) return planMaking(volume, observed)
+  if (observed.isSuperseded === true) return [lost('Its server was moved to another host, which has the newer data.')]
+  if (bytes?.state !== 'made' || bytes.uid !== metadata.uid) return [effect('noteMade', {}), requeue]
+  const known = knownSnapshots(volume, observed)
+  if (known.some((name) => bytes.snapshots?.includes(name) !== true))
+    return [effect('noteSnapshots', { names: known }), requeue]
+  const reported = {
+    ...ready(held, { serving, snapshots, lost: lostSnapshots(spec, snapshots, known) }),
+    ...(isNameTaken(status?.conditions) ? { conditions: [NAME_FREE] } : {}),
+  }
   if (held.sizeGibibytes < spec.sizeGibibytes) return [reported, effect('grow', {}), requeue]
-  const change = nextSnapshot(spec, snapshots)
+  const change = nextSnapshot(spec, snapshots, known)
   if (change !== undefined) return [reported, change, requeue]
   if (spec.serve !== undefined && user !== undefined) return [reported, waitForRelease(user)]
   if (spec.serve !== undefined && serving?.id !== spec.serve.id)
@@ -83,20 +104,59 @@ export function planVolume({ metadata, spec, status }: VolumeObject, observed: O
 }
 
 /** Removal first: it gives room. What is there is never taken again. */
-function nextSnapshot({ snapshots: wanted = [] }: VolumeSpec, there: readonly HeldSnapshot[]): Action | undefined {
+function nextSnapshot(
+  { snapshots: wanted = [] }: VolumeSpec,
+  there: readonly HeldSnapshot[],
+  known: readonly string[],
+): Action | undefined {
   const isThere = (name: string) => there.some((known) => known.name === name)
   const gone = wanted.find(({ name, shall }) => shall === 'go' && isThere(name))
   if (gone !== undefined) return effect('removeSnapshot', { name: gone.name })
-  const missing = wanted.find(({ name, shall }) => shall === 'be' && !isThere(name))
+  const missing = wanted.find(({ name, shall }) => shall === 'be' && !isThere(name) && !known.includes(name))
   return missing && effect('takeSnapshot', { name: missing.name })
 }
 
-function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, observed: ObservedVolume): Action[] {
+/** Snapshots that were in the disk, whether or not they still are: as the ledger, the report and the disk say. */
+const knownSnapshots = ({ status }: VolumeObject, { snapshots = [], bytes }: ObservedVolume): readonly string[] => [
+  ...new Set([...(bytes?.snapshots ?? []), ...[...(status?.snapshots ?? []), ...snapshots].map(({ name }) => name)]),
+]
+
+/** Those that are to be there, were, and are not any more. */
+const lostSnapshots = (
+  { snapshots: wanted = [] }: VolumeSpec,
+  there: readonly HeldSnapshot[],
+  known: readonly string[],
+): readonly string[] =>
+  wanted
+    .filter(({ name, shall }) => shall === 'be' && known.includes(name) && !there.some((one) => one.name === name))
+    .map(({ name }) => name)
+
+/** What lies on the host's own disks was made for another object of the name. In a pool the name says whose it is. */
+const isOfAnother = ({ metadata: { uid } }: VolumeObject, { held, bytes }: ObservedVolume): boolean =>
+  held !== undefined && held.pool === undefined && bytes !== undefined && bytes.state !== 'removed' && bytes.uid !== uid
+const TAKEN = 'A disk that was made for another object of this name is on the host. It stays.'
+
+/** The disk was there once: for this object, or for an earlier one of the name of which it is no copy. */
+function wasMade({ metadata: { uid }, spec: { source }, status }: VolumeObject, { bytes }: ObservedVolume): boolean {
+  const isBrought = source?.kind === 'copy' || source?.kind === 'mirror'
+  return (
+    status?.state === 'ready' ||
+    status?.state === 'lost' ||
+    (bytes?.madeFor !== undefined && (bytes.madeFor === uid || !isBrought))
+  )
+}
+
+function planMaking(volume: VolumeObject, observed: ObservedVolume): Action[] {
+  const { pool, source, copyFrom, origin, isRetained } = volume.spec
+  const isLost = wasMade(volume, observed)
   if (pool !== undefined) {
     if (observed.pool?.isMounted !== true)
       return [creating(`pool ${pool} is not mounted on this host`), wait(RETRY_SECONDS, 'the pool')]
-    // What lies there under the name of a copy is an older one, or half of this one.
-    if (observed.pool.hasVolume && source?.kind !== 'copy') return [effect('adopt', { pool }), requeue]
+    // What lies there under the name of a copy that is not whole is an older one, or half of this one.
+    if (observed.pool.hasVolume && (source?.kind !== 'copy' || isLost)) return [effect('adopt', { pool }), requeue]
+  }
+  if (isLost) return [lost(lossOf(observed))]
+  if (pool !== undefined) {
     // What another host made is never made a second time, empty.
     if (isRetained === true || (source === undefined && origin !== undefined))
       return [creating(`pool ${pool} does not hold it`), wait(RETRY_SECONDS, 'the pool')]
@@ -132,6 +192,11 @@ function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, 
   return [effect('create', {}), requeue]
 }
 
+const lossOf = ({ bytes }: ObservedVolume): string =>
+  bytes?.state === 'removed'
+    ? `The disk was removed from this host at ${bytes.at}, as was asked. No other one is made in its place.`
+    : 'The disk was on this host and is not there any more. No other one is made in its place.'
+
 function planFilling(backup: string, { copy, hasBackups }: ObservedVolume): Action[] {
   if (hasBackups !== true) return [failed('this host has no place for backups'), wait(RETRY_SECONDS, 'one')]
   if (copy?.is === 'failed' && copy.isFinal) return [failed(`backup ${backup}: ${copy.reason}`)]
@@ -162,14 +227,18 @@ const status = (state: VolumeStatus['state'], detail?: string): Status => ({
   origin: undefined,
   serving: undefined,
   snapshots: undefined,
+  lostSnapshots: undefined,
 })
-const failed = (detail: string): Action => ({ do: 'status', status: status('error', detail) })
+type StatusAction = Extract<Action, { do: 'status' }>
+const failed = (detail: string): StatusAction => ({ do: 'status', status: status('error', detail) })
+const lost = (detail: string): Action => ({ do: 'status', status: status('lost', detail) })
 const creating = (detail: string): Action => ({ do: 'status', status: status('creating', detail) })
-const ready = (
-  { sizeGibibytes, source }: HeldVolume,
-  serving: VolumeStatus['serving'],
-  snapshots: readonly HeldSnapshot[],
-): Action => ({
+interface Contents {
+  readonly serving: VolumeStatus['serving']
+  readonly snapshots: readonly HeldSnapshot[]
+  readonly lost: readonly string[]
+}
+const ready = ({ sizeGibibytes, source }: HeldVolume, { serving, snapshots, lost: gone }: Contents): StatusAction => ({
   do: 'status',
   status: {
     ...status('ready'),
@@ -177,5 +246,6 @@ const ready = (
     origin: source,
     serving,
     snapshots: snapshots.length === 0 ? undefined : snapshots.slice(0, SNAPSHOTS_MAXIMUM),
+    lostSnapshots: gone.length === 0 ? undefined : gone,
   },
 })

@@ -80,6 +80,8 @@ export interface AgentWorld {
   /** Lets time pass until the look shows something true. */
   until(look: () => Promise<boolean>): Promise<void>
   createInstance(spec?: Partial<InstanceSpec>): Promise<void>
+  /** Without its disk. */
+  createInstanceOnly(spec?: Partial<InstanceSpec>): Promise<void>
   change(spec: Partial<InstanceSpec>): Promise<void>
 }
 
@@ -125,6 +127,10 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     }
   }
   const key = { namespace: NAMESPACE, name: INSTANCE }
+  const createInstanceOnly: AgentWorld['createInstanceOnly'] = async (spec = {}) =>
+    void (await settled(
+      store.create(Instance, { metadata: { ...key, finalizers: [AGENT_FINALIZER] }, spec: instanceSpec(spec) }),
+    ))
   await settled(installCrds(store, crds(), clock))
   await settled(store.create(Namespace, { metadata: { name: NAMESPACE }, spec: {} }))
 
@@ -222,10 +228,9 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
           },
         }),
       )
-      await settled(
-        store.create(Instance, { metadata: { ...key, finalizers: [AGENT_FINALIZER] }, spec: instanceSpec(spec) }),
-      )
+      await createInstanceOnly(spec)
     },
+    createInstanceOnly,
     change: async (spec) => void (await settled(store.patch(Instance, key, { spec }))),
   }
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Lease } from '../../../kit/kube/object.ts'
+import { Lease, type ResourceType } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { simulatedBackups } from '../../../agents/node/backup/simulated.ts'
 import {
@@ -11,7 +11,7 @@ import {
   NodeReport,
   Volume,
 } from '../../../resources/instance/index.ts'
-import { type AgentWorld, INSTANCE, NAMESPACE, openAgentWorld } from './agent-world.ts'
+import { type AgentWorld, INSTANCE, NAMESPACE, openAgentWorld, POOL } from './agent-world.ts'
 import { instanceSpec } from './instance-spec.ts'
 
 type InstanceKey = { readonly namespace: string; readonly name: string }
@@ -223,16 +223,159 @@ describe('an agent of a simulated host', () => {
     }
   })
 
-  it('removes a guest whose Instance went past its finalizer', async () => {
+  /** As a person does it, or an older state of Kubernetes. */
+  const takeAway = async (type: ResourceType, name: string) => {
+    const key = { namespace: NAMESPACE, name }
+    await world.settled(world.store.delete(type, key))
+    await world.settled(world.store.patch(type, key, { metadata: { finalizers: null } }).catch(() => undefined))
+  }
+  const unclaimed = async () => {
+    const key = { namespace: NAMESPACE, name: NODE_REPORT_NAME }
+    const { status } = (await world.settled(world.store.get(NodeReport, key))) ?? {}
+    return { count: status?.held?.unclaimed, names: status?.unclaimed?.map(({ kind, name }) => `${kind} ${name}`) }
+  }
+
+  it('leaves a guest and its disk whose objects went past their finalizers, and says so', async () => {
     await world.createInstance()
     await running()
-    const key = { namespace: NAMESPACE, name: INSTANCE }
     world.killAgent()
-    await world.settled(world.store.delete(Instance, key))
-    await world.settled(world.store.patch(Instance, key, { metadata: { finalizers: null } }))
-    expect(world.host.running().length).toBe(1)
+    await takeAway(Instance, INSTANCE)
+    await takeAway(Volume, 'boot')
     world.startAgent()
-    await world.until(async () => world.host.running().length === 0)
+    await world.pass(9 * 60_000)
+    expect((await unclaimed()).count).toBe(0)
+    await world.pass(2 * 60_000)
+    expect(await unclaimed()).toEqual({ count: 2, names: [`Instance ${INSTANCE}`, 'Volume boot'] })
+    await world.pass(3 * 3_600_000)
+    expect([world.host.running().length, [...world.disks.keys()]]).toEqual([1, ['boot']])
+  })
+
+  it('claims again what gets its object back', async () => {
+    world.disks.set('known', { name: 'known', sizeGibibytes: 1 })
+    await world.pass(12 * 60_000)
+    expect((await unclaimed()).names).toEqual(['Volume known'])
+    await world.settled(
+      world.store.create(Volume, {
+        metadata: { namespace: NAMESPACE, name: 'known', finalizers: [AGENT_FINALIZER] },
+        spec: { storage: { namespace: 'acct-1', name: 's', uid: 'known' }, sizeGibibytes: 1 },
+      }),
+    )
+    await world.pass(60_000)
+    expect((await unclaimed()).names).toEqual([])
+  })
+
+  it('puts the record of an ended guest and of a disk on shared storage away, which hold nothing', async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    await takeAway(Instance, INSTANCE)
+    world.shared.pools.get(POOL)?.set('moved', { name: 'moved', sizeGibibytes: 1 })
+    world.disks.set('moved', { name: 'moved', sizeGibibytes: 1, pool: POOL })
+    world.shared.owners.set('moved', { node: 'beta', bootId: 'boot of beta' })
+    world.host.reboot()
+    world.startAgent()
+    await world.until(async () => !world.disks.has('moved'))
+    await world.pass(60_000)
+    expect((await unclaimed()).count).toBe(0)
+    expect(world.shared.pools.get(POOL)?.has('moved')).toBe(true)
+    expect(world.shared.owners.get('moved')).toMatchObject({ node: 'beta' })
+    expect(world.ledger.get(INSTANCE)).toMatchObject({ incarnation: 1, ended: { reason: 'crashed' } })
+  })
+
+  it('removes no disk from under a guest that no object names', async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    await takeAway(Instance, INSTANCE)
+    world.startAgent()
+    await world.settled(world.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
+    await world.pass(60_000)
+    expect([world.host.running().length, [...world.disks.keys()]]).toEqual([1, ['boot']])
+  })
+
+  it('makes no blank disk in place of one that it had, and starts no guest on it', async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    world.host.crashGuest(INSTANCE)
+    world.disks.delete('boot')
+    await world.change({ incarnation: 2 })
+    world.startAgent()
+    const { status } = await world.instanceWhen((instance) => instance.status?.state === 'error')
+    expect(status?.detail).toBe('volume boot is lost')
+    const volume = await world.settled(world.store.get(Volume, { namespace: NAMESPACE, name: 'boot' }))
+    expect([volume?.status?.state, [...world.disks.keys()], world.host.running()]).toEqual(['lost', [], []])
+  })
+
+  it('makes no blank disk for a server that was deleted and came back with an older Kubernetes', async () => {
+    await world.createInstance()
+    await running()
+    for (const [type, name] of [
+      [Instance, INSTANCE],
+      [Volume, 'boot'],
+    ] as const)
+      await world.settled(world.store.delete(type, { namespace: NAMESPACE, name }))
+    await world.until(async () => (await world.store.get(Volume, { namespace: NAMESPACE, name: 'boot' })) === undefined)
+    expect(world.disks.size).toBe(0)
+    await world.createInstance()
+    const { status } = await world.instanceWhen((instance) => instance.status?.state === 'error')
+    expect([status?.detail, world.disks.size]).toEqual(['volume boot is lost', 0])
+  })
+
+  it('makes no image of a disk a second time', async () => {
+    world.disks.set('boot', { name: 'boot', sizeGibibytes: 1 })
+    const key = { namespace: NAMESPACE, name: image }
+    await world.settled(
+      world.store.create(Image, {
+        metadata: { ...key, finalizers: [AGENT_FINALIZER] },
+        spec: { image: { namespace: 'acct-1', name: 'mine', uid: 'u' }, volume: 'boot' },
+      }),
+    )
+    await world.until(async () => (await world.store.get(Image, key))?.status?.state === 'ready')
+    world.images.clear()
+    world.killAgent()
+    world.startAgent()
+    await world.until(async () => (await world.store.get(Image, key))?.status?.state === 'lost')
+    await world.pass(60_000)
+    expect(world.images.size).toBe(0)
+  })
+
+  it("ends nothing for another object of the guest's name, says so, and goes on once the guest has ended", async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    await takeAway(Instance, INSTANCE)
+    await world.settled(
+      world.store.create(Instance, {
+        metadata: { namespace: NAMESPACE, name: INSTANCE, finalizers: [AGENT_FINALIZER] },
+        spec: instanceSpec({ power: 'running', incarnation: 2 }),
+      }),
+    )
+    world.startAgent()
+    const taken = await world.instanceWhen(({ status }) => status?.state === 'error')
+    expect(taken.status?.conditions).toEqual([expect.objectContaining({ type: 'NameTaken', status: 'True' })])
+    await world.change({ power: 'stopped' })
+    await world.pass(60_000)
+    expect(world.host.running().map(({ incarnation }) => incarnation)).toEqual([1])
+    world.host.crashGuest(INSTANCE)
+    await world.change({ power: 'running' })
+    const { status } = await world.instanceWhen((instance) => instance.status?.state === 'running')
+    expect(status?.conditions).toEqual([expect.objectContaining({ type: 'NameTaken', status: 'False' })])
+    expect(world.host.running().map(({ incarnation }) => incarnation)).toEqual([2])
+  })
+
+  it('ends nothing when another object of the name goes', async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    await takeAway(Instance, INSTANCE)
+    await world.createInstanceOnly()
+    world.startAgent()
+    await world.instanceWhen(({ status }) => status?.state === 'error')
+    const key = { namespace: NAMESPACE, name: INSTANCE }
+    await world.settled(world.store.delete(Instance, key))
+    await world.until(async () => (await world.store.get(Instance, key)) === undefined)
+    expect(world.host.running().length).toBe(1)
   })
 
   const image = 'acct-1.mine'
@@ -253,43 +396,12 @@ describe('an agent of a simulated host', () => {
   const loseImage = () =>
     world.settled(world.store.patch(Image, { namespace: NAMESPACE, name: image }, { metadata: { finalizers: null } }))
 
-  it('removes an image whose Image went past its finalizer, and no other', async () => {
+  it('leaves an image whose Image went past its finalizer, and says so', async () => {
     await holdImage()
     await loseImage()
-    const kept = 'acct-1.kept'
-    await world.settled(
-      world.store.create(Image, {
-        metadata: { namespace: NAMESPACE, name: kept, finalizers: [AGENT_FINALIZER] },
-        spec: { image: { namespace: 'acct-1', name: 'kept', uid: 'v' } },
-      }),
-    )
-    world.images.set(kept, { name: kept, sizeGibibytes: 1, path: '/kept' })
     world.startAgent()
-    await world.until(async () => !world.images.has(image))
-    await world.pass(300_000)
-    expect([...world.images.keys()]).toEqual([kept])
-  })
-
-  it('leaves images of another cluster alone', async () => {
-    await holdImage()
-    await loseImage()
-    world.ledger.setNamespaceUid('the namespace of another cluster')
-    world.startAgent()
-    await world.pass(300_000)
-    expect([...world.images.keys()]).toEqual([image])
-  })
-
-  it('leaves what was made for another cluster alone', async () => {
-    await world.createInstance()
-    await running()
-    const key = { namespace: NAMESPACE, name: INSTANCE }
-    world.killAgent()
-    world.ledger.setNamespaceUid('the namespace of another cluster')
-    await world.settled(world.store.delete(Instance, key))
-    await world.settled(world.store.patch(Instance, key, { metadata: { finalizers: null } }))
-    world.startAgent()
-    await world.pass(300_000)
-    expect(world.host.running().length).toBe(1)
+    await world.pass(12 * 60_000)
+    expect([[...world.images.keys()], (await unclaimed()).names]).toEqual([[image], [`Image ${image}`]])
   })
 
   it('refuses a spec that is older than the one it acted on', async () => {

@@ -254,10 +254,22 @@ const rows: readonly Row[] = [
     does: ['accept 5 1', 'wait 0'],
   },
   {
-    why: 'the guest of an earlier Instance of this name goes',
+    why: 'the guest of another Instance of this name runs on',
     guest: { uid: 'uid-0' },
     entry: {},
-    does: ['discard', 'wait 0'],
+    does: ['status error'],
+  },
+  {
+    why: 'also when this one is to end',
+    guest: { uid: 'uid-0' },
+    spec: { power: 'stopped' },
+    does: ['status error'],
+  },
+  {
+    why: 'one that has ended makes room',
+    guest: { uid: 'uid-0', state: 'gone' },
+    entry: { uid: 'uid-0' },
+    does: ['accept 1 1', 'wait 0'],
   },
   {
     why: 'an older incarnation than the ledger knows goes',
@@ -273,9 +285,9 @@ const rows: readonly Row[] = [
     does: ['accept 1 3', 'wait 0'],
   },
   {
-    why: 'the ledger of an earlier Instance of this name does not count',
+    why: 'what was started for an earlier Instance of this name is not started again',
     entry: { uid: 'uid-0', generation: 9, incarnation: 9 },
-    does: ['accept 1 0', 'wait 0'],
+    does: ['accept 1 9', 'wait 0'],
   },
 
   {

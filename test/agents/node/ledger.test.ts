@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { tryLockFolder } from '../../../agents/node/folder-lock.ts'
-import { ledgerInMemory, LedgerInUse, openLedger, type Ledger } from '../../../agents/node/ledger.ts'
+import { type BytesEntry, ledgerInMemory, LedgerInUse, openLedger, type Ledger } from '../../../agents/node/ledger.ts'
 
 let folder: string
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'svccloud-ledger-'))))
@@ -21,7 +21,7 @@ describe.each<[string, () => Ledger]>([
   ['on disk', () => openLedger(join(folder, 'ledger.db'))],
   ['in memory', ledgerInMemory],
 ])('a ledger %s', (_kind, open) => {
-  it('keeps, replaces and forgets entries, and knows its home', () => {
+  it('keeps, replaces and forgets entries, and what became of bytes', () => {
     const ledger = open()
     expect(ledger.get('a')).toBeUndefined()
     ledger.put('a', ENTRY)
@@ -29,10 +29,14 @@ describe.each<[string, () => Ledger]>([
     ledger.put('a', { ...ENTRY, incarnation: 3 })
     expect(ledger.get('a')).toEqual({ ...ENTRY, incarnation: 3 })
     ledger.remove('a')
-    expect([ledger.get('a'), ledger.get('b')?.uid, ledger.namespaceUid()]).toEqual([undefined, 'v', undefined])
-    ledger.setNamespaceUid('one')
-    ledger.setNamespaceUid('two')
-    expect(ledger.namespaceUid()).toBe('two')
+    expect([ledger.get('a'), ledger.get('b')?.uid, ledger.bytesOf('volume', 'a')]).toEqual([undefined, 'v', undefined])
+    const made: BytesEntry = {
+      ...{ uid: 'u', state: 'made', madeFor: 'u', at: '2026-01-01T00:00:00Z' },
+      snapshots: ['s'],
+    }
+    ledger.putBytes('volume', 'a', { ...made, state: 'making' })
+    ledger.putBytes('volume', 'a', made)
+    expect([ledger.bytesOf('volume', 'a'), ledger.bytesOf('image', 'a')]).toEqual([made, undefined])
     ledger.close()
   })
 })

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { planVolume, type VolumeObject, type ObservedVolume } from '../../../agents/node/volume/plan.ts'
-import type { VolumeSpec } from '../../../resources/instance/index.ts'
+import type { BytesEntry } from '../../../agents/node/ledger.ts'
+import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 
 const READY: ObservedVolume['image'] = {
   is: 'ready',
@@ -12,10 +13,18 @@ const template = { kind: 'template', name: 'tiny-linux' } as const
 const copyFrom = { id: 'op-1', host: 'h', port: 1, secretName: 's' }
 const mounted = { isMounted: true, hasVolume: false }
 
+const bytes = (over: Partial<BytesEntry> = {}): BytesEntry => ({
+  ...{ uid: 'u', state: 'made', madeFor: 'u', at: '2030-01-01T00:00:00Z' },
+  ...over,
+})
+const removedBefore = bytes({ state: 'removed' })
+const snapshot = { name: 's1', sizeGibibytes: 1, isFrozen: false }
+
 interface Row {
   readonly why: string
   readonly spec?: Partial<VolumeSpec>
   readonly isDeleting?: boolean
+  readonly status?: VolumeStatus
   readonly observed?: Partial<ObservedVolume>
   readonly does: readonly string[]
 }
@@ -24,13 +33,15 @@ function summaryOf(action: Action): string {
   if (action.do === 'effect') return [action.name, ...Object.values(action.input)].join(' ')
   if (action.do === 'status') {
     // as the plan writes it
-    const { state, serving, isRemoved } = action.status as {
+    const { state, serving, isRemoved, lostSnapshots } = action.status as {
       state: string
       serving?: { id: string; port: number }
       isRemoved?: boolean
+      lostSnapshots?: readonly string[]
     }
     if (isRemoved === true) return 'removed'
-    return ['status', state, ...(serving === undefined ? [] : [serving.id, serving.port])].join(' ')
+    const parts = ['status', state, ...(serving === undefined ? [] : [serving.id, serving.port])]
+    return [...parts, ...(lostSnapshots === undefined ? [] : ['lost', ...lostSnapshots])].join(' ')
   }
   return action.do === 'wait' ? `wait ${action.seconds}` : action.do
 }
@@ -83,6 +94,92 @@ const rows: readonly Row[] = [
     does: ['create', 'wait 0'],
   },
   { why: 'one that is here is left alone', observed: { held }, does: ['status ready'] },
+  { why: 'the ledger learns of it', observed: { held, bytes: undefined }, does: ['noteMade', 'wait 0'] },
+  {
+    why: 'and of one that was put back',
+    observed: { held, bytes: removedBefore },
+    status: { state: 'lost' },
+    does: ['noteMade', 'wait 0'],
+  },
+  {
+    why: 'one that was made once is lost, and no blank one is made',
+    spec: { source: template },
+    observed: { image: READY, bytes: bytes() },
+    does: ['status lost'],
+  },
+  {
+    why: 'also when only its object knows',
+    spec: { source: template },
+    observed: { image: READY },
+    status: { state: 'ready', sizeGibibytes: 2 },
+    does: ['status lost'],
+  },
+  { why: 'it stays so', observed: {}, status: { state: 'lost' }, does: ['status lost'] },
+  {
+    why: 'so is one that was deleted, also for another object of its name',
+    spec: { source: template },
+    observed: { image: READY, bytes: bytes({ uid: 'u0', madeFor: 'u0', state: 'removed' }) },
+    does: ['status lost'],
+  },
+  {
+    why: 'but its data may come back from another host',
+    spec: { source: { kind: 'mirror', name: 'op-2' }, origin: held.source },
+    observed: { bytes: bytes({ uid: 'u0', madeFor: 'u0', state: 'removed' }) },
+    does: ['create', 'wait 0'],
+  },
+  {
+    why: 'and once only',
+    spec: { source: { kind: 'copy', name: 'op-1' }, copyFrom },
+    observed: { bytes: bytes() },
+    does: ['status lost'],
+  },
+  {
+    why: 'what was begun and never whole is begun again',
+    spec: { source: template },
+    observed: { image: READY, bytes: { uid: 'u', state: 'making', at: '2030-01-01T00:00:00Z' } },
+    does: ['create', 'wait 0'],
+  },
+  {
+    why: 'one whose server has gone on elsewhere with newer data is lost',
+    observed: { held, isSuperseded: true },
+    does: ['status lost'],
+  },
+  {
+    why: 'the disk of another object of the name stays',
+    spec: { sizeGibibytes: 3 },
+    observed: { held, bytes: bytes({ uid: 'u0' }) },
+    does: ['status error'],
+  },
+  {
+    why: 'also when this one goes',
+    isDeleting: true,
+    observed: { held, bytes: bytes({ uid: 'u0' }) },
+    does: ['removed'],
+  },
+  {
+    why: 'what a copy in a pool was whole before is taken over, and not copied again',
+    spec: { source: { kind: 'copy', name: 'op-1' }, copyFrom, pool: 'p' },
+    observed: { pool: { isMounted: true, hasVolume: true } },
+    status: { state: 'ready' },
+    does: ['adopt p', 'wait 0'],
+  },
+  {
+    why: 'the ledger learns of the points in a disk',
+    observed: { held, snapshots: [snapshot] },
+    does: ['noteSnapshots s1', 'wait 0'],
+  },
+  {
+    why: 'a point is taken',
+    spec: { snapshots: [{ name: 's1', shall: 'be' }] },
+    observed: { held },
+    does: ['status ready', 'takeSnapshot s1', 'wait 0'],
+  },
+  {
+    why: 'and never a second time, of what the disk has become',
+    spec: { snapshots: [{ name: 's1', shall: 'be' }] },
+    observed: { held, bytes: bytes({ snapshots: ['s1'] }) },
+    does: ['status ready lost s1'],
+  },
   {
     why: 'one that is too small grows',
     spec: { sizeGibibytes: 3 },
@@ -215,19 +312,22 @@ const rows: readonly Row[] = [
 ]
 
 describe('the plan of a Volume', () => {
-  it.each(rows)('$why', ({ spec, isDeleting, observed, does }) => {
+  it.each(rows)('$why', ({ spec, isDeleting, status, observed, does }) => {
     const volume: VolumeObject = {
       apiVersion: 'svccloud.dev/v1alpha1',
       kind: 'Volume',
       metadata: {
         name: 'v',
+        uid: 'u',
         namespace: 'node-a',
         ...(isDeleting ? { deletionTimestamp: '2030-01-01T00:00:00Z' } : {}),
       },
       spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 2, ...spec },
+      ...(status === undefined ? {} : { status }),
     }
+    const known = observed?.held === undefined ? {} : { bytes: bytes() }
     expect(
-      planVolume(volume, { held: undefined, user: undefined, image: undefined, ...observed }).map(summaryOf),
+      planVolume(volume, { held: undefined, user: undefined, image: undefined, ...known, ...observed }).map(summaryOf),
     ).toEqual(does)
   })
 })

@@ -98,6 +98,9 @@ export interface Guest extends GuestIdentity {
   readonly transfer?: Transfer
 }
 
+/** Nothing of it runs, or can go on. */
+export const hasEnded = ({ state }: Pick<Guest, 'state'>): boolean => state === 'off' || state === 'gone'
+
 /** The progress of an attempt, in the terms of `Instance.status`. Its figures are at most a second old. */
 export type Transfer = NonNullable<InstanceStatus['transfer']>
 

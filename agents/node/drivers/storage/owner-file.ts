@@ -11,6 +11,7 @@ export const OWNER = '.owner.json'
 
 const Owner = z.object({ node: z.string(), bootId: z.string() })
 
+// other errors have none
 const isCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code
 
 /** Undefined when nobody has it. */

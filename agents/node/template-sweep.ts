@@ -1,0 +1,29 @@
+/** Copies of templates that pools keep for disks to begin as. They are made anew from the template when they are
+ *  needed, so those that no disk is backed by go: nothing of a customer's is in them. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { VolumeStore } from './drivers/storage/volume-store.ts'
+
+export interface TemplateSweepOptions {
+  readonly volumes: Pick<VolumeStore, 'removeUnusedTemplates'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const INTERVAL_MILLISECONDS = 3_600_000
+
+/** Looks at once and then every hour, until the signal, for what pools keep of templates that nothing needs. */
+export async function runTemplateSweep(
+  { volumes, clock, log }: TemplateSweepOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  while (volumes.removeUnusedTemplates !== undefined && !signal.aborted) {
+    try {
+      const names = await volumes.removeUnusedTemplates()
+      if (names.length > 0) log.info('unused templates removed from their pool', { names })
+    } catch (error) {
+      log.warn('unused templates not looked for', { error })
+    }
+    await clock.sleep(INTERVAL_MILLISECONDS, signal)
+  }
+}
