@@ -125,6 +125,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   const known = {
     ...{ KEY1: { ...TENANT, ...upstream }, KEY2: { ...TENANT, ...upstream, id: 'bob' } },
     KEY3: unmeasured.tenant,
+    KEY4: { ...TENANT, ...upstream, id: 'kim' },
   }
   const tenants = {
     byKey: (key: keyof typeof known) => known[key],
@@ -133,7 +134,7 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   }
   const door = await startDoor({
     ...parts,
-    ...{ host: '127.0.0.1', port: 0, secretOf: () => SECRET },
+    ...{ host: '127.0.0.1', port: 0, secretOf: ({ id }) => (id === 'kim' ? undefined : SECRET) },
     engines: {
       hold: async () => ({ socketPath: join(folder, 's3'), answered: () => {}, release: () => {} }),
       sizeOf: async () => 0,
@@ -388,4 +389,21 @@ test('a document is read before the engine hears of it', async () => {
   expect(came).toEqual([])
   expect(await send({ ...post, body: keyed('a') })).toBe(200)
   expect(came).toEqual(['POST by 0'])
+})
+
+test('of a tenant whose secret is not known here, sixteen requests wait for the proof of the engine', async () => {
+  const { send, came } = await openDoor(openSilentEngine)
+  const gone = new AbortController()
+  const put = { method: 'PUT', body: 'x', key: 'KEY4' }
+  const held = Array.from({ length: 16 }, () => send({ ...put, signal: gone.signal }))
+  await expect.poll(() => came.length).toBe(16)
+  expect(await send(put)).toBe(503)
+  gone.abort()
+  await Promise.allSettled(held)
+  await expect.poll(() => came.filter((what) => what === 'closed').length).toBe(16)
+  const last = new AbortController()
+  const sent = send({ ...put, signal: last.signal })
+  await expect.poll(() => came.filter((what) => what === 'asked').length).toBe(17)
+  last.abort()
+  await expect(sent).rejects.toThrow()
 })

@@ -1,9 +1,15 @@
 /** Attacks a store of objects from within: run by its test in a mount namespace of which only one folder can be
- *  written, and refuses to run anywhere else. Arguments: that folder, the program of the engine, and which share of the
- *  attacks. Prints what happened as JSON. */
+ *  written, and refuses to run anywhere else. Arguments: that folder, the program of the engine, which share of the
+ *  attacks, and whether they go through the `door` or `past` it. Prints what happened as JSON. */
 import { createHash } from 'node:crypto'
 import { access, constants, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { type IncomingMessage } from 'node:http'
+import {
+  Agent as PlainAgent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as httpRequest,
+  type RequestOptions,
+} from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
 import { basename, dirname, join } from 'node:path'
 import { openCertificates } from '../../../../embedded/kubernetes/server/certificates.ts'
@@ -19,7 +25,7 @@ import { exitProcess, printLine, processArguments } from '../../../../kit/sys/pr
 import { systemRandom } from '../../../../kit/sys/random.ts'
 import { type Attack, attacks } from './attacks.ts'
 
-const [folder = '', program = '', share = '1'] = processArguments()
+const [folder = '', program = '', share = '1', way = 'door'] = processArguments()
 await refuseUnlessAlone(folder)
 
 /** Whatever is above the folder must be read-only: the engine may remove all that its user may. */
@@ -116,6 +122,13 @@ async function ownOf(from: string): Promise<readonly string[]> {
 
 const agent = new Agent({ ca: certificates.authority, keepAlive: true, maxSockets: 16 })
 const TIMEOUT_MILLISECONDS = 20_000
+const engineAgent = new PlainAgent({ keepAlive: true, maxSockets: 16 })
+const [ownFolder = ''] = await ownOf(store)
+/** Through the door, or to the attacker's engine as if there were none. */
+const open = (options: RequestOptions, listen: (answer: IncomingMessage) => void): ClientRequest =>
+  way === 'past'
+    ? httpRequest({ ...options, agent: engineAgent, socketPath: join(ownFolder, 'run', 's3') }, listen)
+    : httpsRequest({ ...options, agent, host: 'localhost', port: storage.port }, listen)
 
 /** Signed as its client would, whatever it says. */
 function send({ method, target, headers, body }: Attack): Promise<string> {
@@ -132,17 +145,9 @@ function send({ method, target, headers, body }: Attack): Promise<string> {
         { ...eve.settings, region: 'us-east-1' },
         new Date(),
       )
-      const all = { ...signed, 'content-length': String(bytes.length) }
-      const request = httpsRequest(
-        {
-          agent,
-          host: 'localhost',
-          port: storage.port,
-          method,
-          path: target,
-          timeout: TIMEOUT_MILLISECONDS,
-          headers: all,
-        },
+      const all = { ...signed, host: canonical.host, 'content-length': String(bytes.length) }
+      const request = open(
+        { method, path: target, timeout: TIMEOUT_MILLISECONDS, headers: all },
         (answer: IncomingMessage) => {
           let text = ''
           answer.setEncoding('latin1').on('data', (piece: string) => {
@@ -201,6 +206,8 @@ const queue = attacks({ bucket: eve.bucket, uploadId: eve.uploadId, destinations
 async function work(): Promise<void> {
   for (const attack of queue) {
     count += 1
+    // An engine that nobody asks for ends.
+    if (way === 'past' && count % 200 === 0) await eve.ask('PUT', `${eve.bucket}/here`).catch(() => {})
     const answer = await send(attack)
     const status = answer.split(' ')[0] ?? ''
     answers[status] = (answers[status] ?? 0) + 1
@@ -220,5 +227,6 @@ const isServed = await ada.ask('PUT', `${ada.bucket}/after`, {}, 'x').then(
 )
 printLine(JSON.stringify({ count, answers, leaks, hangs, errors, changed, isServed }))
 agent.destroy()
+engineAgent.destroy()
 await storage.stop()
 exitProcess(0)
