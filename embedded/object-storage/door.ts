@@ -18,6 +18,7 @@ import { outgoingOf, withoutLocation } from './region.ts'
 import type { DoorMetrics } from './metrics.ts'
 import {
   checkForEngine,
+  failureOf,
   type RawRequest,
   readRequest,
   Refusal,
@@ -194,6 +195,7 @@ async function handle(parts: Parts, exchange: Exchange): Promise<void> {
     outgoing: isHere && secret !== undefined ? outgoingOf(raw, signature, secret) : raw,
     ...(isDocument(operation) ? { check: documentCheck(raw, asked, { isHere, secret }) } : {}),
     ...(isHere && isEncoded(operation) ? { rewrite: (text) => encodeList(text, operation) } : {}),
+    failure: () => failureOf(asked),
     begin: () => {
       if (isWaiting) response.writeContinue()
     },

@@ -6,7 +6,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { answerClient, withoutHops } from './answer.ts'
 import type { DoorMetrics } from './metrics.ts'
 import { pass } from './pass.ts'
-import { Refusal, unavailable } from './request.ts'
+import { Refusal } from './request.ts'
 import { markRead, noteAnnounced } from './targets.ts'
 
 /** What is held of a body. */
@@ -36,6 +36,8 @@ export interface Progress {
   /** The engine is there and waits for the body. */
   readonly begin: () => void
   readonly answered: (status: number) => void
+  /** What the client is answered when the engine has failed. */
+  readonly failure: () => Refusal
 }
 
 /** Hands the request to the engine and its answer back; one that comes before the end of the body ends when the client
@@ -48,7 +50,7 @@ export async function forward(
   response: ServerResponse,
   { outgoing, isBodyReadBySuccess, bytesMaximum = Number.POSITIVE_INFINITY, check, ...progress }: Progress,
 ): Promise<void> {
-  const { rewrite, begin, answered } = progress
+  const { rewrite, begin, answered, failure } = progress
   const isHeld = check !== undefined || (outgoing.chunks === undefined && isSmall(request))
   let received = 0
   let refuseMore = (_error: Error): void => {}
@@ -87,8 +89,7 @@ export async function forward(
       if (isBodyReadBySuccess && statusCode === 200 && request.complete && upstream.writableFinished)
         markRead(upstream.socket)
       noteAnnounced(upstream.socket, answer.rawHeaders)
-      // Whatever it could not do, it was not the client's fault, who tries this again.
-      if (statusCode === SERVER_ERROR) return void fail(unavailable())
+      if (statusCode === SERVER_ERROR) return void fail(failure())
       resolve(answerClient(answer, { request, response, rewrite, clock, sent: metrics.sent }))
     })
     response.once('close', () => {

@@ -62,6 +62,24 @@ export function checkForEngine({ operation }: StorageRequest): void {
 
 export const unavailable = () => new Refusal(503, 'ServiceUnavailable', 'Please try again in a moment.')
 
+/** Kept as attributes of a file or a folder, for which file systems have little room: 4 KiB of ext4. */
+const ATTRIBUTES =
+  /^(?:x-amz-meta-.*|x-amz-tagging|cache-control|content-(?:disposition|encoding|language|type)|expires)$/
+const ATTRIBUTE_BYTES_MINIMUM = 2_048
+const KEPT_AS_ATTRIBUTES: readonly string[] = ['PutBucketTagging', 'PutBucketCors', 'PutObjectTagging']
+
+/** What the client is answered when the engine has failed: that it was too much, or to try again. */
+export function failureOf({ operation: { name, headers } }: Pick<StorageRequest, 'operation'>): Refusal {
+  const attributes = [...headers].filter(([header]) => ATTRIBUTES.test(header))
+  const bytes = attributes.reduce((sum, [header, value]) => sum + header.length + value.length, 0)
+  if (!KEPT_AS_ATTRIBUTES.includes(name) && bytes < ATTRIBUTE_BYTES_MINIMUM) return unavailable()
+  return new Refusal(
+    400,
+    'MetadataTooLarge',
+    'Metadata, tags and rules of one object or bucket are more than the file system here has room for: some 4 KiB.',
+  )
+}
+
 export function throwIf(refusal: Refusal | undefined): void {
   if (refusal !== undefined) throw refusal
 }

@@ -358,6 +358,12 @@ test('what the engine could not do is tried again, and is no fault of anybody', 
     const { status, headers } = await answerOf(door, '/one-b/a', method)
     expect([method, status, headers['retry-after']]).toEqual([method, 503, '1'])
   }
+  const { send } = door
+  const put = { method: 'PUT', body: 'x' }
+  expect(await send({ ...put, headers: { 'x-amz-meta-a': 'b' } })).toBe(503)
+  // Trying again would not help.
+  expect(await send({ ...put, headers: { 'x-amz-meta-a': 'b'.repeat(2_048) } })).toBe(400)
+  expect(await send({ ...put, path: '/one-b?tagging=', body: '<Tagging><TagSet/></Tagging>' })).toBe(400)
 })
 
 test('names in a list are escaped for who asks for that', async () => {
