@@ -5146,7 +5146,7 @@ export interface components {
              */
             status: "available" | "full" | "maintenance" | "closed";
             /** @description What the zone offers beyond servers. */
-            capabilities: ("separate_edges" | "replicated_storage" | "live_migration" | "ha_restart" | "rack_spread" | "object_storage" | "databases" | "kubernetes" | "dev_clusters" | "playgrounds" | "public_ipv4" | "public_ipv6" | "backups" | "snapshots" | "private_networks" | "floating_ips" | "load_balancers")[];
+            capabilities: ("separate_edges" | "replicated_storage" | "live_migration" | "ha_restart" | "rack_spread" | "object_storage" | "databases" | "kubernetes" | "dev_clusters" | "playgrounds" | "public_ipv4" | "public_ipv6" | "backups" | "snapshots" | "private_networks" | "floating_ips" | "load_balancers" | "custom_images" | "shared_storage")[];
             /** @description Why private_networks and floating_ips are not among the capabilities; null where they are. */
             network_status_reason: string | null;
             /** @description What serves object storage in the zone; null when nothing does. */
@@ -6318,6 +6318,8 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /** @description Without their keys. */
+            certificates: components["schemas"]["LoadBalancerCertificate"][];
             /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
             is_protected: boolean;
             /** @description edge:<id> when it is a part of that; null otherwise. */
@@ -6329,6 +6331,26 @@ export interface components {
              * @description When it was made.
              */
             created_at: string;
+        };
+        LoadBalancerCertificate: {
+            /** @description Id. */
+            id: string;
+            /** @description Name. */
+            name: string;
+            /** @description Names that it is for. */
+            dns_names: string[];
+            /** @description SHA-256 of the certificate. */
+            fingerprint_sha256: string;
+            /**
+             * Format: date-time
+             * @description When it begins to hold.
+             */
+            not_before: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
+            not_after: string;
         };
         LoadBalancer: {
             /** @description Id. */
@@ -6380,6 +6402,8 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /** @description Without their keys. */
+            certificates: components["schemas"]["LoadBalancerCertificate"][];
             /** @description Whether the server is protected: it cannot be deleted or rebuilt until this is false. */
             is_protected: boolean;
             /** @description edge:<id> when it is a part of that; null otherwise. */
@@ -6395,8 +6419,6 @@ export interface components {
             frontends: components["schemas"]["LoadBalancerFrontend"][];
             /** @description Who gets the traffic. */
             backends: components["schemas"]["LoadBalancerBackend"][];
-            /** @description Without their keys. */
-            certificates: components["schemas"]["LoadBalancerCertificate"][];
         };
         LoadBalancerFrontend: {
             /** @description Name. */
@@ -6477,26 +6499,6 @@ export interface components {
             enabled: boolean;
             /** @description null: not checked yet. */
             is_healthy: boolean | null;
-        };
-        LoadBalancerCertificate: {
-            /** @description Id. */
-            id: string;
-            /** @description Name. */
-            name: string;
-            /** @description Names that it is for. */
-            dns_names: string[];
-            /** @description SHA-256 of the certificate. */
-            fingerprint_sha256: string;
-            /**
-             * Format: date-time
-             * @description When it begins to hold.
-             */
-            not_before: string;
-            /**
-             * Format: date-time
-             * @description When it expires.
-             */
-            not_after: string;
         };
         LoadBalancerMetrics: {
             /** @description The machine that counted; null while none has the addresses. */
@@ -7750,11 +7752,11 @@ export type Storage = components['schemas']['Storage'];
 export type Snapshot = components['schemas']['Snapshot'];
 export type Network = components['schemas']['Network'];
 export type LoadBalancerSummary = components['schemas']['LoadBalancerSummary'];
+export type LoadBalancerCertificate = components['schemas']['LoadBalancerCertificate'];
 export type LoadBalancer = components['schemas']['LoadBalancer'];
 export type LoadBalancerFrontend = components['schemas']['LoadBalancerFrontend'];
 export type LoadBalancerBackend = components['schemas']['LoadBalancerBackend'];
 export type LoadBalancerMember = components['schemas']['LoadBalancerMember'];
-export type LoadBalancerCertificate = components['schemas']['LoadBalancerCertificate'];
 export type LoadBalancerMetrics = components['schemas']['LoadBalancerMetrics'];
 export type Router = components['schemas']['Router'];
 export type FloatingIP = components['schemas']['FloatingIP'];

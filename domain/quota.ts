@@ -28,9 +28,10 @@ export const DEFAULT_QUOTAS = {
   dev_clusters: 5,
   custom_images: 20,
   custom_image_gibibytes: 1_024,
-  /** In each zone. */
   object_storage_gibibytes: 1_024,
 } as const
+/** Counts in each zone by itself; all others count over the whole account. */
+export const ZONE_QUOTA = 'object_storage_gibibytes'
 export type QuotaName = keyof typeof DEFAULT_QUOTAS
 export type QuotaAmounts = Partial<Readonly<Record<QuotaName, number>>>
 

@@ -72,12 +72,14 @@ export const LabelFilters = z
 export const LIST_LIMIT_DEFAULT = 50
 export const LIST_LIMIT_MAXIMUM = 100
 /** `?limit=`: clamped above the maximum, refused when 0 or negative. */
-export const Limit = z.coerce
-  .number()
-  .int()
-  .min(1)
-  .transform((limit) => Math.min(limit, LIST_LIMIT_MAXIMUM))
-  .default(LIST_LIMIT_DEFAULT)
+export const limitOf = (defaultLimit: number) =>
+  z.coerce
+    .number()
+    .int()
+    .min(1)
+    .transform((limit) => Math.min(limit, LIST_LIMIT_MAXIMUM))
+    .default(defaultLimit)
+export const Limit = limitOf(LIST_LIMIT_DEFAULT)
 export const Cursor = z.string().min(1).max(1024)
 export const PageQuery = z.strictObject({ cursor: Cursor.optional(), limit: Limit })
 /** A page of a list; without a cursor it is the last one. */

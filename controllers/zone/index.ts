@@ -15,6 +15,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport, type NodeReportSpec } from '../../resources/instance/index.ts'
 import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { isFenceCapable, Node } from '../../resources/node/index.ts'
+import { PublicPool } from '../../resources/public-pool/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
@@ -69,6 +70,7 @@ async function observe(parts: Parts & { readonly sealing?: Sealing }, root: Zone
         ),
       ovn !== undefined,
     ),
+    publicFamilies: publicFamiliesOf(caches, zone),
     ...backupsOf(parts, root),
     ...(objectStorage === undefined ? {} : { objectStorage: objectStorageOf(objectStorage, zone) }),
     ...(controlPlanes === undefined ? {} : { kubernetes: await kubernetesOf(controlPlanes, root) }),
@@ -108,6 +110,17 @@ const poolsOfZone = (caches: Parts['caches'], zone: string): readonly string[] =
         .flatMap(({ metadata }) => poolsOf(caches, metadata.name)),
     ),
   ].sort()
+
+const FAMILY_USES = { ipv4: 'server_ipv4', ipv6: 'server_ipv6_prefix' } as const
+
+/** Of which family a pool of the zone gives public addresses to servers. */
+function publicFamiliesOf(caches: Parts['caches'], zone: string): readonly ('ipv4' | 'ipv6')[] {
+  const giving = caches
+    .of(PublicPool)
+    .list()
+    .filter(({ spec, status }) => spec.zone === zone && status?.state === 'active')
+  return (['ipv4', 'ipv6'] as const).filter((family) => giving.some(({ spec }) => spec.use === FAMILY_USES[family]))
+}
 
 function backupsOf(
   parts: Parts & { readonly sealing?: Sealing },
@@ -185,7 +198,7 @@ export const zoneController = controller<ZoneEffects>()({
   resource: Zone,
   sharding: 'zones',
   plan,
-  reads: [Node, Plan, NodeReport, Server],
+  reads: [Node, Plan, NodeReport, PublicPool, Server],
   writes: [],
   // What shall lie on shared storage is moved there.
   patches: [Storage],
@@ -195,6 +208,7 @@ export const zoneController = controller<ZoneEffects>()({
     return {
       watches: [
         watch(Node, ({ spec }) => [{ name: spec.zone }]),
+        watch(PublicPool, ({ spec }) => [{ name: spec.zone }]),
         watch(Plan, () =>
           caches
             .of(Zone)

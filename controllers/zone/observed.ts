@@ -39,6 +39,8 @@ export interface Observed {
   readonly networkObstacle?: string | undefined
   /** One of the hosts has a place for backups. */
   readonly hasBackups: boolean
+  /** Of public addresses that pools of the zone give to servers. */
+  readonly publicFamilies?: readonly ('ipv4' | 'ipv6')[]
   /** Zones whose backups one of the hosts can copy. */
   readonly backupSources?: readonly string[]
   /** What keeps objects for S3 clients, or why nothing does. */

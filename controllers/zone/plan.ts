@@ -45,6 +45,8 @@ function judged(
     hasPrivateNetworks = zone.status?.hasPrivateNetworks,
     networkObstacle = hasPrivateNetworks === false ? zone.status?.networkObstacle : undefined,
     hasBackups,
+    pools,
+    publicFamilies,
     backupSources = [],
     builtTemplates,
     objectStorage,
@@ -64,6 +66,8 @@ function judged(
     do: 'status',
     status: {
       ...{ state, unavailablePlans, hasBackups, builtTemplates: [...builtTemplates] },
+      hasSharedStorage: pools === undefined ? zone.status?.hasSharedStorage : pools.length > 0,
+      publicFamilies: publicFamilies && [...publicFamilies],
       hasSeparateEdges: nodes.length >= SEPARATE_EDGES_NODES_MINIMUM,
       hasPrivateNetworks,
       networkObstacle,

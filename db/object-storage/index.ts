@@ -2,7 +2,7 @@
  *  claim: an account has one in each zone. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { conflict } from '../../domain/problem.ts'
-import { DEFAULT_QUOTAS } from '../../domain/quota.ts'
+import { DEFAULT_QUOTAS, ZONE_QUOTA } from '../../domain/quota.ts'
 import { readStanding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { ObjectStorageMove, Tables } from '../tables.ts'
@@ -237,9 +237,19 @@ export async function objectStorageQuotaBytes(db: Queries, accountId: string): P
     .selectFrom('account_quota')
     .select('limit')
     .where('account_id', '=', accountId)
-    .where('name', '=', 'object_storage_gibibytes')
+    .where('name', '=', ZONE_QUOTA)
     .executeTakeFirst()
-  return (row?.limit ?? DEFAULT_QUOTAS.object_storage_gibibytes) * GIBIBYTE
+  return (row?.limit ?? DEFAULT_QUOTAS[ZONE_QUOTA]) * GIBIBYTE
+}
+
+/** What the account keeps in the zone where it keeps most, in GiB, rounded up. */
+export async function objectStorageUsedGibibytes(db: Queries, accountId: string): Promise<number> {
+  const row = await db
+    .selectFrom('object_storage')
+    .select(({ fn }) => fn.max('used_bytes').as('bytes'))
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return Math.ceil(Number(row?.bytes ?? 0) / GIBIBYTE)
 }
 
 export interface TenantFacts extends Pick<ObjectStorageRow, 'accessKeyId' | 'bucketPrefix'> {

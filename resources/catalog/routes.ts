@@ -93,15 +93,17 @@ export function toRegionView(
   }
 }
 
-/** What an operator says of the zone, but for what is seen of it: addresses lead nowhere without a network, whatever
- *  the pools hold, and what its
- *  servers can count on when they move or lose their node follows from its nodes. */
+/** What an operator says of the zone, but for what is observed: public addresses need a network and a pool that gives
+ *  them, and what servers can count on when they move or lose their node follows from the nodes. */
 export function capabilitiesOf({
   spec,
   status,
 }: Pick<Stored<ZoneSpec, ZoneStatus>, 'spec' | 'status'>): ZoneView['capabilities'] {
   const observed: Partial<Record<(typeof ZONE_CAPABILITIES)[number], boolean>> = {
-    ...(spec.publicNetwork === undefined ? { public_ipv4: false, public_ipv6: false } : {}),
+    public_ipv4: spec.publicNetwork !== undefined && status?.publicFamilies?.includes('ipv4') === true,
+    public_ipv6: spec.publicNetwork !== undefined && status?.publicFamilies?.includes('ipv6') === true,
+    shared_storage: status?.hasSharedStorage === true,
+    custom_images: true,
     ...(status === undefined
       ? {}
       : { live_migration: status.haObstacle !== HA_REASONS.one_node, ha_restart: status.haObstacle === undefined }),

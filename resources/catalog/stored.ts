@@ -53,6 +53,8 @@ export const ZONE_CAPABILITIES = [
   'private_networks',
   'floating_ips',
   'load_balancers',
+  'custom_images',
+  'shared_storage',
 ] as const
 
 export const STORAGE_REPLICAS_MAXIMUM = 3
@@ -226,6 +228,13 @@ export const Zone = resource({
       .optional()
       .describe('Whether it has servers enough for network edges with a machine for each role.'),
     hasBackups: z.boolean().optional().describe('Whether one of its hosts has a place for backups.'),
+    hasSharedStorage: z.boolean().optional().describe('Whether its hosts reach storage that they share.'),
+    publicFamilies: z
+      .array(z.enum(['ipv4', 'ipv6']))
+      .max(2)
+      .optional()
+      .describe('Families of the public addresses that pools of the zone give to servers.')
+      .meta({ 'x-kubernetes-list-type': 'set' }),
     backupSources: z
       .array(ZoneName)
       .max(256)

@@ -67,6 +67,7 @@ const Summary = z.strictObject({
   configuration_generation: z.int().describe('Rises with every accepted change of frontends and backends.'),
   is_configuration_applied: z.boolean().describe('Whether both machines run that configuration.'),
   labels: z.record(z.string(), z.string()),
+  certificates: z.array(CertificateView).describe('Without their keys.'),
   is_protected: z.boolean(),
   managed_by: z.string().nullable().describe('edge:<id> when it is a part of that; null otherwise.'),
   active_operation: OperationView.nullable(),
@@ -79,7 +80,6 @@ export type LoadBalancerSummary = z.infer<typeof LoadBalancerSummary>
 export const LoadBalancerView = Summary.extend({
   frontends: z.array(FrontendView).describe('Where it listens.'),
   backends: z.array(BackendView).describe('Who gets the traffic.'),
-  certificates: z.array(CertificateView).describe('Without their keys.'),
 }).meta({ id: 'LoadBalancer' })
 export type LoadBalancerView = z.infer<typeof LoadBalancerView>
 export type StoredLoadBalancer = Stored<LoadBalancerSpec, LoadBalancerStatus>
@@ -117,6 +117,7 @@ export function toLoadBalancerSummary(balancer: StoredLoadBalancer): LoadBalance
     configuration_generation: generation,
     is_configuration_applied: status?.applied?.generation === generation && status.applied.digest === digest,
     labels: spec.labels,
+    certificates: spec.certificates.map(toCertificateView),
     is_protected: spec.isProtected,
     managed_by: spec.managedBy ?? null,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'load_balancer', id: name }),
@@ -128,7 +129,6 @@ export const toLoadBalancerView = (balancer: StoredLoadBalancer): LoadBalancerVi
   ...toLoadBalancerSummary(balancer),
   frontends: balancer.spec.frontends.map(toFrontendView),
   backends: balancer.spec.backends.map((backend) => toBackendView(backend, balancer.status)),
-  certificates: balancer.spec.certificates.map(toCertificateView),
 })
 
 export function loadBalancerFactsOf(balancer: StoredLoadBalancer): LoadBalancerFacts {

@@ -107,6 +107,7 @@ export const createPaymentSetupSession = route({
   area: AREA,
   summary: 'Begin to add a payment method',
   permission: 'billing.manage',
+  requiresVerifiedEmail: true,
   isRefusedToSupport: true,
   audit: 'account.payment_setup_started',
   description:

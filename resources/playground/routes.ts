@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ELIGIBILITIES, END_REASONS, PLAYGROUND_STATES } from '../../domain/playground.ts'
 import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { ById, DateTime, PageQuery, pageOf, Printable, ZoneName } from '../shapes.ts'
+import { ById, DateTime, limitOf, PageQuery, pageOf, Printable, ZoneName } from '../shapes.ts'
 
 const AREA = 'Playgrounds'
 
@@ -61,7 +61,7 @@ export const listPlaygrounds = route({
   summary: 'List playgrounds',
   description: 'Newest first, with those that have ended.',
   permission: 'read',
-  query: PageQuery.extend({ limit: z.coerce.number().int().min(1).max(100).default(20) }),
+  query: PageQuery.extend({ limit: limitOf(20) }),
   answers: { 200: pageOf(PlaygroundView) },
   refuses: [400],
 })

@@ -48,6 +48,7 @@ export const Price = resource({
     { name: 'Plan', type: 'string', jsonPath: '.spec.plan' },
     { name: 'Millicents/month', type: 'integer', jsonPath: '.spec.monthlyMillicents' },
     { name: 'From', type: 'string', jsonPath: '.spec.validFrom' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   rules: [
     ...['resourceType', 'plan', 'monthlyMillicents', 'validFrom'].map(fixed),

@@ -60,13 +60,16 @@ const targetOf = (kind: string): string => OTHER_TARGETS[kind] ?? kind.split('.'
 test('a noun whose routes start operations can be their target', () => {
   const started = new Set(ROUTES.flatMap(({ starts }) => starts.map(targetOf)))
   const targets = KINDS.flatMap(({ target }) => target ?? [])
-  expect([...new Set(targets)].toSorted()).toEqual([...started].toSorted())
+  // The platform's own control plane is no object: its changes are always refused.
+  expect([...new Set(targets), 'control_plane'].toSorted()).toEqual([...started].toSorted())
   expect(OPERATION_TARGETS).toEqual(expect.arrayContaining(targets))
 })
 
 test('what routes start has steps in the table of operations, unless it is done in one', () => {
   const started = new Set(ROUTES.flatMap(({ starts }) => starts))
   expect([...started].filter((kind) => isDeepStrictEqual(stepsOf(kind), ['done'])).toSorted()).toEqual([
+    'control_plane.expand',
+    'control_plane.shrink',
     'server.firewall',
     'server.metadata',
     'server.settle_migration',

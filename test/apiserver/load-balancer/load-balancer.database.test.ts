@@ -278,6 +278,10 @@ describe('its certificates', () => {
     expect([stolen.status, stolen.body['errors']?.[0].field]).toEqual([400, 'private_key'])
     const frontends = [{ ...FRONTEND, mode: 'https', port: 443, certificate_ids: [certificateId] }]
     expect((await put(id, { ...CONFIGURATION, frontends })).status).toBe(200)
+    const { items } = (await owner.send('GET', '/v1/load-balancers')).body
+    expect(items.find((item: { readonly id: string }) => item.id === id)?.certificates).toMatchObject([
+      { id: certificateId },
+    ])
     const path = `${certificates(id)}/${certificateId}`
     expect((await owner.send('DELETE', path)).body['reason']).toBe('in_use')
     const secret = privateKey.split('\n')[1] ?? ''

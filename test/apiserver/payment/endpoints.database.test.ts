@@ -134,6 +134,12 @@ test('while the processor does not answer or refuses, customers get 503 and noth
   expect(await methodsOf(other)).toMatchObject([{ id: card, is_default: false }])
 })
 
+test('whoever has not verified their address saves no payment method', async () => {
+  const person = await cloud.signUp('unverified@example.com', { isVerified: false })
+  const reply = await person.send('POST', '/v1/account/billing/setup-session')
+  expect([reply.status, reply.body['reason']]).toEqual([403, 'email_unverified'])
+})
+
 test('without a processor its routes answer 503, and the account still has a standing', async () => {
   const poor = await openCloud(database.db, { hasPayments: false })
   const person = await poor.signUp('without@example.com')

@@ -37,6 +37,11 @@ const actions = async (): Promise<readonly string[]> =>
       `${entry.action} ${entry.outcome} ${entry.actor_kind}`,
   )
 
+test('a list asked for more than a page answers a page', async () => {
+  expect((await owner.send('GET', '/v1/playgrounds?limit=1000')).status).toBe(200)
+  expect((await owner.send('GET', '/v1/playgrounds?limit=0')).status).toBe(400)
+})
+
 test('one is free, and one at a time; one that failed does not count', async () => {
   expect(await offer()).toMatchObject({
     ...{ is_available: true, eligibility: 'eligible', regions: ['eu-1'], lifetime_hours: 4 },

@@ -89,6 +89,16 @@ test('why a zone has no networks is kept as long as no host answers', () => {
   expect(statusOf({})).toMatchObject({ hasPrivateNetworks: false, networkObstacle: 'why' })
   expect(statusOf({ hasPrivateNetworks: true })).toMatchObject({ networkObstacle: undefined })
 })
+test('says what its pools give and whether its hosts share storage', () => {
+  const seen = { nodes: [], plans: PLANS, hosts: [], guests: [], hasBackups: false, builtTemplates: [] }
+  const statusOf = (now: object) =>
+    plan(zone(), { ...seen, ...now }, new Date()).find((action) => action.do === 'status')?.status
+  expect(statusOf({ publicFamilies: ['ipv4'], pools: ['ceph'] })).toMatchObject({
+    publicFamilies: ['ipv4'],
+    hasSharedStorage: true,
+  })
+  expect(statusOf({ publicFamilies: [], pools: [] })).toMatchObject({ publicFamilies: [], hasSharedStorage: false })
+})
 test('a closed zone says so', () => expect(judged([node(4)], true)).toMatchObject({ state: 'closed' }))
 test('is judged by the hosts that servers run on, or could', () => {
   const hosts = (roles: NodeSpec['roles'], state?: NodeStatus['state']) =>
