@@ -30,7 +30,7 @@ import { deployment } from '../pods/workloads.ts'
 
 const WAIT_MILLISECONDS = 120_000
 /** Nothing is stored until members have found another leader. */
-const ELECTION_MILLISECONDS = 15_000
+const ELECTION_MILLISECONDS = 60_000
 const SEEN_MILLISECONDS = 1_500
 const LOOK_MILLISECONDS = 200
 const [FROM, TO] = ['1.35', '1.36']

@@ -8,6 +8,7 @@ import { join, relative } from 'node:path'
 import { nodeBinary, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { closureOf, openTree } from './inputs.ts'
 import { REACHES } from './reaches.ts'
+import { tierOf } from './stress.ts'
 import { ALWAYS } from './unchanged.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -21,7 +22,8 @@ try {
   spawnSync('strace', [...strace, ...vitest], { cwd: ROOT, stdio: 'inherit' })
   const tree = openTree(ROOT)
   // The settings of vitest load the runner's own files, which decide over no test.
-  const inputs = closureOf(tree, [file, ...ALWAYS], REACHES)
+  const setup = tierOf(file)?.setup
+  const inputs = closureOf(tree, [file, ...(setup === undefined ? [] : [setup]), ...ALWAYS], REACHES)
   const opened = [...readFileSync(log, 'utf8').matchAll(/(?:open(?:at)?|execve)\([^"]*"([^"]+)".* = \d+$/gm)]
   const paths = new Set(opened.map(([, path = '']) => (path.startsWith('/') ? relative(ROOT, path) : path)))
   const unseen = [...paths].filter((path) => tree.files.has(path) && !inputs.has(path)).toSorted()
