@@ -143,7 +143,8 @@ export class EngineLife {
     const { live } = this
     if (live === undefined) return false
     try {
-      if (!(await live.process.hasUsers())) throw new Error('the engine has lost its users')
+      const missing = await live.process.missing()
+      if (missing !== undefined) throw new Error(`the engine has lost its ${missing}`)
       await live.engine.check(this.#options.keyOf())
       live.silences = 0
       if (this.live === live) this.#fault = undefined

@@ -16,8 +16,9 @@ export interface EngineProcess {
   /** Paths that its sockets are connected by: theirs may be too long, and these lead to no other one. */
   readonly s3: string
   readonly admin: string
-  /** Its file of users is there: without one it answers nobody rightly, and takes half a minute for that. */
-  hasUsers(): Promise<boolean>
+  /** What it began with and does not have any more: its file of users, without which it takes half a minute to answer
+   *  wrongly, or a folder, in whose place it goes on with one that nobody else sees. */
+  missing(): Promise<string | undefined>
   /** Resolves with how it ended, and when nothing of it runs. */
   readonly ended: Promise<string>
   /** At once. */
@@ -52,6 +53,7 @@ export const openSpawner = ({ isolation, program, empty, clock }: SpawnerOptions
     await makeEmpty(run, cell.uid)
     const inner = innerPaths(isolation)
     const [first = '', ...words] = isolated(isolation, cell, { program, empty }, engineCommand(inner))
+    const begun = await inodesOf(cell)
     const handles = hasNamespaces(isolation) ? [] : await openAll(cell, program)
     const child = spawn(first, words, {
       cwd: '/',
@@ -102,17 +104,26 @@ export const openSpawner = ({ isolation, program, empty, clock }: SpawnerOptions
     return {
       pid: () => (hasEnded ? undefined : pid),
       ...{ s3, admin, ended, end },
-      hasUsers: () =>
-        lstat(join(run, 'users', 'users.json')).then(
-          (file) => file.isFile(),
-          () => false,
-        ),
+      missing: async () => {
+        const now = await inodesOf(cell)
+        const gone = KEPT.find((_name, index) => now[index] === undefined || now[index] !== begun[index])
+        return gone ?? ((await inodeOf(join(run, 'users', 'users.json'))) === undefined ? 'users' : undefined)
+      },
       forget: async () => {
         for (const handle of opened) await handle.close()
       },
     }
   },
 })
+
+/** Folders of a tenant that outlive an engine. */
+const KEPT = ['data', 'versions'] as const
+const inodesOf = ({ folder }: Cell) => Promise.all(KEPT.map((name) => inodeOf(join(folder, name))))
+const inodeOf = (path: string): Promise<number | undefined> =>
+  lstat(path).then(
+    ({ ino }) => ino,
+    () => undefined,
+  )
 
 /** Users and sockets are made anew at each start: nothing of them has to be kept. */
 async function makeEmpty(run: string, uid: number | undefined): Promise<void> {

@@ -1,6 +1,6 @@
 /** The life of engines: when they start, when they end, how many there are, and that what one lost or answers wrongly
  *  is mended. */
-import { chmod, rm, writeFile } from 'node:fs/promises'
+import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fingerprintOf } from '../../../kit/object-storage/control.ts'
@@ -122,6 +122,25 @@ test('a folder that was there once is not made again: its tenant is not served, 
   await rm(join(folder, 'data'), { recursive: true })
   await expect(list(cells, ada)).rejects.toMatchObject({ status: 503, code: 'ServiceUnavailable' })
   expect(cells.engines.fault('ada')).toContain(`${join(folder, 'data')} is gone`)
+})
+
+test('a folder that goes while the engine runs is noticed, and served again when it is brought back', async () => {
+  const cells = await openTestEngines({ times: { ...SHORT, idle: 60_000 } })
+  const ada = await cells.open('ada')
+  const { folder } = cells.places.find('ada')?.cell ?? { folder: '' }
+  await rename(join(folder, 'data'), join(folder, 'away'))
+  await until(
+    'its fault',
+    () => cells.engines.fault('ada') ?? '',
+    (fault) => fault.includes(`${join(folder, 'data')} is gone`),
+  )
+  await rename(join(folder, 'away'), join(folder, 'data'))
+  await until(
+    'no fault',
+    () => cells.engines.fault('ada'),
+    (fault) => fault === undefined,
+  )
+  expect((await list(cells, ada)).status).toBe(200)
 })
 
 test('a new secret holds at once, also for an engine that runs, and the old one is refused', async () => {

@@ -1,7 +1,7 @@
 /** The door with the real engine behind it, used with other people's clients: Amazon's for JavaScript and rclone. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import * as s3 from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Unavailable } from '../../../domain/problem.ts'
 import { openCertificates } from '../../../embedded/kubernetes/server/certificates.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { type RunningObjectStorage, startObjectStorage } from '../../../embedded/object-storage/start.ts'
@@ -273,6 +274,23 @@ describe('a tenant', () => {
 })
 
 describe('the control', () => {
+  test('does not say that a tenant is served whose requests fail', async () => {
+    const ada = await openTenant()
+    await put(ada, 'kept', 'x')
+    expect(await control.getTenant(ada.id)).toMatchObject({ accessKeyId: ada.settings.accessKeyId })
+    const numbers = await readdir(join(folder, 'tenants'))
+    const held = await Promise.all(numbers.map((number) => readdir(join(folder, 'tenants', number, 'data'))))
+    const place = join(folder, 'tenants', numbers[held.findIndex((names) => names.includes(ada.bucket))] ?? '')
+    await rename(join(place, 'data'), join(place, 'away'))
+    signalProcess(storage.enginePid(ada.id) ?? 0, 'SIGKILL')
+    await expect.poll(() => refusal(keysOf(ada))).toBe('ServiceUnavailable')
+    await expect(control.getTenant(ada.id)).rejects.toThrow(Unavailable)
+    await expect(ada.change({ quotaBytes: 1 })).rejects.toThrow(Unavailable)
+    await rename(join(place, 'away'), join(place, 'data'))
+    await expect.poll(() => refusal(keysOf(ada)), { timeout: 60_000 }).toBe('accepted')
+    expect(await control.getTenant(ada.id)).toMatchObject({ quotaBytes: 1 })
+  })
+
   test('answers nobody without its token', async () => {
     const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
     const stranger = openControl({ url: `http://127.0.0.1:${storage.port}`, token: 'other' }, never)
