@@ -62,26 +62,38 @@ export function createApi({
         : new Failure(EXIT.unreachable, `${base} cannot be reached: ${causeOf(error)}`, error)
     })
     if (response.ok) return response
-    throw refusalOf(response.status, members(await response.text()), response.headers.get('x-request-id'))
+    throw refusalOf(
+      response.status,
+      members(await response.text().catch(() => '')),
+      response.headers.get('x-request-id'),
+    )
   }
   return {
     url: base,
     open,
     async send(request) {
       const response = await open(request)
-      const text = await response.text()
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        body: isJson(response) && text !== '' ? JSON.parse(text) : undefined,
-      }
+      const text = await response.text().catch((error: unknown) => {
+        throw new Failure(EXIT.unreachable, `${base} broke off its answer: ${causeOf(error)}`, error)
+      })
+      const body = isJson(response) && text !== '' ? parseJson(text) : undefined
+      return { status: response.status, headers: response.headers, text, body }
     },
   }
 }
 
 const isJson = (response: Response): boolean =>
   /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
+
+/** Throws a Failure for an answer that is not what it says it is. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const start = text.slice(0, DETAIL_CHARACTERS_MAXIMUM)
+    throw new Failure(EXIT.refused, `the service answered what is not JSON: ${start}`, error)
+  }
+}
 
 /** Of an answer that is not JSON, shown to people. */
 const DETAIL_CHARACTERS_MAXIMUM = 200

@@ -3,7 +3,7 @@
 import type { Clock } from '../kit/sys/clock.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
-import type { Api } from './api.ts'
+import { type Api, parseJson } from './api.ts'
 import { EXIT, Failure } from './exit.ts'
 
 export interface ConsoleParts {
@@ -94,7 +94,7 @@ async function follow(
         lost = 0
         if (event === 'output') show(Buffer.from(data, 'base64'))
         if (event === 'tail') show(unseen(Buffer.from(data, 'base64'), last))
-        if (event === 'status') showStatus(terminal, JSON.parse(data) as ConsoleStatus) // the contract's ConsoleStatus
+        if (event === 'status') showStatus(terminal, parseJson(data) as ConsoleStatus) // the contract's ConsoleStatus
       }
     } catch (error) {
       if (signal.aborted) return

@@ -1,4 +1,5 @@
 /** How a command ends: exit codes that scripts can rely on, and the failures that lead to them. */
+import { z } from 'zod'
 
 export const EXIT = {
   ok: 0,
@@ -33,6 +34,18 @@ export class Failure extends Error {
 }
 
 export const usage = (message: string): Failure => new Failure(EXIT.usage, message)
+
+/** The failure that it is. A service that answers what this program does not understand is one; anything else is a bug
+ *  here, and is thrown on. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof z.ZodError) {
+    const [issue] = error.issues
+    const where = issue === undefined ? '' : `: ${[...issue.path.map(String), issue.message].join(' ')}`
+    return new Failure(EXIT.refused, `the service answered what this command does not understand${where}`, error)
+  }
+  throw error
+}
 
 /** A refusal of the service, with what its problem document says. */
 export function refusalOf(

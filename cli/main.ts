@@ -1,11 +1,13 @@
 /** The process of one command: gives the command line its terminal, its environment and its interrupt. */
 import { systemClock } from '../kit/sys/clock.ts'
 import { environment, exitProcess, processArguments, stopSignal } from '../kit/sys/process.ts'
+import { useProxies } from '../kit/sys/proxies.ts'
 import { systemRandom } from '../kit/sys/random.ts'
-import { processTerminal } from '../kit/sys/terminal.ts'
+import { flushedOutput, processTerminal } from '../kit/sys/terminal.ts'
 import { EXIT } from './exit.ts'
 import { run } from './run.ts'
 
+useProxies((text) => processTerminal.writeError(`svccloud: ${text}\n`))
 const signal = stopSignal()
 const code = await run(processArguments(), {
   environment: environment(),
@@ -14,4 +16,6 @@ const code = await run(processArguments(), {
   random: systemRandom,
   signal,
 })
-exitProcess(signal.aborted ? EXIT.interrupted : code)
+const unwritten = await flushedOutput()
+if (unwritten !== undefined) processTerminal.writeError(`svccloud: the output was not written: ${unwritten.message}\n`)
+exitProcess(signal.aborted ? EXIT.interrupted : unwritten === undefined || code !== EXIT.ok ? code : EXIT.refused)

@@ -75,7 +75,7 @@ export function render(body: unknown, style: Style): string {
   const points = isMembers(resource) && style.format === 'table' ? pointsOf(resource) : undefined
   if (points !== undefined) return lines(chart(points))
   if (style.format === 'name')
-    return lines((items ?? [resource]).map((item) => (isMembers(item) ? text(item['id'] ?? item['name']) : text(item))))
+    return lines((items ?? [resource]).map((item) => (isMembers(item) ? cell(item['id'] ?? item['name']) : cell(item))))
   if (items !== undefined) return table(items.filter(isMembers), style)
   return isMembers(resource) ? sheet(resource, style) : `${text(resource)}\n`
 }

@@ -1,8 +1,9 @@
 /** Where the service is and who one is there, kept in a file that only its owner can read. */
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
 import { z } from 'zod'
 import { noSuch } from '../domain/suggestion.ts'
+import { writeWhole } from '../kit/sys/durable-file.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 
 const Profile = z.object({
@@ -50,6 +51,7 @@ export async function readProfiles(environment: Environment): Promise<Profiles> 
     throw new Failure(EXIT.usage, `${file} cannot be read: ${error.message}`, error)
   })
   if (text === undefined) return NOTHING
+  await requirePrivate(file)
   try {
     return Profiles.parse(JSON.parse(text))
   } catch (error) {
@@ -57,13 +59,28 @@ export async function readProfiles(environment: Environment): Promise<Profiles> 
   }
 }
 
-/** Written beside and moved into place, so that a killed command leaves the old file or the new one. */
+const OTHERS = 0o077
+/** Systems without modes of files call everything readable. */
+const hasModes = sep === '/'
+
+/** As ssh with private keys: the file holds tokens. Throws Failure where others may read or write it. */
+async function requirePrivate(file: string): Promise<void> {
+  const { mode } = await stat(file)
+  if (!hasModes || (mode & OTHERS) === 0) return
+  const shown = (mode & 0o777).toString(8).padStart(3, '0')
+  throw new Failure(
+    EXIT.usage,
+    `${file} has mode ${shown}: others can read or change the tokens in it; run chmod 600 ${file}, and make new ` +
+      'tokens if somebody may have read it',
+  )
+}
+
+/** Written beside and moved into place, so that a killed command leaves the old file or the new one, and of two at the
+ *  same moment one wins. */
 export async function writeProfiles(environment: Environment, profiles: Profiles): Promise<void> {
   const file = profilesFile(environment)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeFile(`${file}.new`, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 })
-  await chmod(`${file}.new`, 0o600)
-  await rename(`${file}.new`, file)
+  await writeWhole(file, `${JSON.stringify(profiles, null, 2)}\n`)
 }
 
 /** The profile that a command uses: SVCCLOUD_URL and SVCCLOUD_TOKEN win over the file. */

@@ -1,5 +1,6 @@
 /** What a person sees while a command waits: one line that is written over where somebody watches, each state once
  *  elsewhere. */
+import { printable } from '../domain/printable.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 
 export const CLEAR_LINE = '\r\u001b[K'
@@ -14,7 +15,8 @@ export function progressOn(terminal: Pick<Terminal, 'isErrorTerminal' | 'writeEr
   const isLive = terminal.isErrorTerminal
   let shown = ''
   return {
-    show(text) {
+    show(given) {
+      const text = printable(given)
       if (text === shown) return
       shown = text
       terminal.writeError(isLive ? `${CLEAR_LINE}${text} …` : `${text} …\n`)

@@ -1,6 +1,7 @@
 /** One command line from its words to its exit code. Everything that it touches is given to it. */
 import { joined } from '../kit/http/exactly-one.ts'
 import { isGiven } from '../kit/http/route.ts'
+import { printable } from '../domain/printable.ts'
 import { closest } from '../domain/suggestion.ts'
 import { VERSION } from '../resources/version.ts'
 import { type Api, isMembers, type Members, membersOf, type Reply } from './api.ts'
@@ -16,24 +17,27 @@ import {
 } from './arguments.ts'
 import { type Command, nameOf } from './commands.ts'
 import { candidates } from './completion.ts'
-import { EXIT, Failure, usage } from './exit.ts'
+import { EXIT, Failure, failureOf, usage } from './exit.ts'
 import { commandHelp, nounHelp, OWN_COMMANDS, overview, type OwnCommand, ownHelp, placeholderOf } from './help.ts'
 import { idOf, withIds } from './names.ts'
 import { render } from './output.ts'
 import { withFiles } from './file-values.ts'
 import { OWN_RUNS } from './own-commands.ts'
+import { screenOn } from './screen.ts'
 import { COMMANDS, followPages, hasNoColor, openApi, print, readFileFlag, type RunParts, styleOf } from './session.ts'
 import { waitFor } from './wait.ts'
 
 /** Runs a command line; answers the exit code. Never throws for what a person or the service can do wrong. */
-export async function run(line: readonly string[], parts: RunParts): Promise<number> {
+export async function run(line: readonly string[], given: RunParts): Promise<number> {
+  const parts = { ...given, terminal: screenOn(given.terminal) }
   try {
     return await dispatch(line, parts)
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
+    const failure = failureOf(error)
     const isColored = parts.terminal.isErrorTerminal && !hasNoColor(parts.environment)
-    parts.terminal.writeError(`${isColored ? '\u001b[31msvccloud:\u001b[0m' : 'svccloud:'} ${error.message}\n`)
-    return error.code
+    const name = isColored ? '\u001b[31msvccloud:\u001b[0m' : 'svccloud:'
+    parts.terminal.writeError(`${name} ${printable(failure.message)}\n`)
+    return failure.code
   }
 }
 

@@ -1,30 +1,43 @@
 /** `svccloud ssh` and `svccloud scp`: the programs of the system, with what the service knows of a server: address,
  *  port,  user, and the host keys that the guest has printed on its console. Nobody has to trust the first key that
  *  comes. */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { dirname, extname, join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../kit/sys/clock.ts'
+import { writeWhole } from '../kit/sys/durable-file.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import type { Api } from './api.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 import { progressOn } from './progress.ts'
 
+/** What is given to ssh, and by it to a shell: exact forms, so that nothing in it is an option or a command. */
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i
+const USER_NAME = /^[a-z_][a-z0-9_.-]{0,63}$/i
+const HOST_KEY = /^(ssh|ecdsa|sk)-[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{16,16384}={0,3}( [\x21-\x7e]{1,256})?$/
+const isHost = (text: string): boolean => isIP(text) !== 0 || HOST_NAME.test(text)
+const isProxy = (text: string): boolean => URL.canParse(text) && isHost(new URL(text).hostname.replace(/^\[|\]$/g, ''))
+
 const Answer = z.object({
   server: z.object({
-    id: z.string(),
+    id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/i, 'is no id'),
     hostname: z.string(),
     state: z.string(),
     state_detail: z.string(),
     network_status_reason: z.string().nullable(),
     ssh: z
       .object({
-        host: z.string(),
-        port: z.int(),
-        user: z.string(),
-        host_keys: z.array(z.string()),
-        proxy: z.url().nullable().optional(),
+        host: z.string().refine(isHost, 'is no host'),
+        port: z.int().min(1).max(65_535),
+        user: z.string().regex(USER_NAME, 'is no user'),
+        host_keys: z.array(z.string().regex(HOST_KEY, 'is no host key')),
+        proxy: z
+          .url({ protocol: /^https?$/ })
+          .refine(isProxy, 'is no proxy')
+          .nullable()
+          .optional(),
       })
       .nullable()
       .optional(),
@@ -200,8 +213,8 @@ function targetOf(api: Api, server: Reached): Target | undefined {
 }
 
 const doorOf = (proxy: string) => {
-  const { hostname, port } = new URL(proxy)
-  return { host: hostname, port }
+  const { hostname, port, protocol } = new URL(proxy)
+  return { host: hostname, port: port === '' ? (protocol === 'https:' ? '443' : '80') : port }
 }
 
 /** Writes the keys of the server, and leaves those of others: beside the file and moved into place. */
@@ -212,6 +225,5 @@ async function remember({ knownHostsFile: file }: SshParts, { id, ssh }: Target)
   const others = before.split('\n').filter((line) => line !== '' && !line.startsWith(`${alias} `))
   const lines = [...others, ...ssh.host_keys.map((key) => `${alias} ${key}`)]
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeFile(`${file}.new`, `${lines.join('\n')}\n`, { mode: 0o600 })
-  await rename(`${file}.new`, file)
+  await writeWhole(file, `${lines.join('\n')}\n`)
 }

@@ -28,11 +28,20 @@ export interface Terminal {
 /** As shells answer for a program that a signal ended. */
 const SIGNALLED_CODE = 128
 
+/** Why the output could not be written; undefined while it could. */
+let lost: Error | undefined
+
 // Whoever reads the output may leave before its end, as head does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(0)
+  if (error.code === 'EPIPE') process.exit(0)
+  lost ??= error
 })
+
+/** Resolves when everything is written, with why something of it was not: a full disk, for one. */
+export const flushedOutput = (): Promise<Error | undefined> =>
+  new Promise((resolve) => {
+    process.stdout.write('', (error) => resolve(error ?? lost))
+  })
 
 export const processTerminal: Terminal = {
   isInputTerminal: process.stdin.isTTY === true,

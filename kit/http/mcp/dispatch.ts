@@ -1,6 +1,7 @@
 /** A tool call as the request that it stands for, sent through the same pipeline as any other, and its response as a
  *  result that a model can use. Nothing is decided here: who may do it and whether the arguments are right is the
  *  route's to say. */
+import { printable } from '../../../domain/printable.ts'
 import { badRequest, Problem, type FieldError } from '../../../domain/problem.ts'
 import type { RequestFacts } from '../call.ts'
 import type { HttpRequest, HttpResponse, HttpService } from '../exchange.ts'
@@ -45,7 +46,7 @@ export async function dispatch(dispatcher: Dispatcher, call: ToolCall): Promise<
   const document = text === '' ? {} : (JSON.parse(text) as Members) // refusals and answers are JSON objects
   if (status >= 400) return failure(dispatcher, call, { status, document, headers })
   return {
-    content: [{ type: 'text', text: text === '' ? `Done (${status}).` : text }],
+    content: [{ type: 'text', text: text === '' ? `Done (${status}).` : printable(text) }],
     structuredContent: document,
     isError: false,
     _meta: metaOf(dispatcher, { status, headers }),
@@ -127,7 +128,7 @@ function failure(
       : [`retry after ${String(outcome.headers['retry-after'])} seconds`]),
   ]
   return {
-    content: [{ type: 'text', text: lines.join('\n') }],
+    content: [{ type: 'text', text: printable(lines.join('\n')) }],
     ...(hasOutputSchema ? {} : { structuredContent: document }),
     isError: true,
     _meta: metaOf(dispatcher, outcome),

@@ -1,5 +1,6 @@
 /** The MCP endpoint as a handler: decides about the message, answers it from the tools, dispatches calls into the
  *  API. */
+import { printable } from '../../../domain/printable.ts'
 import { badField, rateLimited } from '../../../domain/problem.ts'
 import type { Answer, Customer, RequestFacts } from '../call.ts'
 import { isReadOnlyToken } from '../steps/credential-guard.ts'
@@ -169,7 +170,7 @@ async function callTool(
   if (step !== undefined && 'fault' in step) return wrong(step.fault)
   if (step !== undefined && 'found' in step)
     return {
-      content: [{ type: 'text', text: JSON.stringify(step.found) }],
+      content: [{ type: 'text', text: printable(JSON.stringify(step.found)) }],
       structuredContent: step.found,
       isError: false,
     }
@@ -190,6 +191,6 @@ async function callTool(
 }
 
 const wrong = (fault: string): ToolResult => ({
-  content: [{ type: 'text', text: `400 Bad Request: ${fault}.` }],
+  content: [{ type: 'text', text: printable(`400 Bad Request: ${fault}.`) }],
   isError: true,
 })
