@@ -1,4 +1,5 @@
-/** How the programs of one control plane are called. */
+/** How the programs of one control plane are called: in its folder, by paths below that, because the user that they run
+ *  as has no way through the folders above it. */
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
@@ -14,6 +15,7 @@ import {
 } from '../../kit/control-planes/hosting/flags.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import type { ControlPlaneRecord, ReplicaPorts } from './record.ts'
+import { RUN_FOLDER } from './users.ts'
 
 /** Of a program that reads its certificates once: it is begun anew with others. API servers and etcd read theirs again
  *  by themselves. */
@@ -21,6 +23,10 @@ export const withCredentials = (environment: Readonly<Record<string, string>>, .
   ...environment,
   SVCCLOUD_CREDENTIALS: hash('sha256', pems.join('')),
 })
+
+const HERE = '.'
+/** The same, for etcd, which looks for its data from the root on. */
+const HERE_AT_ROOT = '/proc/self/cwd'
 
 export const dataFolder = (folder: string, generation: number, member: number): string =>
   join(folder, `etcd-${generation}-${member}`)
@@ -35,51 +41,46 @@ const membership = ({ desired, replicas, generation }: ControlPlaneRecord): Etcd
   members: replicas.map((ports, member) => ({ name: memberName(member), peer: peerUrl(ports) })),
 })
 
-function placeOf(folder: string, record: ControlPlaneRecord, member: number): EtcdPlace {
+function placeOf(record: ControlPlaneRecord, member: number): EtcdPlace {
   const ports = replicaOf(record, member)
   const urls = { client: clientUrl(ports), peer: peerUrl(ports) }
-  const data = dataFolder(folder, record.generation, member)
-  return { name: memberName(member), folder, dataFolder: data, listen: urls, advertise: urls }
+  const data = dataFolder(HERE_AT_ROOT, record.generation, member)
+  return { name: memberName(member), folder: HERE, dataFolder: data, listen: urls, advertise: urls }
 }
 
 export const etcdCommand = (
   { etcd }: ControlPlanePrograms,
-  folder: string,
   record: ControlPlaneRecord,
   member: number,
-): readonly string[] => [etcd, ...etcdFlags(placeOf(folder, record, member), membership(record))]
+): readonly string[] => [etcd, ...etcdFlags(placeOf(record, member), membership(record))]
 
 /** What API servers write requests for nodes, and whatever runs there, into. */
-export const tunnelSocket = (folder: string): string => join(folder, 'tunnel.sock')
+export const tunnelSocket = (folder: string): string => join(folder, RUN_FOLDER, 'tunnel.sock')
+/** As the programs of the control plane find it. */
+export const TUNNEL_SOCKET_HERE = tunnelSocket(HERE)
 
-export function tunnelCommand(
-  tunnel: string,
-  folder: string,
-  ports: NonNullable<ControlPlaneRecord['tunnel']>,
-): readonly string[] {
+export function tunnelCommand(tunnel: string, ports: NonNullable<ControlPlaneRecord['tunnel']>): readonly string[] {
   const at = (port: number) => ({ address: LOOPBACK, port })
   const doors = { agents: at(ports.agents), admin: at(ports.admin), health: at(ports.health) }
-  return [tunnel, ...tunnelFlags({ folder, socket: tunnelSocket(folder), ...doors })]
+  return [tunnel, ...tunnelFlags({ folder: HERE, socket: TUNNEL_SOCKET_HERE, ...doors })]
 }
 
 /** Makes the member's folder of the record's generation from a snapshot. */
 export const restoreCommand = (
   { etcdutl }: ControlPlanePrograms,
-  folder: string,
   { record, member, snapshot }: { record: ControlPlaneRecord; member: number; snapshot: string },
-): readonly string[] => [etcdutl, ...restoreFlags(placeOf(folder, record, member), membership(record), snapshot)]
+): readonly string[] => [etcdutl, ...restoreFlags(placeOf(record, member), membership(record), snapshot)]
 
 /** All share the address of this machine. */
 export const apiserverCommand = (
   { apiserver }: KubernetesPrograms,
-  folder: string,
   record: ControlPlaneRecord,
   replica: number,
 ): readonly string[] => [
   apiserver,
   ...apiserverFlags(record.desired, {
-    ...{ folder, bindAddress: LOOPBACK, port: replicaOf(record, replica).api },
-    ...{ etcdServers: record.replicas.map(clientUrl), auditLog: join(folder, `audit-${replica}.log`) },
+    ...{ folder: HERE, bindAddress: LOOPBACK, port: replicaOf(record, replica).api },
+    ...{ etcdServers: record.replicas.map(clientUrl), auditLog: join(RUN_FOLDER, `audit-${replica}.log`) },
   }),
 ]
 
@@ -88,13 +89,12 @@ const ALONE = ['--leader-elect=false', '--secure-port=0']
 
 export const controllerManagerCommand = (
   { controllerManager }: KubernetesPrograms,
-  folder: string,
   { desired }: ControlPlaneRecord,
-): readonly string[] => [controllerManager, ...controllerManagerFlags(desired, folder), ...ALONE]
+): readonly string[] => [controllerManager, ...controllerManagerFlags(desired, HERE), ...ALONE]
 
-export const schedulerCommand = ({ scheduler }: KubernetesPrograms, folder: string): readonly string[] => [
+export const schedulerCommand = ({ scheduler }: KubernetesPrograms): readonly string[] => [
   scheduler,
-  ...schedulerFlags(folder),
+  ...schedulerFlags(HERE),
   ...ALONE,
 ]
 

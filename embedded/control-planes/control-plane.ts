@@ -28,6 +28,7 @@ import {
   restoreCommand,
   schedulerCommand,
   tunnelCommand,
+  TUNNEL_SOCKET_HERE,
   tunnelSocket,
   withCredentials,
 } from './commands.ts'
@@ -42,6 +43,8 @@ import type { IssuerDoor } from './issuer-door.ts'
 import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { RunningPrograms } from './programs-running.ts'
+import type { UserRange } from '../object-storage/user-range.ts'
+import { asUser, giveCopy, giveData, giveFolder } from './users.ts'
 import { type ControlPlaneRecord, writeRecord } from './record.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
 
@@ -51,6 +54,8 @@ export interface ControlPlaneOptions {
   readonly folder: string
   readonly record: ControlPlaneRecord
   readonly programs: ControlPlanePrograms
+  /** What programs of control planes run as; as this process when absent. */
+  readonly users?: UserRange | undefined
   readonly issuerDoor: IssuerDoor
   /** What the endpoint listens on. */
   readonly host: string
@@ -346,7 +351,7 @@ export class ControlPlane {
       const credentials = await openCredentials({ folder, hosts, clock, random })
       const endpoint = `https://${this.#endpointHost()}:${endpointPort}`
       const discovery = issuerDoor.discoveryOf(desired.id)
-      const of = { folder, desired, credentials, endpoint, discovery, tunnelSocket: tunnelSocket(folder), random }
+      const of = { folder, desired, credentials, endpoint, discovery, tunnelSocket: TUNNEL_SOCKET_HERE, random }
       await writeConfiguration(of)
       this.#openedAt = now
       this.#addons.applyAnew() // with certificates of their own
@@ -378,35 +383,49 @@ export class ControlPlane {
     const kubernetes = programs.releases.find(({ release }) => release === record.desired.release)
     if (kubernetes === undefined) throw new Error(`the programs of ${record.desired.release} are not here`)
     const members = record.replicas.map((_, index) => index)
+    await giveFolder(this.folder, this.#uid())
     if (record.tunnel !== null && programs.tunnel !== undefined)
-      await this.#programs.start(
+      await this.#run(
         TUNNEL ?? '',
-        tunnelCommand(programs.tunnel, this.folder, record.tunnel),
+        tunnelCommand(programs.tunnel, record.tunnel),
         withCredentials(GO_ENVIRONMENT, credentials.apiserver.certificate),
       )
-    for (const member of members)
-      await this.#programs.start(etcdName(member), etcdCommand(programs, this.folder, record, member))
+    for (const member of members) {
+      await giveData(dataFolder(this.folder, record.generation, member), this.#uid())
+      await this.#run(etcdName(member), etcdCommand(programs, record, member))
+    }
     for (const replica of members) await this.#startApi(opened, kubernetes, replica)
     if (this.#readyApis.length === 0) return
     const asManager = withCredentials(GO_ENVIRONMENT, credentials.controllerManager.certificate)
-    await this.#programs.start(MANAGER ?? '', controllerManagerCommand(kubernetes, this.folder, record), asManager)
+    await this.#run(MANAGER ?? '', controllerManagerCommand(kubernetes, record), asManager)
     const asScheduler = withCredentials(GO_ENVIRONMENT, credentials.scheduler.certificate)
-    await this.#programs.start(SCHEDULER ?? '', schedulerCommand(kubernetes, this.folder), asScheduler)
+    await this.#run(SCHEDULER ?? '', schedulerCommand(kubernetes), asScheduler)
+  }
+
+  #uid(): number | undefined {
+    const { users } = this.#options
+    const { user } = this.#record
+    return users === undefined || user === null ? undefined : users.first + user
+  }
+
+  /** As the user of the control plane. */
+  #run(name: string, command: readonly string[], environment?: Readonly<Record<string, string>>): Promise<void> {
+    return this.#programs.start(name, command, environment, (words) => asUser(this.#uid(), words))
   }
 
   /** One that runs another release makes way only while all others serve. */
   async #startApi(opened: Opened, kubernetes: KubernetesPrograms, replica: number): Promise<void> {
-    const command = apiserverCommand(kubernetes, this.folder, this.#record, replica)
+    const command = apiserverCommand(kubernetes, this.#record, replica)
     const name = apiName(replica)
     if (!this.#programs.isOther(name, command)) return
-    if (!this.#programs.names().includes(name)) return this.#programs.start(name, command)
+    if (!this.#programs.names().includes(name)) return this.#run(name, command)
     await this.#look(opened)
     const others = this.#record.replicas.map((_, index) => index).filter((index) => index !== replica)
     if (!others.every((other) => this.#readyApis.includes(other)))
       throw new Error(`${name} is not replaced while another does not serve`)
     this.#leaving.add(replica)
     try {
-      await this.#programs.start(name, command)
+      await this.#run(name, command)
       await this.#untilReady(opened, replica)
     } finally {
       this.#leaving.delete(replica)
@@ -491,13 +510,15 @@ export class ControlPlane {
       const snapshot = await this.snapshots.fileOf(restore.snapshotId)
       await this.#stopPrograms()
       for (const member of next.replicas.keys()) {
-        await rm(dataFolder(this.folder, next.generation, member), { recursive: true, force: true })
-        const [program = '', ...words] = restoreCommand(this.#options.programs, this.folder, {
-          record: next,
-          member,
-          snapshot,
-        })
-        await run(program, words)
+        const data = dataFolder(this.folder, next.generation, member)
+        await rm(data, { recursive: true, force: true })
+        await giveFolder(this.folder, this.#uid())
+        await giveData(data, this.#uid())
+        const own = await giveCopy(snapshot, this.folder, this.#uid())
+        const command = restoreCommand(this.#options.programs, { record: next, member, snapshot: own.here })
+        const [program = '', ...words] = asUser(this.#uid(), command)
+        await run(program, words, { cwd: this.folder })
+        await rm(own.path)
       }
     } catch (error) {
       // A store that is away is waited for, and what runs goes on meanwhile.

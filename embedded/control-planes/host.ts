@@ -31,6 +31,7 @@ import type { GuestTemplates } from './guests/template.ts'
 import { openIssuerDoor } from './issuer-door.ts'
 import { openNodeDoor } from './node-door.ts'
 import type { ControlPlanePrograms } from './programs.ts'
+import { openUsers, shareForUsers } from './users.ts'
 import { type ControlPlaneRecord, readRecord, writeRecord } from './record.ts'
 
 export interface HostOptions {
@@ -114,11 +115,11 @@ interface Beginning {
 
 /** Those there are, by id. */
 class Planes {
-  readonly #options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor'>
+  readonly #options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor' | 'users'>
   readonly #byId = new Map<string, ControlPlane>()
   #changing: Promise<unknown> = Promise.resolve()
 
-  constructor(options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor'>) {
+  constructor(options: HostOptions & Pick<ControlPlaneOptions, 'issuerDoor' | 'users'>) {
     this.#options = options
   }
 
@@ -158,6 +159,16 @@ class Planes {
     return api
   }
 
+  /** With a user that no other one has, where this host has users. */
+  withUser(record: ControlPlaneRecord): ControlPlaneRecord {
+    const { users } = this.#options
+    if (users === undefined || record.user !== null) return record
+    const used = new Set(this.all().map((plane) => plane.record.user))
+    const user = Array.from({ length: users.count }, (_, index) => index).find((each) => !used.has(each))
+    if (user === undefined) throw new Refused('no_capacity', 'The host of control planes has no users left.')
+    return { ...record, user }
+  }
+
   /** With ports for what nodes reach, where it has none yet and they can have some. */
   async withWay(record: ControlPlaneRecord): Promise<ControlPlaneRecord> {
     const { nodes, programs } = this.#options
@@ -193,7 +204,7 @@ class Planes {
     const begun = await prepare(at)
     const used = this.all().map(({ record: other }) => other.endpointPort)
     const port = endpointPort === null || used.includes(endpointPort) ? 0 : endpointPort
-    const record = await this.withWay({ ...(await newRecord(desired, host, port)), ...begun })
+    const record = await this.withWay(this.withUser({ ...(await newRecord(desired, host, port)), ...begun }))
     await writeRecord(at, record)
     await syncToDisk(folder)
     return this.begin(at, record)
@@ -202,25 +213,33 @@ class Planes {
 
 /** Those of the last run. */
 async function bringBack(planes: Planes, folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const at = join(folder, name)
+  const found: { readonly at: string; readonly record: ControlPlaneRecord }[] = []
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue
+    const at = join(folder, entry.name)
     const record = await readRecord(at)
     // Removed, or not yet promised, when the last run ended.
     if (record === undefined) await rm(at, { recursive: true, force: true })
-    else {
-      const whole = await planes.withWay(record)
-      await writeRecord(at, whole)
-      planes.begin(at, whole)
-    }
+    else found.push({ at, record })
+  }
+  // Those that have a user keep it: others take what is left.
+  for (const { at, record } of found.toSorted((one, other) => order(one.record) - order(other.record))) {
+    const whole = await planes.withWay(planes.withUser(record))
+    await writeRecord(at, whole)
+    planes.begin(at, whole)
   }
 }
+
+const order = ({ user }: ControlPlaneRecord): number => (user === null ? 1 : 0)
 
 /** Serves once this resolves; the control planes of the last run come back meanwhile. */
 export async function openHost(options: HostOptions): Promise<ControlPlaneHost> {
   const { folder } = options
   await makeFolder(folder, 0o700)
   const issuerDoor = await openIssuerDoor({ ...options, issuerOf: (id) => planes.find(id)?.record.desired.issuer })
-  const planes: Planes = new Planes({ ...options, issuerDoor })
+  const users = await openUsers(folder, options)
+  const programs = users === undefined ? options.programs : await shareForUsers(options.programs)
+  const planes: Planes = new Planes({ ...options, programs, users, issuerDoor })
   await bringBack(planes, folder)
   const nodeDoor =
     options.nodes?.door &&
@@ -326,6 +345,7 @@ async function newRecord(desired: ControlPlaneDesired, host: string, wantedPort:
     release: null,
     tunnel: null,
     nodePorts: null,
+    user: null,
     addons: {},
     generation: 0,
     restore: null,

@@ -39,15 +39,20 @@ export class RunningPrograms {
     return this.#running.get(name)?.words !== wordsOf(command, environment)
   }
 
-  /** Runs from now on, by this command. */
-  async start(name: string, command: readonly string[], environment: Settings = GO_ENVIRONMENT): Promise<void> {
+  /** Runs from now on, by this command; `as` is what ties it to this process. */
+  async start(
+    name: string,
+    command: readonly string[],
+    environment: Settings = GO_ENVIRONMENT,
+    as: (command: readonly string[]) => readonly string[] = tied,
+  ): Promise<void> {
     if (!this.isOther(name, command, environment)) return
     await this.stop([name])
     const stopping = new AbortController()
     const daemon = startDaemon(
       {
         name,
-        command: tied(command),
+        command: as(command),
         folder: this.#folder,
         environment,
         logFile: join(this.#folder, `${name}.log`),

@@ -19,6 +19,8 @@ export const ControlPlaneRecord = PlaneRecord.extend({
   tunnel: z.object({ agents: Port, admin: Port, health: Port }).nullable().default(null),
   /** Ports by which nodes reach the balancer and the tunnel, where they are others than those of this machine. */
   nodePorts: z.object({ endpoint: Port, tunnel: Port }).nullable().default(null),
+  /** Which of the users of this host its programs run as; null for one that has none yet. */
+  user: z.int().min(0).nullable().default(null),
   /** Add-ons that run beside it, with what they were told; the token itself is in a file of its own. */
   addons: z.record(z.string(), z.object({ tokenId: z.uuid(), clusterId: z.string(), zone: z.string() })).default({}),
 })

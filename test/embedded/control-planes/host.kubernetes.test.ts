@@ -47,7 +47,7 @@ test('secrets are sealed in etcd', async () => {
   const stored = await everyByteOf(join(hosted.folder, one.id, 'etcd-0-0'))
   expect(stored.includes('value-of-the-config-map')).toBe(true)
   expect(stored.includes('value-of-the-secret')).toBe(false)
-  const audit = await readFile(join(hosted.folder, one.id, 'audit-0.log'), 'utf8')
+  const audit = await readFile(join(hosted.folder, one.id, 'run/audit-0.log'), 'utf8')
   expect(audit).toContain('"name":"sealed"')
   expect(audit).not.toContain('value-of-the-secret')
 })
