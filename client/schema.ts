@@ -3569,7 +3569,7 @@ export interface components {
             /** @description What passes between the server and others; everything when left out. */
             firewall?: components["schemas"]["FirewallInput"] | null;
             /** @description When backups are made by themselves: five fields as cron has them, in UTC; null for never. */
-            backup_schedule?: null;
+            backup_schedule?: string | null;
         } & ({
             /** @description What the boot storage begins as. */
             template: string;

@@ -1,4 +1,5 @@
 /** Shapes that more than one noun uses, public (snake_case) and stored (camelCase). */
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM, parseBackupSchedule } from '../domain/backup-schedule.ts'
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
 
@@ -178,3 +179,13 @@ export const ObjectStorageZone = z
   .max(63)
   .optional()
   .describe('Zone whose object storage holds the backup; the place that the host is configured with when absent.')
+
+/** When backups of a storage are made by themselves, as requests say it. */
+export const BackupSchedule = z
+  .string()
+  .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
+  .superRefine((text, context) => {
+    const read = parseBackupSchedule(text)
+    if ('fault' in read) context.addIssue({ code: 'custom', message: read.fault })
+  })
+  .describe('Five fields as cron has them, in UTC, at most once in an hour, such as "30 3 * * *"; null for none.')

@@ -6,7 +6,7 @@ import { type Backups, openBackups } from './backups.ts'
 import { backupEndpoints, type BackupParts } from './endpoints.ts'
 
 export type { Backups }
-export { requireBackupZone, requireCopyZone } from './rules.ts'
+export { requireBackupZone, requireCopyZone, requireSchedule } from './rules.ts'
 
 export const backup = noun<BackupParts, { readonly backups: Backups }>({
   name: 'backup',

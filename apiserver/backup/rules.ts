@@ -1,4 +1,5 @@
 /** What backups need of their surroundings, whichever door a request comes through. */
+import { parseBackupSchedule } from '../../domain/backup-schedule.ts'
 import { requireStopped, requireUnread } from '../../domain/backup-rules.ts'
 import { badField, conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
@@ -27,6 +28,17 @@ export function requireBackedUp(storage: StorageObject | undefined): StorageObje
 export function requireBackupZone({ caches }: Reading, zone: string): void {
   if (caches.of(Zone).get({ name: zone })?.status?.hasBackups !== true)
     throw conflict('zone_capability_missing', `The zone ${zone} has no place for backups.`, { capability: 'backups' })
+}
+
+/** Throws 400 for what is no schedule, and 409 where the zone keeps no backups. */
+export function requireSchedule(
+  parts: Reading,
+  { backupSchedule, zone }: { readonly backupSchedule?: string | undefined; readonly zone: string },
+): void {
+  if (backupSchedule === undefined) return
+  const read = parseBackupSchedule(backupSchedule)
+  if ('fault' in read) throw badField('spec.backupSchedule', read.fault)
+  requireBackupZone(parts, zone)
 }
 
 /** Throws 400 for a zone that copies of the backups of another may not go to, and 409 when none of its hosts reaches

@@ -1,5 +1,6 @@
 /** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
+import { requireSchedule } from '../backup/index.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { firewallFaults, NO_FIREWALL } from '../../domain/firewall.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
@@ -51,6 +52,7 @@ async function validateCreation(parts: AdmissionParts, server: ServerObject): Pr
   requireReadable(spec)
   requireOffered(spec)
   requireFirewall(parts, spec)
+  requireSchedule(parts, spec)
   await requireStanding(parts, accountId)
   const system = await chooseSystem(parts, {
     namespace,
@@ -115,6 +117,7 @@ const FIXED = [
   'publicIpv4',
   'managedBy',
   'sharedAddresses',
+  'backupSchedule',
 ] as const satisfies readonly (keyof ServerSpec)[]
 /** What may be changed at any time, by the action that the API has for it. */
 const FREE = {

@@ -38,6 +38,7 @@ import type { Parts } from '../parts.ts'
 import { requireFilter } from './firewall.ts'
 import { chooseNetworks, entryOf } from './interfaces.ts'
 import { chooseSystem, type System } from './system.ts'
+import { requireBackupZone } from '../backup/index.ts'
 import type { Servers } from './servers.ts'
 
 export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
@@ -94,6 +95,7 @@ async function create(
   const networks = await chooseNetworks(parts, caller.accountId, body.networks)
   const firewall = body.firewall == null ? undefined : toFirewall(body.firewall)
   requireFilter(parts, body.zone, firewall)
+  if (body.backup_schedule != null) requireBackupZone(parts, body.zone)
   const sshKeys = await chooseKeys(parts, caller.accountId, body)
   const userData = await chooseUserData(parts, caller.accountId, body)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
@@ -289,6 +291,7 @@ const specOf = (
   ...(body.networks.length === 0 ? {} : { networks: body.networks.map(entryOf) }),
   ...(firewall === undefined ? {} : { firewall: storedFirewall(firewall) }),
   metadataEnabled: body.metadata_enabled,
+  ...(body.backup_schedule == null ? {} : { backupSchedule: body.backup_schedule }),
   storageGibibytes,
   isProtected: false,
   operation,

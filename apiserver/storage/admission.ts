@@ -1,7 +1,6 @@
 /** Storages that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
-import { parseBackupSchedule } from '../../domain/backup-schedule.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import {
   requireAttachable,
@@ -21,7 +20,7 @@ import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesO
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requireLabels, requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { requireBackupZone, requireCopyZone } from '../backup/index.ts'
+import { requireCopyZone, requireSchedule } from '../backup/index.ts'
 import { storedOf } from '../list/stored.ts'
 import { requireOpenZone } from './endpoints.ts'
 import { resolveSource, SOURCE_READS } from './sources.ts'
@@ -128,13 +127,6 @@ function requireServer({ caches }: AdmissionParts, namespace: string, { serverId
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   if (server !== undefined && server.spec.zone !== zone)
     throw badField('spec.serverId', `the server is in zone ${server.spec.zone}, the storage in zone ${zone}`)
-}
-
-function requireSchedule(parts: AdmissionParts, { backupSchedule, zone }: StorageSpec): void {
-  if (backupSchedule === undefined) return
-  const read = parseBackupSchedule(backupSchedule)
-  if ('fault' in read) throw badField('spec.backupSchedule', read.fault)
-  requireBackupZone(parts, zone)
 }
 
 function requireCopies(parts: AdmissionParts, { zone, backupCopyZone: copyZone }: StorageSpec): void {

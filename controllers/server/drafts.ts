@@ -73,15 +73,20 @@ export function ensureStorage(
   claims: ServerClaims,
   name = bootStorageName(server),
 ): ServerAction {
+  // What its owner has changed since of a storage that is there stays so; a rebuild takes over when it is backed up.
+  const before = observed.storage?.spec
+  const kept = observed.storage?.metadata.name === name ? before : undefined
+  const backupSchedule = before === undefined ? server.spec.backupSchedule : before.backupSchedule
   const spec: StorageSpec = {
-    zone: observed.storage?.spec.zone ?? server.spec.zone,
-    title: server.spec.title,
+    zone: before?.zone ?? server.spec.zone,
+    title: kept?.title ?? server.spec.title,
     sizeGibibytes: claims.placement.storageGibibytes,
     tier: 'standard',
     isBoot: true,
     serverId: server.metadata.name,
     labels: {},
-    isProtected: false,
+    isProtected: kept?.isProtected ?? false,
+    ...(backupSchedule === undefined ? {} : { backupSchedule }),
     ...sourceOf(server),
   }
   // Should the server ever go without its controller, the cluster's garbage collector takes the storage.

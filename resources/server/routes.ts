@@ -42,6 +42,7 @@ import {
   Printable,
   type Stored,
   ZoneName,
+  BackupSchedule,
 } from '../shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
 
@@ -325,10 +326,6 @@ export function factsOf(server: StoredServer): ServerFacts {
 const ServerEnvelope = z.strictObject({ server: ServerView })
 const Title = Printable.max(255)
 
-/** An option of the contract that this deployment cannot give yet: only its neutral value is taken. */
-const Later = <Value extends z.ZodType>(neutral: Value) => neutral.optional()
-const later = (what: string) => ({ error: `is not available: ${what} are not offered here` })
-
 export const CreateServer = exactlyOneOf(
   z.strictObject({
     zone: ZoneName,
@@ -380,7 +377,7 @@ export const CreateServer = exactlyOneOf(
       ),
     networks: NetworksInput.default([]),
     firewall: FirewallInput.nullish().describe('What passes between the server and others; everything when left out.'),
-    backup_schedule: Later(z.null(later('backups'))),
+    backup_schedule: BackupSchedule.nullish(),
   }),
   ['template', 'custom_image_id'],
 ).meta({ id: 'CreateServer' })

@@ -1,4 +1,5 @@
 /** Server: a virtual machine of an account, as it is stored. Its routes and public shape are in `routes.ts`. */
+import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
 import { resource } from '../define.ts'
@@ -197,6 +198,13 @@ export const Server = resource({
         .default(false)
         .describe('While true the server can be neither deleted nor rebuilt, by whatever door.'),
       managedBy: ManagedBy.optional(),
+      backupSchedule: z
+        .string()
+        .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
+        .optional()
+        .describe(
+          'The backupSchedule that the boot storage is made with. Cannot be changed: change that of the Storage.',
+        ),
       sharedAddresses: SharedAddresses.optional(),
       operation: OperationStanza.optional().describe(
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',

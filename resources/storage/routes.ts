@@ -1,6 +1,5 @@
 /** Storages as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
-import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM, parseBackupSchedule } from '../../domain/backup-schedule.ts'
 import {
   DATA_STORAGES_PER_SERVER_MAXIMUM,
   STORAGE_GIBIBYTES_MAXIMUM,
@@ -23,6 +22,7 @@ import {
   type Stored,
   ZoneName,
   type OperationProgress,
+  BackupSchedule,
 } from '../shapes.ts'
 import {
   BACKUP_RETENTION_DAYS_DEFAULT,
@@ -159,14 +159,6 @@ export function storageFactsOf(storage: StoredStorage): StorageFacts {
 const StorageEnvelope = z.strictObject({ storage: StorageView })
 const Title = Printable.max(255)
 const SizeGibibytes = z.int().min(1).max(STORAGE_GIBIBYTES_MAXIMUM)
-const Schedule = z
-  .string()
-  .max(BACKUP_SCHEDULE_CHARACTERS_MAXIMUM)
-  .superRefine((text, context) => {
-    const read = parseBackupSchedule(text)
-    if ('fault' in read) context.addIssue({ code: 'custom', message: read.fault })
-  })
-  .describe('Five fields as cron has them, in UTC, at most once in an hour, such as "30 3 * * *"; null for none.')
 const RetentionDays = z.int().min(1).max(365)
 
 export const CreateStorage = z
@@ -187,7 +179,7 @@ export const CreateStorage = z
     source_storage_id: Id.nullish(),
     server_id: Id.nullish().describe('Server of the zone that it is attached to when it is made.'),
     labels: Labels.default({}),
-    backup_schedule: Schedule.nullish(),
+    backup_schedule: BackupSchedule.nullish(),
     backup_retention_days: RetentionDays.default(BACKUP_RETENTION_DAYS_DEFAULT),
     is_protected: z.boolean().default(false),
   })
@@ -198,7 +190,7 @@ export const UpdateStorage = z
   .strictObject({
     title: Title.optional(),
     labels: Labels.optional(),
-    backup_schedule: Schedule.nullish(),
+    backup_schedule: BackupSchedule.nullish(),
     backup_copy_zone: ZoneName.nullish().describe('Another zone of the region; null for no copies.'),
     backup_retention_days: RetentionDays.optional(),
     is_protected: z.boolean().optional(),

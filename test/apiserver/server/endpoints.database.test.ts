@@ -207,7 +207,30 @@ describe('create_server', () => {
     expect(await listQuotas(cloud.db, ada.accountId)).toEqual(before)
   })
 
-  test('takes the neutral values of options that are not offered yet', async () => {
+  test('takes when the boot storage is backed up, where the zone keeps backups', async () => {
+    const backup_schedule = '30 3 * * *'
+    const carol = await cloud.signUp('carol@example.com')
+    await carol.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
+    const refused = await create({ backup_schedule }, carol)
+    expect([refused.status, refused.body.reason, refused.body.capability]).toEqual([
+      409,
+      'zone_capability_missing',
+      'backups',
+    ])
+    const zones = cloud.caches.of(Zone)
+    const keeps = async (hasBackups: boolean) =>
+      zones.apply(await cloud.admin.patch(Zone, { name: cloud.zone }, { status: { hasBackups } }, 'status'))
+    await keeps(true)
+    const { status, body } = await create({ backup_schedule }, carol)
+    await keeps(false)
+    expect(status).toBe(202)
+    const key = { namespace: accountNamespace(carol.accountId), name: body.server.id }
+    expect((await cloud.admin.get(Server, key))?.spec.backupSchedule).toBe(backup_schedule)
+    const wrong = await create({ backup_schedule: '* * * * *' }, carol)
+    expect([wrong.status, wrong.body.errors[0].field]).toEqual([400, 'backup_schedule'])
+  })
+
+  test('takes the neutral values of options', async () => {
     const reply = await create({
       public_ipv4: false,
       networks: [],
