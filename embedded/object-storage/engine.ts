@@ -3,7 +3,7 @@
 import { request as httpRequest } from 'node:http'
 import { signRequest } from '../../kit/chunks/sign-request.ts'
 import { byTheMachine, type Clock } from '../../kit/sys/clock.ts'
-import type { InnerPaths } from './isolation.ts'
+import type { InnerPaths, Isolation } from './isolation.ts'
 
 /** Names of its sockets in its folder `run`. */
 export const SOCKETS = { s3: 's3', admin: 'admin' } as const
@@ -17,7 +17,10 @@ export type RootKey = Key
 
 /** Paths are absolute: it changes its folder. It caches no users: its cache knows them by texts in the memory of
  *  requests, which other requests overwrite, and then takes one user for another. */
-export const engineCommand = ({ program, data, versions, run }: InnerPaths): readonly string[] => [
+export const engineCommand = (
+  { program, data, versions, run }: InnerPaths,
+  { hasProc }: Pick<Isolation, 'hasProc'>,
+): readonly string[] => [
   program,
   ...['--quiet', '--keep-alive'],
   ...['--port', `${run}/${SOCKETS.s3}`],
@@ -25,6 +28,8 @@ export const engineCommand = ({ program, data, versions, run }: InnerPaths): rea
   ...['--iam-dir', `${run}/users`, '--iam-cache-disable'],
   'posix',
   ...['--versioning-dir', versions],
+  // Files without a name get one by way of /proc.
+  ...(hasProc ? [] : ['--disableotmp']),
   data,
 ]
 

@@ -58,7 +58,8 @@ export const hasUsers = ({ kind }: Isolation): boolean => kind === 'uid' || kind
 export const innerPaths = (isolation: Isolation): InnerPaths => (hasNamespaces(isolation) ? INSIDE : BY_DESCRIPTORS)
 
 /** Arguments: an empty folder, the folder of the tenant, the program, whether there is /proc, the command. Everything
- *  but the tenant's own three folders is read-only, and nothing of the tenant's is read or run before the command. */
+ *  but the tenant's own three folders is read-only, and nothing of the tenant's is read or run before the command.
+ *  Unmounting looks into /proc: where there can be no own one, that of before is there until the end. */
 const ENTER = `set -e
 umask 022
 root=$1 folder=$2 program=$3 proc=$4
@@ -80,11 +81,14 @@ for each in data versions run; do
   mount -n --bind "$folder/$each" "$each"
   mount -n -o remount,bind,nosuid,nodev,noexec none "$each"
 done
-if [ "$proc" = true ]; then mount -n -t proc -o subset=pid,nosuid,nodev,noexec none proc; fi
+if [ "$proc" = true ]; then mount -n -t proc -o subset=pid,nosuid,nodev,noexec none proc
+else mount -n --rbind /proc proc
+fi
 pivot_root . old
 cd /
 umount -n -l /old
 rmdir /old
+if [ "$proc" != true ]; then umount -n -l /proc; fi
 mount -n -o remount,bind,ro none /
 exec env -u PWD -u OLDPWD "$@"`
 

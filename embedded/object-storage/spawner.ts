@@ -52,7 +52,7 @@ export const openSpawner = ({ isolation, program, empty, clock }: SpawnerOptions
     const run = join(cell.folder, 'run')
     await makeEmpty(run, cell.uid)
     const inner = innerPaths(isolation)
-    const [first = '', ...words] = isolated(isolation, cell, { program, empty }, engineCommand(inner))
+    const [first = '', ...words] = isolated(isolation, cell, { program, empty }, engineCommand(inner, isolation))
     const begun = await inodesOf(cell)
     const handles = hasNamespaces(isolation) ? [] : await openAll(cell, program)
     const child = spawn(first, words, {

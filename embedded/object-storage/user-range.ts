@@ -1,6 +1,7 @@
 /** The users that engines of an installation run as: numbers that no account of the machine has, of a range that the
  *  installation records in its folder and that no other installation of the machine has. */
-import { readFile, realpath } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -9,8 +10,9 @@ import { tryLock } from '../../kit/sys/file-lock.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { newUuid, numberBetween, type Random } from '../../kit/sys/random.ts'
 
-/** Where ranges of all installations of this machine are written down. */
+/** Where ranges of all installations of this machine are written down, and where that cannot be written. */
 export const MACHINE_REGISTRY = '/var/lib/svccloud/object-storage-users'
+const RUN_REGISTRY = '/run/svccloud/object-storage-users'
 
 export interface UserRange {
   readonly first: number
@@ -52,12 +54,12 @@ export interface RangeOptions {
 /** Undefined where this machine has too few users. What it answered once it answers again, unless another installation
  *  has it: then it is another range, and whoever owns files by it owns them anew. Throws what the file system says. */
 export async function openUserRange(options: RangeOptions): Promise<UserRange | undefined> {
-  const { folder, registry, random } = options
+  const { folder, random } = options
   const area = areaOf(options.uidMap)
   if (area === undefined) return undefined
   const file = join(folder, 'user-range.json')
   const own = await realpath(folder)
-  await makeFolder(registry, 0o700)
+  const registry = await writableOf([options.registry, RUN_REGISTRY, join(folder, 'registry')])
   const release = await locked(join(registry, 'lock'), options.clock)
   try {
     const recorded = await readJson(file, Recorded)
@@ -84,6 +86,19 @@ export async function openUserRange(options: RangeOptions): Promise<UserRange | 
   } finally {
     release()
   }
+}
+
+/** Where no other can be, that of the installation alone: then ranges differ by chance only. */
+async function writableOf(folders: readonly string[]): Promise<string> {
+  for (const folder of folders)
+    try {
+      await makeFolder(folder, 0o700)
+      await access(folder, constants.W_OK)
+      return folder
+    } catch (error) {
+      if (folder === folders.at(-1)) throw error
+    }
+  throw new Error('there is no folder for ranges of users')
 }
 
 /** The part of the machine's users that ranges are of. */

@@ -65,7 +65,12 @@ export interface Answer {
   readonly text: string
 }
 
-function sendTo(socketPath: string, key: Key, { method, target, body = '', headers = {} }: Asked): Promise<Answer> {
+/** To the engine whose socket it is. */
+export function sendTo(
+  socketPath: string,
+  key: Key,
+  { method, target, body = '', headers = {} }: Asked,
+): Promise<Answer> {
   const bytes = Buffer.from(body)
   // Nobody tidies the path up before it is signed.
   const [pathname = '', search = ''] = target.split('?')

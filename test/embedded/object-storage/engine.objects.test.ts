@@ -1,5 +1,5 @@
 /** The engine alone, as it is started: what must hold of it, because nothing before it makes up for it. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,46 @@ import { openSpawner } from '../../../embedded/object-storage/spawner.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
+import { isRoot } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
+import { sendTo } from './cells.ts'
+
+test.runIf(isRoot()).each([
+  { kind: 'uid', hasProc: true, uid: 0x7fee_0001 },
+  { kind: 'uid', hasProc: false, uid: 0x7fee_0001 },
+  { kind: 'account', hasProc: true, uid: 0x7fee_0001 },
+  { kind: 'namespace', hasProc: true, uid: undefined },
+  { kind: 'process', hasProc: true, uid: undefined },
+] as const)('an engine serves in a cell: %o', async ({ uid, ...isolation }) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-engine-'))
+  for (const part of ['data', 'versions', 'run', 'empty']) await mkdir(join(folder, part))
+  if (uid !== undefined) for (const part of ['data', 'versions', 'run']) await chown(join(folder, part), uid, uid)
+  const { bucketPrefix, ...root } = newTenantKeys(systemRandom)
+  const program = (await findEngine()) ?? 'versitygw'
+  const spawner = openSpawner({ isolation, clock: systemClock, empty: join(folder, 'empty'), program })
+  const running = await spawner.start({ folder, uid }, root)
+  onTestFinished(async () => {
+    running.end()
+    await running.ended
+    await running.forget()
+    await rm(folder, { recursive: true })
+  })
+  const engine = openEngine({ ...running, root, clock: systemClock })
+  const { bucketPrefix: _, ...key } = newTenantKeys(systemRandom)
+  await engine.ensureUser(key)
+  await engine.check(key)
+  await engine.ensureBucket(key, `${bucketPrefix}a`)
+  const object = `/${bucketPrefix}a/object`
+  expect((await sendTo(running.s3, key, { method: 'PUT', target: object, body: 'content' })).status).toBe(200)
+  expect(await engine.sizeOf(key, object)).toBe(7)
+  if (!isolation.hasProc) expect(await readdir(`/proc/${running.pid()}/root/proc`)).toEqual([])
+  const status = await readFile(`/proc/${running.pid()}/status`, 'utf8')
+  expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(uid ?? 0))
+  expect([/^CapEff:\s+(\w+)/m.exec(status)?.[1], /^NoNewPrivs:\s+(\d)/m.exec(status)?.[1]]).toEqual([
+    '0000000000000000',
+    '1',
+  ])
+})
 
 const CONNECTIONS = 8
 const ROUNDS = 100

@@ -1,19 +1,20 @@
 /** Users of engines are of one installation each, also when folders are copied, moved and removed. */
-import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openUserRange } from '../../../embedded/object-storage/user-range.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
+import { isRoot } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
 const WHOLE = '         0          0 4294967295\n'
 const CONTAINER = '         0     100000      65536\n'
 
-async function openMachine(uidMap = WHOLE) {
+async function openMachine(uidMap = WHOLE, given?: string) {
   const root = await mkdtemp(join(tmpdir(), 'users-'))
+  const registry = given ?? join(root, 'registry')
   onTestFinished(() => rm(root, { recursive: true }))
-  const registry = join(root, 'registry')
   return {
     root,
     open: async (name: string, random = systemRandom) => {
@@ -58,6 +59,14 @@ test('a container with few users has ranges of the upper half of them', async ()
     { first: 32_768 + 16_384, count: 1_024 },
   ])
   expect(await (await openMachine('0 1000 1\n')).open('one')).toBeUndefined()
+})
+
+test.runIf(isRoot())('where ranges cannot be written down for the machine they are elsewhere', async () => {
+  const { open, root } = await openMachine(WHOLE, '/proc/none')
+  const range = await open('one')
+  const registered = join('/run/svccloud/object-storage-users', String(range?.first))
+  onTestFinished(() => rm(registered))
+  expect(JSON.parse(await readFile(registered, 'utf8'))).toMatchObject({ folder: await realpath(join(root, 'one')) })
 })
 
 test('a record of another machine, or none that can be read, is no range', async () => {
