@@ -6,6 +6,7 @@ import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { printLine, setExitCode } from '../kit/sys/process.ts'
 import { isNode, nodesOf } from './syntax.ts'
+import { shortWaits } from './waits.ts'
 import { foreignWaits } from './transactions.ts'
 
 export interface Finding {
@@ -287,6 +288,7 @@ export function findings(file: string, source: string, files: ReadonlySet<string
     ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),
     ...matches(file, code, MARK_BANS),
     ...matches(file, source, COMMENT_BANS),
+    ...shortWaits(file, source).map(({ index, rule }) => ({ file, line: lineOf(source, index), rule })),
   ]
 }
 

@@ -2,6 +2,7 @@
  *  file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of the seeds
  *  where its name says so. */
 import { execFile } from 'node:child_process'
+import { matchesGlob } from 'node:path'
 import { promisify } from 'node:util'
 import { findKubernetes } from '../embedded/control-planes/programs.ts'
 import { BUILD_KUBERNETES_COMMAND } from '../kit/control-planes/versions.ts'
@@ -355,7 +356,7 @@ const special: readonly Tier[] = [
 ]
 
 const unit: Tier = {
-  ...named({ name: 'unit', workersMaximum: 2, testTimeoutMilliseconds: 30_000, deadlineMinutes: 7, isIsolated: false }),
+  ...named({ name: 'unit', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 7, isIsolated: false }),
   include: ['test/**/*.test.ts'],
   exclude: special.flatMap((tier) => tier.include),
 }
@@ -363,6 +364,12 @@ const unit: Tier = {
 /** In the order in which they run: what fails fastest comes first, and those that need the processor all the time last,
  *  when those of the background, which take what others leave, have ended. */
 export const TIERS: readonly Tier[] = [unit, ...special]
+
+/** The tier that a file, by its path from the root, belongs to; undefined of what is no test. */
+export function tierOf(file: string): Tier | undefined {
+  const isAmong = (globs: readonly string[]) => globs.some((glob) => matchesGlob(file, glob))
+  return TIERS.find(({ include, exclude }) => isAmong(include) && !isAmong(exclude))
+}
 
 /** Not needed by any tier, but worth a line: some tests take another path as an ordinary user. */
 export const userDescription = (): string => (isRoot() ? 'root' : 'an ordinary user')

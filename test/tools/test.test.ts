@@ -4,9 +4,8 @@ import { expect, it } from 'vitest'
 import { LONGEST, longestFirst } from '../../tools/longest-first.ts'
 import { chooseTiers, parseCommand } from '../../tools/test.ts'
 import { causesOf, openCauses } from '../../tools/test/open-causes.ts'
-import { tierOf } from '../../tools/test/stress.ts'
 import { add, type Report, summary, tallyOf } from '../../tools/test/tally.ts'
-import { type Tier, TIERS } from '../../tools/tiers.ts'
+import { type Tier, tierOf, TIERS } from '../../tools/tiers.ts'
 
 const report = (counts: Partial<Report>): Report => ({
   numPassedTests: 0,

@@ -1,32 +1,32 @@
-/** Tests have as much patience as their tier gives: what is slow on a busy machine is not wrong. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { filesOf } from '../../tools/test/unchanged.ts'
-import { TIERS } from '../../tools/tiers.ts'
+import { shortWaits } from '../../tools/waits.ts'
 
-const ROOT = join(import.meta.dirname, '../..')
-/** Behind a test or a hook, and in the options of a test. Options of programs are indented more. */
-const TIMES = [/^ *\}, ([\d_]{4,})\)$/gm, /, \{ timeout: ([\d_]+) \}, (?:async|\()/g, /^ {2}timeout: ([\d_]+),$/gm]
-/** A condition that is not so in this time may be so in the next minute. */
-const WAIT = /\.poll\(.*\btimeout: ([\d_]+)|\bwaitFor\(.*\btimeout: ([\d_]+)/g
-const WAIT_MILLISECONDS_MINIMUM = 60_000
+const FILE = 'test/kit/some.database.test.ts'
+const rules = (source: string, file = FILE) => shortWaits(file, source).map(({ rule }) => rule)
+const LESS = /^a test has no less time than its tier gives \(database, \d+ ms\)$/
 
-const below = (text: string, pattern: RegExp, milliseconds: number): string[] =>
-  [...text.matchAll(pattern)]
-    .filter(([, first, second]) => Number((first ?? second ?? '').replaceAll('_', '')) < milliseconds)
-    .map(([found]) => found)
+it.each([
+  ['a test', `test('it works', { timeout: 60_000 }, async () => {`],
+  ['a test of many lines', `test('it works', {\n  timeout: 60_000,\n}, async () => {`],
+  ['a hook', `beforeAll(async () => {\n  await start()\n}, 20_000)`],
+  ['a test within others', `  it('works', async () => {\n  }, 20_000)`],
+])('finds %s with less time than its tier', (_what, source) =>
+  expect(rules(source)).toEqual([expect.stringMatching(LESS)]),
+)
 
-it('gives no test less time than its tier does, and no condition less than a minute', async () => {
-  const found: string[] = []
-  for (const tier of TIERS)
-    for (const file of await filesOf(tier)) {
-      const text = await readFile(join(ROOT, file), 'utf8')
-      const short = [
-        ...TIMES.flatMap((pattern) => below(text, pattern, tier.testTimeoutMilliseconds)),
-        ...below(text, WAIT, WAIT_MILLISECONDS_MINIMUM),
-      ]
-      found.push(...short.map((words) => `${file}: ${words.trim()}`))
-    }
-  expect(found).toEqual([])
-})
+/** Not in one piece, for this file is looked at too. */
+const SHORT = 'timeout: 10_000'
+
+it.each([
+  `await expect.poll(read, { ${SHORT} }).toBe(1)`,
+  `await vi.waitFor(() => read(), { ${SHORT}, interval: 50 })`,
+])('finds the condition: %s', (source) => expect(rules(source)).toEqual([expect.stringContaining('has a minute')]))
+
+it.each([
+  ['more time', `test('it works', { timeout: 600_000 }, async () => {\n}, 600_000)`],
+  ['what says nothing', `await expect.poll(read).toBe(1)`],
+  ['a minute', `await expect.poll(read, { timeout: 60_000 }).toBe(1)`],
+  ['a program', `await run('curl', [], {\n    timeout: 3_000,\n  })`],
+])('has nothing against %s', (_what, source) => expect(rules(source)).toEqual([]))
+
+it('looks at tests only', () => expect(rules('}, 10)\n}, 20_000)', 'kit/some.ts')).toEqual([]))

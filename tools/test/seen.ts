@@ -6,9 +6,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { nodeBinary, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
+import { tierOf } from '../tiers.ts'
 import { closureOf, openTree } from './inputs.ts'
 import { REACHES } from './reaches.ts'
-import { tierOf } from './stress.ts'
 import { ALWAYS } from './unchanged.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

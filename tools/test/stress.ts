@@ -1,9 +1,9 @@
 /** Runs one test file again and again on a busy machine, to find what it does by chance:
  *  `npm test -- --stress FILE`. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { matchesGlob, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { nodeBinary, printLine } from '../../kit/sys/process.ts'
-import { type Tier, TIERS } from '../tiers.ts'
+import { tierOf } from '../tiers.ts'
 import { ROOT } from './program.ts'
 import { NOTHING, type Tally, tallyOf } from './tally.ts'
 import { runFiles } from './tier.ts'
@@ -12,12 +12,6 @@ export const STRESS_TIMES = 20
 const BUSY_LOOPS = 3
 /** Ends with whoever started it, however that ends. */
 const BUSY_LOOP = 'const parent = process.ppid; while (process.ppid === parent);'
-
-/** The tier that a file, by its path from the root, belongs to. */
-export function tierOf(file: string): Tier | undefined {
-  const isAmong = (globs: readonly string[]) => globs.some((glob) => matchesGlob(file, glob))
-  return TIERS.find(({ include, exclude }) => isAmong(include) && !isAmong(exclude))
-}
 
 /** Runs the file up to so many times and stops at the first red, whose output is the last that is printed. Counts a run
  *  as one test. */

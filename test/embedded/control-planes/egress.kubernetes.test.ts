@@ -90,7 +90,7 @@ const TRIES: readonly (readonly [string, (api: KubeClient) => Promise<unknown>])
   ],
 ]
 
-test.each(TRIES)('%s leads to nothing of the host', { timeout: 60_000 }, async (_what, attempt) => {
+test.each(TRIES)('%s leads to nothing of the host', async (_what, attempt) => {
   for (const api of [withTunnel, without]) await attempt(api)
   expect(connections).toBe(0)
 })

@@ -200,7 +200,7 @@ test('the garbage collector asks, keeps what is refused, says so, and tries agai
     oldObject: { metadata: { name: 'child' } },
   })
   isProtected = false
-  await expect.poll(async () => (await world.get(`${WIDGETS}/child`)).status, { timeout: 30_000 }).toBe(404)
+  await expect.poll(async () => (await world.get(`${WIDGETS}/child`)).status).toBe(404)
 }, 60_000)
 
 test('the deletion of a namespace asks for all that is in it, keeps what is refused, and says so', async () => {
@@ -230,5 +230,5 @@ test('the deletion of a namespace asks for all that is in it, keeps what is refu
     userInfo: { username: 'system:serviceaccount:kube-system:namespace-controller' },
   })
   isProtected = false
-  await expect.poll(async () => (await world.get('/api/v1/namespaces/n')).status, { timeout: 30_000 }).toBe(404)
+  await expect.poll(async () => (await world.get('/api/v1/namespaces/n')).status).toBe(404)
 }, 60_000)

@@ -1,0 +1,31 @@
+/** Tests have as much patience as their tier gives: what is slow on a busy machine is not wrong. */
+import { tierOf } from './tiers.ts'
+
+/** Behind a test or a hook, and in the options of a test. Options of programs are indented more. */
+const TIMES = [/^ *\}, ([\d_]{4,})\)$/gm, /, \{ timeout: ([\d_]+) \}, (?:async|\()/g, /^ {2}timeout: ([\d_]+),$/gm]
+/** A condition that is not so in this time may be so in the next minute. */
+const WAIT = /\.poll\(.*\btimeout: ([\d_]+)|\bwaitFor\(.*\btimeout: ([\d_]+)/g
+const WAIT_MILLISECONDS_MINIMUM = 60_000
+
+export interface ShortWait {
+  /** Where it stands in the text. */
+  readonly index: number
+  readonly rule: string
+}
+
+/** What waits for less than its tier does, in a test file; nothing in others. */
+export function shortWaits(file: string, source: string): readonly ShortWait[] {
+  const tier = tierOf(file)
+  if (tier === undefined) return []
+  const below = (pattern: RegExp, milliseconds: number, rule: string) =>
+    [...source.matchAll(pattern)]
+      .filter(([, first, second]) => Number((first ?? second ?? '').replaceAll('_', '')) < milliseconds)
+      .map(({ index }) => ({ index, rule }))
+  const { name, testTimeoutMilliseconds: given } = tier
+  return [
+    ...TIMES.flatMap((pattern) =>
+      below(pattern, given, `a test has no less time than its tier gives (${name}, ${given} ms)`),
+    ),
+    ...below(WAIT, WAIT_MILLISECONDS_MINIMUM, 'a condition has a minute, or what its tier gives when nothing is said'),
+  ]
+}
