@@ -171,6 +171,7 @@ export type OperationName = keyof typeof OPERATIONS
 /** Whoever signs a request, and what clients say of themselves. */
 export const COMMON_HEADERS: readonly string[] = [
   ...['content-sha256', 'date', 'security-token', 'user-agent', 'expected-bucket-owner', 'request-payer'],
+  ...['api-version', 'te'],
 ]
 /** The beginning of headers that are kept with an object. */
 export const METADATA = 'x-amz-meta-'

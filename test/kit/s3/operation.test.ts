@@ -168,6 +168,8 @@ describe('names and values have their exact form', () => {
   test.each([
     ['x-amz-storage-class', 'GLACIER', '400 InvalidStorageClass'],
     ['x-amz-storage-class', 'STANDARD', 'PutObject'],
+    ['x-amz-api-version', '2006-03-01', 'PutObject'],
+    ['x-amz-te', 'append-md5', 'PutObject'],
     ['x-amz-decoded-content-length', '5', '400 InvalidRequest'],
     ['x-amz-meta-anything', '..', 'PutObject'],
     ['content-md5', 'x', '400 InvalidDigest'],
