@@ -12,12 +12,11 @@ import type { IdempotencyKeys } from '../kit/http/idempotency.ts'
 import { createPipeline, type Refusal, requestDurations } from '../kit/http/pipeline.ts'
 import type { Route } from '../kit/http/route.ts'
 import { ownOrigins } from '../kit/http/steps/origin.ts'
-import { ApiError } from '../kit/kube/store.ts'
 import type { Transport } from '../kit/kube/transport.ts'
 import type { Registry } from '../kit/sys/metrics.ts'
-import { Unavailable } from '../domain/problem.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
+import { storeRefusal } from './change/store-refusal.ts'
 import { OutcomeUnknown } from './change/accept.ts'
 import type { AgentConnections } from './console/index.ts'
 import { openIdentity } from './identity/identity.ts'
@@ -90,7 +89,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     // The intent of a change whose outcome is open gets its entry from the sweeper.
     auditRefusal: async (refusal: Refusal) =>
       refusal.problem.cause instanceof OutcomeUnknown ? undefined : auditRefused(refusal, options),
-    translate: (error: unknown) => storeUnavailable(databaseUnavailable(error)),
+    translate: (error: unknown) => storeRefusal(databaseUnavailable(error)),
     trustedProxies: options.trustedProxies ?? [],
     origins: ownOrigins(options.publicUrl),
     idempotencyKeys: idempotencyKeysIn(db),
@@ -121,11 +120,6 @@ const idempotencyKeysIn = (db: Database): IdempotencyKeys => ({
   answered: (key, answer) => answerIdempotencyKey(db, key, answer),
   release: (key) => releaseIdempotencyKey(db, key),
 })
-
-const storeUnavailable = (error: unknown): unknown =>
-  error instanceof ApiError && (error.code >= 500 || error.code === 429)
-    ? new Unavailable('the Kubernetes API', error)
-    : error
 
 /** Every route has one handler, and every handler a route of the list. */
 function complete(endpoints: readonly Endpoint[]): readonly Endpoint[] {

@@ -11,7 +11,7 @@ export function createOperatorPages(
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   const text = JSON.stringify(document)
   return (request, response) => {
-    if (request.method === 'GET' && request.url === '/openapi.json') {
+    if ((request.method === 'GET' || request.method === 'HEAD') && request.url === '/openapi.json') {
       response.writeHead(200, { 'content-type': 'application/json' }).end(text)
       return true
     }

@@ -1,5 +1,6 @@
 /** Finds the endpoint of a method and path. Built once from the list of endpoints. */
 import createRouter from 'find-my-way'
+import { isUuid } from '../../domain/uuid.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Route } from './route.ts'
 
@@ -19,10 +20,19 @@ export function compileMatcher<Target extends Pick<Endpoint, 'route'>>(
   for (const target of targets)
     router.on(target.route.method, target.route.path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, target)
   const find = (method: Route['method'], path: string) => router.find(method, path)
-  return (method, path) => {
+  return (asked, path) => {
+    // HEAD is GET without what it answers, which the server leaves out.
+    const method = asked === 'HEAD' ? 'GET' : asked
     // just checked
     const hit = (METHODS as readonly string[]).includes(method) ? find(method as Route['method'], path) : null
-    if (hit !== null) return { found: true, target: hit.store as Target, params: hit.params } // `on` stored it
-    return { found: false, allow: METHODS.filter((other) => find(other, path) !== null) }
+    if (hit !== null) return { found: true, target: hit.store as Target, params: lowered(hit.params) } // `on` stored it
+    const others = METHODS.filter((other) => find(other, path) !== null)
+    return { found: false, allow: others.flatMap((other) => (other === 'GET' ? ['GET', 'HEAD'] : [other])) }
   }
 }
+
+/** A UUID is the same in letters of either case (RFC 9562); ids are kept in small ones. */
+export const loweredId = (text: string): string => (isUuid(text) ? text.toLowerCase() : text)
+
+const lowered = (params: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(params).map(([name, value]) => [name, value && loweredId(value)]))

@@ -20,7 +20,7 @@ export function answerProbe(
   { metrics, missing, metricsAccess = async () => 'allowed' }: ProbeOptions,
 ): boolean {
   const path = (request.url ?? '').split('?')[0]
-  if (request.method !== 'GET') return false
+  if (request.method !== 'GET' && request.method !== 'HEAD') return false
   const say = (status: number, type: string, text: string) =>
     void response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
   if (path === '/livez') say(200, 'text/plain', 'ok\n')

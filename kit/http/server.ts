@@ -56,17 +56,24 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MILLISECONDS,
     noDelay: true,
+    // refused below, as a problem
+    requireHostHeader: false,
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.maxHeadersCount = HEADERS_MAXIMUM
   server.setTimeout(IDLE_TIMEOUT_MILLISECONDS)
   server.on('clientError', (error, socket) => refuseBroken(error, socket, options.random))
+  server.on('checkExpectation', (_request, response) =>
+    refuse(response, options, 417, 'Nothing but 100-continue can be expected.'),
+  )
   server.on('request', (request, response) => {
     response.once('finish', () => {
       if (stopping.signal.aborted) request.socket.end()
     })
     if (isDraining) response.setHeader('connection', 'close')
     if (options.isSecure === true) response.setHeader('strict-transport-security', STRICT_TRANSPORT)
+    const fault = faultOf(request)
+    if (fault !== undefined) return refuse(response, options, 400, fault)
     if (options.pages?.(request, response) === true) return
     handle(request, response, options, stopping.signal).catch((error: unknown) => {
       options.log.error('response failed', { error })
@@ -124,6 +131,10 @@ async function handle(
   }
   response.writeHead(answer.status, answer.headers as Record<string, string | string[]>) // as above
   response.flushHeaders()
+  if (request.method === 'HEAD') {
+    response.end()
+    return discard(answer)
+  }
   request.socket.setTimeout(0)
   await pour(answer.body, response, clock)
 }
@@ -164,7 +175,46 @@ async function pour(chunks: AsyncIterable<string | Uint8Array>, response: Server
 /** Lets a stream that nobody will read run its clean-up. */
 async function discard({ body }: HttpResponse): Promise<void> {
   if (typeof body === 'string' || body instanceof Uint8Array) return
-  for await (const _chunk of body) return
+  await body[Symbol.asyncIterator]().return?.()
+}
+
+/** What a proxy before this and this could read differently. Undefined for a request that is read one way only. */
+function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
+  if (hosts > 1) return 'A request has one Host header.'
+  if (hosts === 0 && httpVersion !== '1.0') return 'A request has a Host header.'
+  const coding = headers['transfer-encoding']
+  return coding === undefined || coding.trim().toLowerCase() === 'chunked'
+    ? undefined
+    : 'The only transfer coding is chunked.'
+}
+
+interface BrokenAnswer {
+  readonly headers: Readonly<Record<string, string>>
+  readonly document: string
+}
+
+function problemOf(status: number, detail: string, random: Random): BrokenAnswer {
+  const document = JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail })
+  const headers = {
+    ...API_HEADERS,
+    'x-request-id': newUuid(random),
+    'content-type': 'application/problem+json',
+    'content-length': String(Buffer.byteLength(document)),
+    connection: 'close',
+  }
+  return { headers, document }
+}
+
+/** What is no request for the service is answered, and its connection ends: nobody knows where the next one begins. */
+function refuse(
+  response: ServerResponse,
+  { random }: Pick<ServerOptions, 'random'>,
+  status: number,
+  detail: string,
+): void {
+  const { headers, document } = problemOf(status, detail, random)
+  response.writeHead(status, headers).end(document)
 }
 
 const BROKEN: Readonly<Record<string, readonly [number, string]>> = {
@@ -176,14 +226,7 @@ const BROKEN: Readonly<Record<string, readonly [number, string]>> = {
 function refuseBroken(error: NodeJS.ErrnoException, socket: Duplex, random: Random): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [status, detail] = BROKEN[error.code ?? ''] ?? [400, 'The request is not valid HTTP.']
-  const document = JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail })
-  const headers = {
-    ...API_HEADERS,
-    'x-request-id': newUuid(random),
-    'content-type': 'application/problem+json',
-    'content-length': String(Buffer.byteLength(document)),
-    connection: 'close',
-  }
+  const { headers, document } = problemOf(status, detail, random)
   const head = Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { badRequest, type FieldError, notFound, Problem } from '../../../domain/problem.ts'
 import { DEPTH_MAXIMUM, parseJson } from '../json.ts'
+import { loweredId } from '../match.ts'
 import type { StepContext, StepMaker } from '../step.ts'
 import type { Route } from '../route.ts'
 
@@ -40,8 +41,20 @@ function queryParser(route: Route): (rawQuery: string) => unknown {
       else define(raw, name, value)
     }
     if (errors.length > 0) throw invalid(errors)
-    return accept(route.query, raw)
+    return accept(route.query, withLoweredIds(raw))
   }
+}
+
+const ID_FIELD = /(^|_)ids?$/
+
+/** The value with the ids in it as they are kept; what is no id is not touched. */
+function withLoweredIds(value: unknown, isId = false): unknown {
+  if (typeof value === 'string') return isId ? loweredId(value) : value
+  if (Array.isArray(value)) return value.map((each) => withLoweredIds(each, isId))
+  if (typeof value !== 'object' || value === null) return value
+  const copy = {}
+  for (const [name, inner] of Object.entries(value)) define(copy, name, withLoweredIds(inner, ID_FIELD.test(name)))
+  return copy
 }
 
 /** An own property whatever its name is (`__proto__` too). */
@@ -70,7 +83,7 @@ async function parseBody(context: StepContext): Promise<void> {
   if (bytes.length > 0 && !isJson(context.request.header('content-type')))
     throw new Problem(415, 'Send the body as application/json.')
   const value = bytes.length === 0 ? {} : decode(bytes)
-  if (route.body !== null) context.body = accept(route.body, value)
+  if (route.body !== null) context.body = accept(route.body, withLoweredIds(value))
   else if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0)
     context.body = null
   else throw badRequest('This operation takes no body.')

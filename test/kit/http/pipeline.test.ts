@@ -125,7 +125,16 @@ const secrets = route({
   secretFields: ['token', 'codes'],
   answers: { 201: Ok.extend({ token: z.string(), codes: z.array(z.string()) }) },
 })
-const ROUTES: readonly Route[] = [list, get, create, act, secret, secrets, own, machine, open, counted, either]
+const named = route({
+  ...AREA,
+  id: 'named',
+  method: 'POST',
+  path: '/v1/named',
+  audit: 'named',
+  query: z.strictObject({ server_id: z.string() }),
+  body: z.strictObject({ server_id: z.string(), key_ids: z.array(z.string()), name: z.string() }),
+})
+const ROUTES: readonly Route[] = [named, list, get, create, act, secret, secrets, own, machine, open, counted, either]
 
 const customer = (more: Partial<Customer>): Customer => ({
   kind: 'token',
@@ -270,9 +279,9 @@ test(
 
 test('a known path with another method is 405 with Allow', async () => {
   const { send } = openPipeline()
-  for (const method of ['PUT', 'DELETE', 'OPTIONS', 'HEAD', 'BREW']) {
+  for (const method of ['PUT', 'DELETE', 'OPTIONS', 'BREW']) {
     const response = await send('/v1/things', { method, as: 'writer' })
-    expect([response.status, response.headers['allow']], method).toEqual([405, 'GET, POST'])
+    expect([response.status, response.headers['allow']], method).toEqual([405, 'GET, HEAD, POST'])
   }
 })
 
@@ -651,6 +660,27 @@ describe('idempotency keys', () => {
       [200, undefined],
       [200, undefined],
       [200, 'true'],
+    ])
+  })
+})
+
+describe('HEAD and ids', () => {
+  test('HEAD finds what GET does, with its refusals, and is named beside it', async () => {
+    const { send } = openPipeline()
+    expect((await send('/v1/things', { method: 'HEAD', as: 'writer' })).status).toBe(200)
+    expect((await send('/v1/things', { method: 'HEAD' })).status).toBe(401)
+    expect((await send('/v1/own', { method: 'HEAD', as: 'writer' })).headers['allow']).toBe('POST')
+    expect((await send('/v1/things', { method: 'PUT', as: 'writer' })).headers['allow']).toBe('GET, HEAD, POST')
+  })
+  test('an id in upper case is the same id, in paths, queries and bodies', async () => {
+    const id = '0b5f1a52-6f10-4a53-9f0c-6a1d5b1d9f11'
+    const { send, calls } = openPipeline()
+    await send(`/v1/things/${id.toUpperCase()}/act`, { method: 'POST', as: 'writer' })
+    const body = JSON.stringify({ server_id: id.toUpperCase(), key_ids: [id.toUpperCase()], name: id.toUpperCase() })
+    await send(`/v1/named?server_id=${id.toUpperCase()}`, { method: 'POST', as: 'writer', body })
+    expect(calls).toMatchObject([
+      { params: { id } },
+      { query: { server_id: id }, body: { server_id: id, key_ids: [id], name: id.toUpperCase() } },
     ])
   })
 })

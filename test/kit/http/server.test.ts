@@ -221,3 +221,54 @@ test('a port that is taken is said at once', async () => {
     }),
   ).rejects.toThrow('EADDRINUSE')
 })
+
+const REFUSED = 'HTTP/1.1 '
+test.each([
+  [
+    '417 for another expectation',
+    417,
+    'POST /v1/x HTTP/1.1\r\nHost: a\r\nExpect: the-moon\r\nContent-Length: 0\r\n\r\n',
+  ],
+  ['400 for two hosts', 400, 'GET /v1/x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'],
+  ['400 for no host', 400, 'GET /v1/x HTTP/1.1\r\n\r\n'],
+  [
+    '400 for another transfer coding',
+    400,
+    'POST /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+  ],
+  ['400 for what is no HTTP', 400, 'HELO there\r\n\r\n'],
+  ['431 for large headers', 431, `GET /v1/x HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+])('%s, as a problem with a request id, and the connection ends', async (_what, status, text) => {
+  let calls = 0
+  const { port } = await start(async () => {
+    calls++
+    return json(200, {})
+  })
+  const heard = await speak(port, text)
+  const [head = '', document = ''] = heard.split('\r\n\r\n')
+  expect(head.startsWith(`${REFUSED}${status} `), heard).toBe(true)
+  expect(head.toLowerCase()).toMatch(/x-request-id: [0-9a-f-]{36}/)
+  expect(head.toLowerCase()).toContain('content-type: application/problem+json')
+  expect(JSON.parse(document)).toMatchObject({ type: 'about:blank', status, detail: expect.any(String) })
+  expect(calls).toBe(0)
+})
+
+test('HEAD is answered as GET without the body, and a stream ends with its head', async () => {
+  let isEnded = false
+  async function* stream() {
+    try {
+      yield 'data'
+    } finally {
+      isEnded = true
+    }
+  }
+  const { port } = await start(async ({ target }) =>
+    target === '/stream'
+      ? { status: 200, headers: { 'content-type': 'text/event-stream' }, body: stream() }
+      : json(200, { ok: true }),
+  )
+  const head = await fetch(`http://127.0.0.1:${port}/v1/x`, { method: 'HEAD' })
+  expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, '11', ''])
+  const streamed = await fetch(`http://127.0.0.1:${port}/stream`, { method: 'HEAD' })
+  expect([streamed.status, await streamed.text(), isEnded]).toEqual([200, '', false])
+})
