@@ -205,6 +205,7 @@ export class Cloud {
   /** Of who offers it, or why there is none. */
   #objectStorage: Settings = { ...given([GATEWAYS_FILE]), SVCCLOUD_OBJECT_STORAGE_OBSTACLE: NO_ENGINE }
   #archive: Settings = {}
+  #isolation: string | undefined
   /** Of who offers them, or why there are none. */
   #controlPlanes: Settings = { SVCCLOUD_CONTROL_PLANES_OBSTACLE: NO_KUBERNETES }
   #starting: Promise<unknown> = Promise.resolve()
@@ -322,6 +323,11 @@ export class Cloud {
     return this.#reachable?.text
   }
 
+  /** How far tenants of object storage are kept apart, for people; undefined where there is none. */
+  get isolation(): string | undefined {
+    return this.#isolation
+  }
+
   /** Stops everything, what was started last first. Guests stay, except in an ephemeral cloud. */
   async stop(): Promise<void> {
     const { folder } = this.#options
@@ -378,7 +384,7 @@ export class Cloud {
       random,
     })
     const ready = await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
-    this.#options.print(`Object storage: ${textOf(ready, 'isolation')}.`)
+    this.#isolation = textOf(ready, 'isolation')
     this.#objectStorage = { ...given([GATEWAYS_FILE]), ...platform }
     this.#archive = agent
   }

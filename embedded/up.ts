@@ -59,9 +59,10 @@ interface Welcome {
   readonly images: string
   readonly options: Options
   readonly serversAt: string | undefined
+  readonly isolation: string | undefined
 }
 
-async function printWelcome({ endpoints, root, images, options, serversAt }: Welcome): Promise<void> {
+async function printWelcome({ endpoints, root, images, options, serversAt, isolation }: Welcome): Promise<void> {
   const kubeconfig = options.kubeconfig === undefined ? 'kubeconfig' : 'kubeconfig (yours)'
   const lines: readonly (readonly [string, string])[] = [
     ['API', endpoints.api_url],
@@ -78,6 +79,7 @@ async function printWelcome({ endpoints, root, images, options, serversAt }: Wel
     endpoints.object_storage_url === null
       ? ['object storage', `off until: ${BUILD_COMMAND}, and another start`]
       : ['object storage', `${endpoints.object_storage_url} (S3; its authority: ${root}/object-storage/ca.crt)`],
+    ...(isolation === undefined ? [] : [['', isolation] as const]),
     ...(endpoints.has_control_planes
       ? []
       : [['Kubernetes clusters', `off until: ${BUILD_KUBERNETES_COMMAND}, and another start`] as const]),
@@ -124,8 +126,8 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
     })
     const outcome = await Promise.race([cloud.start(), aborted(stop)])
     if (outcome !== 'stop') {
-      const { serversAt } = cloud
-      await printWelcome({ endpoints: outcome, root, images: folder.images, options, serversAt })
+      const { serversAt, isolation } = cloud
+      await printWelcome({ endpoints: outcome, root, images: folder.images, options, serversAt, isolation })
       await aborted(stop)
     }
     print('Stopping ...')

@@ -43,7 +43,9 @@ async function diskOf(storageId: string, node: string): Promise<string> {
 /** The place that has the backup is gone, with all in it: a bucket of the zone's object storage where the engine is
  *  built, else a folder of its hosts. */
 async function lose(backup: string): Promise<void> {
-  const roots = ['backups', 'object-storage/data'].map((path) => join(data, path))
+  const tenants = await readdir(join(data, 'object-storage', 'tenants')).catch(() => [])
+  const kept = tenants.map((number) => `object-storage/tenants/${number}/data`)
+  const roots = ['backups', ...kept].map((path) => join(data, path))
   const found = roots.map(async (root) => {
     const files = await readdir(root, { recursive: true }).catch(() => [])
     return files.filter((path) => path.includes(backup)).map((path) => join(root, path.split('/')[0] ?? ''))
