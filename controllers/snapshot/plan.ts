@@ -158,8 +158,14 @@ const waitingForHost = (
   return { message, events: [{ kind: 'waiting', message }], waitFor: `backup ${runningBackup} of the storage` }
 }
 
+/** It was in the disk before, and the host does not take it a second time: the disk has changed since. */
+const isLost = ({ snapshot, observed }: ReconcileInput): boolean =>
+  observed.volumes.some(({ status }) => status?.lostSnapshots?.includes(snapshot.metadata.uid ?? '') === true)
+
 const taken: Rule = (input) => {
   const point = takenOf(input)
+  if (point === undefined && isLost(input))
+    return failed('taken', 'The snapshot was taken, and is not in the disk any more.')
   if (point === undefined)
     return {
       ...reconciling('Taking'),

@@ -1,5 +1,7 @@
 /** What the storage controller reads of the snapshots of a storage, of copies that are made of it, and of what it is
  *  itself made from. */
+import { wasRemovalOrdered } from '../../db/removal/index.ts'
+import { orUnavailable } from '../database.ts'
 import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { Volume } from '../../resources/instance/index.ts'
@@ -35,9 +37,11 @@ const pointOf = ({ metadata: { uid = '', deletionTimestamp }, spec, status }: Sn
 const pointOfCopy = ({ metadata: { uid = '', deletionTimestamp }, status }: StorageObject): readonly Point[] =>
   deletionTimestamp === undefined && (status?.state ?? 'creating') === 'creating' ? [{ uid, is: 'to_be_taken' }] : []
 
-/** A snapshot in the disk that no cache knows is looked up: caches may be behind. */
+/** A snapshot in the disk that no cache knows is looked up: caches may be behind. What nobody knows goes when it was
+ *  ordered to, or belongs to a copy that is over; otherwise it stays: an older state of Kubernetes knows no snapshots
+ *  that were taken since. */
 export async function readPoints(
-  { caches, store }: Parts,
+  { caches, store, db }: Parts,
   { metadata: { namespace = '', name } }: StorageObject,
   volumes: readonly VolumeObject[],
 ): Promise<{ readonly points: readonly Point[]; readonly strays: readonly string[] }> {
@@ -48,11 +52,17 @@ export async function readPoints(
   ]
   const unknown = unknownSnapshots(volumes, points)
   if (unknown.length === 0) return { points, strays: [] }
+  const storages = (await store.list(Storage, { namespace })).items
   const known = [
     ...(await store.list(Snapshot, { namespace })).items.map(({ metadata }) => metadata.uid ?? ''),
-    ...(await store.list(Storage, { namespace })).items.flatMap(pointOfCopy).map(({ uid }) => uid),
+    ...storages.flatMap(pointOfCopy).map(({ uid }) => uid),
   ]
-  return { points, strays: unknown.filter((uid) => !known.includes(uid)) }
+  const strays: string[] = []
+  for (const uid of unknown.filter((one) => !known.includes(one))) {
+    const isOfCopy = storages.some(({ metadata }) => metadata.uid === uid)
+    if (isOfCopy || (await orUnavailable(wasRemovalOrdered(db, uid)))) strays.push(uid)
+  }
+  return { points, strays }
 }
 
 /** Of a storage that is made from a snapshot, or as a copy of another. Undefined when that is gone. */

@@ -456,9 +456,7 @@ describe('while its server moves', () => {
     expect(ensured(plan(storage(), world(lost, arrived)))).toEqual([['node-n2', lostBoots]])
     const proven = shared({ takesOverFrom: lostBoots }, 'n2')
     expect(actionLines(plan(storage(), world(lost, proven)))).toContain('remove node-n1')
-    expect(ensured(plan(storage(), observed({ node: 'n2', volumes: [proven] })))).toEqual([
-      ['node-n2', lostBoots],
-    ])
+    expect(ensured(plan(storage(), observed({ node: 'n2', volumes: [proven] })))).toEqual([['node-n2', lostBoots]])
   })
 
   const given = (changes: Partial<Observed>) =>
