@@ -14,6 +14,12 @@ export interface Disks {
   pointOf(snapshot: string): number | undefined
   /** The most that was ever written to a volume. */
   writtenTo(volume: string): number
+  /** Volumes to which a guest has written. */
+  written(): readonly string[]
+  /** What was written last to the volume is on some disk. */
+  hasNewest(volume: string): boolean
+  /** Where the path of a host leads. */
+  placeOf(host: string, path: string): string
   /** Every guest that runs writes. Answers the violations that this brought to light. */
   write(hosts: readonly { readonly name: string; readonly machine: SimulatedHost }[]): string[]
   /** What a backup held is on the disk now. */
@@ -139,6 +145,10 @@ export function newDisks(): Disks {
     images,
     pointOf: (snapshot) => [...points].find(([key]) => key.endsWith(` ${snapshot}`))?.[1],
     writtenTo: (volume) => written.get(volume) ?? 0,
+    written: () => [...written].filter(([, content]) => content > 0).map(([volume]) => volume),
+    hasNewest: (volume) =>
+      [...contents].some(([place, content]) => volumeOf(place) === volume && content >= (written.get(volume) ?? 0)),
+    placeOf,
     write: (hosts) => hosts.flatMap(({ name, machine }) => machine.running().flatMap((guest) => writeBy(name, guest))),
     contentOf: (host, { name, pool }) => ({
       is: contents.get(placeOf(host, pathOf(name, pool))),

@@ -7,6 +7,7 @@ export interface SeedRun {
   readonly seed: number
   readonly hasLosses: boolean
   readonly hasNetwork?: boolean
+  readonly hasRestores?: boolean
   readonly only?: OnlyWork | undefined
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */
   readonly isRepeated: boolean

@@ -2,6 +2,8 @@
  *  any effect and comes back by itself. */
 import { type Agent, openAgent } from '../../agents/node/loop.ts'
 import { type SimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import type { Hypervisor } from '../../agents/node/drivers/hypervisor/hypervisor.ts'
+import type { VolumeStore } from '../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import type { ImageState, TemplateStore } from '../../agents/node/images/template-store.ts'
@@ -15,6 +17,7 @@ import { Unavailable } from '../../domain/problem.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
+import type { Store } from '../../kit/kube/store.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import { LEADER_REQUEST_TIMEOUT_MILLISECONDS, runElected } from '../../kit/reconcile/lease.ts'
 import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
@@ -22,6 +25,7 @@ import { describeError, type Logger } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { createSealing } from '../../kit/sys/sealing.ts'
+import { Instance, nodeNamespace, Volume } from '../../resources/instance/index.ts'
 import { BACKUPS_FEATURE, backupSourceFeature } from '../../resources/backup-job/index.ts'
 import { documented } from '../contract/document-check.ts'
 import { type BackupStores, shakenBackups } from './backup-stores.ts'
@@ -33,6 +37,7 @@ import type { Disks } from './disks.ts'
 import type { FaultPlan } from './faults.ts'
 import type { Host } from './hosts.ts'
 import type { NetworkDatabase, NetworkDefence } from './ovn.ts'
+import type { Orders } from './orders.ts'
 import { offerTo } from './object-services.ts'
 import type { ObjectStores } from './object-stores.ts'
 import type { Guests } from './guests.ts'
@@ -54,6 +59,8 @@ export type Defence =
   | 'retention'
   /** What management controllers say of power is true. */
   | 'power'
+  /** Hosts leave what no object names. */
+  | 'unnamed'
   | NetworkDefence
 
 /** What the processes run in. */
@@ -66,6 +73,7 @@ export interface Surroundings {
   readonly power: Power
   readonly hosts: readonly Host[]
   readonly disks: Disks
+  readonly orders: Orders
   /** Undefined in worlds without OVN. */
   readonly ovn: NetworkDatabase | undefined
   readonly storage: SimulatedStorage
@@ -299,11 +307,12 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   const clock = process.clock()
   const [random, log] = [scheduler.random, recorderOf(world, process.name)]
   const store = openClient({ transport: transportOf(world, process), fieldManager: 'svccloud-agent', clock, random })
-  const hypervisor = host.machine.attach()
+  const hypervisor = world.orders.hypervisor(host, host.machine.attach())
   const pools = world.hasPools() ? [POOLS[zoneOf(host.name)] ?? []].flat() : []
   const held = simulatedVolumes(host.volumes, { storage: world.storage, mounted: pools, host: host.name })
-  const volumes = world.disks.store(host.name, held)
+  const volumes = world.orders.volumes(host, world.disks.store(host.name, held))
   if (world.without === 'retention') volumes.release = volumes.remove
+  if (world.without === 'unnamed') void removeUnnamed(world, process, { host, store, hypervisor, volumes })
   process.onCrash(() => void hypervisor.close())
   const agent = openAgent({
     nodeName: host.name,
@@ -354,6 +363,36 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   })
   agents.set(host.name, agent)
   followMain(world, process, agent.run(never()))
+}
+
+const SWEEP_MILLISECONDS = 20_000
+
+/** As hosts did once: what a list does not name goes. */
+async function removeUnnamed(
+  { scheduler }: Surroundings,
+  process: SimulatedProcess,
+  parts: {
+    readonly host: Host
+    readonly store: Store
+    readonly hypervisor: Hypervisor
+    readonly volumes: VolumeStore
+  },
+): Promise<void> {
+  const { epoch } = process
+  const namespace = nodeNamespace(parts.host.name)
+  await scheduler.repeat(
+    { least: SWEEP_MILLISECONDS, most: SWEEP_MILLISECONDS },
+    () => !process.isAlive(epoch),
+    () => sweep().catch(() => {}), // it looks again
+  )
+  async function sweep(): Promise<void> {
+    const named = new Set<string>()
+    for (const type of [Instance, Volume])
+      for (const { metadata } of (await parts.store.list<unknown, unknown>(type, { namespace })).items)
+        named.add(metadata.name)
+    for (const { name } of await parts.hypervisor.list()) if (!named.has(name)) await parts.hypervisor.forget(name)
+    for (const { name } of await parts.volumes.list()) if (!named.has(name)) await parts.volumes.release(name)
+  }
 }
 
 /** Where there are databases their image has versions. */

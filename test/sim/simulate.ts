@@ -46,6 +46,9 @@ const CHAOS_MILLISECONDS = 45_000
 const CHAOS_OF_MACHINES_MILLISECONDS = 120_000
 /** A node goes after ten minutes without use. */
 const CHAOS_OF_CLUSTERS_MILLISECONDS = 1_200_000
+/** Copies, restores, and some time after each. */
+const CHAOS_WITH_RESTORES_MILLISECONDS = 150_000
+const FORGETTING_MILLISECONDS = 15 * 60_000
 /** That a host is found unreachable, fenced and recovered from takes a while. */
 const CHAOS_WITH_LOSSES_MILLISECONDS = 150_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
@@ -117,8 +120,9 @@ export async function simulate(
     violations.add(error.message)
   }
   const ofNodes = world.clusters?.nodes.violations ?? []
-  for (const found of [...world.bugs, ...addresses.violations(), ...world.isolationViolations(), ...ofNodes])
-    violations.add(found)
+  // Stores that went back contradict what was written since.
+  const ofStores = options.hasRestores === true ? [] : [...addresses.violations(), ...world.isolationViolations()]
+  for (const found of [...world.bugs, ...ofStores, ...world.orders.violations(), ...ofNodes]) violations.add(found)
   const { crashes, faults } = world
   const fingerprint = scheduler.fingerprint()
   if (options.isChaosOnly !== true) await inWorld(world, reached.addOperations(world.db))
@@ -150,7 +154,8 @@ async function live(
   const history = runWorkload(world, accounts, () => isChaosOver)
   if (options.hasLosses === true) runLosses(world.power, scheduler, world.hosts, () => isChaosOver)
   const watch = () => {
-    for (const violation of [...watchGuests(world), ...watchMachines(world), ...watchObjects(world)])
+    const ofOrders = options.hasRestores === true ? world.orders.look(world.hosts) : []
+    for (const violation of [...watchGuests(world), ...watchMachines(world), ...watchObjects(world), ...ofOrders])
       violations.add(violation)
   }
 
@@ -160,6 +165,8 @@ async function live(
   counts.requests = history.exchanges.length
   if (options.isChaosOnly === true) return
   world.calm()
+  // What must hold at every instant is all that is promised of stores that went back.
+  if (options.hasRestores === true) return awaitForgotten(world, watch)
   emptyClusters(world)
   await inWorld(world, stopServersOfImages(world))
   if (world.backups !== undefined) await inWorld(world, stopServersOfRestores(world))
@@ -220,7 +227,13 @@ async function live(
     for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
 }
 
-function chaosMillisecondsOf({ hasLosses, only }: SimulationOptions): number {
+/** Until whoever removes what is not named any more would have done so. */
+async function awaitForgotten(world: World, watch: () => void): Promise<void> {
+  await world.scheduler.runUntil(world.scheduler.nowMilliseconds + FORGETTING_MILLISECONDS, undefined, watch)
+}
+
+function chaosMillisecondsOf({ hasLosses, hasRestores, only }: SimulationOptions): number {
+  if (hasRestores === true) return CHAOS_WITH_RESTORES_MILLISECONDS
   if (hasLosses === true) return CHAOS_WITH_LOSSES_MILLISECONDS
   if (only === 'kubernetes') return CHAOS_OF_CLUSTERS_MILLISECONDS
   return only !== undefined ? CHAOS_OF_MACHINES_MILLISECONDS : CHAOS_MILLISECONDS

@@ -30,6 +30,8 @@ import type { DatabaseLedger, ObjectLedger } from './ledgers.ts'
 import { type Host, newHost } from './hosts.ts'
 import { newPower, type Power } from './nodes.ts'
 import { type Defence, startProcesses } from './processes.ts'
+import { type Orders, watchOrders } from './orders.ts'
+import { databaseCopies, type RestoreOptions, rewindable, runRestores } from './restores.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
 import { newTraffic, type Traffic } from './traffic.ts'
 
@@ -49,6 +51,8 @@ export interface World {
   readonly network: SimulatedNetwork
   /** What OVN has of the zones; undefined in worlds without it. */
   readonly ovn: NetworkDatabase | undefined
+  /** What hosts do, held against what they were told to. */
+  readonly orders: Orders
   /** What was wrong with that at any instant, so far. */
   readonly isolationViolations: () => readonly string[]
   readonly power: Power
@@ -96,6 +100,8 @@ export interface WorldOptions {
   readonly hasLosses?: boolean
   /** Zones have OVN, which delays, loses and repeats. */
   readonly hasNetwork?: boolean
+  /** Kubernetes and PostgreSQL are put back to older states. */
+  readonly hasRestores?: boolean
   /** People do nothing but this: use object storage, which moves, databases, clusters of Kubernetes, edges and load
    *  balancers, whose guests lose answers and lie, or disks with backups, for which zones have a place then. */
   readonly only?: OnlyWork | undefined
@@ -115,6 +121,7 @@ export async function openWorld(
     without,
     hasLosses = false,
     hasNetwork = false,
+    hasRestores = false,
     only,
     isPooled,
     storage = memoryStorage(),
@@ -132,12 +139,11 @@ export async function openWorld(
     (uid) =>
       hosts.flatMap(({ name, machine }) => (machine.running().some((guest) => guest.name === uid) ? [name] : [])),
   )
-  const core = await openCore({
-    clock: worldClock,
-    random: scheduler.random,
-    log: silentLog,
-    storage: hasNetwork ? isolation.storage : storage,
-  })
+  const orders = watchOrders(hasNetwork ? isolation.storage : storage, () => shared.disks)
+  const kubernetes = rewindable(orders.storage)
+  const coreOn = (state: Storage) =>
+    openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: state })
+  let core = await coreOn(kubernetes.storage)
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const kubectl = (transport: Transport) =>
     openClient({ transport, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
@@ -179,6 +185,7 @@ export async function openWorld(
   let api: HttpService | undefined
   const world: World = {
     ovn,
+    orders,
     isolationViolations: isolation.violations,
     power,
     traffic,
@@ -222,6 +229,7 @@ export async function openWorld(
   startProcesses(
     {
       ...world,
+      orders,
       ...shared,
       database,
       serve,
@@ -236,6 +244,15 @@ export async function openWorld(
     },
     seed,
   )
+  const restore: RestoreOptions = {
+    ...{ scheduler, kubernetes, database: databaseCopies(database) },
+    processes: () => world.processes,
+    async reopen(state, isEmpty) {
+      core = await coreOn(state)
+      if (isEmpty) await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
+    },
+  }
+  if (hasRestores) scheduler.after(RESTORES_AFTER_MILLISECONDS, () => runRestores(restore, () => isCalm))
   if (pooledFromMilliseconds > 0 && pooledFromMilliseconds < Number.POSITIVE_INFINITY)
     scheduler.after(pooledFromMilliseconds, () => {
       scheduler.note('zones gain shared storage')
@@ -243,6 +260,9 @@ export async function openWorld(
     })
   return world
 }
+
+/** Accounts are there by then. */
+const RESTORES_AFTER_MILLISECONDS = 15_000
 
 const POOLED_LATER = { least: 5_000, most: 25_000 }
 

@@ -145,7 +145,7 @@ describe('(none) to creating', () => {
       events: ['waiting: Backup b7 of the storage is being made: the snapshot is taken after that.'],
     }))
   it('is lost when the disk had it before and has it no more', () => {
-    const volume = volumeOf([])
+    const volume = volumeOf([], [])
     const lost = { ...volume, status: { state: 'ready' as const, ...volume.status, lostSnapshots: ['uid-s1'] } }
     expect(outcome(create(CREATING), { volumes: [lost] })).toMatchObject({ step: 'taken', outcome: 'failed' })
   })
