@@ -29,7 +29,7 @@ test('a guest has no more processes of the host than it may, however many connec
   if (!isRoot()) return
   const more = GUEST_PROCESSES_MAXIMUM + 64
   const script = `for each in $(seq ${more}); do sleep 60 2>/dev/null & done; exec sleep 60`
-  const [program = '', ...words] = [...prefix.slice(prefix.indexOf('prlimit')), 'sh', '-c', script]
+  const [program, ...words] = [...prefix.slice(prefix.indexOf('prlimit')), 'sh', '-c', script]
   const child = spawn(program, words, { stdio: 'ignore' })
   try {
     const count = await until('all that it may have', processesOfUser, (found) => found >= GUEST_PROCESSES_MAXIMUM - 2)
