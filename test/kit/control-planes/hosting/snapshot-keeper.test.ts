@@ -17,6 +17,8 @@ import { type HostileS3, startHostileS3 } from '../../chunks/hostile-s3.ts'
 const SECRET = 'the state of a cluster, which nobody else may read'
 /** More than one piece. */
 const CONTENT = Buffer.concat([Buffer.from(SECRET), systemRandom.bytes(9 * 1024 ** 2)])
+/** As etcd sends it. */
+const PART_BYTES = 32 * 1024
 const clock = {
   ...systemClock,
   sleep: (milliseconds: number, signal?: AbortSignal) => systemClock.sleep(Math.min(milliseconds, 10), signal),
@@ -40,10 +42,11 @@ afterEach(async () => {
 })
 
 async function open(): Promise<SnapshotKeeper> {
-  const lines = [CONTENT.subarray(0, 100), CONTENT.subarray(100)].map((part) =>
-    JSON.stringify({ result: { blob: part.toString('base64') } }),
-  )
-  const answer = () => Object.assign(Readable.from([`${lines.join('\n')}\n`]), { statusCode: 200 })
+  const lines = Array.from({ length: Math.ceil(CONTENT.length / PART_BYTES) }, (_, index) => {
+    const part = CONTENT.subarray(index * PART_BYTES, (index + 1) * PART_BYTES)
+    return JSON.stringify({ result: { blob: part.toString('base64') } })
+  })
+  const answer = () => Object.assign(Readable.from([Buffer.from(`${lines.join('\n')}\n`)]), { statusCode: 200 })
   const opened = new SnapshotKeeper({
     ...{ folder, controlPlane: 'one', etcdutl: join(folder, 'etcdutl'), clock, random: systemRandom, log: silentLog },
     // Of a client only this is used, and of its answer only what there is.
