@@ -52,14 +52,12 @@ export async function recordSeen(tx: Transaction<Tables>, seen: readonly SeenRes
     tx,
     ended.rows.map(({ id }) => id),
   )
-  // The first life begins with the hour of its creation, each following one with the first whole hour of its own.
+  // Each life is metered from the hour in which it began: of several lives in an hour the dearest counts.
   await sql`
     insert into billed_life (resource, account_id, plan, quantity, since, until, metered_until)
     select r.id, seen.account_id, seen.plan, seen.quantity, began.since,
       case when seen.until is null then null else greatest(began.since, seen.until) end,
-      case when before.until is null or before.until <= date_bin('1 hour', began.since, 'epoch')
-        then date_bin('1 hour', began.since, 'epoch')
-        else date_bin('1 hour', began.since - interval '1 microsecond', 'epoch') + interval '1 hour' end
+      date_bin('1 hour', began.since, 'epoch')
     from ${rows}
     join billed_resource r on r.resource_type = seen.resource_type and r.uid = seen.uid
     left join lateral (select max(until) as until from billed_life where resource = r.id) before on true
@@ -135,8 +133,9 @@ const makeRow = (queries: Queries) =>
 export const METER_LIVES_MAXIMUM = 5_000
 const HOURS_AT_ONCE_MAXIMUM = 24
 
-/** One batch: hour rows of lives that were not looked at through `through`, which is the beginning of an hour. Answers
- *  of how many lives; 0 when nothing was left that nobody else is about to do. */
+/** One batch: hour rows of lives that were not looked at through `through`, which is the beginning of an hour. Of an
+ *  hour in which a resource had several plans or sizes the dearest is kept. Answers of how many lives; 0 when nothing
+ *  was left that nobody else is about to do. */
 export async function meterBatch(
   db: Database,
   through: Date,
@@ -144,17 +143,21 @@ export async function meterBatch(
 ): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     const closedUntil = await lockClosing(tx)
-    const { numAffectedRows } = await sql`
+    // Nobody else meters their resources now: the next statement sees all hours that they have.
+    const { rows } = await sql<{ id: number }>`
+      select l.id from billed_life l join billed_resource r on r.id = l.resource
+      where l.metered_until < ${through}::timestamptz and (l.until is null or l.metered_until < l.until)
+      order by l.metered_until, l.id limit ${livesMaximum} for update of l, r skip locked`.execute(tx)
+    if (rows.length === 0) return 0
+    await sql`
       with due as (
         select id, resource, account_id, plan, quantity, since, metered_until,
           least(${through}::timestamptz, metered_until + ${HOURS_AT_ONCE_MAXIMUM} * interval '1 hour',
             date_bin('1 hour', until - interval '1 microsecond', 'epoch') + interval '1 hour') as looked_until
-        from billed_life
-        where metered_until < ${through}::timestamptz and (until is null or metered_until < until)
-        order by metered_until, id limit ${livesMaximum} for update skip locked
-      ), made as (
-        insert into usage_hour (resource, hour, life, monthly_cents)
-        select due.resource, hour, due.id, (2 * due.quantity * price.unit_millicents + 1000) / 2000
+        from billed_life where id = any(${rows.map(({ id }) => id)}::bigint[])
+      ), dearest as (
+        select distinct on (due.resource, hour) due.resource, hour, due.id as life,
+          (2 * due.quantity * price.unit_millicents + 1000) / 2000 as monthly_cents
         from due
         join billed_resource r on r.id = due.resource
         cross join generate_series(due.metered_until, due.looked_until - interval '1 hour', interval '1 hour') as hour
@@ -164,8 +167,25 @@ export async function meterBatch(
           order by valid_from desc limit 1
         ) price
         where hour >= ${closedUntil}
-        on conflict do nothing
+        order by due.resource, hour, monthly_cents desc, due.id
+      ), replaced as (
+        select h.hour, h.life, h.monthly_cents from usage_hour h join dearest d using (resource, hour)
+        where h.monthly_cents < d.monthly_cents
+      ), made as (
+        insert into usage_hour (resource, hour, life, monthly_cents)
+        select resource, hour, life, monthly_cents from dearest
+        on conflict (resource, hour) do update set life = excluded.life, monthly_cents = excluded.monthly_cents
+        where usage_hour.monthly_cents < excluded.monthly_cents
         returning hour, life, monthly_cents
+      ), fewer as (
+        -- A life loses its last hour only, after which it is never due again: no row here is one of those below.
+        update usage_day d set hours = d.hours - gone.hours
+        from (
+          select l.account_id, r.life, r.monthly_cents, (r.hour at time zone 'UTC')::date as date, count(*) as hours
+          from replaced r join billed_life l on l.id = r.life group by 1, 2, 3, 4
+        ) gone
+        where d.account_id = gone.account_id and d.date = gone.date and d.life = gone.life
+          and d.monthly_cents = gone.monthly_cents
       ), days as (
         insert into usage_day (account_id, date, life, monthly_cents, resource, first_hour, hours)
         select due.account_id, (made.hour at time zone 'UTC')::date as date, due.id, made.monthly_cents, due.resource,
@@ -176,7 +196,7 @@ export async function meterBatch(
         set hours = usage_day.hours + excluded.hours, first_hour = least(usage_day.first_hour, excluded.first_hour)
       )
       update billed_life set metered_until = due.looked_until from due where billed_life.id = due.id`.execute(tx)
-    return Number(numAffectedRows ?? 0n)
+    return rows.length
   })
 }
 

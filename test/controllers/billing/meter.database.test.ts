@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
-import { meterBatch, readMetering } from '../../../db/billing/index.ts'
+import { meterBatch, readMetering, recordSeen } from '../../../db/billing/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { hoursOf, type MeteredCloud, openMeteredCloud } from './metered-cloud.ts'
@@ -110,7 +110,52 @@ test('an end that is told late takes back the hours after it, but for those of a
   expect((await hours()).length).toBe(7)
 })
 
-test('another plan counts from the next whole hour', async () => {
+test('of several plans or sizes in an hour the dearest counts, in whatever order they came', async () => {
+  cloud.price('storage', 'standard', 5_000, '2026-01-01T00:00:00Z')
+  cloud.at('2026-03-01T09:30:00Z')
+  const storage = cloud.storage({ accountId, sizeGibibytes: 10 })
+  const shrunk = cloud.server({ accountId, plan: 'big' })
+  await cloud.meter()
+  cloud.at('2026-03-01T10:05:00Z')
+  storage.change({ sizeGibibytes: 100 })
+  shrunk.change({ plan: 'tiny' })
+  await cloud.meter()
+  cloud.at('2026-03-01T11:59:00Z')
+  shrunk.change({ plan: 'big' })
+  await cloud.meter()
+  await shrunk.delete()
+  cloud.at('2026-03-01T12:10:00Z')
+  await cloud.meter()
+  expect((await hours()).toSorted()).toEqual([
+    '2026-03-01T09 server big 400',
+    '2026-03-01T09 storage standard 50',
+    '2026-03-01T10 server big 400',
+    '2026-03-01T10 storage standard 500',
+    '2026-03-01T11 server big 400',
+    '2026-03-01T11 storage standard 500',
+  ])
+  expect(await daysDiffer()).toEqual([])
+})
+
+test('an hour that was metered is corrected when a dearer plan in it is seen later', async () => {
+  cloud.at('2026-03-01T10:10:00Z')
+  const server = cloud.server({ accountId, plan: 'tiny' })
+  await cloud.meter()
+  cloud.at('2026-03-01T12:10:00Z')
+  await cloud.meter()
+  expect(await hours()).toEqual(range('2026-03-01', 10, 11, 'server tiny 100'))
+  const seen = { accountId, resourceType: 'server', uid: server.uid, resourceId: server.name, name: server.name }
+  const life = { plan: 'big', quantity: 1, since: new Date('2026-03-01T10:10:00Z'), until: undefined }
+  const changedAt = new Date('2026-03-01T11:30:00Z')
+  await database.db.transaction().execute((tx) => recordSeen(tx, [{ ...seen, ...life, changedAt }]))
+  server.change({ plan: 'big' })
+  cloud.at('2026-03-01T13:10:00Z')
+  await cloud.meter()
+  expect(await hours()).toEqual(['2026-03-01T10 server tiny 100', ...range('2026-03-01', 11, 12, 'server big 400')])
+  expect(await daysDiffer()).toEqual([])
+})
+
+test('another plan counts from the hour in which it came', async () => {
   cloud.at('2026-03-01T10:10:00Z')
   const server = cloud.server({ accountId, plan: 'tiny' })
   await cloud.meter()
@@ -125,7 +170,13 @@ test('another plan counts from the next whole hour', async () => {
   await cloud.meter()
   cloud.at('2026-03-01T14:10:00Z')
   await cloud.meter()
-  expect(await hours()).toEqual([...range('2026-03-01', 10, 12, 'server tiny 100'), '2026-03-01T13 server big 400'])
+  expect(await hours()).toEqual([
+    '2026-03-01T10 server tiny 100',
+    '2026-03-01T11 server big 400',
+    '2026-03-01T12 server tiny 100',
+    '2026-03-01T13 server big 400',
+  ])
+  expect(await daysDiffer()).toEqual([])
 })
 
 test('an hour costs what is asked at its start, or when the resource is made', async () => {

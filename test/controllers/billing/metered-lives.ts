@@ -26,13 +26,16 @@ interface Life {
   readonly plans: { readonly at: number; readonly plan: PlanName }[]
 }
 
-/** The hours of a life, one by one: the plan is that of the hour's start. */
+/** The hours of a life, one by one: of the plans that it had in an hour the dearest counts. */
 function hoursOfLife({ created, deleted, plans }: Life): string[] {
   const hours: string[] = []
   for (let hour = Math.floor(created / HOUR) * HOUR; hour < Math.min(deleted, END); hour += HOUR) {
     if (hour + HOUR > END) break
-    const at = Math.max(hour, created)
-    const { plan } = plans.findLast((each) => each.at <= at) ?? { plan: 'tiny' as const }
+    const first = plans.findLast((each) => each.at <= Math.max(hour, created))
+    const later = plans.filter((each) => each.at > hour && each.at < Math.min(hour + HOUR, deleted))
+    const [plan = 'tiny'] = [...(first === undefined ? [] : [first]), ...later]
+      .map((each) => each.plan)
+      .toSorted((one, other) => PLANS[other] - PLANS[one])
     hours.push(`${new Date(hour).toISOString().slice(0, 13)} server ${plan} ${PLANS[plan]}`)
   }
   return hours
