@@ -540,7 +540,12 @@ export class Cloud {
     const { folder, random } = this.#options
     const ended = await readFile(folder.leaderFile, 'utf8').catch(() => undefined)
     const identity = newUuid(random)
-    await writeDurably(folder.leaderFile, identity)
+    try {
+      await writeDurably(folder.leaderFile, identity)
+    } catch (error) {
+      // Nobody can follow it at once then: its lease has to run out.
+      this.#options.print(`${folder.leaderFile} could not be written: ${String(error)}`)
+    }
     return { SVCCLOUD_IDENTITY: identity, SVCCLOUD_ENDED_IDENTITY: ended }
   }
 

@@ -91,7 +91,7 @@ export function startDaemon(options: DaemonOptions, parts: DaemonParts): Daemon 
 
 function start({ command, folder, environment: own = {}, hasChannel, onLine, logFile }: DaemonOptions) {
   const [program = '', ...words] = command
-  const log = logFile === undefined ? undefined : openSync(logFile, 'a', 0o600)
+  const log = logFile === undefined ? undefined : openLog(logFile)
   const child = spawn(program, words, {
     cwd: folder,
     stdio: [
@@ -109,4 +109,13 @@ function start({ command, folder, environment: own = {}, hasChannel, onLine, log
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
   })
   return { child, over }
+}
+
+/** What it says goes into the log of this process where its own cannot be opened. */
+function openLog(file: string): number | undefined {
+  try {
+    return openSync(file, 'a', 0o600)
+  } catch {
+    return undefined
+  }
 }

@@ -40,6 +40,7 @@ const FIRST_START_ATTEMPTS_MAXIMUM = 3
 const FIRST_READY_MILLISECONDS = 180_000
 const STOP_PATIENCE_MILLISECONDS = 20_000
 const LOG_LOOK_MILLISECONDS = 60_000
+const ROOM_LOOK_MILLISECONDS = 1_000
 
 /** What a component says that cannot start, and knows what a person must change: one sentence, and what to do. Nothing
  *  is gained by trying again. */
@@ -132,8 +133,9 @@ export class Component {
         },
         (refused) => void (refusal = refused),
       )
-      this.#life = life
-      const ended = await life
+      this.#life = life.catch(() => undefined)
+      // What could not even be started ends as a child does: the disk may be full, and is not for ever.
+      const ended = await life.catch((error: unknown) => (error instanceof Error ? error.message : String(error)))
       if (this.#stopping.signal.aborted) break
       if (refusal !== undefined && !isServing) return reject(refusal)
       if (this.#cut !== undefined) {
@@ -148,8 +150,17 @@ export class Component {
       if (full !== undefined) print(full)
       else if (isServing) print(`${this.name} ended with ${ended}; starting it again. Log: ${this.logFile}`)
       await clock.sleep(pause, this.#stopping.signal)
+      if (isServing && (await this.#untilThereIsRoom())) failures = 0
     }
     reject(new Error('it was stopped'))
+  }
+
+  /** Nothing is started on a full disk, where it could only fail. Answers whether it waited. */
+  async #untilThereIsRoom(): Promise<boolean> {
+    for (let hasWaited = false; ; hasWaited = true) {
+      if (this.#stopping.signal.aborted || (await this.#diskFault()) === undefined) return hasWaited
+      await this.#supervisor.clock.sleep(ROOM_LOOK_MILLISECONDS, this.#stopping.signal)
+    }
   }
 
   /** A full disk is why whatever ends ends, whatever it says itself. */

@@ -15,6 +15,7 @@ import {
   processArguments,
   processId,
   stopSignal,
+  surviveFailedPrints,
   workingDirectory,
 } from '../kit/sys/process.ts'
 import { systemRandom } from '../kit/sys/random.ts'
@@ -140,6 +141,7 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
 
 /** Never resolves with anything left running; ends the process. */
 export async function main(): Promise<void> {
+  surviveFailedPrints()
   onFatal((error) =>
     printErrorLine(`svccloud failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
   )

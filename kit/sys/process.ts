@@ -29,6 +29,10 @@ export const isTerminal = (): boolean => process.stdout.isTTY === true
 /** For programs that hand bytes through. */
 export const standardStreams = () => ({ input: process.stdin, output: process.stdout })
 export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
+/** A line that cannot be printed, as on a full disk, is lost, and ends nothing. */
+export function surviveFailedPrints(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+}
 export const printErrorLine = (line: string): void => void process.stderr.write(`${line}\n`)
 
 /** Gives up every right of root for good: the process is that user and group from then on, in no other group. */

@@ -22,11 +22,19 @@ afterEach(async () => {
 })
 
 /** A component of which this is the whole program. */
-async function component(program: string, environment: Record<string, string> = {}): Promise<Component> {
+async function component(
+  program: string,
+  environment: Record<string, string> | (() => Promise<Record<string, string>>) = {},
+): Promise<Component> {
   const file = join(folder, 'main.mjs')
   await writeFile(file, program)
   const made = new Component(
-    { name: 'example', file, environment: async () => environment, logFile: join(folder, 'example.log') },
+    {
+      name: 'example',
+      file,
+      environment: typeof environment === 'function' ? environment : async () => environment,
+      logFile: join(folder, 'example.log'),
+    },
     {
       clock: systemClock,
       random: systemRandom,
@@ -62,6 +70,25 @@ it('starts a killed child again and says so', async () => {
   await expect.poll(() => example.process?.pid ?? pid).not.toBe(pid)
   expect(said).toEqual([expect.stringMatching(/^example ended with SIGKILL; starting it again/)])
 })
+
+it('goes on when what a start needs cannot be written, and says why', async () => {
+  let asked = 0
+  const example = await component(SERVES, async () => {
+    asked++
+    if (asked === 2 || asked === 3) throw new Error('ENOSPC: no space left on device, write')
+    return {}
+  })
+  const { pid } = await example.start()
+  signalProcess(Number(pid), 'SIGKILL')
+  await expect.poll(() => asked, { timeout: 15_000 }).toBe(4)
+  await expect.poll(() => example.process?.pid ?? pid).not.toBe(pid)
+  expect(said.filter((line) => line.includes('ENOSPC'))).toHaveLength(2)
+})
+
+it('is refused when the first start never gets that far', async () => {
+  const example = await component(SERVES, () => Promise.reject(new Error('EIO: i/o error')))
+  await expect(example.start()).rejects.toThrow('EIO')
+}, 30_000)
 
 it('starts nothing between a cut and its restoring, and says nothing of it', async () => {
   const example = await component(SERVES)
