@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { parseLoopbackTwins } from '../domain/loopback-twins.ts'
 import { Problem } from '../domain/problem.ts'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
-import { type Database, migrate, openDatabase } from '../db/open.ts'
+import { type Database, openDatabase } from '../db/open.ts'
+import { prepareDatabase } from '../db/prepare.ts'
 import { VERSION } from '../resources/version.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import { renderProblem } from '../kit/http/render.ts'
@@ -74,6 +75,7 @@ const Environment = z.object({
   /** Such as `198.18=127.18:22`: where this machine reaches the SSH port of servers, by the halves of addresses. */
   SVCCLOUD_LOOPBACK_TWINS: z.string().transform(parseLoopbackTwins).optional(),
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
+  SVCCLOUD_LOST_SEALING_KEYS: z.string().default(''),
   SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT: z.enum(['true', 'false']).default('true'),
   SVCCLOUD_AUDIT_VERIFY_SECONDS: z.coerce.number().int().min(1).default(AUDIT_VERIFY_SECONDS),
   SVCCLOUD_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).default(AUDIT_RETENTION_DAYS),
@@ -128,7 +130,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   const random = systemRandom
   const metrics = openRegistry({ isProcessWide: true, build: { component: 'apiserver', version: VERSION } })
   const db = openConfiguredDatabase(settings, log)
-  await migrate(db)
+  await prepareDatabase(settings, { db, clock, log })
   openIdentityMetrics(db, metrics)
   const isWebhookServed = settings.SVCCLOUD_WEBHOOK_PORT !== undefined
   openAdmissionMetrics(metrics, isWebhookServed)

@@ -2,7 +2,8 @@
  *  leads. */
 import { z } from 'zod'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
-import { type Database, migrate, openDatabase } from '../db/open.ts'
+import { type Database, openDatabase } from '../db/open.ts'
+import { prepareDatabase } from '../db/prepare.ts'
 import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
@@ -87,6 +88,7 @@ const Environment = z.object({
   /** Of tls.key, tls.crt and ca.crt, by which databases at `ssl:` are spoken to; read for each connection. */
   SVCCLOUD_OVN_TLS_FOLDER: z.string().min(1).optional(),
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
+  SVCCLOUD_LOST_SEALING_KEYS: z.string().default(''),
   SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
@@ -139,7 +141,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   const [clock, random] = [systemClock, systemRandom]
   const registry = openRegistry({ isProcessWide: true, build: { component: 'controllers', version: VERSION } })
   const db = openConfiguredDatabase(settings, log)
-  await migrate(db)
+  await prepareDatabase(settings, { db, clock, log })
 
   const kubernetes = await openKubernetes(settings)
   const { store, differences } = await openStore(settings, kubernetes.transport, log)

@@ -480,6 +480,7 @@ export interface Tables extends IdentityTables {
     created_at: Instant
     audit: Json<object>
   }
+  sealing_key: { id: string; check_value: string; state: 'in_use' | 'lost'; made_at: Instant }
   host_use: { kind: string; scope: string; value: string; account_id: string; holder: string; seen_at: Instant }
   removal: {
     id: string

@@ -10,14 +10,7 @@ import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, inOrder, nodesLeftOut, type PlannedNode, planNodes, REGION } from './catalog.ts'
 import { findKubernetes, NO_KUBERNETES } from './control-planes/programs.ts'
 import { nodesSocketIn, prepareControlPlanes } from './control-planes/settings.ts'
-import {
-  type DataFolder,
-  endLeftovers,
-  type ProcessRecord,
-  readSealingKeys,
-  recordProcesses,
-  StartRefused,
-} from './data-folder.ts'
+import { type DataFolder, endLeftovers, type ProcessRecord, recordProcesses, StartRefused } from './data-folder.ts'
 import type { BmcSimulator } from './bmc-simulator.ts'
 import { openFakePaymentFiles } from './fake-payments/files.ts'
 import { type Access, embeddedAccess, isNodeRemoved, ownAccess } from './kubernetes-access.ts'
@@ -29,6 +22,8 @@ import { prepareObjectStorage } from './object-storage/settings.ts'
 import type { NetworkDecision } from './ovn/choose.ts'
 import { type CloudNetwork, openNetwork, type Reachable } from './ovn/network.ts'
 import { takePort } from './ports.ts'
+import { readSealingKeys } from './sealing-keys.ts'
+import { noteStores, requireStores } from './stores.ts'
 import { Component, type ReadyMessage } from './supervisor.ts'
 
 /** What `endpoints.json` says; paths are absolute. */
@@ -97,6 +92,7 @@ const PASSED_ON = [
 
 /** Read by the API server alone; some hold secrets. */
 const PASSED_ON_TO_APISERVER = [
+  'SVCCLOUD_LOST_SEALING_KEYS',
   'SVCCLOUD_PUBLIC_URL',
   'SVCCLOUD_IDENTITY_PROVIDERS',
   'SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT',
@@ -108,6 +104,7 @@ const PASSED_ON_TO_APISERVER = [
 ] as const
 
 const PASSED_ON_TO_CONTROLLERS = [
+  'SVCCLOUD_LOST_SEALING_KEYS',
   'SVCCLOUD_AUDIT_CHECKPOINT_SECONDS',
   'SVCCLOUD_ORGANISATION_PLATFORM_URL',
   'SVCCLOUD_ORGANISATION_PLATFORM_TOKEN_FILE',
@@ -225,6 +222,7 @@ export class Cloud {
     const { options, folder, clock, version, pid } = this.#options
     await rm(folder.endpointsFile, { force: true }) // of a run that was killed
     await endLeftovers(folder, clock)
+    await requireStores(folder, this.#ownStores(), (environment()['SVCCLOUD_ACCEPT_EMPTY_STORE'] ?? '').split(','))
     const port = await takePort('port', options.host, options.port)
     const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)
     const kubernetesPort =
@@ -246,6 +244,7 @@ export class Cloud {
         : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
     const removed = await this.#startCatalog({ leftOut, access, databaseUrl, bmc: bmc.access })
     const running = machines.filter(({ name }) => !removed.includes(name))
+    await noteStores(folder, this.#ownStores())
     await Promise.all([
       this.#startApiserver(access, databaseUrl, { port, operatorPort }),
       ...running.map((machine) => this.#startAgent(machine, access)),
@@ -276,6 +275,15 @@ export class Cloud {
     }
     await writeDurably(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
     return endpoints
+  }
+
+  /** Those that are in the folder, and not somebody else's. */
+  #ownStores() {
+    const { databaseUrl, kubeconfig } = this.#options.options
+    return [
+      ...(databaseUrl === undefined ? (['postgres'] as const) : []),
+      ...(kubeconfig === undefined ? (['kubernetes'] as const) : []),
+    ]
   }
 
   async #startNetwork(): Promise<void> {
@@ -346,10 +354,13 @@ export class Cloud {
   }
 
   /** The same for all components, also when two of them are the first to need it. */
-  #sealingKeys(): Promise<string> {
+  #sealingKeys(databaseUrl: string): Promise<string> {
     const { folder, random } = this.#options
-    const given = environment()['SVCCLOUD_SEALING_KEYS']
-    return (this.#readSealingKeys ??= given === undefined ? readSealingKeys(folder, random) : Promise.resolve(given))
+    const { SVCCLOUD_SEALING_KEYS: keys, SVCCLOUD_LOST_SEALING_KEYS: lost = '' } = environment()
+    return (this.#readSealingKeys ??=
+      keys === undefined
+        ? readSealingKeys(folder, { databaseUrl, acceptedLosses: lost.split(','), random })
+        : Promise.resolve(keys))
   }
 
   #payments(): Settings {
@@ -412,7 +423,7 @@ export class Cloud {
 
   #startControllers(access: Access, databaseUrl: string): Promise<ReadyMessage> {
     return this.#startComponent('controllers', 'controllers/main.ts', async () => ({
-      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
+      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(databaseUrl),
       ...given(PASSED_ON_TO_CONTROLLERS),
       ...this.#payments(),
       ...this.#objectStorage,
@@ -445,7 +456,7 @@ export class Cloud {
       ...this.#payments(),
       ...this.#objectStorage,
       ...this.#controlPlanes,
-      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(),
+      SVCCLOUD_SEALING_KEYS: await this.#sealingKeys(databaseUrl),
       SVCCLOUD_HOST: options.host,
       SVCCLOUD_PORT: String(port),
       SVCCLOUD_OPERATOR_HOST: LOOPBACK,

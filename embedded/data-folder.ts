@@ -9,7 +9,6 @@ import { writeDurably } from '../kit/sys/durable-file.ts'
 import { tryLock } from '../kit/sys/file-lock.ts'
 import { makeFolder } from '../kit/sys/make-folder.ts'
 import { signalProcess } from '../kit/sys/process.ts'
-import type { Random } from '../kit/sys/random.ts'
 
 /** Something that a person must change before `npm start` can go on; the message is one line. */
 export class StartRefused extends Error {}
@@ -204,16 +203,3 @@ function parseRecords(text: string): readonly ProcessRecord[] {
     return []
   }
 }
-
-/** The folder's sealing keys as the API server reads them, made on the first start. */
-export async function readSealingKeys(folder: DataFolder, random: Random): Promise<string> {
-  const kept = await readFile(folder.sealingKeysFile, 'utf8').catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw error
-  })
-  if (kept !== undefined) return kept.trim()
-  const made = `embedded:${random.bytes(SEALING_KEY_BYTES).toString('base64')}`
-  await writeDurably(folder.sealingKeysFile, `${made}\n`)
-  return made
-}
-const SEALING_KEY_BYTES = 32

@@ -135,7 +135,10 @@ export class Component {
       )
       this.#life = life.catch(() => undefined)
       // What could not even be started ends as a child does: the disk may be full, and is not for ever.
-      const ended = await life.catch((error: unknown) => (error instanceof Error ? error.message : String(error)))
+      const ended = await life.catch((error: unknown) => {
+        if (error instanceof StartRefused) refusal = error
+        return error instanceof Error ? error.message : String(error)
+      })
       if (this.#stopping.signal.aborted) break
       if (refusal !== undefined && !isServing) return reject(refusal)
       if (this.#cut !== undefined) {

@@ -56,6 +56,7 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'agents/node/guest-agent/run-in-guest.ts',
       'agents/node/images/template-store.ts',
       'domain/node-pool.ts',
+      'db/sealing-key/uses.ts',
       'resources/version.ts',
     ],
   },

@@ -1,0 +1,25 @@
+/** The start of a process that works with the database: on the newest schema, and with its sealing keys or not at
+ *  all. */
+import type { Clock } from '../kit/sys/clock.ts'
+import type { Logger } from '../kit/sys/log.ts'
+import { sendAndExit } from '../kit/sys/process.ts'
+import { parseSealingKeys } from '../kit/sys/sealing.ts'
+import { type Database, migrate } from './open.ts'
+import { refuseSealingKeys } from './sealing-key/index.ts'
+
+/** Brings the schema up to date. Ends the process, and says why, when a key is missing that opens something, or is
+ *  another one. */
+export async function prepareDatabase(
+  settings: { readonly SVCCLOUD_SEALING_KEYS: string; readonly SVCCLOUD_LOST_SEALING_KEYS: string },
+  { db, clock, log }: { readonly db: Database; readonly clock: Clock; readonly log: Logger },
+): Promise<void> {
+  await migrate(db)
+  const acceptedLosses = settings.SVCCLOUD_LOST_SEALING_KEYS.split(',').map((id) => id.trim())
+  const refused = await refuseSealingKeys(db, parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), {
+    acceptedLosses,
+    clock,
+  })
+  if (refused === undefined) return
+  log.error('this process does not start without its sealing keys', { reason: refused })
+  await sendAndExit({ refused }, 1)
+}

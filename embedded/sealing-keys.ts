@@ -1,0 +1,50 @@
+/** The sealing keys of an embedded cloud: made once, and never again while the database holds what another one opens.
+ *  */
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { inWords, listSealedUses } from '../db/sealing-key/uses.ts'
+import { writeDurably } from '../kit/sys/durable-file.ts'
+import { newBase62, type Random } from '../kit/sys/random.ts'
+import { type DataFolder, StartRefused } from './data-folder.ts'
+
+const SEALING_KEY_BYTES = 32
+const ID_LETTERS = 6
+
+/** The keys as the API server reads them. Throws StartRefused when they are gone although the database needs them,
+ *  unless they are among `acceptedLosses`. */
+export async function readSealingKeys(
+  folder: Pick<DataFolder, 'sealingKeysFile'>,
+  {
+    databaseUrl,
+    acceptedLosses,
+    random,
+  }: { readonly databaseUrl: string; readonly acceptedLosses: readonly string[]; readonly random: Random },
+): Promise<string> {
+  const file = folder.sealingKeysFile
+  const kept = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (kept !== undefined && kept.trim() !== '') return kept.trim()
+  const lost = (await usesIn(databaseUrl)).filter(({ keyId }) => !acceptedLosses.includes(keyId))
+  const ids = [...new Set(lost.map(({ keyId }) => keyId))]
+  if (ids.length > 0)
+    throw new StartRefused(
+      `The sealing keys of this cloud are missing: ${file}. They open ${inWords(lost)}. Put the file back. To start ` +
+        `with a new key and give these secrets up for good: SVCCLOUD_LOST_SEALING_KEYS=${ids.join(',')}`,
+    )
+  // Never an id that an earlier key had.
+  const made = `embedded-${newBase62(random, ID_LETTERS)}:${random.bytes(SEALING_KEY_BYTES).toString('base64')}`
+  await writeDurably(file, `${made}\n`)
+  return made
+}
+
+async function usesIn(databaseUrl: string) {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })
+  pool.on('error', () => undefined) // the query says so too
+  try {
+    return await listSealedUses(async (text) => (await pool.query<Record<string, unknown>>(text)).rows)
+  } finally {
+    await pool.end()
+  }
+}
