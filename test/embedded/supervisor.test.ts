@@ -80,7 +80,7 @@ it('goes on when what a start needs cannot be written, and says why', async () =
   })
   const { pid } = await example.start()
   signalProcess(Number(pid), 'SIGKILL')
-  await expect.poll(() => asked, { timeout: 15_000 }).toBe(4)
+  await expect.poll(() => asked).toBe(4)
   await expect.poll(() => example.process?.pid ?? pid).not.toBe(pid)
   expect(said.filter((line) => line.includes('ENOSPC'))).toHaveLength(2)
 })
@@ -88,7 +88,7 @@ it('goes on when what a start needs cannot be written, and says why', async () =
 it('is refused when the first start never gets that far', async () => {
   const example = await component(SERVES, () => Promise.reject(new Error('EIO: i/o error')))
   await expect(example.start()).rejects.toThrow('EIO')
-}, 30_000)
+})
 
 it('starts nothing between a cut and its restoring, and says nothing of it', async () => {
   const example = await component(SERVES)
