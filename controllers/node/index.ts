@@ -12,7 +12,7 @@ import { controller } from '../controller.ts'
 import type { Parts } from '../parts.ts'
 import type { NodeEffects } from './actions.ts'
 import { type FencingAccess, nodeEffects } from './effects.ts'
-import { heartbeats, observe } from './observe.ts'
+import { heartbeats, heldReports, observe } from './observe.ts'
 import { needsServers } from './observed.ts'
 import { plan } from './plan.ts'
 
@@ -31,7 +31,7 @@ export const nodeController = controller<NodeEffects>()({
   // Servers and storages get operations; what a lost node held is taken from its agent.
   patches: [Server, Storage, Instance, Volume],
   open(parts: Parts & FencingAccess) {
-    const listen = heartbeats(parts.clock)
+    const listen = { heartbeat: heartbeats(parts.clock), held: heldReports(parts.clock) }
     return {
       watches: watches(parts),
       observe: (node) => observe(parts, listen, node),

@@ -16,6 +16,7 @@ import {
   NODE_REPORT_NAME,
   nodeNamespace,
   NodeReport,
+  type NodeReportStatus,
   Observation,
   Volume,
   type VolumeSpec,
@@ -31,6 +32,7 @@ import { bootStorageName, isDeleting } from '../server/index.ts'
 import { detectEdit } from './direct-edit.ts'
 import {
   type Heartbeat,
+  type HeldReport,
   needsServers,
   type NodeObject,
   type Observed,
@@ -54,17 +56,40 @@ export function heartbeats(clock: Clock): Listen {
   }
 }
 
-export async function observe(parts: Parts, listen: Listen, node: NodeObject): Promise<Observed> {
+export type ListenHeld = (node: string, status: NodeReportStatus | undefined) => HeldReport | undefined
+
+/** The same for what hosts hold. One that was there when this process came may be of any age: it counts from the next
+ *  one on. */
+export function heldReports(clock: Clock): ListenHeld {
+  const heard = new Map<string, { readonly version: string; readonly at: number }>()
+  return (node, { held, heldAt: version = '' } = {}) => {
+    if (held === undefined) return void heard.delete(node)
+    const now = clock.monotonicMilliseconds()
+    const before = heard.get(node)
+    if (before?.version !== version)
+      heard.set(node, { version, at: before === undefined ? Number.NEGATIVE_INFINITY : now })
+    return { counts: held, ageSeconds: (now - (heard.get(node)?.at ?? now)) / 1_000 }
+  }
+}
+
+export interface Listening {
+  readonly heartbeat: Listen
+  readonly held: ListenHeld
+}
+
+export async function observe(parts: Parts, listen: Listening, node: NodeObject): Promise<Observed> {
   const { caches, store, db } = parts
   const { name } = node.metadata
   const namespace = nodeNamespace(name)
   const hasNamespace = caches.of(Namespace).get({ name: namespace }) !== undefined
   const isBusy = needsServers(node)
+  const report = caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })
   return {
     hasNamespace,
     hasAccess: hasNamespace && (await store.get(Secret, { namespace, name: AGENT_ACCESS_SECRET_NAME })) !== undefined,
-    report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
-    heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
+    report: report?.spec,
+    held: listen.held(name, report?.status),
+    heartbeat: listen.heartbeat(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
     mirror: await orUnavailable(findCandidate(db, name)),
     dedication: await orUnavailable(findDedication(db, name)),
     blockedDeletions:

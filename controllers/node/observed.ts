@@ -2,7 +2,12 @@
 import type { SpreadGroup } from '../../domain/evacuation.ts'
 import type { Candidate, Room } from '../../domain/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../resources/instance/index.ts'
+import type {
+  NodeReportSpec,
+  NodeReportStatus,
+  ObservationSpec,
+  ObservationStatus,
+} from '../../resources/instance/index.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
@@ -17,6 +22,8 @@ export interface Observed {
   readonly hasAccess: boolean
   readonly report: NodeReportSpec | undefined
   readonly heartbeat: Heartbeat | undefined
+  /** What its agent has said that the host holds; undefined before that was heard. */
+  readonly held?: HeldReport | undefined
   /** The node as PostgreSQL has it; undefined when it has not. */
   readonly mirror: Candidate | undefined
   /** The account that it was given to, until its object says so and PostgreSQL has heard of that. */
@@ -46,6 +53,12 @@ export interface Heartbeat {
   /** As the agent wrote it; shown to people only. */
   readonly renewedAt: string | undefined
   /** How long no renewal was seen, on this process's own clock. */
+  readonly ageSeconds: number
+}
+
+export interface HeldReport {
+  readonly counts: NonNullable<NodeReportStatus['held']>
+  /** Since a new report was seen, on this process's own clock; infinite before the second one that it saw. */
   readonly ageSeconds: number
 }
 

@@ -715,6 +715,7 @@ describe('a fenced node', () => {
 })
 
 describe('a node that is removed', () => {
+  const nothing = { guests: 0, volumes: 0, images: 0, unclaimed: 0 }
   const removed = (status: Partial<NodeStatus>) =>
     node({ state: 'cordoned', lastSeenAt: 't1', ...status }, { isCordoned: true }, ago(1))
   const gone = ['effect forget', 'state retired', 'remove Namespace', 'finalized']
@@ -742,7 +743,23 @@ describe('a node that is removed', () => {
       withoutHeartbeat(empty),
       gone,
     ],
-    ['goes when it has it', removed({}), withoutHeartbeat(empty), gone],
+    ['goes when it has it', removed({}), observed(empty), gone],
+    [
+      'waits for the word of its host, when it is silent and not proven to be off',
+      removed({}),
+      withoutHeartbeat({ ...empty, held: { counts: nothing, ageSeconds: Number.POSITIVE_INFINITY } }),
+      ['state undefined'],
+    ],
+    [
+      'waits when it was fenced, has come back and holds something',
+      removed({ fence }),
+      observed({
+        ...empty,
+        report: { ...report, bootId: 'c', guestCount: 0 },
+        held: { counts: { ...nothing, volumes: 2, unclaimed: 2 }, ageSeconds: 1 },
+      }),
+      ['state undefined'],
+    ],
   ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
 })
 

@@ -5,6 +5,7 @@ import { BACKUPS_FEATURE } from '../../../resources/backup-job/index.ts'
 import type { NodeSpec } from '../../../resources/node/index.ts'
 import { actionLines, candidate, guest, node, NOW, observed, operationOf, report, stanza, statusOf } from './worlds.ts'
 
+const nothing = { guests: 0, volumes: 0, images: 0, unclaimed: 0 }
 const closed = candidate({ isSchedulable: false })
 const holding = (isSchedulable: boolean) =>
   candidate({ isSchedulable, used: { cores: 2, memoryMebibytes: 0, storageGibibytes: 0 } })
@@ -148,6 +149,30 @@ describe('a node', () => {
       node({ state: 'cordoned', ...cordoned }, { isCordoned: true }, 'now'),
       observed({ mirror: closed }),
       ['effect forget', 'state retired', 'remove Namespace', 'finalized'],
+    ],
+    [
+      'whose host holds what nobody claims stays, and takes nothing new',
+      node({ state: 'ready' }, {}, 'now'),
+      observed({ mirror: candidate(), held: { counts: { ...nothing, volumes: 1 }, ageSeconds: 1 } }),
+      ['effect forget', 'state undefined'],
+    ],
+    [
+      'whose agent has not said lately what the host holds stays',
+      node({ state: 'ready' }, {}, 'now'),
+      observed({ mirror: closed, held: { counts: nothing, ageSeconds: 31 } }),
+      ['state undefined'],
+    ],
+    [
+      'whose agent never says what its host holds stays',
+      node({ state: 'ready' }, {}, 'now'),
+      observed({ mirror: closed, held: undefined }),
+      ['state undefined'],
+    ],
+    [
+      'that never joined goes without being asked',
+      node({ state: 'provisioning' }, {}, 'now'),
+      observed({ mirror: undefined, report: undefined, held: undefined }),
+      ['state retired', 'remove Namespace', 'finalized'],
     ],
     [
       'that leaves cancels what was under way',

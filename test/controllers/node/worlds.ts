@@ -52,6 +52,7 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
   hasAccess: true,
   report,
   heartbeat: { renewedAt: 't1', ageSeconds: 1 },
+  held: { counts: { guests: 0, volumes: 0, images: 0, unclaimed: 0 }, ageSeconds: 1 },
   mirror: candidate(),
   editor: 'user:kubectl',
   blockedDeletions: [],
