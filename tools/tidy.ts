@@ -25,7 +25,7 @@ interface ImportRule {
 
 /** The import table. Folders that are not listed (tools, test, bench) may import everything. */
 const IMPORTS: Readonly<Record<string, ImportRule>> = {
-  domain: { paths: [], packages: ['node:crypto', 'canonicalize'] },
+  domain: { paths: [], packages: ['node:crypto', 'node:zlib', 'canonicalize'] },
   resources: { paths: ['domain/', 'kit/http/route.ts'], packages: ['zod'] },
   kit: { paths: ['domain/'] },
   db: { paths: ['domain/', 'kit/sys/'], never: ['express'] },

@@ -3,6 +3,7 @@ import type { Firewall } from '../../domain/firewall.ts'
 import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
+import { readUserData, runsProgramsOnly } from '../../domain/user-data.ts'
 import { findInitScript } from '../../db/init-script/index.ts'
 import { type ChangeIntent, recordIntents } from '../../db/change/index.ts'
 import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
@@ -248,18 +249,33 @@ export async function chooseKeys(
   return keys
 }
 
-/** What the first boot reads: the text given, or the init script as it is now. Throws 400 for both, and for a script
- *  that is not the account's. */
+/** What the first boot reads: the text given, or the init script as it is now. Throws 400 for both, for a script that
+ *  is not the account's, and for what the template cannot run. */
 export async function chooseUserData(
-  { db }: Pick<Parts, 'db'>,
+  parts: Pick<Parts, 'caches' | 'db'>,
   accountId: string,
-  { user_data, init_script_id }: Pick<CreateServer, 'user_data' | 'init_script_id'>,
+  { user_data, init_script_id, template }: Pick<CreateServer, 'user_data' | 'init_script_id' | 'template'>,
 ): Promise<string | undefined> {
-  if (init_script_id === undefined || init_script_id === null) return user_data
+  if (init_script_id === undefined || init_script_id === null)
+    return user_data === undefined
+      ? undefined
+      : requireRunnable(parts, template, { field: 'user_data', text: user_data })
   if (user_data !== undefined) throw badField('init_script_id', 'cannot be given together with user_data')
-  const script = await findInitScript(db, accountId, init_script_id)
+  const script = await findInitScript(parts.db, accountId, init_script_id)
   if (script === undefined) throw badField('init_script_id', 'the account has no such init script')
-  return script.content
+  return requireRunnable(parts, template, { field: 'init_script_id', text: script.content })
+}
+
+/** The controllers decode it in the same way for the guest: what is stored is what was given. */
+function requireRunnable(
+  { caches }: Pick<Parts, 'caches'>,
+  template: string | undefined,
+  { field, text }: { readonly field: string; readonly text: string },
+): string {
+  const built = template === undefined ? undefined : caches.of(Template).get({ name: template })?.spec.image.built
+  const read = readUserData(Buffer.from(text), { isProgramsOnly: runsProgramsOnly(built) })
+  if ('fault' in read) throw badField(field, read.fault)
+  return text
 }
 
 interface Chosen extends Size {

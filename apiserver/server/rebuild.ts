@@ -31,7 +31,8 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
       body.ssh_keys === undefined && body.ssh_key_ids === undefined
         ? undefined
         : await chooseKeys(parts, accountId, body)
-    const userData = await chooseUserData(parts, accountId, body)
+    const template = body.custom_image_id == null ? (body.template ?? server.spec.template) : undefined
+    const userData = await chooseUserData(parts, accountId, { ...body, template })
     const isUserDataKept = body.user_data === undefined && body.init_script_id === undefined
     let made: string | undefined
     const secretNameOf = ({ id }: OperationStanza): string => `${serverId}-user-data-${id}`

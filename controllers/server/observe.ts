@@ -1,6 +1,7 @@
 /** What the server controller reads before it decides. */
 import { isDeepStrictEqual } from 'node:util'
 import { canonicalRoute } from '../../domain/private-network.ts'
+import { readUserData, runsProgramsOnly } from '../../domain/user-data.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'
@@ -95,7 +96,7 @@ export async function observe(
             .features,
     isHostReachable: claims !== undefined && !nodes.unreachableNodes.includes(claims.placement.node),
     ...(instance === undefined || activeOperation(server)?.kind === 'server.rebuild'
-      ? await readUserData(store, server, claims?.placement.node)
+      ? await observeUserData({ caches, store }, server, claims?.placement.node)
       : { userData: undefined, hasUserDataCopy: true }),
     requests,
     routes: routesOf(caches, namespace, claims),
@@ -297,20 +298,30 @@ const existing = async (store: Parts['store'], keys: readonly Key[]): Promise<re
   (await Promise.all(keys.map(async (key) => ((await store.get(Secret, key)) === undefined ? [] : [key])))).flat()
 
 /** User data are needed on the node for the first boot only. */
-async function readUserData(
-  store: Parts['store'],
+async function observeUserData(
+  { caches, store }: Pick<Parts, 'caches' | 'store'>,
   server: ServerObject,
   node: string | undefined,
-): Promise<Pick<Observed, 'userData' | 'hasUserDataCopy'>> {
+): Promise<Pick<Observed, 'userData' | 'hasUserDataCopy' | 'userDataFault'>> {
   const name = server.spec.userDataSecretName
   const kind = activeOperation(server)?.kind
   if (name === undefined || (kind !== 'server.create' && kind !== 'server.rebuild'))
     return { userData: undefined, hasUserDataCopy: true }
   const { namespace = '' } = server.metadata
   const copy = node === undefined ? undefined : await store.get(Secret, userDataKey(server, node))
-  const userData = (await store.get(Secret, { namespace, name }))?.data
+  const given = (await store.get(Secret, { namespace, name }))?.data
+  const template =
+    server.spec.template === undefined ? undefined : caches.of(Template).get({ name: server.spec.template })
+  const read =
+    given?.['userData'] === undefined
+      ? undefined
+      : readUserData(Buffer.from(given['userData'], 'base64'), {
+          isProgramsOnly: runsProgramsOnly(template?.spec.image.built),
+        })
+  const userData = read !== undefined && 'bytes' in read ? { ...given, userData: read.bytes.toString('base64') } : given
   return {
     userData,
+    ...(read !== undefined && 'fault' in read ? { userDataFault: read.fault } : {}),
     hasUserDataCopy: copy !== undefined && (userData === undefined || isDeepStrictEqual(copy.data, userData)),
   }
 }

@@ -68,6 +68,8 @@ export interface Observed {
   readonly fencedNodes?: readonly string[]
   /** The payload of the Secret that spec.userDataSecretName names; undefined when there is none. */
   readonly userData: Readonly<Record<string, string>> | undefined
+  /** Why its guest cannot have it, half a sentence; undefined when it can. */
+  readonly userDataFault?: string
   /** The copy on the node is there. */
   readonly hasUserDataCopy: boolean
   /** Static routes of the routers of its networks. */

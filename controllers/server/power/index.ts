@@ -69,6 +69,8 @@ const refusedPermanently: Rule = (input) => {
   }
   if (spec.userDataSecretName !== undefined && observed.userData === undefined)
     return failed(input, 'claimed', `There is no Secret ${spec.userDataSecretName}.`)
+  if (observed.userDataFault !== undefined)
+    return failed(input, 'claimed', `The user data in Secret ${spec.userDataSecretName} ${observed.userDataFault}.`)
   const refusal = refusalOf(input.server, CLAIMED)
   return refusal === undefined || ROOM_REFUSALS.includes(refusal.reason)
     ? undefined

@@ -169,6 +169,8 @@ describe('create_server', () => {
     ['both template and custom image', { custom_image_id: 'x' }, 'custom_image_id'],
     ['a bad label', { labels: { '-x': 'y' } }, 'labels.-x'],
     ['too much user data', { user_data: 'x'.repeat(65_537) }, 'user_data'],
+    ['a document for cloud-init that the template lacks', { user_data: '#cloud-config\n{}\n' }, 'user_data'],
+    ['packed user data that does not unpack', { user_data: 'H4sIAAAAAAAA' }, 'user_data'],
   ])('refuses %s by the name of the field and leaves nothing behind', async (_what, more, field) => {
     const before = await listQuotas(cloud.db, ada.accountId)
     const reply = await create(more)

@@ -260,6 +260,15 @@ describe('creating', () => {
       'state error: It was not done in time: still waiting for the boot storage.',
     ]))
 
+  test('ends where the guest cannot have the user data that kubectl gave', () => {
+    const given = { spec: { userDataSecretName: 'web-id-user-data' } }
+    const observed = { claims: undefined, userData: { userData: 'eA==' }, userDataFault: 'is for cloud-init' }
+    expect(lines(newborn({ ...given, observed }))).toEqual([
+      'operation op-1 claimed failed: The user data in Secret web-id-user-data is for cloud-init.',
+      'state error: The user data in Secret web-id-user-data is for cloud-init.',
+    ])
+  })
+
   test('brings the user data to the node before the instance', () => {
     const given = { spec: { userDataSecretName: 'web-id-user-data' } }
     const observed = { storage: storage('online'), hasUserDataCopy: false }
