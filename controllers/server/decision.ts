@@ -55,11 +55,21 @@ export const unchanged = ({ server }: ReconcileInput): Decision => {
 export type Rule<Input extends OperationInput = OperationInput> = OperationRule<Input, Decision>
 
 /** In the order in which they are done: the work, the operation, the status, and how long to wait. */
-export const toActions = (input: ReconcileInput, decision: Decision): readonly ServerAction[] => [
-  ...(decision.actions ?? []),
-  ...program(input).actions,
-  ...releasedInterfaces(input.observed, isProgrammed(input)),
-  ...(decision.isStatusDeferred === true && decision.outcome === undefined ? [] : statusActions(input, decision)),
+export const toActions = (input: ReconcileInput, decision: Decision): readonly ServerAction[] => {
+  const work = [
+    ...(decision.actions ?? []),
+    ...program(input).actions,
+    ...releasedInterfaces(input.observed, isProgrammed(input)),
+  ]
+  // What effects report is written to the status, which is written whole or not at all.
+  const isDeferred =
+    decision.isStatusDeferred === true &&
+    decision.outcome === undefined &&
+    work.every((action) => action.do !== 'effect')
+  return [...work, ...(isDeferred ? [] : statusActions(input, decision)), ...endActions(input, decision)]
+}
+
+const endActions = (input: ReconcileInput, decision: Decision): readonly ServerAction[] => [
   ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
   ...waitActions(decision.isGone === true ? decision : untilInstalled(input, decision)),
 ]
