@@ -87,6 +87,13 @@ export const Secret: ResourceType<undefined, undefined> = {
   plural: 'secrets',
   scope: 'Namespaced',
 }
+export const ResourceQuota: ResourceType<{ readonly hard: Readonly<Record<string, string>> }> = {
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  scope: 'Namespaced',
+}
 /** Events of the newer group; those of the core group are the same objects. */
 export const Event: ResourceType<undefined, undefined> = {
   group: 'events.k8s.io',

@@ -116,6 +116,7 @@ const CORE: readonly { readonly kind: string; readonly plural: string }[] = [
   { kind: 'Namespace', plural: 'namespaces' },
   { kind: 'Secret', plural: 'secrets' },
   { kind: 'Lease', plural: 'leases' },
+  { kind: 'ResourceQuota', plural: 'resourcequotas' },
 ]
 /** Only a process that registers its own webhook writes it; in a cluster the chart does. */
 const NOT_IN_A_CLUSTER = new Set(['ValidatingWebhookConfiguration'])

@@ -7,6 +7,7 @@ import { json, keyOf, type Answer, type Engine } from './engine.ts'
 import { asList, asObject, asString, at, isEqual, sortedText, strings, type Json, type JsonObject } from './json.ts'
 import { finalizerWarnings } from './metadata.ts'
 import { looseMetadata, withMetadata, type KubeObject, type ManagedFieldsEntry, type User } from './object.ts'
+import { checkQuota } from './quota.ts'
 import type { Target } from './read.ts'
 import { rendererOf } from './render.ts'
 import { fieldValidationOf, isDryRun, type Query, type Request } from './request.ts'
@@ -157,6 +158,7 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     }
     const next = asStored(definition, object)
     const status = old ? 200 : 201
+    if (!old) checkQuota(engine, target) // last, as nothing can come between this and the write
     if (isDry) return { object: viewOf(definition, withoutEmptyRevision(next)), warnings, status }
     const kept = store(engine, definition, key, stored, next)
     await engine.store.durable()

@@ -69,3 +69,39 @@ test('error texts show the beginning of long values, and a bounded number of fau
   const patched = await world.call('POST', WIDGETS, widget('b', faults), { 'content-type': 'application/json' })
   expect([patched.status, (patched.headers['warning'] ?? '').length < 20_000]).toEqual([201, true])
 })
+
+test('a quota counts objects of its namespace, whoever makes them and however many at once', async () => {
+  const world = await openWidgetWorld()
+  const names = (hard: object) => ({
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'few' },
+    spec: { hard },
+  })
+  const hard = { 'count/secrets': '2', configmaps: '1', 'count/widgets.example.dev': '0' }
+  expect((await world.post('/api/v1/namespaces/default/resourcequotas', names(hard))).status).toBe(201)
+  const secret = (name: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name } })
+  const made = await Promise.all(
+    ['a', 'b', 'c', 'd'].map((name) => world.post('/api/v1/namespaces/default/secrets', secret(name))),
+  )
+  expect(made.map(({ status }) => status).toSorted()).toEqual([201, 201, 403, 403])
+  expect(made.find(({ status }) => status === 403)?.body).toMatchObject({
+    reason: 'Forbidden',
+    message: expect.stringContaining('exceeded quota: few, requested: count/secrets=1, used: count/secrets=2'),
+  })
+  // Server-side apply and another group are no way around it, and changing what is there takes nothing.
+  expect(
+    (
+      await world.apply(
+        `${WIDGETS}/a`,
+        'apiVersion: example.dev/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: small}\n',
+      )
+    ).status,
+  ).toBe(403)
+  const first = made.find(({ status }) => status === 201)?.body as { metadata: { name: string } }
+  const path = `/api/v1/namespaces/default/secrets/${first.metadata.name}`
+  const type = { 'content-type': 'application/merge-patch+json' }
+  expect((await world.call('PATCH', path, { metadata: { labels: { a: 'b' } } }, type)).status).toBe(200)
+  expect((await world.call('DELETE', path)).status).toBe(200)
+  expect((await world.post('/api/v1/namespaces/default/secrets', secret('e'))).status).toBe(201)
+})
