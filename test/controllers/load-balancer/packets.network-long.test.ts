@@ -60,6 +60,54 @@ while not stop.is_set():
 print(round(max(gap, time.monotonic() - last) * 1000))
 `
 
+/** Answers each connection with every byte that came over it, in hexadecimal, once its sender has nothing more. */
+const RECORDED = 8082
+const RECORD = `
+import socketserver, sys
+class Record(socketserver.BaseRequestHandler):
+    def handle(self):
+        said = b""
+        while True:
+            more = self.request.recv(4096)
+            if not more: break
+            said += more
+        if said: self.request.sendall(said.hex().encode())
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+server = Server((sys.argv[1], ${RECORDED}), Record)
+print("up", flush=True)
+server.serve_forever()
+`
+/** Says something to a port of the balancer and no more; prints the answer. */
+const SAY = `
+import socket, sys
+asker = socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)
+asker.sendall(sys.argv[3].encode()); asker.shutdown(socket.SHUT_WR)
+said = b""
+while True:
+    more = asker.recv(4096)
+    if not more: break
+    said += more
+print(said.decode())
+`
+const SENT = 'hello from a client'
+const INBOUND = 'PROXY TCP4 192.0.2.7 192.0.2.8 4711 94\r\n'
+/** By port: what the client says, and what the member hears. */
+const RAW = {
+  91: { proxyProtocol: 'none', says: SENT, hears: /^hello from a client$/ },
+  92: {
+    proxyProtocol: 'v1',
+    says: SENT,
+    hears: /^PROXY TCP4 10\.9\.0\.\d+ 10\.9\.0\.9 \d+ 92\r\nhello from a client$/,
+  },
+  93: { proxyProtocol: 'v2', says: SENT, hears: /^\r\n\r\n\0\r\nQUIT\n\x21\x11\0[^]{13,}hello from a client$/ },
+  94: {
+    proxyProtocol: 'v1',
+    says: INBOUND + SENT,
+    hears: /^PROXY TCP4 192\.0\.2\.7 192\.0\.2\.8 4711 94\r\nhello from a client$/,
+  },
+} as const
+
 let pair: BalancerPair
 let certificate: OpenedCertificate
 let folder = ''
@@ -72,6 +120,8 @@ beforeAll(async () => {
   certificate = { id: CERTIFICATE, certificate: made.certificate, privateKey: made.key }
   await writeFile(join(folder, 'ca.pem'), made.certificate)
   pair = await openBalancerPair()
+  const recorder = pair.start('out', PYTHON, '-c', RECORD, BACKENDS[0] ?? '')
+  await new Promise((resolve) => recorder.stdout?.once('data', resolve))
 })
 afterAll(async () => {
   await pair.close()
@@ -82,6 +132,10 @@ const configuration = (count: number) => ({
   frontends: [
     { name: 'web', port: 80, mode: 'http', backend: 'web' },
     { name: 'raw', port: 81, mode: 'tcp', backend: 'raw' },
+    ...Object.keys(RAW).map((port) => ({
+      ...{ name: `raw-${port}`, port: Number(port), mode: 'tcp', backend: `raw-${port}` },
+      ...(port === '94' ? { inboundProxyProtocol: true } : {}),
+    })),
     { name: 'tls', port: 443, mode: 'https', backend: 'web', certificateIds: [CERTIFICATE] },
   ],
   backends: [
@@ -89,6 +143,10 @@ const configuration = (count: number) => ({
       name: 'web',
       members: BACKENDS.slice(0, count).map((address, at) => ({ name: `m${at}`, address, port: PAGES_PORT })),
     },
+    ...Object.entries(RAW).map(([port, { proxyProtocol }]) => ({
+      ...{ name: `raw-${port}`, proxyProtocol },
+      members: [{ name: 'one', address: BACKENDS[0], port: RECORDED }],
+    })),
     { name: 'raw', proxyProtocol: 'v1', members: [{ name: 'one', address: BACKENDS[0], port: PROXIED }] },
   ],
 })
@@ -113,6 +171,17 @@ test('one machine has the addresses, and members see who asks', async () => {
       (text) => text !== '',
     ),
   ).toMatch(/^PROXY TCP4 10\.9\.0\.\d+ 10\.9\.0\.9 \d+ 81$/)
+})
+
+test('a member that listens on TCP hears every byte, and who asks as it was told to be told', async () => {
+  for (const [port, { says, hears }] of Object.entries(RAW)) {
+    const said = await until(
+      `what a member hears at port ${port}`,
+      () => pair.run('out', PYTHON, '-c', SAY, SHARED, port, says).catch(() => ''),
+      (text) => text.trim() !== '',
+    )
+    expect(Buffer.from(said.trim(), 'hex').toString('latin1')).toMatch(hears)
+  }
 })
 
 test('https is ended here, by the certificate, and members know of it', async () => {
