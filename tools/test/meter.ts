@@ -2,6 +2,7 @@
  *  (guests, daemons) where the kernel has control groups and this user can make one. */
 import { mkdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemClock } from '../../kit/sys/clock.ts'
 import { processId } from '../../kit/sys/process.ts'
 
 export interface Meter {
@@ -13,6 +14,9 @@ export interface Meter {
 
 /** Becomes the program, so that signals reach that. */
 const ENTER = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
+
+const REMOVALS = 10
+const REMOVAL_MILLISECONDS = 200
 
 let meters = 0
 
@@ -56,6 +60,11 @@ export async function openGroup(): Promise<Meter | undefined> {
     const usage = /^usage_usec (\d+)$/m.exec(await readFile(join(group, 'cpu.stat'), 'utf8'))?.[1]
     return usage === undefined ? undefined : Number(usage) / 1e6
   }
+  const isRemoved = () =>
+    rmdir(group).then(
+      () => true,
+      () => false,
+    )
   const isMade = await mkdir(group)
     .then(secondsOf)
     .catch(() => undefined)
@@ -64,7 +73,9 @@ export async function openGroup(): Promise<Meter | undefined> {
     within: (command) => ['sh', '-c', ENTER, group, ...command],
     async close() {
       const seconds = await secondsOf().catch(() => undefined)
-      await rmdir(group).catch(() => {}) // something is left behind
+      // What has ended is in it for a moment; what does not end keeps it.
+      for (let tries = 0; tries < REMOVALS && !(await isRemoved()); tries++)
+        await systemClock.sleep(REMOVAL_MILLISECONDS)
       return seconds
     },
   }
