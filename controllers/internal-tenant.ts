@@ -18,6 +18,7 @@ import { offerIn } from '../kit/object-storage/configuration.ts'
 import { fingerprintOf, type ObjectStorage } from '../kit/object-storage/control.ts'
 import { newTenantKeys } from '../kit/object-storage/keys.ts'
 import type { Sealing } from '../kit/sys/sealing.ts'
+import { mayTakeAway } from './absence.ts'
 import { orUnavailable } from './database.ts'
 import type { Parts } from './parts.ts'
 
@@ -144,6 +145,7 @@ export async function runInternalTenantSweeper(parts: StoreParts & Pick<Parts, '
 /** Each zone by itself: a store that is away holds up no other, and is not asked for all that it should remove. Throws
  *  one of the failures at the end. */
 export async function sweepInternalTenants(parts: Pick<StoreParts, 'db' | 'objectStorage'>): Promise<void> {
+  if (!(await mayTakeAway(parts))) return
   const abandoned = await orUnavailable(listAbandonedTenants(parts.db))
   const byStore = Map.groupBy(abandoned, ({ zone, backend }) => `${zone} ${backend}`)
   const sweeps = await Promise.all([...byStore.values()].map((rows) => sweepStore(parts, rows)))

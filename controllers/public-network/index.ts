@@ -4,10 +4,11 @@
 import { createHash } from 'node:crypto'
 import { canonicalAddress, canonicalCidr, parseNetwork } from '../../domain/addresses.ts'
 import { gatewayOf } from '../../domain/private-network.ts'
-import { listZoneClaims } from '../../db/server/index.ts'
+import { wasRemovalOrdered } from '../../db/removal/index.ts'
+import { findServerClaims } from '../../db/server/index.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { accountNamespace } from '../../resources/index.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
@@ -91,18 +92,27 @@ export const publicNetworkController = controller<NetworkEffects>()({
   },
 })
 
-/** Ports of servers that hold nothing in the zone any more, as when a process ended while they left. */
-async function removeLeftPorts({ db, caches, ovn }: Parts, zone: string): Promise<void> {
+/** Ports of servers that hold something in another zone, or were deleted, as when a process ended while they left.
+ *  Those of others stay: PostgreSQL may be of yesterday, and their guests run on. */
+async function removeLeftPorts(parts: Parts, zone: string): Promise<void> {
+  const { db, caches, ovn } = parts
   const owners = (await ovn?.ownersIn(zone))?.filter((owner) => owner.startsWith(publicPortOwner(''))) ?? []
   if (owners.length === 0) return
-  const claims = await orUnavailable(listZoneClaims(db, zone))
-  const claimed = new Set(
-    claims.map(({ placement: { accountId, serverId } }) => {
-      const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
-      return publicPortOwner(server?.metadata.uid ?? '')
-    }),
+  const servers = new Map(
+    caches
+      .of(Server)
+      .list()
+      .map((server) => [server.metadata.uid ?? '', server]),
   )
-  for (const owner of owners) if (!claimed.has(owner)) await ovn?.apply({ zone, owner, rows: [] })
+  const hasLeft = async (uid: string): Promise<boolean> => {
+    const { namespace = '', name = '' } = servers.get(uid)?.metadata ?? {}
+    const accountId = accountOfNamespace(namespace)
+    if (accountId === undefined) return await orUnavailable(wasRemovalOrdered(db, uid))
+    const claims = await orUnavailable(findServerClaims(db, { accountId, serverId: name }))
+    return claims !== undefined && ![claims.placement.zone, claims.target?.zone].includes(zone)
+  }
+  for (const owner of owners)
+    if (await hasLeft(owner.slice(publicPortOwner('').length))) await ovn?.apply({ zone, owner, rows: [] })
 }
 
 export function networkOf(

@@ -17,7 +17,7 @@ import type { ActionWith } from '../effects.ts'
 import { publicPortOwner } from '../ovn/difference.ts'
 import type { Ovn } from '../ovn/ovn.ts'
 import type { Parts } from '../parts.ts'
-import { publicInterface } from '../server/index.ts'
+import { isDeleting, publicInterface } from '../server/index.ts'
 import { digestOf } from '../synced.ts'
 import { freeLinkLocal, isLinkLocal } from './link-local.ts'
 import { LINK_LOCAL, portRows, type PublicPort } from './topology.ts'
@@ -30,6 +30,8 @@ interface ZonePort {
 export interface Observed {
   /** Undefined for a server that holds no room. */
   readonly wanted: ZonePort | undefined
+  /** It once held room, and was not asked to go: PostgreSQL has forgotten it. Its guest runs on, and its port stays. */
+  readonly isForgotten?: boolean
   /** What this process has brought about last; undefined before, and when it was taken away. */
   readonly applied: { readonly zone: string; readonly digest: string } | undefined
 }
@@ -42,9 +44,9 @@ interface PortEffects {
 /** A server that moves to another zone has its port there. */
 export const plan = (
   _server: KubeObject<ServerSpec, ServerStatus>,
-  { wanted, applied }: Observed,
+  { wanted, applied, isForgotten = false }: Observed,
 ): readonly ActionWith<PortEffects>[] => [
-  ...(applied === undefined || applied.zone === wanted?.zone
+  ...(applied === undefined || applied.zone === wanted?.zone || isForgotten
     ? []
     : [{ do: 'effect', name: 'disconnect', input: { zone: applied.zone } } as const]),
   ...(wanted === undefined || applied?.digest === digestOf(wanted)
@@ -68,14 +70,20 @@ export const publicPortController = controller<PortEffects>()({
     return {
       // Every change of what is claimed is followed by one of the server or of its Instances.
       watches: [watch(Instance, ({ spec: { server } }) => [{ namespace: server.namespace, name: server.name }])],
-      async observe({ metadata: { namespace = '', name, uid = '' }, spec: { sharedAddresses = [] } }) {
+      async observe(server) {
+        const { namespace = '', name, uid = '' } = server.metadata
+        const { sharedAddresses = [] } = server.spec
         const accountId = accountOfNamespace(namespace)
         const claims =
           accountId === undefined || !isUuid(accountId)
             ? undefined
             : await orUnavailable(claimsOf({ accountId, serverId: name }))
         const shared = sharedAddresses.flatMap((each) => (each.networkId === undefined ? [each.address] : []))
-        return { wanted: claims && portOfClaims(uid, claims, shared), applied: applied.get(uid) }
+        return {
+          wanted: claims && portOfClaims(uid, claims, shared),
+          applied: applied.get(uid),
+          isForgotten: claims === undefined && server.status?.macAddress !== undefined && !isDeleting(server),
+        }
       },
       effects: {
         async connect({ zone, port }, { metadata: { namespace = '', name } }) {

@@ -300,17 +300,6 @@ export async function findServersClaims(
   return servers.map((_, index) => claims.get(index + 1))
 }
 
-/** The claims of the servers of a zone, and of those that move to another node of it. */
-export async function listZoneClaims(db: Queries, zone: string): Promise<readonly ServerClaims[]> {
-  const placed = await db.selectFrom('placement').select(['account_id', 'server_id']).where('zone', '=', zone).execute()
-  const claims = await findServersClaims(
-    db,
-    placed.map(({ account_id: accountId, server_id: serverId }) => ({ accountId, serverId })),
-  )
-  // One that was released meanwhile holds nothing.
-  return claims.filter((each) => each !== undefined)
-}
-
 export type ClaimsReading = (server: ServerId) => Promise<ServerClaims | undefined>
 
 /** `findServerClaims`, batched for concurrent callers. */

@@ -12,7 +12,6 @@ export {
   findServerClaims,
   batchKeyOf,
   listServersWithClaims,
-  listZoneClaims,
   openClaimsReading,
   releaseServer,
   renumberServer,

@@ -4,6 +4,7 @@ import { publicPortController } from '../../../controllers/public-network/index.
 import type { Observed } from '../../../controllers/public-network/port.ts'
 import { openSimulatedOvn } from '../../../controllers/ovn/simulated-ovn.ts'
 import { rowsOf } from '../../../controllers/public-network/topology.ts'
+import { orderRemoval } from '../../../db/removal/index.ts'
 import { findServerClaims } from '../../../db/server/index.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
@@ -66,11 +67,14 @@ async function portsOfServers() {
 const hasRows = (serverUid: string) => Promise.resolve(cloud.ovn.owners.has(`${ZONE} PublicPort/${serverUid}`))
 
 test('a guest has the port that its server has claimed, whatever Instances say', async () => {
-  await cloud.ovn.apply({
-    zone: ZONE,
-    owner: 'PublicPort/left',
-    rows: [{ table: 'DNS', key: 'left', columns: {} }],
-  })
+  for (const uid of ['left', 'missing'])
+    await cloud.ovn.apply({
+      zone: ZONE,
+      owner: `PublicPort/${uid}`,
+      rows: [{ table: 'DNS', key: uid, columns: {} }],
+    })
+  const deleted = { kind: 'Server', namespace, name: 'gone', uid: 'left' }
+  await orderRemoval(database.db, deleted, { reason: 'deleted', clock, random })
   const stop = cloud.startControllers()
   // the API server fills in the defaults
   const spec = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec
@@ -86,6 +90,7 @@ test('a guest has the port that its server has claimed, whatever Instances say',
     () => hasRows('left'),
     (isThere) => !isThere,
   )
+  expect(await hasRows('missing')).toBe(true) // nobody deleted that one
   await until(
     'both hosts to be known',
     () => database.db.selectFrom('node_capacity').select('node').execute(),

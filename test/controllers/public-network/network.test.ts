@@ -94,6 +94,7 @@ describe('the port of a server', () => {
   test.each([
     ['is brought about', { wanted, applied: undefined }, ['connect']],
     ['is left alone until it changes', { wanted, applied }, []],
+    ['stays when PostgreSQL has forgotten its server', { wanted: undefined, applied, isForgotten: true }, []],
     ['follows its guest', { wanted: { ...wanted, port: { ...PORT, nodes: ['n1', 'n2'] } }, applied }, ['connect']],
     [
       'leaves the zone that its server leaves',
