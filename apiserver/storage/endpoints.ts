@@ -28,6 +28,7 @@ import {
   updateStorage,
 } from '../../resources/storage/index.ts'
 import { requireBackupZone, requireCopyZone } from '../backup/index.ts'
+import { clonedFrom } from '../../resources/operation/index.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
@@ -99,7 +100,7 @@ async function createEndpoint(parts: StorageParts, call: Call<typeof createStora
       backupRetentionDays: body.backup_retention_days,
       ...(body.backup_schedule == null ? {} : { backupSchedule: body.backup_schedule }),
       isProtected: body.is_protected,
-      operation,
+      operation: { ...operation, ...clonedFrom(source) },
     }),
     claim: (tx, storageId) =>
       claims.claimStorage(

@@ -1,6 +1,7 @@
 /** The storage's plan: pure, synchronous, total. A boot storage follows its server and has one operation of its own, to
  *  grow; every other one is made, attached, detached, resized and deleted by operations. */
 import { isEdit } from '../../db/request/index.ts'
+import { clonedFrom } from '../../resources/operation/index.ts'
 import { Storage, type StorageStatus } from '../../resources/storage/index.ts'
 import { auditRequests, type DirectEdit } from '../operation/direct-edit.ts'
 import { planOperations } from '../operation/plan.ts'
@@ -95,7 +96,7 @@ export function detectEdit({ storage, observed }: ReconcileInput): DirectEdit | 
     status?.operation === undefined || ['succeeded', 'failed', 'cancelled'].includes(status.operation.status)
   if (isActive || !isOver || spec.isBoot) return undefined
   if (spec.operation === undefined && status?.state === undefined)
-    return { kind: 'storage.create', field: 'sizeGibibytes' }
+    return { kind: 'storage.create', field: 'sizeGibibytes', ...clonedFrom(spec.source) }
   if (status?.state !== 'online') return undefined
   const { claim } = observed
   if (claim === undefined) return undefined

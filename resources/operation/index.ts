@@ -219,10 +219,14 @@ export const carriedBy = (kind: OperationKind, id: string): Readonly<Record<stri
   [`${carrierTypeOf(kind)}_id`]: id,
 })
 
-/** What the operation is named after, where it says so. */
+/** Says of the creation of a storage which snapshot it clones, where it does. */
+export const clonedFrom = (source: { readonly kind: string; readonly id: string } | undefined) =>
+  source?.kind === 'snapshot' ? { arguments: { snapshot_id: source.id } } : {}
+
+/** What the operation is named after besides its target, where it says so: a clone after its snapshot. */
 export function carrierOf(stanza: Pick<OperationStanza, 'kind' | 'arguments'> | undefined): OperationSpec['carrier'] {
   if (stanza === undefined) return undefined
-  const type = carrierTypeOf(stanza.kind)
+  const type = stanza.kind === 'storage.create' ? 'snapshot' : carrierTypeOf(stanza.kind)
   const id = stanza.arguments?.[`${type}_id`]
   return id === undefined ? undefined : { type, id }
 }
@@ -245,7 +249,11 @@ export function toOperationView(
     template_id: idOf('template'),
     router_id: idOf('router'),
     floating_ip_id: idOf('floating_ip'),
-    ...(NAMED_WHEN_TARGET.some((type) => type === target.type) ? { [`${target.type}_id`]: target.id } : {}),
+    ...Object.fromEntries(
+      [target, carrier].flatMap((named) =>
+        NAMED_WHEN_TARGET.some((type) => type === named?.type) ? [[`${named?.type}_id`, named?.id]] : [],
+      ),
+    ),
     status: progress.status,
     step: progress.step,
     step_index: progress.stepIndex,

@@ -163,6 +163,17 @@ const remove = (path: string): Ask => {
 const clone = (body: object): Ask => post('/v1/storages', body)
 const IN_USE = { status: 409, reason: 'in_use' }
 
+test('the operation of a clone names its snapshot', async () => {
+  const { id } = await snapshot()
+  const { status, body } = await (await clone({ source_snapshot_id: id }))()
+  expect(status, JSON.stringify(body)).toBe(202)
+  const { operation, storage: made } = body
+  expect(operation).toMatchObject({ kind: 'storage.create', storage_id: made.id, snapshot_id: id })
+  expect((await owner.send('GET', `/v1/storages/${made.id}`)).body['storage'].active_operation).toMatchObject({
+    snapshot_id: id,
+  })
+})
+
 describe('refused, with nothing changed', () => {
   test.each<readonly [string, () => Promise<Ask>, object]>([
     [
