@@ -8,7 +8,7 @@ import {
 import type { ZoneSpec, ZoneStatus } from '../catalog/index.ts'
 import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, carrierOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
 import {
   ById,
   Cursor,
@@ -128,7 +128,7 @@ export function toStorageView(
 function activeOf(storage: StoredStorage, backup: StorageSurroundings['backup']): StorageView['active_operation'] {
   const own = { type: 'storage', id: storage.name } as const
   const operation = activeOperationOf(storage)
-  if (operation !== undefined) return toOperationView(operation, own)
+  if (operation !== undefined) return toOperationView(operation, own, carrierOf(storage.spec.operation))
   return backup === undefined ? null : toOperationView(backup.operation, { type: 'backup', id: backup.id }, own)
 }
 
