@@ -35,6 +35,12 @@ it.each<readonly [string, SimulationOptions, RegExp, number]>([
     /disk .*(gone|holds undefined)|is not on/,
     21,
   ],
+  [
+    'a host that removes what no object names',
+    { without: 'unnamed', hasRestores: true },
+    /without an order$|is nowhere$/,
+    6,
+  ],
 ])('finds %s', async (_what, options, pattern, lastSeed) => {
   expect(await firstViolation(options, pattern, lastSeed)).toMatch(pattern)
 })

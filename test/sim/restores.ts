@@ -5,7 +5,7 @@ import type { SimulatedPostgres } from './database.ts'
 import type { Loaded, Storage, StoredRecord } from '../../embedded/kubernetes/storage/storage.ts'
 import type { Scheduler, SimulatedProcess } from './scheduler.ts'
 
-/** Copies that are kept of each store; the oldest one goes. */
+/** Copies that are kept of each store; of more any one goes, so that old ones stay as well. */
 const COPIES_MAXIMUM = 6
 const RESTORES_MAXIMUM = 3
 /** Of PostgreSQL: one schema for each copy. */
@@ -115,17 +115,19 @@ export function runRestores(options: RestoreOptions, isOver: () => boolean): voi
   const { random } = scheduler
   const objects: Loaded[] = []
   const rows: number[] = []
-  let taken = 0
+  const dropOne = (copies: unknown[]) => {
+    if (copies.length > COPIES_MAXIMUM) copies.splice(Math.floor(random.fraction() * copies.length), 1)
+  }
   void scheduler.repeat({ least: 2_000, most: 12_000 }, isOver, async () => {
     if (random.fraction() < 0.5) objects.push(kubernetes.copy())
     else {
-      taken += 1
-      const number = taken % (COPIES_MAXIMUM + 1)
+      const number = Array.from({ length: COPIES_MAXIMUM + 1 }, (_, slot) => slot).find((slot) => !rows.includes(slot))
+      if (number === undefined) return
       await database.take(number)
       rows.push(number)
     }
-    if (objects.length > COPIES_MAXIMUM) objects.shift()
-    if (rows.length > COPIES_MAXIMUM) rows.shift()
+    dropOne(objects)
+    dropOne(rows)
   })
   let left = Math.floor(random.fraction() * (RESTORES_MAXIMUM + 1))
   void scheduler.repeat({ least: 15_000, most: 45_000 }, isOver, async () => {
