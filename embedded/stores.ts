@@ -12,7 +12,7 @@ type Folders = Pick<DataFolder, 'root' | StoreName>
 /** What is there once the store has begun. */
 const isBegun: Readonly<Record<StoreName, (folder: string) => Promise<boolean>>> = {
   postgres: async (folder) => (await names(join(folder, 'data'))).includes('PG_VERSION'),
-  kubernetes: async (folder) => (await names(folder)).some((name) => /^(log|snapshot)-\d+$/.test(name)),
+  kubernetes: async (folder) => (await names(join(folder, 'log'))).some((name) => /^(log|snapshot)-\d+$/.test(name)),
 }
 
 const names = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => [])

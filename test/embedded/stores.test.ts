@@ -10,14 +10,14 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'svccloud-stores-'))
   folder = { root, postgres: join(root, 'postgres'), kubernetes: join(root, 'kubernetes') }
   await mkdir(join(folder.postgres, 'data'), { recursive: true })
-  await mkdir(folder.kubernetes)
+  await mkdir(join(folder.kubernetes, 'log'), { recursive: true })
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
 const USED = ['postgres', 'kubernetes'] as const
 const begin = async () => {
   await writeFile(join(folder.postgres, 'data/PG_VERSION'), '17')
-  await writeFile(join(folder.kubernetes, 'log-0'), '')
+  await writeFile(join(folder.kubernetes, 'log/log-0'), '')
 }
 
 test('a first start may be killed anywhere', async () => {
@@ -30,7 +30,7 @@ test('a store that is empty while the other is not is not begun anew, unless the
   await begin()
   await noteStores(folder, USED)
   await expect(requireStores(folder, USED, [])).resolves.toBeUndefined()
-  await rm(join(folder.kubernetes, 'log-0'))
+  await rm(join(folder.kubernetes, 'log/log-0'))
   await expect(requireStores(folder, USED, [])).rejects.toThrow('SVCCLOUD_ACCEPT_EMPTY_STORE=kubernetes')
   await expect(requireStores(folder, USED, ['kubernetes'])).resolves.toBeUndefined()
   await begin()
