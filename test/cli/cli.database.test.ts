@@ -8,6 +8,7 @@ import { generateSync } from 'otplib'
 import { accountNamespace } from '../../resources/index.ts'
 import { Operation } from '../../resources/operation/index.ts'
 import { PASSWORD, PUBLIC_KEY } from '../apiserver/cloud.ts'
+import { endServerOperation } from '../apiserver/end-operation.ts'
 import { eventually } from '../eventually.ts'
 import { useWorld } from './command-line.ts'
 import { runLine } from './run-line.ts'
@@ -131,11 +132,10 @@ describe('servers', () => {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     const events = [{ at: '2026-01-01T00:00:00Z', kind: 'started', message: 'Placed.' }]
-    await cloud.admin.patch(
-      Operation,
+    await endServerOperation(
+      cloud.admin,
       { ...key, name: operation.metadata.name },
-      { status: { status: 'succeeded', step: '', stepIndex: 4, error: '', events } },
-      'status',
+      { status: 'succeeded', step: '', stepIndex: 4, error: '', events },
     )
     const made = await making
     expect(made).toMatchObject({ code: 0, error: expect.stringContaining('server.create: Placed.\n') })
@@ -161,12 +161,8 @@ describe('servers', () => {
     expect(started.code, started.error).toBe(0)
     const { server, operation } = JSON.parse(started.out)
     const key = { namespace: accountNamespace(owner.accountId), name: operation.id }
-    await cloud.admin.patch(
-      Operation,
-      key,
-      { status: { status: 'failed', step: 'storage', stepIndex: 1, error: 'No room.' } },
-      'status',
-    )
+    const end = { status: 'failed' as const, step: 'storage', stepIndex: 1, error: 'No room.' }
+    await endServerOperation(cloud.admin, key, end)
     expect(await svccloud('operation', 'get', operation.id, '--columns', 'status,error')).toMatchObject({
       code: 0,
       out: 'status  failed\nerror   No room.\n',
@@ -253,8 +249,8 @@ test('a wait that is interrupted ends with 130, and says how to follow the opera
   // Following it works, and ends as the operation does.
   const following = svccloud('operation', 'wait', id)
   const key = { namespace: accountNamespace(shared.world.owner.accountId), name: id }
-  const status = { status: 'failed' as const, step: 'storage', stepIndex: 1, error: 'No room.' }
-  await cloud.admin.patch(Operation, key, { status }, 'status')
+  const end = { status: 'failed' as const, step: 'storage', stepIndex: 1, error: 'No room.' }
+  await endServerOperation(cloud.admin, key, end)
   expect(await following).toMatchObject({ code: 5, error: expect.stringContaining('failed: No room.') })
 })
 

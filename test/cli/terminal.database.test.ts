@@ -12,6 +12,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Operation } from '../../resources/operation/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { PASSWORD, PUBLIC_KEY } from '../apiserver/cloud.ts'
+import { endServerOperation } from '../apiserver/end-operation.ts'
 import { useWorld } from './command-line.ts'
 import { openTerminal, type PseudoTerminal } from './pseudo-terminal.ts'
 
@@ -179,7 +180,8 @@ describe('a wait', () => {
     await isShown('claimed')
     await advance({ status: 'running', step: 'storage', stepIndex: 1 })
     await isShown('storage')
-    await advance({ status: 'succeeded', step: '', stepIndex: 4 })
+    const end = { status: 'succeeded' as const, step: '', stepIndex: 4, error: '', events: [EVENT] }
+    await endServerOperation(admin, operation, end)
   }
 
   test('is one moving line in a terminal, with the events above it', async () => {

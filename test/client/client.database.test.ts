@@ -10,8 +10,8 @@ import {
   waitForOperation,
 } from '../../client/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Operation } from '../../resources/operation/index.ts'
 import { PUBLIC_KEY } from '../apiserver/cloud.ts'
+import { endServerOperation } from '../apiserver/end-operation.ts'
 import { useWorld } from '../cli/command-line.ts'
 
 const shared = useWorld()
@@ -55,11 +55,10 @@ test('lists to the end, waits for success, and throws what failed', async () => 
   expect(names.toSorted()).toEqual(['a', 'b', 'c'])
 
   const settle = (id: string, status: 'succeeded' | 'failed', error: string) =>
-    cloud.admin.patch(
-      Operation,
+    endServerOperation(
+      cloud.admin,
       { namespace: accountNamespace(owner.accountId), name: id },
-      { status: { status, step: '', stepIndex: 0, error } },
-      'status',
+      { status, step: '', stepIndex: 0, error },
     )
   const [good, bad] = made
   if (good === undefined || bad === undefined) throw new Error('three were made')
