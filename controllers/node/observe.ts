@@ -12,7 +12,6 @@ import {
   AGENT_ACCESS_SECRET_NAME,
   HEARTBEAT_LEASE_NAME,
   Instance,
-  type InstanceSpec,
   NODE_REPORT_NAME,
   nodeNamespace,
   NodeReport,
@@ -28,7 +27,7 @@ import { cpuPoolOf } from '../cpu-pool.ts'
 import { orUnavailable } from '../database.ts'
 import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import type { Parts } from '../parts.ts'
-import { bootStorageName, isDeleting } from '../server/index.ts'
+import { bootStorageName } from '../server/index.ts'
 import { detectEdit } from './direct-edit.ts'
 import {
   type Heartbeat,
@@ -95,7 +94,10 @@ export async function observe(parts: Parts, listen: Listening, node: NodeObject)
     blockedDeletions:
       node.status?.fence === undefined
         ? []
-        : blockedDeletionsOn(parts, namespace, node.status.fence.method !== 'storage_block'),
+        : blockedDeletionsOn(parts, namespace, {
+            areGuestsGone: node.status.fence.method !== 'storage_block',
+            isNodeLeaving: node.metadata.deletionTimestamp !== undefined,
+          }),
     observers: isStateUnreachable(node) ? observersOf(parts, node) : [],
     observations: caches
       .of(Observation)
@@ -126,18 +128,19 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
     .slice(0, OBSERVERS_MAXIMUM)
 
 /** A disk of the host's own stays deleted: its agent removes it when it is back, and nobody waits for that
- *  (`controllers/storage/`). Data on shared storage is removed with the Volume that is not retained: that one waits for
- *  an agent that can remove it, or for the Volume of another node that removes it instead. Guests that only lost their
- *  shared storage may be started elsewhere; but they may still use their addresses, so these are given to nobody. */
+ *  (`controllers/storage/`), but for one whose node is removed. Data on shared storage is removed with the Volume that
+ *  is not retained: that one waits for an agent that can remove it, or for the Volume of another node that removes it
+ *  instead. Guests that only lost their shared storage stay deleted as well: the agent ends them when it is back, and
+ *  their servers go on elsewhere. */
 const blockedDeletionsOn = (
   { caches }: Parts,
   namespace: string,
-  areGuestsGone: boolean,
+  { areGuestsGone, isNodeLeaving }: { readonly areGuestsGone: boolean; readonly isNodeLeaving: boolean },
 ): Observed['blockedDeletions'] => [
   ...caches
     .of(Instance)
     .inNamespace(namespace)
-    .filter((instance) => isLeaving(instance) && (areGuestsGone || isServerKept(caches, instance)))
+    .filter((instance) => areGuestsGone && isLeaving(instance))
     .map(({ metadata: { name } }) => ({ kind: 'Instance', name }) as const),
   ...caches
     .of(Volume)
@@ -145,24 +148,13 @@ const blockedDeletionsOn = (
     .filter(
       (volume) =>
         isLeaving(volume) &&
-        volume.spec.pool !== undefined &&
-        (volume.spec.isRetained === true || hasSuccessor(caches, volume)),
+        (volume.spec.pool === undefined
+          ? isNodeLeaving && areGuestsGone
+          : volume.spec.isRetained === true || hasSuccessor(caches, volume)),
     )
     .map(({ metadata: { name } }) => ({ kind: 'Volume', name }) as const),
 ]
 
-/** Its server stays, and has its addresses. */
-const isServerKept = (
-  caches: Parts['caches'],
-  {
-    spec: {
-      server: { namespace, name },
-    },
-  }: KubeObject<InstanceSpec>,
-): boolean => {
-  const server = caches.of(Server).get({ namespace, name })
-  return server !== undefined && !isLeaving(server) && !isDeleting(server)
-}
 const hasSuccessor = (
   caches: Parts['caches'],
   { metadata: { name, namespace }, spec: { pool } }: KubeObject<VolumeSpec>,

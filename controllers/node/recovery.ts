@@ -50,7 +50,7 @@ export function recovery(input: ReconcileInput): Decision {
 
 /** Finishes deletions on a lost node without its agent: nothing runs there any more. The disks stay on the host until
  *  it returns. */
-const releaseDeleted = (
+export const releaseDeleted = (
   { metadata, status }: NodeObject,
   { blockedDeletions }: ReconcileInput['observed'],
 ): readonly NodeAction[] =>

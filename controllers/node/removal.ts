@@ -7,6 +7,7 @@ import type { NodeAction } from './actions.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
 import { healthConditions } from '../health.ts'
 import { restoreStorageAccess } from './fence.ts'
+import { releaseDeleted } from './recovery.ts'
 import { hasReturned } from './state.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { type ReconcileInput } from './observed.ts'
@@ -48,6 +49,7 @@ export function remove(input: ReconcileInput): readonly NodeAction[] {
     return [
       ...cancel,
       ...(mirror === undefined ? [] : [forget]),
+      ...releaseDeleted(node, observed),
       {
         do: 'status',
         status: { state: 'retired', stateDetail: undefined },

@@ -30,6 +30,7 @@ export { bootStorageName, migrationKeyKey } from './drafts.ts'
 export { DOWNTIME_EXCEEDED } from './migration/cutover.ts'
 export { isDeleting } from './observed.ts'
 export { hasEnded } from './power/index.ts'
+export { isGuestLeftToItsNode } from './recovery/force-release.ts'
 
 const ZONE_INDEX = 'zone'
 const NETWORK_INDEX = 'network'

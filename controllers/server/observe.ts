@@ -30,6 +30,7 @@ import { activeOperation, hasNoRequest } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import { detectEdit } from './direct-edit.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
+import { isGuestLeftToItsNode } from './recovery/force-release.ts'
 import {
   areOnPools,
   type DiskVolumes,
@@ -59,10 +60,14 @@ export async function observe(
   } = server
   const { accountId, claims } = await readClaims({ db, claimsOf }, namespace, name)
   const { instance: cached, ...otherInstances } = instancesByRole(
-    caches.of(Instance).by('server', uidOf(server)),
+    caches
+      .of(Instance)
+      .by('server', uidOf(server))
+      .filter((one) => !isGuestLeftToItsNode(caches, server, one)),
     claims,
   )
-  const instance = cached ?? (await findInstance(store, server, claims))
+  const found = cached ?? (await findInstance(store, server, claims))
+  const instance = found !== undefined && isGuestLeftToItsNode(caches, server, found) ? undefined : found
   const storage = caches.of(Storage).get(storageKey(server))
   const dataDisks = dataDisksOf(caches, claims)
   const nodes = nodesOf(caches, claims, otherInstances.strayInstances, areOnPools({ storage, dataDisks }))

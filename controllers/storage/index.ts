@@ -33,7 +33,7 @@ import { orUnavailable } from '../database.ts'
 import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
-import { bootStorageName, isDeleting, migrationKeyKey } from '../server/index.ts'
+import { bootStorageName, isDeleting, isGuestLeftToItsNode, migrationKeyKey } from '../server/index.ts'
 import { hasPool, nodesWithoutPool, nodesWithoutPools, poolsOf } from '../shared-pools.ts'
 import type { StorageEffects } from './actions.ts'
 import { storageEffects } from './effects.ts'
@@ -217,7 +217,10 @@ async function observe(readings: Readings, storage: StorageObject, now: Date): P
       ? undefined
       : await orUnavailable(readings.claimsOf({ accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
-  const instances = caches.of(Instance).by('volume', uid)
+  const instances = caches
+    .of(Instance)
+    .by('volume', uid)
+    .filter((instance) => server === undefined || !isGuestLeftToItsNode(caches, server, instance))
   const volumes = caches
     .of(Volume)
     .by('storage', uid)

@@ -1,6 +1,14 @@
 /** server.force_release: removes a server whose node will not return. Its objects in that node's namespace are removed
- *  without the agent, because the node was fenced or two people attest that the host is gone. */
-import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
+ *  without the agent where the node was fenced. Where two people attest that the host is gone, the guest's object stays
+ *  deleted, and nobody waits for it: should the host come back, its agent ends the guest by that. */
+import { type KubeObject } from '../../../kit/kube/object.ts'
+import {
+  type InstanceSpec,
+  NODE_REPORT_NAME,
+  nodeNamespace,
+  nodeOf,
+  NodeReport,
+} from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/node/index.ts'
 import { removeAgentFinalizer } from '../../fencing/agent-finalizer.ts'
 import type { EffectOn } from '../../effects.ts'
@@ -31,6 +39,22 @@ export function forceRelease(input: OperationInput): Decision {
   }
 }
 
+/** A deleted guest that its lost node ends when it is back, and that nobody waits for: two people attested that the
+ *  host is gone, or it lost its shared storage and the server goes on elsewhere. */
+export function isGuestLeftToItsNode(
+  caches: Parts['caches'],
+  server: Pick<OperationInput['server'], 'metadata' | 'spec'>,
+  instance: KubeObject<InstanceSpec>,
+): boolean {
+  if (instance.metadata.deletionTimestamp === undefined) return false
+  const { kind, arguments: { attest, lost_node_id: lost } = {} } = server.spec.operation ?? {}
+  if (kind === 'server.force_release') return attest !== undefined && lost === nodeOf(instance)
+  const { fence } = caches.of(Node).get({ name: nodeOf(instance) })?.status ?? {}
+  return (
+    fence?.method === 'storage_block' && kind !== 'server.delete' && server.metadata.deletionTimestamp === undefined
+  )
+}
+
 /** Removes the agent's finalizer only from deleted objects, and only while the node is lost: a node that has returned
  *  removes it itself. */
 export const forceReleaseEffect =
@@ -38,7 +62,8 @@ export const forceReleaseEffect =
   async (lost) => {
     if (!(await isNodeLost(store, lost))) return undefined
     const namespace = nodeNamespace(lost.node)
-    await removeAgentFinalizer(store, 'Instance', { namespace, name: lost.instance })
+    if (!lost.isAttested || (await isNodeLost(store, { ...lost, isAttested: false })))
+      await removeAgentFinalizer(store, 'Instance', { namespace, name: lost.instance })
     if (lost.volume !== undefined) await removeAgentFinalizer(store, 'Volume', { namespace, name: lost.volume })
     return undefined
   }

@@ -138,5 +138,5 @@ test('it is made, entered, saved, upgraded, brought back and removed', { timeout
 
   await cloud.kubectl.delete(KubernetesCluster, key())
   await until('its end', read, (found) => found === undefined, WAIT_MILLISECONDS)
-  expect(await readdir(hosted.folder)).toEqual([])
+  expect(await readdir(hosted.folder)).toEqual(['user-range.json'])
 })

@@ -75,9 +75,11 @@ async function lost(): Promise<string> {
   return node
 }
 
-async function expectNothingLeft(node: string): Promise<void> {
+async function expectNothingLeft(node: string, guestsLeftToIt = 0): Promise<void> {
   const count = async (type: ResourceType) => (await cloud.kubectl.list(type)).items.length
-  expect([await count(Storage), await count(Instance), await count(Volume), cloud.pool.size]).toEqual([0, 0, 0, 0])
+  expect([await count(Storage), await count(Instance), await count(Volume), cloud.pool.size]).toEqual([
+    ...[0, guestsLeftToIt, 0, 0],
+  ])
   expect((await listQuotas(database.db, accountId)).filter(({ used }) => used !== 0)).toEqual([])
   expect((await findCandidate(database.db, node))?.used).toEqual({ cores: 0, memoryMebibytes: 0, storageGibibytes: 0 })
   for (const table of ['placement', 'address_claim'] as const)
@@ -104,13 +106,18 @@ test('released by two people, a server goes without its node, which ends its gue
     },
   )
   await until('gone', read, (server) => server === undefined)
-  await expectNothingLeft(node)
+  await expectNothingLeft(node, 1)
   agents.set(node, cloud.startAgent(node))
   await inState(node, 'ready')
   await until(
     'the host to be empty',
     async () => cloud.hostOf(node).running().length,
     (guests) => guests === 0,
+  )
+  await until(
+    'nothing to be left of it',
+    async () => (await cloud.kubectl.list(Instance)).items.length,
+    (count) => count === 0,
   )
 })
 
