@@ -18,7 +18,8 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([
 const USER_NAME = /^[a-z_][a-z0-9_.-]{0,63}$/i
 const HOST_KEY = /^(ssh|ecdsa|sk)-[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{16,16384}={0,3}( [\x21-\x7e]{1,256})?$/
 const isHost = (text: string): boolean => isIP(text) !== 0 || HOST_NAME.test(text)
-const isProxy = (text: string): boolean => URL.canParse(text) && isHost(new URL(text).hostname.replace(/^\[|\]$/g, ''))
+/** Zones name it as `socks5://HOST:PORT`. */
+const isProxy = (text: string): boolean => URL.canParse(text) && isHost(doorOf(text).host) && doorOf(text).port !== ''
 
 const Answer = z.object({
   server: z.object({
@@ -34,7 +35,7 @@ const Answer = z.object({
         user: z.string().regex(USER_NAME, 'is no user'),
         host_keys: z.array(z.string().regex(HOST_KEY, 'is no host key')),
         proxy: z
-          .url({ protocol: /^https?$/ })
+          .url({ protocol: /^socks5$/ })
           .refine(isProxy, 'is no proxy')
           .nullable()
           .optional(),
@@ -213,8 +214,8 @@ function targetOf(api: Api, server: Reached): Target | undefined {
 }
 
 const doorOf = (proxy: string) => {
-  const { hostname, port, protocol } = new URL(proxy)
-  return { host: hostname, port: port === '' ? (protocol === 'https:' ? '443' : '80') : port }
+  const { hostname, port } = new URL(proxy)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port }
 }
 
 /** Writes the keys of the server, and leaves those of others: beside the file and moved into place. */

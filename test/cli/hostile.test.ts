@@ -1,7 +1,7 @@
 /** A service, or whoever named things there, that means harm to the terminal, the shell and the files of a person; and
  *  surroundings that are not as they should be. */
 import { spawn } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { printable } from '../../domain/printable.ts'
 import { readProfiles, writeProfiles } from '../../cli/profiles.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import { runLine } from './run-line.ts'
 
 const ESCAPES = '\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eabc\rgone'
@@ -100,6 +101,7 @@ describe('what a service says of a server reaches ssh in its exact form only', (
   const ID = '0b5f1a52-6f10-4a53-9f0c-6a1d5b1d9f11'
   const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFake'
   const ssh = { host: '192.0.2.7', port: 22, user: 'root', host_keys: [KEY], proxy: null }
+  const server = { id: ID, hostname: 'web', state: 'started', state_detail: '', network_status_reason: null }
   test.each([
     ['host', '-oProxyCommand=touch pwned'],
     ['host', 'a b'],
@@ -114,14 +116,30 @@ describe('what a service says of a server reaches ssh in its exact form only', (
     ['port', 0],
     ['port', 70_000],
     ['proxy', 'file:///etc/passwd'],
-    ['proxy', "http://a'b:80"],
+    ['proxy', 'http://127.0.0.1:1'],
+    ['proxy', 'socks5://127.0.0.1'],
+    ['proxy', "socks5://a'b:1080"],
+    ['proxy', 'socks5://-x:1080'],
   ])('%s %j', async (field, value) => {
-    const server = { id: ID, hostname: 'web', state: 'started', state_detail: '', network_status_reason: null }
     const url = await json({ server: { ...server, ssh: { ...ssh, [field]: value } } })
     const home = await folder()
     const { code, error } = await runLine(['ssh', ID], { environment: { ...as(url).environment, HOME: home } })
     expect([code, error]).toEqual([1, expect.stringContaining('does not understand')])
     expect(await readdir(home)).toEqual([])
+  })
+  test.each([
+    ['socks5://127.0.0.1:1080', "'127.0.0.1' '1080' %h %p"],
+    ['socks5://[::1]:1080', "'::1' '1080' %h %p"],
+    ['socks5://proxy-1.example:80', "'proxy-1.example' '80' %h %p"],
+  ])('the proxy %s, as zones name it, is in it', async (proxy, words) => {
+    expect(Zone.spec.shape.publicNetwork.unwrap().shape.proxy.parse(proxy)).toBe(proxy)
+    const url = await json({ server: { ...server, ssh: { ...ssh, proxy } } })
+    const bin = await folder()
+    await writeFile(join(bin, 'ssh'), `#!/bin/sh\nprintf '%s\\n' "$@"\n`, { mode: 0o755 })
+    const environment = { ...as(url).environment, HOME: await folder(), PATH: `${bin}:${process.env['PATH']}` }
+    const { code, out, error } = await runLine(['ssh', ID], { environment })
+    expect([code, error]).toEqual([0, ''])
+    expect(out.split('\n').filter((word) => word.startsWith('ProxyCommand='))).toEqual([expect.stringContaining(words)])
   })
 })
 
