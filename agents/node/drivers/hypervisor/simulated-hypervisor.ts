@@ -224,7 +224,9 @@ function interfacesOf({ clock, random, guests }: SimulatedHypervisorOptions, ass
       const guest = guests.get(name)
       if (guest?.record.interfaces?.includes(portName) !== true || portName === name) return
       const { leavingInterfaces = [] } = guest.record
-      guests.update(guest, { leavingInterfaces: [...new Set([...leavingInterfaces, portName])] })
+      // A change wakes whoever asked: asking again is none.
+      if (!leavingInterfaces.includes(portName))
+        guests.update(guest, { leavingInterfaces: [...leavingInterfaces, portName] })
       if (!guest.isBooted || guest.isHung) return
       clock.after(numberBetween(random, PLUG_MILLISECONDS), () => {
         if (!guests.isHere(guest)) return
