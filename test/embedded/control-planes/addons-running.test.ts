@@ -108,7 +108,9 @@ test('a quarter of 24 GiB holds clusters of three replicas with all add-ons', as
   await writeFile(kinds ?? '', 'kind: CustomResourceDefinition\nmetadata: {name: volumesnapshots}\n')
   const known = await findAddons(folder)
   expect(known.map(({ name }) => name)).toEqual(['cloud-controller', 'csi-driver'])
-  const programs = { etcd: '', etcdutl: '', tunnel: undefined, releases: [] }
+  const program = join(folder, 'etcd')
+  await writeFile(program, '', { mode: 0o755 })
+  const programs = { etcd: program, etcdutl: program, tunnel: undefined, releases: [] }
   const host = await openHost({
     ...{ folder: join(folder, 'clusters'), programs, host: '127.0.0.1', addresses: [], memoryBytes: 6 * 1024 ** 3 },
     ...{ addons: { apiUrl: 'http://platform', known }, clock: systemClock, random: systemRandom, log: silentLog },
