@@ -36,7 +36,8 @@ export interface SpawnerOptions {
 }
 
 export interface Spawner {
-  /** Resolves when its sockets are there. `make` has made its folders. Throws when it does not come to that. */
+  /** Resolves when its sockets are there, which may be a moment before it listens at them: until then they refuse.
+   *  `make` has made its folders. Throws when it does not come to that. */
   start(cell: Cell, root: RootKey): Promise<EngineProcess>
 }
 

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openEngine, REGION } from '../../../embedded/object-storage/engine.ts'
+import { type Engine, type Key, openEngine, REGION } from '../../../embedded/object-storage/engine.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openSpawner } from '../../../embedded/object-storage/spawner.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
@@ -12,7 +12,16 @@ import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { isRoot } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
+import { eventually } from '../../eventually.ts'
 import { sendTo } from './cells.ts'
+
+/** Its sockets are there a moment before it listens at them. */
+const whenUp = (engine: Engine, key: Key) =>
+  eventually('the engine to know its user', async () => {
+    await engine.ensureUser(key)
+    await engine.check(key)
+    return true
+  })
 
 test.runIf(isRoot()).each([
   { kind: 'uid', hasProc: true, uid: 0x7fee_0001 },
@@ -36,8 +45,7 @@ test.runIf(isRoot()).each([
   })
   const engine = openEngine({ ...running, root, clock: systemClock })
   const { bucketPrefix: _, ...key } = newTenantKeys(systemRandom)
-  await engine.ensureUser(key)
-  await engine.check(key)
+  await whenUp(engine, key)
   await engine.ensureBucket(key, `${bucketPrefix}a`)
   const object = `/${bucketPrefix}a/object`
   expect((await sendTo(running.s3, key, { method: 'PUT', target: object, body: 'content' })).status).toBe(200)
@@ -74,7 +82,7 @@ test('users whose requests take turns on its connections are all known by their 
   const engine = openEngine({ ...running, root, clock: systemClock })
   const users = Array.from({ length: 3 }, () => newTenantKeys(systemRandom))
   for (const { bucketPrefix, ...key } of users) {
-    await engine.ensureUser(key)
+    await whenUp(engine, key)
     await engine.ensureBucket(key, `${bucketPrefix}a`)
   }
   const look = async (turn: number): Promise<number> => {
