@@ -102,7 +102,7 @@ export interface Cloud {
 export interface Life {
   readonly writesMaximum: number
   readonly onDeath: () => void
-  /** Asked before each write, instead of which the process dies when it is over. */
+  /** Asked at each write, instead of which the process dies when it is over; what it did to a store has happened. */
   readonly isOver?: () => Promise<boolean>
 }
 
@@ -113,9 +113,9 @@ export interface ControllersStart {
   readonly controlPlanes?: ControlPlanesOffer
   readonly hostClusters?: HostClusters
   readonly organisationPlatform?: OrganisationPlatform
-  /** Instead of the simulated ones. What a process does to a store is a write of it when `strike` is called behind
-   *  that: it throws when the process dies there. */
-  readonly objectStores?: (strike: () => void) => readonly ObjectStorage[]
+  /** Instead of the simulated ones. What a process does to a store is a write of it when `strike` is awaited behind
+   *  that: it rejects when the process dies there. */
+  readonly objectStores?: (strike: () => Promise<void>) => readonly ObjectStorage[]
 }
 
 export interface AgentStart {
@@ -319,7 +319,7 @@ export async function openCloud(
         ovn,
         hostClusters,
         organisationPlatform,
-        objectStorage: { stores: objectStores(mortal?.strike ?? (() => {})), obstacle: '' },
+        objectStorage: { stores: objectStores(mortal?.strike ?? (async () => {})), obstacle: '' },
         controlPlanes: hosts,
         metrics: openControllerMetrics(registry),
         openStorageAccess,
@@ -414,24 +414,22 @@ function mortality({ writesMaximum, onDeath, isOver = async () => false }: Life)
   const die = (): void => {
     if (isDead) return
     isDead = true
+    writes = writesMaximum
     onDeath()
   }
   const never = <T>() => new Promise<T>(() => {})
   const write = async <T>(work: () => Promise<T>): Promise<T> => {
     if (++writes > writesMaximum) return never()
-    if (await isOver()) {
-      writes = writesMaximum
-      die()
-      return never()
-    }
+    if (await isOver()) die()
+    if (isDead) return never()
     if (writes < writesMaximum) return work()
     await work().catch(() => {})
     die()
     return never()
   }
   return {
-    strike: (): void => {
-      if (++writes < writesMaximum) return
+    strike: async (): Promise<void> => {
+      if (++writes < writesMaximum && !(await isOver()) && !isDead) return
       die()
       throw new Error('the process has died')
     },

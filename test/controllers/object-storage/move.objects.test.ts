@@ -32,8 +32,8 @@ const NAME = 'mine'
 interface RealStore {
   readonly url: string
   readonly authority: string
-  /** As controllers use it; `strike` is called behind each change. */
-  open(strike: () => void): Store
+  /** As controllers use it; `strike` is awaited behind each change. */
+  open(strike: () => Promise<void>): Store
   /** What was written of the tenant last. */
   settings(): TenantSettings | undefined
 }
@@ -71,11 +71,11 @@ async function startStore(backend: Store['backend']): Promise<RealStore> {
         async putTenant(id, settings) {
           await control.putTenant(id, settings)
           written = settings
-          strike()
+          await strike()
         },
         async removeTenant(id, isPurged) {
           const isGone = await control.removeTenant(id, isPurged)
-          strike()
+          await strike()
           return isGone
         },
       },
@@ -85,12 +85,12 @@ async function startStore(backend: Store['backend']): Promise<RealStore> {
 
 /** Whoever changes something by it may die behind the first change, so that a pass over many objects comes to its end
  *  at last. */
-function mortal(exchange: StoreExchange, strike: () => void): StoreExchange {
+function mortal(exchange: StoreExchange, strike: () => Promise<void>): StoreExchange {
   let isStruck = false
-  const struck = <Answer>({ method }: StoreRequest, answer: Answer): Answer => {
+  const struck = async <Answer>({ method }: StoreRequest, answer: Answer): Promise<Answer> => {
     if (method === 'GET' || method === 'HEAD' || isStruck) return answer
     isStruck = true
-    strike()
+    await strike()
     return answer
   }
   return {
@@ -180,7 +180,7 @@ test('controllers that are killed in every phase of a move lose no object that w
     deaths.set(at, (deaths.get(at) ?? 0) + 1)
   }
   const before = client.acknowledged()
-  const both = () => [single.open(() => {}), gateway.open(() => {})]
+  const both = () => [single.open(async () => {}), gateway.open(async () => {})]
   cloud.startControllers(undefined, { objectStores: both })
   await expect.poll(async () => (await read())?.status?.operation?.status).toBe('succeeded')
   await expect.poll(() => client.acknowledged()).toBeGreaterThan(before + KEYS)
