@@ -128,6 +128,20 @@ export async function listQuotaHolders(
   return rows.map(({ account_id: accountId, id }) => ({ accountId, id }))
 }
 
+/** What the holder holds of the quota, until the end of the transaction; undefined for nothing. */
+const lockHolding = (
+  tx: Transaction<Tables>,
+  { accountId, holder, name }: Holding & { readonly name: QuotaName },
+): Promise<{ readonly amount: number } | undefined> =>
+  tx
+    .selectFrom('quota_holding')
+    .select('amount')
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .where('name', '=', name)
+    .forUpdate()
+    .executeTakeFirst()
+
 /** Makes the holder hold exactly these amounts of what it holds already.
  *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be
  *  rolled back. */
@@ -136,14 +150,7 @@ export async function changeQuotas(
   { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts },
 ): Promise<void> {
   for (const [name, amount] of inNameOrder(amounts)) {
-    const held = await tx
-      .selectFrom('quota_holding')
-      .select('amount')
-      .where('account_id', '=', accountId)
-      .where('holder', '=', holder)
-      .where('name', '=', name)
-      .forUpdate()
-      .executeTakeFirst()
+    const held = await lockHolding(tx, { accountId, holder, name })
     if (held === undefined || held.amount === amount) continue
     await tx
       .updateTable('quota_holding')
@@ -166,14 +173,7 @@ export async function recordQuotas(
   if (!(await holdsQuotas(tx, { accountId, holder }))) return
   await openQuotas(tx, accountId)
   for (const [name, amount] of inNameOrder(amounts)) {
-    const held = await tx
-      .selectFrom('quota_holding')
-      .select('amount')
-      .where('account_id', '=', accountId)
-      .where('holder', '=', holder)
-      .where('name', '=', name)
-      .forUpdate()
-      .executeTakeFirst()
+    const held = await lockHolding(tx, { accountId, holder, name })
     if (amount > 0)
       await tx
         .insertInto('quota_holding')
