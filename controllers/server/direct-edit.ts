@@ -28,7 +28,10 @@ export function detectEdit(
   if (spec.operation === undefined && status?.state === undefined) return edit('server.create', 'hostname')
   const resize = resizeOf(server)
   if (resize !== undefined) return resize
-  if (status?.state === 'stopped' && spec.desiredPower === 'running') return edit('server.start', 'desiredPower')
+  // One whose claims are forgotten is an error whatever its power.
+  const isForgottenOff = status?.state === 'error' && claims === undefined && instance?.spec.power === 'stopped'
+  if ((status?.state === 'stopped' || isForgottenOff) && spec.desiredPower === 'running')
+    return edit('server.start', 'desiredPower')
   const mayRun = status?.state === 'started' || (status?.state === 'error' && instance?.spec.power === 'running')
   if (mayRun && spec.desiredPower === 'stopped') return edit('server.stop', 'desiredPower')
   if (status?.state !== 'started' && status?.state !== 'stopped') return undefined

@@ -89,6 +89,7 @@ test('it runs on as an error, obeys its owner, and shares nothing with others', 
     expect([ended.status?.operation?.status, cloud.host.running().length]).toEqual(['succeeded', guests])
   }
   await power('stopped', 1)
+  await seen('the error again', 'web', (one) => one.status?.state === 'error')
   await power('running', 2)
   await cloud.kubectl.delete(Server, { namespace, name: 'web' })
   await until(
