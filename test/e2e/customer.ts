@@ -197,6 +197,9 @@ function expectStatus<Body>(status: number, answer: Answer<Body>): Answer<Body> 
   return answer
 }
 
+const ASK_AGAIN_MILLISECONDS = 15_000
+const ASKS_MAXIMUM = 12
+
 /** The serial console of a server: follows the stream from the tail on. */
 export class Console {
   readonly #url: string
@@ -261,6 +264,21 @@ export class Console {
       body: JSON.stringify({ session_id: this.#sessionId, data: Buffer.from(text).toString('base64') }),
     })
     if (response.status !== 204) throw new Error(`console input answered ${response.status}: ${await response.text()}`)
+  }
+
+  /** Types the line until it is answered, as a person would: a shell that begins takes what is typed meanwhile for the
+   *  terminal's answer to a question of its own. */
+  async ask(line: string, answer: RegExp): Promise<void> {
+    const before = this.#shown.length
+    for (let tries = 1; ; tries++) {
+      await this.type(`${line}\n`)
+      try {
+        await this.see(answer, before, ASK_AGAIN_MILLISECONDS)
+        return
+      } catch (error) {
+        if (tries === ASKS_MAXIMUM || this.#failure !== undefined) throw error
+      }
+    }
   }
 
   close(): void {

@@ -93,9 +93,7 @@ async function onConsole(server: Server, line: string, answer: RegExp): Promise<
   const console = customer.console(server.id)
   try {
     await console.see(/:~# /, 0)
-    const before = console.shown.length
-    await console.type(`${line}\n`)
-    await console.see(answer, before)
+    await console.ask(line, answer)
   } finally {
     console.close()
   }
