@@ -7,7 +7,7 @@ import { parseSync } from 'oxc-parser'
 import { printLine, setExitCode } from '../kit/sys/process.ts'
 import { isNode, nodesOf } from './syntax.ts'
 import { shortWaits } from './waits.ts'
-import { foreignWaits } from './transactions.ts'
+import { foreignWaits, promisesOf } from './transactions.ts'
 
 export interface Finding {
   readonly file: string
@@ -234,9 +234,11 @@ function castFindings(file: string, source: string): Finding[] {
 
 /** Layers that speak to more than the database. */
 const TRANSACTION_LAYERS = ['apiserver/', 'controllers/']
+/** What those layers may call. */
+const CALLED_IN_TRANSACTIONS = [...TRANSACTION_LAYERS, 'db/', 'domain/', 'kit/']
 
-const transactionFindings = (file: string, source: string): Finding[] =>
-  foreignWaits(file, source).map((offset) => ({
+const transactionFindings = (file: string, source: string, promises?: ReadonlySet<string>): Finding[] =>
+  foreignWaits(file, source, promises).map((offset) => ({
     file,
     line: lineOf(source, offset),
     rule: 'inside a transaction, which is called tx, only the database is waited for',
@@ -272,8 +274,13 @@ export function documentFindings(file: string, source: string): Finding[] {
 }
 
 /** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all there
- *  are. */
-export function findings(file: string, source: string, files: ReadonlySet<string> = new Set()): Finding[] {
+ *  are, and `promises` the names of functions in them that answer one. */
+export function findings(
+  file: string,
+  source: string,
+  files: ReadonlySet<string> = new Set(),
+  promises?: ReadonlySet<string>,
+): Finding[] {
   if (GENERATED.includes(file)) return []
   const code = withoutWords(source)
   const isProduct = PRODUCT_FOLDERS.some((folder) => file.startsWith(`${folder}/`))
@@ -284,7 +291,7 @@ export function findings(file: string, source: string, files: ReadonlySet<string
     ...nounFindings(file, source, files),
     ...widthFindings(file, source),
     ...(isProduct ? castFindings(file, source) : []),
-    ...(isWithin(file, TRANSACTION_LAYERS) ? transactionFindings(file, source) : []),
+    ...(isWithin(file, TRANSACTION_LAYERS) ? transactionFindings(file, source, promises) : []),
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
     ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),
     ...matches(file, code, MARK_BANS),
@@ -317,8 +324,12 @@ export async function tidy(root: string): Promise<Finding[]> {
     files.push(...names.map((name) => posix.join(folder, name)))
   }
   const all = new Set(files)
-  const found: Finding[] = []
-  for (const file of files) found.push(...findings(file, await readFile(join(root, file), 'utf8'), all))
+  const sources = await Promise.all(
+    files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as const),
+  )
+  const called = sources.filter(([file]) => isWithin(file, CALLED_IN_TRANSACTIONS))
+  const promises = new Set(called.flatMap(([file, source]) => promisesOf(file, source)))
+  const found = sources.flatMap(([file, source]) => findings(file, source, all, promises))
   for (const file of await documentsOf(root))
     found.push(...documentFindings(file, await readFile(join(root, file), 'utf8')))
   return found

@@ -26,6 +26,8 @@ const nameOf = (node: unknown): string | undefined =>
 const TRANSACTION = 'tx'
 /** Waited for, and over at once: nothing outside of the process is asked. */
 const IMMEDIATE = ['stepOf']
+/** Of arrays, maps and sets, and of the keys of this process: they answer no promise, whatever else has their name. */
+const SYNCHRONOUS = ['find', 'has', 'sealing.open']
 
 const parametersOf = (node: Node): readonly Node[] =>
   FUNCTIONS.includes(node.type) && Array.isArray(node['params']) ? node['params'].filter(isNode) : []
@@ -40,26 +42,93 @@ function foreignCalls(node: Node): readonly Node[] {
   return mentionsTransaction(node) || IMMEDIATE.includes(nameOf(node['callee']) ?? '') ? [] : [node]
 }
 
-/** What the function waits for, and functions in it, which run in the transaction too. */
-function foreignIn(body: Node): readonly Node[] {
+/** Whether the annotation names this type. */
+const isReference = (annotation: unknown, name: string): boolean => {
+  const type = isNode(annotation) ? annotation['typeAnnotation'] : undefined
+  return isNode(type) && nameOf(type['typeName']) === name
+}
+
+const SIGNATURES = [...FUNCTIONS, 'TSFunctionType', 'TSMethodSignature', 'TSDeclareFunction']
+const typeOf = (node: unknown): unknown =>
+  isNode(node) && isNode(node['typeAnnotation']) ? node['typeAnnotation']['typeAnnotation'] : undefined
+const answersPromise = (node: unknown): boolean =>
+  isNode(node) && (node['async'] === true || isReference(node['returnType'], 'Promise'))
+
+/** What a function or a type of one is declared as: its name, and whether it answers a promise. */
+function declarationOf(node: Node): { readonly name: string; readonly isPromise: boolean } | undefined {
+  const named = (name: unknown, signature: unknown) => {
+    const known = nameOf(name)
+    const isSignature = isNode(signature) && SIGNATURES.includes(signature.type)
+    return known !== undefined && isSignature ? { name: known, isPromise: answersPromise(signature) } : undefined
+  }
+  if (node.type === 'VariableDeclarator')
+    return named(node['id'], node['init']) ?? named(node['id'], typeOf(node['id']))
+  if (['Property', 'MethodDefinition', 'PropertyDefinition'].includes(node.type))
+    return named(node['key'], node['value'])
+  if (node.type === 'TSPropertySignature') return named(node['key'], typeOf(node))
+  if (node.type === 'TSMethodSignature') return named(node['key'], node)
+  if (node.type === 'Identifier') return named(node, typeOf(node))
+  return FUNCTIONS.includes(node.type) ? named(node['id'], node) : undefined
+}
+
+/** Names of the functions of a file that answer a promise, as their declarations say it. */
+export function promisesOf(file: string, source: string): readonly string[] {
+  const program: unknown = parseSync(file, source).program
+  if (!isNode(program)) return []
+  const declared = declaredIn([...nodesOf(program)])
+  return [...declared].flatMap(([name, isPromise]) => (isPromise ? [name] : []))
+}
+
+/** What the nodes declare, by name; a name of several answers a promise when one of them does. */
+const declaredIn = (nodes: readonly Node[]): ReadonlyMap<string, boolean> => {
+  const declared = nodes.flatMap((node) => declarationOf(node) ?? [])
+  const promises = new Set(declared.flatMap(({ name, isPromise }) => (isPromise ? [name] : [])))
+  return new Map(declared.map(({ name }) => [name, promises.has(name)]))
+}
+
+/** Names that answer a promise. */
+interface Names {
+  /** In any file. */
+  readonly everywhere: ReadonlySet<string>
+  /** As this file declares them, which says it better. */
+  readonly here: ReadonlyMap<string, boolean>
+}
+
+const isPromise = (call: Node, { everywhere, here }: Names): boolean => {
+  const { callee } = call
+  const plain = nameOf(callee)
+  if (plain !== undefined) return here.get(plain) ?? everywhere.has(plain)
+  const method = propertyOf(call)
+  if (method === undefined || !isNode(callee)) return false
+  const owner = propertyOf({ type: '', start: 0, callee: callee['object'] }) ?? nameOf(callee['object']) ?? ''
+  return everywhere.has(method) && !SYNCHRONOUS.includes(method) && !SYNCHRONOUS.includes(`${owner}.${method}`)
+}
+
+/** Whether the value is used at once, so that it is no promise: a member of it, or what it is compared with. */
+const isUsedBy = (parent: Node, node: Node): boolean =>
+  (parent.type === 'MemberExpression' &&
+    parent['object'] === node &&
+    !['then', 'catch', 'finally'].includes(nameOf(parent['property']) ?? '')) ||
+  ['BinaryExpression', 'UnaryExpression', 'IfStatement', 'SpreadElement'].includes(parent.type)
+
+/** What the function waits for, and functions in it, which run in the transaction too; also promises that it hands on
+ *  without waiting, for whoever gets them waits in the transaction. */
+function foreignIn(body: Node, names: Names): readonly Node[] {
   const found: Node[] = []
-  const visit = (node: Node): void => {
+  const visit = (node: Node, parent: Node): void => {
     if (node !== body && getsTransaction(node)) return // judged by itself
     if (node.type === 'AwaitExpression' && isNode(node['argument'])) found.push(...foreignCalls(node['argument']))
     if (node.type === 'ForOfStatement' && node['await'] === true) found.push(node)
-    for (const child of childrenOf(node)) visit(child)
+    if (node.type === 'CallExpression' && isPromise(node, names) && !isUsedBy(parent, node))
+      found.push(...foreignCalls(node))
+    for (const child of childrenOf(node)) visit(child, node)
   }
-  visit(body)
+  visit(body, body)
   const answer = body['body']
   // `(tx) => call()` answers what it does not wait for itself.
   if (isNode(answer) && answer.type !== 'BlockStatement' && body['async'] !== true) found.push(...foreignCalls(answer))
   return found
 }
-
-const isTyped = ({ typeAnnotation }: Node): boolean =>
-  isNode(typeAnnotation) &&
-  isNode(typeAnnotation['typeAnnotation']) &&
-  nameOf(typeAnnotation['typeAnnotation']['typeName']) === 'Transaction'
 
 const propertyOf = (call: unknown): string | undefined =>
   isNode(call) && isNode(call['callee']) ? nameOf(call['callee']['property']) : undefined
@@ -75,16 +144,24 @@ const workOf = (node: Node): Node | undefined => {
 /** Functions that get a transaction under another name, where nobody would find it. */
 const renamedIn = (program: Node): readonly Node[] => {
   const nodes = [...nodesOf(program)]
-  const typed = nodes.flatMap(parametersOf).filter((param) => isTyped(param) && nameOf(param) !== TRANSACTION)
+  const typed = nodes
+    .flatMap(parametersOf)
+    .filter((param) => isReference(param['typeAnnotation'], 'Transaction') && nameOf(param) !== TRANSACTION)
   const works = nodes.flatMap((node) => workOf(node) ?? [])
   return [...typed, ...works.filter((work) => FUNCTIONS.includes(work.type) && !getsTransaction(work))]
 }
 
-/** Where a file breaks the rule: offsets in its source. */
-export function foreignWaits(file: string, source: string): readonly number[] {
+/** Where a file breaks the rule: offsets in its source. `promises` are the names that answer one in other files. */
+export function foreignWaits(
+  file: string,
+  source: string,
+  promises: ReadonlySet<string> = new Set(),
+): readonly number[] {
   if (!/\btx\b|transaction/i.test(source)) return []
   const program: unknown = parseSync(file, source).program
   if (!isNode(program)) return []
-  const waits = [...nodesOf(program)].filter(getsTransaction).flatMap(foreignIn)
-  return [...waits, ...renamedIn(program)].map(({ start }) => start)
+  const nodes = [...nodesOf(program)]
+  const names = { everywhere: promises, here: declaredIn(nodes) }
+  const waits = nodes.filter(getsTransaction).flatMap((node) => foreignIn(node, names))
+  return [...new Set([...waits, ...renamedIn(program)].map(({ start }) => start))]
 }
