@@ -138,6 +138,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 export interface TestCeph {
+  /** The file that its administrator's programs are given. */
+  readonly administration: string
   readonly pool: string
   /** What a host of the platform is given of it. */
   readonly user: string
@@ -187,5 +189,8 @@ async function openPool(folder: string): Promise<TestCeph> {
   const configuration = join(folder, 'client.conf')
   const monitors = /^mon host = (.*)$/m.exec(await readFile(conf, 'utf8'))?.[1] ?? ''
   await writeFile(configuration, `[global]\nmon host = ${monitors}\n`)
-  return { pool, user, configuration, keyring, monitors, administer: (...words) => administer(folder, ...words), rbd }
+  return {
+    ...{ administration: conf, pool, user, configuration, keyring, monitors, rbd },
+    administer: (...words) => administer(folder, ...words),
+  }
 }

@@ -23,9 +23,11 @@ export interface TestGateway {
   administer(...words: readonly string[]): Promise<string>
 }
 
+type StartedGateway = TestGateway & { stop(): Promise<void>; kill(): Promise<void> }
+
 /** Read inside tests and hooks only. */
 export function useGateway(): { readonly gateway: TestGateway } {
-  let opened: (TestGateway & { stop(): Promise<void> }) | undefined
+  let opened: StartedGateway | undefined
   beforeAll(async () => {
     opened = await startGateway(join(inject('cephFolder') ?? '', 'ceph.conf'))
   })
@@ -38,7 +40,8 @@ export function useGateway(): { readonly gateway: TestGateway } {
   }
 }
 
-async function startGateway(conf: string): Promise<TestGateway & { stop(): Promise<void> }> {
+/** One of the cluster with this configuration of its administrator; whoever starts it stops it. */
+export async function startGateway(conf: string): Promise<StartedGateway> {
   const folder = await mkdtemp(join(tmpdir(), 'rgw-'))
   const port = await probePort(HOST, 0)
   const options = [
@@ -50,14 +53,16 @@ async function startGateway(conf: string): Promise<TestGateway & { stop(): Promi
   const daemon = spawn('setpriv', ['--pdeathsig=SIGKILL', 'radosgw', ...options, ...frontend, '-f'], {
     stdio: 'ignore',
   })
-  const stop = async () => {
+  const end = async (signal: NodeJS.Signals) => {
     if (daemon.exitCode === null && daemon.signalCode === null) {
       const ended = once(daemon, 'exit')
-      daemon.kill('SIGKILL') // nothing of it is needed any more
+      daemon.kill(signal)
       await ended
     }
     await rm(folder, { recursive: true, force: true })
   }
+  // It says goodbye: for one that is killed the gateways of other files wait half a minute with every change of a user.
+  const stop = () => end('SIGTERM')
   const administer = async (...words: readonly string[]) =>
     (await run('radosgw-admin', ['--conf', conf, '-n', 'client.admin', ...words])).stdout
   const url = `http://${HOST}:${port}`
@@ -69,7 +74,8 @@ async function startGateway(conf: string): Promise<TestGateway & { stop(): Promi
       ...['--caps', 'users=*;buckets=read'],
       ...['--access-key', credentials.accessKeyId, '--secret-key', credentials.secretAccessKey],
     )
-    return { url, address: { url, authority: null, credentials, clock: systemClock }, administer, stop }
+    const address = { url, authority: null, credentials, clock: systemClock }
+    return { url, address, administer, stop, kill: () => end('SIGKILL') }
   } catch (error) {
     await stop()
     throw error

@@ -11,6 +11,10 @@ const BUCKETS_MAXIMUM = 100
 /** Reading what many buckets hold takes the gateway its time, and nothing needs it more often. */
 const MEASURE_MILLISECONDS = 60_000
 const PURGE_MILLISECONDS = 300_000
+/** A gateway answers a change of a user or of a bucket when all gateways of its zone know it. For one that died it
+ *  waits until the cluster takes that one for gone, which is after 30 s (`osd_client_watch_timeout`, and
+ *  `osd_default_notify_timeout`). */
+const CHANGE_MILLISECONDS = 45_000
 const EVERYTHING = 'read,write,delete'
 
 const User = z.looseObject({
@@ -65,7 +69,8 @@ function openAdministration(address: StoreAddress): Administration {
     }
   }
   return {
-    send: (method, query, options) => ask({ method, path: 'admin/user', query }, options),
+    send: (method, query, options) =>
+      ask({ method, path: 'admin/user', query }, { milliseconds: CHANGE_MILLISECONDS, ...options }),
     async findUser(id, isMeasured) {
       const query = { uid: gatewayUserOf(id), ...(isMeasured ? { stats: 'true', sync: 'true' } : {}) }
       const { status, text } = await ask({ method: 'GET', path: 'admin/user', query }, { accepts: [404] })
@@ -152,7 +157,7 @@ async function ensureKey(
 
 async function ensureBucket(address: StoreAddress, credentials: TenantSettings, name: string): Promise<void> {
   const { status, text } = await openExchange({ ...address, credentials })
-    .askWhole({ method: 'PUT', path: name })
+    .askWhole({ method: 'PUT', path: name }, CHANGE_MILLISECONDS)
     .catch((error: unknown) => {
       throw new Unavailable('the object storage', error)
     })
