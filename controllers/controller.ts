@@ -5,7 +5,7 @@ import type { OperationKind } from '../domain/operations.ts'
 import type { ChangeIntent } from '../db/change/index.ts'
 import type { Tables } from '../db/tables.ts'
 import type { KubeObject, ResourceType } from '../kit/kube/object.ts'
-import type { Reconciler, Watch } from '../kit/reconcile/reconciler.ts'
+import type { Reconciler, RootType, Watch } from '../kit/reconcile/reconciler.ts'
 import type { ActionWith, EffectsOn } from './effects.ts'
 import type { Parts } from './parts.ts'
 
@@ -49,7 +49,7 @@ interface Noun<Spec, Status, Observed, Inputs, Options> {
   /** Lower case; names the queue and the metrics. */
   readonly name: string
   /** The kind of the root objects. No other controller writes their status. */
-  readonly resource: ResourceType<Spec, Status>
+  readonly resource: RootType<Spec, Status>
   readonly sharding: Sharding
   /** Put on every root before the first reconcile, so that nothing is ever left behind. */
   readonly finalizer?: string
@@ -72,7 +72,7 @@ export interface Registration<Options>
     Noun<unknown, unknown, unknown, unknown, Options>,
     'name' | 'sharding' | 'finalizer' | 'intent' | 'reads' | 'writes' | 'patches'
   > {
-  readonly resource: ResourceType
+  readonly resource: RootType
   /** Empty when the noun has no operations. */
   readonly operationKinds: readonly OperationKind[]
   open(options: Options): Reconciler | undefined

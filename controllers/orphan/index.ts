@@ -5,7 +5,7 @@
  *  the host may write that, and no metadata. */
 import { wasRemovalOrdered } from '../../db/removal/index.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
-import { watch } from '../../kit/reconcile/reconciler.ts'
+import { type RootType, watch } from '../../kit/reconcile/reconciler.ts'
 import { Backup } from '../../resources/backup/index.ts'
 import { BackupJob } from '../../resources/backup-job/index.ts'
 import { AGENT_FINALIZER, Image, Instance, type InstanceStatus, Volume } from '../../resources/instance/index.ts'
@@ -28,7 +28,7 @@ export interface OwnerReference {
 
 /** Removes children whose owner was deleted and is gone; lets those go that their host has removed. */
 export const orphanController = <Spec, Status extends Pick<InstanceStatus, 'isRemoved'>>(
-  child: ResourceType<Spec, Status>,
+  child: RootType<Spec, Status>,
   owners: readonly ResourceType[],
   /** The owner, and which of the kinds it is of: the first when that is not said. */
   ownerOf: (child: KubeObject<Spec, Status>) => OwnerReference & { readonly type?: ResourceType },

@@ -81,7 +81,7 @@ export function crdOf(kind: KindDefinition, category: string): Crd {
 }
 
 /** The members of a JSON Schema that are read here; others are passed on. */
-interface JsonSchema {
+export interface JsonSchema {
   readonly [member: string]: unknown
   readonly type?: string
   readonly format?: string

@@ -15,9 +15,10 @@ import type { Action, OperationAction } from './action.ts'
 import { mergeConditions, type KeptCondition } from './conditions.ts'
 import type { EventDraft, EventRecorder } from './events.ts'
 import { activeOperation, type Progress, progressOf, type Operations, type Stanza } from './operation.ts'
-import type { Effect } from './reconciler.ts'
+import type { Effect, RootType } from './reconciler.ts'
 import type { Answers } from './restless.ts'
 import { operationBegunBy, traceAnnotation, traceOf, withOwnTrace } from './trace.ts'
+import { missingFields } from './whole-status.ts'
 
 export interface Interpreter {
   readonly store: Store
@@ -54,7 +55,7 @@ const agreedDrafts = new WeakMap<object, string>()
 
 /** Carries out one plan for the root. */
 export async function interpret(
-  type: ResourceType,
+  type: RootType,
   root: KubeObject,
   actions: readonly Action[],
   interpreter: Interpreter,
@@ -71,15 +72,17 @@ export async function interpret(
 }
 
 class PlanExecution {
-  readonly #type: ResourceType
+  readonly #type: RootType
   readonly #in: Interpreter
   #root: KubeObject
-  /** What status shall become, while something of it has been decided. */
+  /** The status to write, while something of it has been decided. */
   #status: Record<string, unknown> | undefined
+  /** Whether the plan itself has stated a status, and not only its effects and its operation. */
+  #isStated = false
   waitSeconds: number | undefined
   readonly done: string[] = []
 
-  constructor(type: ResourceType, root: KubeObject, interpreter: Interpreter) {
+  constructor(type: RootType, root: KubeObject, interpreter: Interpreter) {
     this.#type = type
     this.#root = root
     this.#in = interpreter
@@ -92,6 +95,7 @@ class PlanExecution {
       case 'remove':
         return this.#remove(action)
       case 'status':
+        this.#isStated = true
         return this.#decideStatus(action)
       case 'change':
         return this.#change(action.patch)
@@ -106,13 +110,21 @@ class PlanExecution {
     }
   }
 
-  /** Writes what was decided of the status, when it differs from what there is. */
+  /** Writes what was decided of the status, when it differs from what there is; always a whole status or none. What
+   *  effects have reported before the plan states the first status is not written: they report it again. Throws where
+   *  the plan states a status that lacks a required field. */
   async writeStatus(): Promise<void> {
     const wanted = this.#status
     this.#status = undefined
     if (wanted === undefined) return
-    const change = mergePatch(this.#root.status ?? {}, plain(wanted))
+    const next = plain(wanted)
+    const change = mergePatch(this.#root.status ?? {}, next)
     if (change === undefined) return
+    const missing = missingFields(this.#type.status, next)
+    if (missing.length > 0) {
+      if (!this.#isStated) return
+      throw new Error(`a plan for ${this.#type.kind} states a status without ${missing.join(', ')}`)
+    }
     await this.#writeRoot('status', { status: change }, 'status')
   }
 

@@ -1,14 +1,20 @@
 /** What a controller brings to the loop: which objects it answers for, what wakes it, how it reads the world and what
  *  it decides. */
+import type { z } from 'zod'
 import type { Key, KubeObject, ResourceType } from '../kube/object.ts'
 import type { Action, ConditionDraft } from './action.ts'
 import type { EventDraft } from './events.ts'
+
+/** A kind whose objects a reconciler looks after, with the schema that says when their status is whole. */
+export interface RootType<Spec = unknown, Status = unknown> extends ResourceType<Spec, Status> {
+  readonly status: z.ZodType
+}
 
 export interface Reconciler<Spec = unknown, Status = unknown, Observed = unknown> {
   /** Lower case; names the queue and the metrics. */
   readonly name: string
   /** The kind of the root objects. No other reconciler writes their status. */
-  readonly type: ResourceType<Spec, Status>
+  readonly type: RootType<Spec, Status>
   /** Other kinds that wake roots. Their caches are there for `observe`; children that `ensure` and `remove` name belong
    *  here too. */
   readonly watches: readonly Watch[]

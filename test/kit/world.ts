@@ -7,6 +7,7 @@ import { crdOf, installCrds, type KindDefinition } from '../../kit/kube/crd.ts'
 import { Namespace, type ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
+import type { RootType } from '../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { Scheduler, SimulatedProcess } from '../sim/scheduler.ts'
@@ -65,12 +66,13 @@ const child = {
 export type ParentSpec = z.output<(typeof parent)['spec']>
 export type ParentStatus = z.output<(typeof parent)['status']>
 export type ChildSpec = z.input<(typeof child)['spec']>
-export const Parent: ResourceType<ParentSpec, ParentStatus> = {
+export const Parent: RootType<ParentSpec, ParentStatus> = {
   group: parent.group,
   version: 'v1',
   kind: 'Parent',
   plural: 'parents',
   scope: 'Namespaced',
+  status: parent.status,
 }
 export const Child: ResourceType<ChildSpec, { isReady?: boolean }> = {
   group: parent.group,

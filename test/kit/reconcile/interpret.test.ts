@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { Unavailable } from '../../../domain/problem.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import { keyOf, type KubeObject } from '../../../kit/kube/object.ts'
@@ -154,6 +155,58 @@ describe('status', () => {
       message: '',
       observedGeneration: 1,
       lastTransitionTime: at,
+    })
+  })
+  describe('is written whole or not', () => {
+    const status = z.strictObject({
+      state: z.string().max(9),
+      detail: z.strictObject({ a: z.string().max(9), b: z.string().max(9).optional() }).optional(),
+      children: z.int().optional(),
+      observedGeneration: z.int().optional(),
+    })
+    const report = async () => ({ status: { children: 2 } })
+    const effect: Action = { do: 'effect', name: 'count', input: {} }
+    const strictly = async () => {
+      const { interpreter, parents, root, world, writes } = await open()
+      const act = async (actions: readonly Action[], effects: Interpreter['effects'] = { count: report }) => {
+        const known = parents.get({ namespace: NAMESPACE, name: 'p' }) ?? (await root())
+        const result = await world.settled(
+          interpret({ ...Parent, status }, known, actions, { ...interpreter, effects }),
+        )
+        await world.pass(10)
+        return result
+      }
+      return { act, root, writes }
+    }
+    test('what an effect reports waits for the status of the plan', async () => {
+      const { act, root, writes } = await strictly()
+      await act([effect])
+      expect(writes).toEqual([])
+      await act([effect, { do: 'status', status: { state: 'up' } }])
+      expect((await root()).status).toEqual({ state: 'up', children: 2, observedGeneration: 1 })
+      await act([effect], { count: async () => ({ status: { children: 3 } }) })
+      expect((await root()).status).toEqual({ state: 'up', children: 3, observedGeneration: 1 })
+    })
+    test('a plan that leaves out a required field fails before the request, with its name', async () => {
+      const { act, writes } = await strictly()
+      await expect(act([{ do: 'status', status: { children: 1 } }])).rejects.toThrow('status without status.state')
+      const incomplete: Action = { do: 'status', status: { state: 'up', detail: { b: 'x' } } }
+      await expect(act([incomplete])).rejects.toThrow('status without status.detail.a')
+      expect(writes).toEqual([])
+    })
+    test('what was decided before an effect failed is written only when it is whole', async () => {
+      const { act, root, writes } = await strictly()
+      const failing = {
+        count: report,
+        fail: async () => {
+          throw new Unavailable('a host', 'it is away')
+        },
+      }
+      const fail: Action = { do: 'effect', name: 'fail', input: {} }
+      await expect(act([effect, fail], failing)).rejects.toThrow(Unavailable)
+      expect(writes).toEqual([])
+      await expect(act([{ do: 'status', status: { state: 'up' } }, fail], failing)).rejects.toThrow(Unavailable)
+      expect((await root()).status).toEqual({ state: 'up', observedGeneration: 1 })
     })
   })
   test('is refused when the root has changed since it was seen', async () => {
