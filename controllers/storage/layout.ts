@@ -20,6 +20,7 @@ import {
   type StorageObject,
   type VolumeObject,
   isToTakeOver,
+  tierOf,
   withdraw,
 } from './volumes.ts'
 
@@ -121,7 +122,7 @@ const lostBootsBeside = (node: string, { lostBoots = [] }: Observed): Observed['
 /** A disk stays where it was made. */
 function poolOf(storage: StorageObject, { volumes: [known], pools }: Observed): string | undefined {
   if (known !== undefined) return known.spec.pool
-  return storage.status?.nodeName === undefined ? poolAmong(storage, pools) : storage.status.pool
+  return storage.status?.nodeName === undefined ? poolAmong(tierOf(storage), pools) : storage.status.pool
 }
 
 /** What lies on shared storage already is not made a second time. */

@@ -13,14 +13,11 @@ import { RESERVED } from './conditions.ts'
 import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
 import { during, idOf, RECHECK_SECONDS } from './during.ts'
 import { transferKeys } from './keys.ts'
-import { requestedTier, type StorageObject, tierOf } from './volumes.ts'
+import { requestedTier, STORAGE_OPERATION, type StorageObject, tierOf } from './volumes.ts'
 
 type Rule = OperationRule<OperationInput, Decision>
 
 const ACTOR = 'system:storages'
-
-/** The operation of a storage that the server moves for. */
-const STORAGE_OPERATION = 'storage_operation_id'
 
 interface MoveRequest {
   readonly source: string | undefined

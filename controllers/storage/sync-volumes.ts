@@ -2,6 +2,7 @@
  *  ones on other nodes are removed. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import { nodeOf } from '../../resources/instance/index.ts'
+import type { StorageSpec } from '../../resources/storage/index.ts'
 import type { PlainAction } from '../effects.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { isToSharedStorage } from '../shared-pools.ts'
@@ -15,10 +16,9 @@ import {
   type VolumeContent,
   isTerminating,
   poolAmong,
-  removeVolume,
   requestedTier,
+  STORAGE_OPERATION,
   type StorageObject,
-  tierOf,
   type VolumeObject,
   withdraw,
   isToTakeOver,
@@ -66,16 +66,30 @@ const moveOf = ({ target, migration }: Observed) =>
  *  nodes. */
 const isShared = (
   storage: StorageObject,
-  { zone }: Observed,
+  observed: Observed,
   target: NonNullable<Observed['target']>,
   { spec: { pool } }: VolumeObject,
 ): boolean =>
-  pool !== undefined && tierOf(storage) === 'standard' && (target.zone === zone || target.pools.includes(pool))
+  pool !== undefined &&
+  tierOnArrival(storage, observed) === 'standard' &&
+  (target.zone === observed.zone || target.pools.includes(pool))
+
+/** The tier that the move under way changes it to; undefined when it changes none. A server that moves for another
+ *  reason takes its disks along as they are: whether the storage may change its tier is asked after that. */
+function tierOfMove(storage: StorageObject, { target, server }: Observed): StorageSpec['tier'] | undefined {
+  const id = activeOperation(storage)?.id
+  const operation = server && activeOperation(server)
+  const isForStorage = target?.operationId === id || operation?.arguments?.[STORAGE_OPERATION] === id
+  return id !== undefined && isForStorage ? requestedTier(storage) : undefined
+}
+
+const tierOnArrival = (storage: StorageObject, observed: Observed): StorageSpec['tier'] =>
+  tierOfMove(storage, observed) ?? storage.spec.tier
 
 /** A move under way is about where the data lie: that of the storage, or of another one that takes its server along. */
-const isToLieElsewhere = (storage: StorageObject, { server }: Observed): boolean => {
-  const operation = server && activeOperation(server)
-  return requestedTier(storage) !== undefined || (operation !== undefined && isToSharedStorage(operation))
+const isToLieElsewhere = (storage: StorageObject, observed: Observed): boolean => {
+  const operation = observed.server && activeOperation(observed.server)
+  return tierOfMove(storage, observed) !== undefined || (operation !== undefined && isToSharedStorage(operation))
 }
 
 /** The source serves a stopped server's disk for copying, unless both nodes can access it. */
@@ -100,7 +114,9 @@ function targetVolume(storage: StorageObject, observed: Observed, own: VolumeObj
   const content = contentOf(storage, observed, move, { own, existing })
   const isOther = existing !== undefined && !isDeepStrictEqual(existing.spec.source, content.source)
   if (isOther)
-    return observed.usedOn.includes(move.node) ? [] : [...removeKeysOf(storage, [existing]), removeVolume(existing)]
+    return observed.usedOn.includes(move.node)
+      ? []
+      : [...removeKeysOf(storage, [existing]), ...withdraw(storage, existing, own)]
   // Deleting an older copy in the same pool would delete this one too, so it has to be gone first.
   const isBlockedByOldCopy =
     content.source !== undefined &&
@@ -133,7 +149,7 @@ function contentOf(
       isRetained: true,
       arrivingFor: id,
     }
-  const pool = existing === undefined ? poolAmong(storage, move.pools) : existing.spec.pool
+  const pool = existing === undefined ? poolAmong(tierOnArrival(storage, observed), move.pools) : existing.spec.pool
   const inPool = pool === undefined ? {} : { pool }
   // A running guest takes its disks along as they are, unless they are to lie elsewhere.
   if (state !== 'detached')

@@ -101,6 +101,9 @@ export const isToTakeOver = (volume: VolumeObject | undefined, lostBoots: Volume
 /** The tier that its data shall lie on: the one that a move brings it to, or else its own. */
 export const tierOf = (storage: StorageObject): StorageSpec['tier'] => requestedTier(storage) ?? storage.spec.tier
 
+/** Argument of a server's move that names the operation of a storage that it moves for. */
+export const STORAGE_OPERATION = 'storage_operation_id'
+
 /** The tier that a move under way brings the storage to; undefined when none does, or it only changes the node. */
 export function requestedTier(storage: StorageObject): StorageSpec['tier'] | undefined {
   const operation = activeOperation(storage)
@@ -109,8 +112,8 @@ export function requestedTier(storage: StorageObject): StorageSpec['tier'] | und
 }
 
 /** A disk is made on shared storage where its node has some. */
-export const poolAmong = (storage: StorageObject, pools: readonly string[]): string | undefined =>
-  tierOf(storage) === 'standard' ? pools[0] : undefined
+export const poolAmong = (tier: StorageSpec['tier'], pools: readonly string[]): string | undefined =>
+  tier === 'standard' ? pools[0] : undefined
 
 /** Whether the volume shows the very data that the server's own does. Before that one is known, whatever lies on shared
  *  storage may be those. */

@@ -129,7 +129,7 @@ export function runRestores(options: RestoreOptions, isOver: () => boolean): voi
     dropOne(objects)
     dropOne(rows)
   })
-  let left = Math.floor(random.fraction() * (RESTORES_MAXIMUM + 1))
+  let left = 1 + Math.floor(random.fraction() * RESTORES_MAXIMUM)
   void scheduler.repeat({ least: 15_000, most: 45_000 }, isOver, async () => {
     if (left === 0 || objects.length === 0 || rows.length === 0) return
     left -= 1

@@ -255,6 +255,12 @@ describe('while its server moves', () => {
       ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained for op-1', 'state online'],
     ],
     [
+      'what lies on the target since an earlier move is let go with the data kept',
+      storage(),
+      moving('preparing', { volumes: [shared(), shared({ source: { kind: 'template', name: 'tiny-linux' } }, 'n2')] }),
+      ['ensure node-n1 on p1', 'ensure node-n2 template tiny-linux on p1 retained', 'remove node-n2', 'state online'],
+    ],
+    [
       'what is on its way out of the target has to be gone first',
       storage(),
       moving('preparing', { volumes: [shared(), volume(READY, { pool: 'p1', isRetained: true }, 'n2', 'now')] }),
@@ -1076,6 +1082,25 @@ describe('a storage that is no boot storage', () => {
         )
       expect(lines(object)).toContain('ensure node-n2 mirror op-9 on p1')
       expect(lines(moved({}, { serverId: 'web', tier: 'local-nvme' }))).toContain('ensure node-n2 mirror op-9')
+    })
+
+    test('goes along as it is with a server that moves for another reason, whatever tier it waits for', () => {
+      const lines = (operation: OperationStanza) =>
+        actionLines(
+          planAt(
+            moved({ tier: 'local-nvme' }, { serverId: 'web' }),
+            world({
+              ...attached,
+              target: { ...target, operationId: 'op-9' },
+              migration: { operationId: 'op-9', state: 'preparing' },
+              server: webServer({ operation }),
+              volumes: [volume(READY, { pool: 'p1' })],
+            }),
+            NOW,
+          ),
+        ).filter((line) => line.includes('node-n2'))
+      expect(lines(along)).toEqual(['ensure node-n2 mirror op-9'])
+      expect(lines({ ...along, arguments: {} })).toEqual(['ensure node-n2 on p1 retained for op-9'])
     })
 
     test('goes there too when another storage of its server does, if it is of that tier', () => {
