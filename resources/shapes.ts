@@ -13,6 +13,12 @@ export const Uuid = z.uuid()
 /** The parameters of a route about one object. */
 export const ById = z.strictObject({ id: Id })
 export const DateTime = z.iso.datetime()
+/** What kept bytes cost by. */
+export const Metered = z.strictObject({
+  hour: z.string().max(64).describe('Start of the clock hour (UTC) of the last measurement.'),
+  bytes: z.int().min(0).describe('What the last measurement found.'),
+  highestBytes: z.int().min(0).describe('The most that was measured in that hour, which is what it costs.'),
+})
 export const ZoneName = z
   .string()
   .min(1)

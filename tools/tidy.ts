@@ -55,6 +55,7 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'kit/http/bounded.ts',
       'agents/node/guest-agent/run-in-guest.ts',
       'agents/node/images/template-store.ts',
+      'domain/metered-bytes.ts',
       'domain/node-pool.ts',
       'db/sealing-key/uses.ts',
       'resources/version.ts',

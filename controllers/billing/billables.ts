@@ -1,5 +1,6 @@
 /** THE list of what costs by the hour: one line for each. */
 import { billedArchiveGibibytes } from '../../domain/archive-room.ts'
+import { billedBytes } from '../../domain/metered-bytes.ts'
 import type { SeenResource } from '../../db/billing/index.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
@@ -22,6 +23,8 @@ export interface Billed extends Pick<SeenResource, 'name'> {
   readonly plan?: string
   /** In units of the price; 1 when absent. */
   readonly quantity?: number
+  /** It costs by the most of the hour that it is, from the start of the hour. */
+  readonly isOfHour?: boolean
 }
 
 export interface Billable {
@@ -29,13 +32,13 @@ export interface Billable {
   readonly resourceType: string
   readonly kind: ResourceType
   /** Undefined while the object costs nothing. */
-  readonly of: (object: KubeObject, caches: Caches) => Billed | undefined
+  readonly of: (object: KubeObject, caches: Caches, now: Date) => Billed | undefined
 }
 
 const billable = <Spec, Status>(
   resourceType: string,
   kind: ResourceType<Spec, Status>,
-  of: (object: KubeObject<Spec, Status>, caches: Caches) => Billed | undefined,
+  of: (object: KubeObject<Spec, Status>, caches: Caches, now: Date) => Billed | undefined,
 ): Billable => ({ resourceType, kind, of: of as Billable['of'] }) // it is handed objects of `kind` only
 
 const GIBIBYTE = 1024 ** 3
@@ -69,14 +72,17 @@ export const BILLABLES: readonly Billable[] = [
     ),
   ),
   billable('snapshot', Snapshot, (snapshot) => bySize(snapshot, snapshot.status?.sizeGibibytes)),
-  billable('object_storage', ObjectStorage, ({ spec, status }) => {
-    const gibibytes = Math.ceil((status?.usedBytes ?? 0) / GIBIBYTE)
-    return gibibytes === 0 ? undefined : { name: spec.zone, quantity: gibibytes }
+  billable('object_storage', ObjectStorage, ({ spec, status }, _caches, now) => {
+    const bytes = status?.metered === undefined ? (status?.usedBytes ?? 0) : billedBytes(status.metered, now)
+    const quantity = Math.ceil(bytes / GIBIBYTE)
+    return quantity === 0 ? undefined : { name: spec.zone, quantity, isOfHour: true }
   }),
   // Of the archive of a database, what is above its allowance.
-  billable('object_storage', Database, ({ spec, status }) => {
-    const quantity = billedArchiveGibibytes(status?.archiveBytes ?? 0, spec.storageGibibytes)
-    return quantity === 0 ? undefined : { name: `${spec.name} (archive)`, quantity }
+  billable('object_storage', Database, ({ spec, status }, _caches, now) => {
+    const { archiveBytes = 0, archiveMetered } = status ?? {}
+    const bytes = archiveMetered === undefined ? archiveBytes : billedBytes(archiveMetered, now)
+    const quantity = billedArchiveGibibytes(bytes, spec.storageGibibytes)
+    return quantity === 0 ? undefined : { name: `${spec.name} (archive)`, quantity, isOfHour: true }
   }),
   billable('backup', Backup, (backup) => bySize(backup, backup.status?.sizeGibibytes)),
   billable('custom_image', CustomImage, (image) =>

@@ -1,4 +1,5 @@
 /** What is seen of resources that cost: when they came, what they are, when they went. */
+import { hourOf } from '../../domain/metered-bytes.ts'
 import { isPlatformAccount } from '../../domain/platform-account.ts'
 import {
   findRecorded,
@@ -44,12 +45,13 @@ function seenOf(
 ): SeenResource | undefined {
   const { name, namespace = '', uid, creationTimestamp, deletionTimestamp } = object.metadata
   const accountId = accountOfNamespace(namespace)
-  const billed = of(object, caches)
+  const billed = of(object, caches, now)
   if (billed === undefined || accountId === undefined || uid === undefined || isPlatformAccount(accountId))
     return undefined
   const { operation } = (object.status ?? {}) as { operation?: OperationProgress } // of whatever has operations
   const finishedAt = new Date(operation?.finishedAt ?? now)
-  const changedAt = finishedAt > lookedAt && finishedAt < now ? finishedAt : now
+  const seenAt = finishedAt > lookedAt && finishedAt < now ? finishedAt : now
+  const changedAt = billed.isOfHour === true ? hourOf(now) : seenAt
   const createdAt = new Date(creationTimestamp ?? now)
   const isNew = createdAt.getTime() > lookedAt.getTime() - MISSED_MILLISECONDS
   return {

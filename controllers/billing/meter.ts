@@ -7,6 +7,7 @@ import {
   recordDatedPrices,
   recordMetered,
 } from '../../db/billing/index.ts'
+import { hourOf } from '../../domain/metered-bytes.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { Plan } from '../../resources/catalog/index.ts'
@@ -18,7 +19,6 @@ import { openLooks } from './lives.ts'
 import type { BillingRun } from './progress.ts'
 
 const LOOK_MILLISECONDS = 30_000
-const HOUR_MILLISECONDS = 3_600_000
 const MILLICENTS_PER_CENT = 1_000
 /** So long after its end an hour is metered: by then everybody knows what was made and deleted in it. */
 const GRACE_MILLISECONDS = 120_000
@@ -85,6 +85,3 @@ export function openMeter(parts: Pick<Parts, 'caches' | 'clock' | 'db'>): (signa
     if (meteredThrough === null || meteredThrough < through) await orUnavailable(recordMetered(db, through))
   }
 }
-
-/** The beginning of the clock hour (UTC) that the instant is in. */
-const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR_MILLISECONDS) * HOUR_MILLISECONDS)

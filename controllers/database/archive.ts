@@ -1,6 +1,7 @@
 /** Where the archive of a database is: a tenant of the platform's own in the object storage of the zone, one for each
  *  database, which outlives the database for as long as somebody may restore from it. */
 import { boundedQuotaBytes } from '../../domain/archive-room.ts'
+import type { Measurement } from '../../domain/metered-bytes.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import {
   addArchive,
@@ -17,7 +18,7 @@ import {
 } from '../../db/database/index.ts'
 import { ARCHIVE_HOST } from '../../kit/object-storage/archive.ts'
 import { archivesIn } from '../../kit/object-storage/configuration.ts'
-import { fingerprintOf, type ObjectStorage } from '../../kit/object-storage/control.ts'
+import { fingerprintOf, measurementOf, type ObjectStorage, type TenantState } from '../../kit/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { DatabaseSpec } from '../../resources/database/index.ts'
@@ -38,6 +39,7 @@ export interface ArchiveState {
   readonly isBounded: boolean
   /** What it holds; undefined while nobody can tell. */
   readonly usedBytes?: number
+  readonly measurement?: Measurement
   /** Who signed the certificate of the store, in PEM. */
   readonly authority: string
 }
@@ -58,6 +60,8 @@ const servedIn = ({ objectStorage }: Pick<Parts, 'objectStorage'>, zone: string)
   return 'obstacle' in offer ? undefined : offer
 }
 
+const usageOf = (tenant: TenantState) => ({ usedBytes: tenant.usedBytes, measurement: measurementOf(tenant) })
+
 /** Undefined in a zone that has no store. */
 export async function observeArchive(
   parts: Parts & { readonly sealing: Sealing },
@@ -74,7 +78,7 @@ export async function observeArchive(
     const tenant = await served.control.getTenant(archiveTenantOf(row))
     const isOpen = tenant?.secretFingerprint === wanted
     const isBounded = tenant?.quotaBytes === boundedQuotaBytes(storageGibibytes, tenant)
-    return { row, isOpen, isBounded, authority, ...(tenant && { usedBytes: tenant.usedBytes }) }
+    return { row, isOpen, isBounded, authority, ...(tenant && usageOf(tenant)) }
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
     // A store that is away for a while has not forgotten it.

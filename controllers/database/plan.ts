@@ -1,6 +1,7 @@
 /** The database's plan: pure, synchronous, total. Its name and password are claimed in PostgreSQL; its machine and its
  *  storage follow from its spec. */
 import { archiveRoomText } from '../../domain/archive-room.ts'
+import { meteredAfter } from '../../domain/metered-bytes.ts'
 import { type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
@@ -154,6 +155,9 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
         planned.isSettled ? archiveRoomText(archive?.usedBytes ?? 0, storageGibibytes) : `Waiting for ${waitFor}`,
       ),
       ...(archive?.usedBytes === undefined ? {} : { archiveBytes: archive.usedBytes }),
+      ...(archive?.measurement === undefined
+        ? {}
+        : { archiveMetered: meteredAfter(database.status?.archiveMetered, archive.measurement) }),
       ...(host === undefined ? {} : { host }),
       isConfigurationApplied: isApplied,
       ...(isApplied && report !== undefined ? { passwordGeneration: report.passwordGeneration } : {}),

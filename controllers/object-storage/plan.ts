@@ -1,9 +1,10 @@
 /** The plan of object storage: pure, synchronous, total. */
 import { isDeepStrictEqual } from 'node:util'
+import { meteredAfter } from '../../domain/metered-bytes.ts'
 import { isCancelled } from '../../domain/operations.ts'
 import type { ObjectStorageRow, TenantFacts } from '../../db/object-storage/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
-import type { TenantState, Upstream } from '../../kit/object-storage/control.ts'
+import { measurementOf, type TenantState, type Upstream } from '../../kit/object-storage/control.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { ObjectStorageSpec, ObjectStorageStatus } from '../../resources/object-storage/index.ts'
 import type { AuditEffects } from '../audit.ts'
@@ -180,6 +181,7 @@ function decide(object: ObjectStorageObject, observed: Observed): readonly Objec
         usedBytes: tenant.usedBytes,
         objectCount: tenant.objectCount,
         usageMeasuredAt: tenant.measuredAt,
+        metered: meteredAfter(object.status?.metered, measurementOf(tenant)),
       },
       conditions: [
         ...healthConditions('ready', tenant.isSuspended ? 'Suspended' : 'Served', ''),

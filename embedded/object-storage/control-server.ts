@@ -102,6 +102,8 @@ async function stateOf(tenants: Tenants, tenant: Tenant, isFresh: boolean): Prom
     usedBytes: usage.bytes(),
     objectCount: measured.objects,
     measuredAt: measured.at.toISOString(),
+    measuredBytes: measured.bytes,
+    highestBytes: measured.highestBytes,
   }
 }
 

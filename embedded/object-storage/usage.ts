@@ -2,6 +2,7 @@
  *  there, so that a quota holds; what was deleted counts until the next walk. */
 import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
+import { hourOf } from '../../domain/metered-bytes.ts'
 
 export interface Measured {
   readonly bytes: number
@@ -22,8 +23,8 @@ const sum = (one: Amounts, other: Amounts): Amounts => ({
 const negative = ({ bytes, files, buckets }: Amounts): Amounts => ({ bytes: -bytes, files: -files, buckets: -buckets })
 
 export interface Usage {
-  /** As of the last walk; undefined before the first. */
-  readonly measured: (Measured & { readonly at: Date }) | undefined
+  /** As of the last walk; undefined before the first. `highestBytes`: the most that walks of its clock hour found. */
+  readonly measured: (Measured & { readonly at: Date; readonly highestBytes: number }) | undefined
   /** What is there at most. */
   bytes(): number
   files(): number
@@ -44,7 +45,8 @@ export function openUsage(walk: () => Promise<Measured>, now: () => Date): Usage
   const run = async (): Promise<void> => {
     addedDuringWalk = NOTHING
     const [at, found] = [now(), await walk()]
-    measured = { ...found, at }
+    const isSameHour = measured !== undefined && hourOf(measured.at).getTime() === hourOf(at).getTime()
+    measured = { ...found, at, highestBytes: Math.max(found.bytes, isSameHour ? (measured?.highestBytes ?? 0) : 0) }
     added = addedDuringWalk
   }
   const most = (what: keyof Amounts): number => (measured?.[what] ?? 0) + added[what] + onTheirWay[what]

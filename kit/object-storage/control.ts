@@ -2,6 +2,7 @@
  *  side. Objects themselves never pass here. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { Measurement } from '../../domain/metered-bytes.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { NOTHING, readText } from '../http/bounded.ts'
 import type { S3 } from './s3.ts'
@@ -56,8 +57,19 @@ export const TenantState = TenantSettings.omit({ secretAccessKey: true, buckets:
   usedBytes: z.int().min(0),
   objectCount: z.int().min(0),
   measuredAt: z.iso.datetime(),
+  /** What was measured then, where `usedBytes` has more: what came since, and what was replaced. */
+  measuredBytes: z.int().min(0).optional(),
+  /** The most that was measured in the same clock hour (UTC), where somebody remembers it. */
+  highestBytes: z.int().min(0).optional(),
 })
 export type TenantState = z.infer<typeof TenantState>
+
+/** What an hour of it costs by. */
+export const measurementOf = ({ measuredAt, usedBytes, measuredBytes, highestBytes }: TenantState): Measurement => ({
+  measuredAt,
+  bytes: measuredBytes ?? usedBytes,
+  highestBytes,
+})
 
 /** Tells secrets apart without telling them. */
 export const fingerprintOf = (secretAccessKey: string): string =>

@@ -9,7 +9,7 @@ import {
   IDENTIFIER_PATTERN,
 } from '../../domain/database.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import { Conditions, Metered, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const GAPS_MAXIMUM = 16
@@ -125,6 +125,7 @@ export const Database = resource({
         .describe('When its certificate expires; it is replaced 30 days earlier.'),
       backups: Backups.optional().describe('What it can be restored to; absent without an archive.'),
       archiveBytes: z.int().min(0).optional().describe('How much its archive holds.'),
+      archiveMetered: Metered.optional().describe('What its archive is billed by.'),
       archiveObstacle: z
         .string()
         .max(1024)

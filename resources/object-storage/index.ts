@@ -7,6 +7,7 @@ import {
   completeListOf,
   Conditions,
   DateTime,
+  Metered,
   ObservedGeneration,
   OperationProgress,
   OperationStanza,
@@ -46,6 +47,7 @@ export const ObjectStorage = resource({
       usedBytes: z.int().min(0).optional().describe('How much it holds, with older versions and unfinished uploads.'),
       objectCount: z.int().min(0).optional().describe('How many objects it holds.'),
       usageMeasuredAt: z.string().max(64).optional().describe('When that was measured.'),
+      metered: Metered.optional().describe('What it is billed by.'),
     })
     .describe('What is known of it. Written by its controller.'),
   columns: [

@@ -137,6 +137,42 @@ test('of several plans or sizes in an hour the dearest counts, in whatever order
   expect(await daysDiffer()).toEqual([])
 })
 
+test('an hour of object storage costs the most that was measured in it, and never what another held', async () => {
+  cloud.price('object_storage', '', 1_000, '2026-01-01T00:00:00Z')
+  cloud.at('2026-03-01T09:10:00Z')
+  const storage = cloud.objectStorage({ accountId })
+  const found = async (measuredAt: string, gibibytes: number, highest = gibibytes) => {
+    const bytes = gibibytes * 1024 ** 3
+    storage.change({ measured: { measuredAt, bytes, highestBytes: highest * 1024 ** 3 } })
+    cloud.at(new Date(Date.parse(measuredAt) + 20_000))
+    await cloud.meter()
+  }
+  await found('2026-03-01T09:12:00Z', 10)
+  await found('2026-03-01T09:40:00Z', 2)
+  // It came and went between two looks: the store remembers it.
+  await found('2026-03-01T10:30:00Z', 2, 50)
+  await found('2026-03-01T10:59:30Z', 3)
+  await found('2026-03-01T11:00:30Z', 3)
+  await found('2026-03-01T11:20:00Z', 4)
+  // Nobody looks for two hours: they cost what was there last, not what was highest.
+  await found('2026-03-01T11:30:00Z', 1)
+  cloud.at('2026-03-01T12:01:00Z')
+  await cloud.meter()
+  cloud.at('2026-03-01T13:30:00Z')
+  await cloud.meter()
+  await found('2026-03-01T14:00:10Z', 0)
+  cloud.at('2026-03-01T15:10:00Z')
+  await cloud.meter()
+  expect(await hours()).toEqual([
+    '2026-03-01T09 object_storage 10',
+    '2026-03-01T10 object_storage 50',
+    '2026-03-01T11 object_storage 4',
+    '2026-03-01T12 object_storage 1',
+    '2026-03-01T13 object_storage 1',
+  ])
+  expect(await daysDiffer()).toEqual([])
+})
+
 test('an hour that was metered is corrected when a dearer plan in it is seen later', async () => {
   cloud.at('2026-03-01T10:10:00Z')
   const server = cloud.server({ accountId, plan: 'tiny' })

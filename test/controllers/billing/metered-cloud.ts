@@ -11,11 +11,13 @@ import { silentLog as log } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
+import { type Measurement, type MeteredBytes, meteredAfter } from '../../../domain/metered-bytes.ts'
 import { Plan } from '../../../resources/catalog/index.ts'
 import { Edge } from '../../../resources/edge/index.ts'
 import { FloatingIp } from '../../../resources/floating-ip/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { LoadBalancer } from '../../../resources/load-balancer/index.ts'
+import { ObjectStorage } from '../../../resources/object-storage/index.ts'
 import { Price } from '../../../resources/price/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
@@ -36,6 +38,7 @@ export interface MeteredCloud {
   server(options: { accountId: string; plan: string; name?: string; publicIpv4?: string }): Handle
   floatingIp(options: { accountId: string; address: string }): Handle
   storage(options: { accountId: string; sizeGibibytes: number; bootOf?: string }): Handle
+  objectStorage(options: { accountId: string }): Handle
   edge(options: { accountId: string }): Handle
   loadBalancer(options: { accountId: string; publicIpv4?: string }): Handle
 }
@@ -47,7 +50,7 @@ const isClaimed = (change: Change): boolean => Object.keys(change).length > 0
 export interface Handle {
   readonly name: string
   readonly uid: string
-  change(change: { plan?: string; sizeGibibytes?: number; publicIpv4?: string | null }): void
+  change(change: { plan?: string; sizeGibibytes?: number; publicIpv4?: string | null; measured?: Measurement }): void
   /** Asks for its deletion; its end is told before it goes. */
   delete(): Promise<void>
   /** Goes without anybody being told. */
@@ -159,6 +162,13 @@ export function openMeteredCloud(db: Database): MeteredCloud {
         },
         status: {},
       })),
+    objectStorage({ accountId }) {
+      let metered: MeteredBytes | undefined
+      return make(ObjectStorage, accountId, newUuid(random), ({ measured }) => {
+        if (measured !== undefined) metered = meteredAfter(metered, measured)
+        return { spec: { zone: 'z' }, status: { metered } }
+      })
+    },
   }
 }
 
