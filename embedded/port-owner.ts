@@ -1,11 +1,14 @@
-/** Which process listens on a port of this machine, as far as this user may know. */
+/** Which process listens on a port of this machine, or holds it, as far as this user may know. */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 
 const LISTENING = '0A'
+const BOUND = '07'
 
 /** `name (process id)`; undefined where the system does not tell. */
 export async function ownerOfPort(port: number): Promise<string | undefined> {
-  const sockets = new Set((await Promise.all(['tcp', 'tcp6'].map((table) => listeners(table, port)))).flat())
+  const listening = await Promise.all(['tcp', 'tcp6'].map((table) => socketsAt(table, LISTENING, port)))
+  const sockets = new Set(listening.flat())
+  if (sockets.size === 0) for (const socket of await socketsAt('udp', BOUND, port)) sockets.add(socket)
   if (sockets.size === 0) return undefined
   const processes = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
   for (const id of processes)
@@ -16,14 +19,14 @@ export async function ownerOfPort(port: number): Promise<string | undefined> {
   return undefined
 }
 
-/** The sockets of a table of the kernel that listen on the port, as links of processes name them. */
-async function listeners(table: string, port: number): Promise<readonly string[]> {
+/** The sockets of a table of the kernel that have the port, as links of processes name them. */
+async function socketsAt(table: string, wantedState: string, port: number): Promise<readonly string[]> {
   const wanted = port.toString(16).toUpperCase().padStart(4, '0')
   const text = await readFile(`/proc/net/${table}`, 'utf8').catch(() => '')
   return text
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, local, , state]) => local?.endsWith(`:${wanted}`) === true && state === LISTENING)
+    .filter(([, local, , state]) => local?.endsWith(`:${wanted}`) === true && state === wantedState)
     .map((fields) => `socket:[${fields[9]}]`)
 }
 

@@ -45,7 +45,8 @@ import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
 import { RunningPrograms } from './programs-running.ts'
 import type { UserRange } from '../object-storage/user-range.ts'
 import { asUser, giveCopy, giveData, giveFolder } from './users.ts'
-import { type ControlPlaneRecord, writeRecord } from './record.ts'
+import { type ControlPlaneRecord, portsOf, writeRecord } from './record.ts'
+import { releasePort } from '../ports.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
 
 const run = promisify(execFile)
@@ -294,6 +295,7 @@ export class ControlPlane {
       await this.#programs.stop([GUEST])
       await this.#end()
       await rm(this.folder, { recursive: true, force: true })
+      for (const port of portsOf(this.#record)) await releasePort(port)
       this.isGone = true
       return
     }

@@ -23,7 +23,7 @@ import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { probePort } from '../ports.ts'
+import { holdPort, probePort } from '../ports.ts'
 import { ControlPlane, type ControlPlaneOptions } from './control-plane.ts'
 import { openAppsDoor } from './guests/apps.ts'
 import type { GuestSize } from './guests/machine.ts'
@@ -32,7 +32,7 @@ import { openIssuerDoor } from './issuer-door.ts'
 import { openNodeDoor } from './node-door.ts'
 import type { ControlPlanePrograms } from './programs.ts'
 import { openUsers, shareForUsers } from './users.ts'
-import { type ControlPlaneRecord, readRecord, writeRecord } from './record.ts'
+import { type ControlPlaneRecord, portsOf, readRecord, writeRecord } from './record.ts'
 
 export interface HostOptions {
   readonly folder: string
@@ -212,7 +212,7 @@ class Planes {
 }
 
 /** Those of the last run. */
-async function bringBack(planes: Planes, folder: string): Promise<void> {
+async function bringBack(planes: Planes, { folder, log }: HostOptions): Promise<void> {
   const found: { readonly at: string; readonly record: ControlPlaneRecord }[] = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (!entry.isDirectory()) continue
@@ -224,10 +224,19 @@ async function bringBack(planes: Planes, folder: string): Promise<void> {
   }
   // Those that have a user keep it: others take what is left.
   for (const { at, record } of found.toSorted((one, other) => order(one.record) - order(other.record))) {
+    await holdPorts(record, log)
     const whole = await planes.withWay(planes.withUser(record))
     await writeRecord(at, whole)
     planes.begin(at, whole)
   }
+}
+
+/** Before others choose them, while nobody listens there yet. */
+async function holdPorts(record: ControlPlaneRecord, log: Logger): Promise<void> {
+  for (const port of portsOf(record))
+    await holdPort(port).catch((error: unknown) => {
+      log.warn('a port of a control plane is in use', { controlPlane: record.desired.id, port, error })
+    })
 }
 
 const order = ({ user }: ControlPlaneRecord): number => (user === null ? 1 : 0)
@@ -240,7 +249,7 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
   const users = await openUsers(folder, options)
   const programs = users === undefined ? options.programs : await shareForUsers(options.programs)
   const planes: Planes = new Planes({ ...options, programs, users, issuerDoor })
-  await bringBack(planes, folder)
+  await bringBack(planes, options)
   const nodeDoor =
     options.nodes?.door &&
     (await openNodeDoor(options.nodes.door.socket, (client, port) =>

@@ -26,6 +26,13 @@ export const ControlPlaneRecord = PlaneRecord.extend({
 })
 export type ControlPlaneRecord = z.infer<typeof ControlPlaneRecord>
 
+/** All that its programs listen on, on this machine. */
+export const portsOf = ({ endpointPort, replicas, tunnel }: ControlPlaneRecord): readonly number[] => [
+  endpointPort,
+  ...replicas.flatMap((replica) => Object.values(replica)),
+  ...Object.values(tunnel ?? {}),
+]
+
 const FILE = 'record.json'
 
 /** Undefined where nothing was ever recorded. Throws for a file that is no record. */

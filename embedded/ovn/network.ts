@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { PlannedNode, ZoneNetwork } from '../catalog.ts'
 import type { DataFolder } from '../data-folder.ts'
-import { probePort } from '../ports.ts'
+import { keepPort, probePort } from '../ports.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import {
   nodeAddresses,
@@ -153,7 +153,7 @@ async function keep(folder: DataFolder, nodes: readonly PlannedNode[]): Promise<
     () => undefined,
   )
   const plan: Kept = {
-    doorPort: kept?.doorPort ?? (await probePort(LOOPBACK, 0)),
+    doorPort: await (kept === undefined ? probePort(LOOPBACK, 0) : keepPort(kept.doorPort, 'which zones name')),
     zones: numberZones([...new Set(nodes.map(({ zone }) => zone))], kept?.zones ?? {}),
   }
   await writeDurably(file, JSON.stringify(plan))
