@@ -4,6 +4,7 @@
  *  Every write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
+import { BackupJob } from '../../resources/backup-job/index.ts'
 import { Instance } from '../../resources/instance/index.ts'
 
 export const LedgerEntry = z.strictObject({
@@ -34,7 +35,9 @@ export const LedgerEntry = z.strictObject({
 })
 export type LedgerEntry = z.infer<typeof LedgerEntry>
 
-export type BytesKind = 'volume' | 'image' | 'backup_job'
+/** What is done once for each object. Volumes, images and jobs are known by their names, guests by the uids of their
+ *  Instances: a server that comes back to a host has another one. */
+export type BytesKind = 'volume' | 'image' | 'backup_job' | 'guest'
 
 /** Bytes of a name are made once. This says how far they are, and that they were there. */
 export const BytesEntry = z.strictObject({
@@ -50,6 +53,8 @@ export const BytesEntry = z.strictObject({
   superseded: z.strictObject({ transferId: z.string(), instance: z.string() }).optional(),
   /** Names of the points that were taken in them and not removed. */
   snapshots: z.array(z.string()).optional(),
+  /** Of a backup job: which work it is, and what was reported at its end. */
+  job: z.strictObject({ work: z.string(), report: BackupJob.status.optional() }).optional(),
 })
 export type BytesEntry = z.infer<typeof BytesEntry>
 
@@ -60,6 +65,8 @@ export interface Ledger {
   /** What the host knows of the bytes of a name, also long after they are gone. */
   bytesOf(kind: BytesKind, name: string): BytesEntry | undefined
   putBytes(kind: BytesKind, name: string, entry: BytesEntry): void
+  /** Forgets what was removed before the time. */
+  pruneRemoved(before: Date): void
   close(): void
 }
 
@@ -96,6 +103,7 @@ export function openLedger(file: string): Ledger {
     'INSERT INTO instance (name, entry) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET entry = excluded.entry',
   )
   const drop = database.prepare('DELETE FROM instance WHERE name = ?')
+  const prune = database.prepare("DELETE FROM bytes WHERE entry ->> 'state' = 'removed' AND entry ->> 'at' < ?")
   return {
     get(name) {
       const row = read.get(name)
@@ -108,6 +116,7 @@ export function openLedger(file: string): Ledger {
       return row === undefined ? undefined : BytesEntry.parse(JSON.parse(String(row['entry'])))
     },
     putBytes: (kind, name, entry) => void writeBytes.run(kind, name, JSON.stringify(BytesEntry.parse(entry))),
+    pruneRemoved: (before) => void prune.run(before.toISOString()),
     close: () => database.close(),
   }
 }
@@ -122,6 +131,9 @@ export function ledgerInMemory(): Ledger {
     remove: (name) => void entries.delete(name),
     bytesOf: (kind, name) => bytes.get(`${kind}/${name}`),
     putBytes: (kind, name, entry) => void bytes.set(`${kind}/${name}`, BytesEntry.parse(entry)),
+    pruneRemoved(before) {
+      for (const [key, { state, at }] of bytes) if (state === 'removed' && at < before.toISOString()) bytes.delete(key)
+    },
     close: () => {},
   }
 }

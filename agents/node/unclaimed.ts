@@ -2,6 +2,7 @@
  *  Kubernetes that was put back to an older state. It is reported, and stays: a guest runs on, a disk and an image keep
  *  their bytes. Only what holds neither is put away: the record of a guest that has ended, and that of a disk which
  *  lies on shared storage and which no guest of this host has. A host that was fenced comes back with many of them. */
+import { forgettableBefore } from '../../domain/store-age.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { isNotFound } from '../../kit/kube/store.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
@@ -97,6 +98,7 @@ export function openHoldings(options: HoldingsOptions): Holdings {
       },
       unclaimed.slice(0, UNCLAIMED_NAMED_MAXIMUM).map(({ kind, name, since }) => ({ kind, name, since })),
     )
+    options.ledger.pruneRemoved(forgettableBefore(clock.now()))
   }
 
   return {

@@ -1,5 +1,6 @@
 /** Orders: what was deleted, noted before it goes. That a record is missing is no order; whoever gives back or takes
  *  away what belongs to something that is gone asks here first. */
+import { forgettableBefore } from '../../domain/store-age.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
@@ -24,9 +25,6 @@ export interface Removed {
   /** Empty for what an operator decided about when it had no object. */
   readonly uid: string
 }
-
-/** Orders stay known for this long after they were carried out, for what is found late. */
-const KNOWN_MILLISECONDS = 30 * 24 * 3_600_000
 
 /** Notes that it is to go. Writes nothing when that is noted already. */
 export async function orderRemoval(
@@ -76,10 +74,7 @@ export const wasRemovalOrdered = async (db: Queries, uid: string): Promise<boole
   uid !== '' &&
   (await db.selectFrom('removal').select('id').where('uid', '=', uid).limit(1).executeTakeFirst()) !== undefined
 
-/** Forgets what was carried out long ago. */
+/** Forgets what was carried out so long ago that no store which is put back may have it. */
 export async function pruneRemovals(db: Queries, now: Date): Promise<void> {
-  await db
-    .deleteFrom('removal')
-    .where('confirmed_at', '<', new Date(now.getTime() - KNOWN_MILLISECONDS))
-    .execute()
+  await db.deleteFrom('removal').where('confirmed_at', '<', forgettableBefore(now)).execute()
 }

@@ -1,4 +1,6 @@
-/** The reconciler of BackupJobs: work that takes hours runs beside the reconciles, which report how far it is. */
+/** The reconciler of BackupJobs: work that takes hours runs beside the reconciles, which report how far it is. The work
+ *  of a job is done once: its end is noted in the ledger, so that an older object of it is answered from there. A
+ *  restore that ran a second time would write over what came after it. */
 import { Unavailable } from '../../../domain/problem.ts'
 import { StoreAway } from '../../../kit/chunks/object-store.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
@@ -8,10 +10,13 @@ import type { Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { BackupJob, type BackupJobSpec, type BackupJobStatus } from '../../../resources/backup-job/index.ts'
-import { type BackupWork, HalfWritten, type WorkProgress, type WorkResult } from './work.ts'
+import type { BytesEntry, Ledger } from '../ledger.ts'
+import { nameTaken } from '../name-taken.ts'
+import { type BackupWork, HalfWritten, type WorkProgress } from './work.ts'
 
 export interface BackupJobOptions {
   readonly work: BackupWork
+  readonly ledger: Pick<Ledger, 'bytesOf' | 'putBytes'>
   readonly caches: Caches
   readonly namespace: string
   readonly clock: Clock
@@ -20,10 +25,9 @@ export interface BackupJobOptions {
 
 type JobObject = KubeObject<BackupJobSpec, BackupJobStatus>
 
-/** How the work of a job is, as this process knows it. */
+/** How the work of a job that goes on is, as this process knows it. */
 export interface Course {
   readonly progress: WorkProgress
-  readonly result?: WorkResult
   /** Of the last attempt that did not succeed. */
   readonly failure?: string
   /** An attempt to restore has left the disk half written. */
@@ -43,29 +47,63 @@ const RETRY_MILLISECONDS = 10_000
 const REPORT_MILLISECONDS = 2_000
 const DETAIL_CHARACTERS_MAXIMUM = 1_000
 
-/** Guards in order: deleting, ended, not begun, under way. */
-export function planBackupJob({ metadata, status }: JobObject, course: Course | undefined): readonly Action[] {
+export interface ObservedJob {
+  readonly course?: Course | undefined
+  /** What the host knows of the job of this name. */
+  readonly known?: BytesEntry | undefined
+}
+
+/** Guards in order: deleting, ended, the job of another object, done before, ended before, not begun, under way. */
+export function planBackupJob(job: JobObject, { course, known }: ObservedJob): readonly Action[] {
+  const { metadata, status } = job
+  const isTaken = isOfAnother(job, known)
   if (metadata.deletionTimestamp !== undefined)
     return status?.isRemoved === true
       ? []
       : [
-          { do: 'effect', name: 'end', input: { isDone: status?.state === 'done' } },
+          ...(isTaken ? [] : [{ do: 'effect', name: 'end', input: {} } as const]),
           { do: 'status', status: { state: status?.state ?? 'running', isRemoved: true } },
         ]
   if (status?.state === 'done' || status?.state === 'failed') return []
+  if (isTaken) return [{ ...report({ state: 'failed', detail: TAKEN }), conditions: [nameTaken(TAKEN)] }]
+  if (known?.job?.report !== undefined) return [report(known.job.report)]
+  if (known?.state === 'removed' && known.uid === metadata.uid) return [report({ state: 'failed', detail: ENDED })]
   if (course === undefined) return [report({ state: 'running' }), { do: 'effect', name: 'begin', input: {} }]
-  const { progress, result, failure, attempts, isHalfWritten } = course
-  const detail = failure?.slice(0, DETAIL_CHARACTERS_MAXIMUM)
-  if (result !== undefined) return [report({ ...progress, ...result, state: 'done', detail: undefined })]
-  const state = attempts >= ATTEMPTS_MAXIMUM ? 'failed' : 'running'
-  return [report({ ...progress, state, detail, ...(isHalfWritten === undefined ? {} : { isHalfWritten }) })]
+  return [report(reportOf(course, 'running'))]
 }
 
+/** Other work was done under this name for another object. What was ended before it was done says nothing: a disk that
+ *  comes back to this host brings its work along. */
+const isOfAnother = ({ metadata: { uid }, spec }: JobObject, known: BytesEntry | undefined): boolean =>
+  known !== undefined &&
+  known.uid !== uid &&
+  known.job?.work !== workOf(spec) &&
+  !(known.state === 'removed' && known.job?.report === undefined)
+const TAKEN = 'Other work was done on this host for another object of this name. Nothing is done for this one.'
+const ENDED = 'The work was ended on this host before it was done, as was asked. It is not begun again.'
+
+const workOf = ({ work, backup, volume = '', copyOf }: BackupJobSpec): string =>
+  [work, backup.name, volume, copyOf?.name ?? ''].join(' ')
+
+const reportOf = (
+  { progress, failure, isHalfWritten }: Course,
+  state: BackupJobStatus['state'],
+): Omit<BackupJobStatus, 'observedGeneration' | 'conditions'> => {
+  const detail = failure?.slice(0, DETAIL_CHARACTERS_MAXIMUM)
+  return {
+    ...progress,
+    state,
+    ...(detail === undefined ? {} : { detail }),
+    ...(isHalfWritten === undefined ? {} : { isHalfWritten }),
+  }
+}
+
+/** What an attempt has left behind is said no longer when it is not said again. */
 const report = (
   status: { readonly [Field in keyof BackupJobStatus]?: BackupJobStatus[Field] | undefined },
-): Action => ({
+): Extract<Action, { readonly do: 'status' }> => ({
   do: 'status',
-  status,
+  status: { detail: undefined, ...status },
 })
 
 /** Of an attempt that did not succeed. */
@@ -81,36 +119,59 @@ function courseAfter(course: Course, error: unknown): Course {
   }
 }
 
-export function backupJobReconciler({
-  work,
-  namespace,
-  clock,
-  log,
-}: BackupJobOptions): Reconciler<BackupJobSpec, BackupJobStatus, Course | undefined> {
+/** Written before it is reported. */
+function note(
+  { ledger, clock }: Pick<BackupJobOptions, 'ledger' | 'clock'>,
+  { metadata, spec }: JobObject,
+  state: BytesEntry['state'],
+  ended?: BackupJobStatus,
+): void {
+  const { name, uid = '' } = metadata
+  const known = ledger.bytesOf('backup_job', name)?.job
+  const report = ended ?? (known?.work === workOf(spec) ? known.report : undefined)
+  ledger.putBytes('backup_job', name, {
+    ...{ uid, state, at: clock.now().toISOString() },
+    job: { work: workOf(spec), ...(report === undefined ? {} : { report }) },
+  })
+}
+
+/** Works until the job is done, has failed too often, or is stopped. */
+async function attempt(options: BackupJobOptions, job: JobObject, own: Running, wake: () => void): Promise<void> {
+  const { work, clock, log } = options
+  const { signal } = own.stop
+  let reportedAt = clock.monotonicMilliseconds()
+  const onProgress = (progress: WorkProgress) => {
+    own.course = { ...own.course, progress }
+    if (clock.monotonicMilliseconds() - reportedAt < REPORT_MILLISECONDS) return
+    reportedAt = clock.monotonicMilliseconds()
+    wake()
+  }
+  while (!signal.aborted) {
+    try {
+      const result = await work.run(job.spec, { signal, onProgress })
+      note(options, job, 'made', { ...own.course.progress, ...result, state: 'done' })
+      return wake()
+    } catch (error) {
+      if (signal.aborted) return undefined
+      log.warn('backup work interrupted', { backup_job: job.metadata.name, error })
+      own.course = courseAfter(own.course, error)
+    }
+    if (own.course.attempts >= ATTEMPTS_MAXIMUM) {
+      note(options, job, 'made', reportOf(own.course, 'failed'))
+      return wake()
+    }
+    await clock.sleep(RETRY_MILLISECONDS, signal)
+    wake()
+  }
+  return undefined
+}
+
+export function backupJobReconciler(
+  options: BackupJobOptions,
+): Reconciler<BackupJobSpec, BackupJobStatus, ObservedJob> {
+  const { work, ledger, namespace, log } = options
   const running = new Map<string, Running>()
   let wake: (name: string) => void = () => {}
-
-  async function attempt(name: string, job: BackupJobSpec, own: Running): Promise<void> {
-    const { signal } = own.stop
-    let reportedAt = clock.monotonicMilliseconds()
-    const onProgress = (progress: WorkProgress) => {
-      own.course = { ...own.course, progress }
-      if (clock.monotonicMilliseconds() - reportedAt < REPORT_MILLISECONDS) return
-      reportedAt = clock.monotonicMilliseconds()
-      wake(name)
-    }
-    while (own.course.attempts < ATTEMPTS_MAXIMUM && own.course.result === undefined && !signal.aborted) {
-      try {
-        own.course = { ...own.course, result: await work.run(job, { signal, onProgress }) }
-      } catch (error) {
-        if (signal.aborted) return
-        log.warn('backup work interrupted', { backup_job: name, error })
-        own.course = courseAfter(own.course, error)
-        if (own.course.attempts < ATTEMPTS_MAXIMUM) await clock.sleep(RETRY_MILLISECONDS, signal)
-      }
-      wake(name)
-    }
-  }
 
   return {
     name: 'backup-job',
@@ -123,7 +184,10 @@ export function backupJobReconciler({
         wake = () => {}
       }
     },
-    observe: ({ metadata: { name } }) => running.get(name)?.course,
+    observe: ({ metadata: { name } }) => ({
+      course: running.get(name)?.course,
+      known: ledger.bytesOf('backup_job', name),
+    }),
     plan: planBackupJob,
     effects: {
       async begin(_input, job) {
@@ -135,15 +199,24 @@ export function backupJobReconciler({
           stop: new AbortController(),
           ended: begun.promise,
         }
+        note(options, job, 'making')
         running.set(name, own)
-        void attempt(name, job.spec, own).finally(() => begun.resolve())
+        void attempt(options, job, own, () => wake(name))
+          .catch((error: unknown) => {
+            log.error('the end of backup work is not noted; it begins anew', { backup_job: name, error })
+            running.delete(name)
+            wake(name)
+          })
+          .finally(() => begun.resolve())
         return undefined
       },
-      async end({ isDone }, { metadata: { name }, spec }) {
+      async end(_input, job) {
+        const { name } = keyOf(job)
         const own = running.get(name)
         own?.stop.abort()
         await own?.ended
-        if (isDone !== true) await work.abandon(spec)
+        if (ledger.bytesOf('backup_job', name)?.job?.report?.state !== 'done') await work.abandon(job.spec)
+        note(options, job, 'removed')
         running.delete(name)
         return undefined
       },

@@ -5,7 +5,7 @@ import { Image, type ImageSpec, type ImageStatus } from '../../../resources/inst
 import type { WorkProgress } from '../backup/work.ts'
 import type { DiskReads } from '../disk-reads.ts'
 import { readMoveKey } from '../secrets.ts'
-import { making } from '../volume/bytes.ts'
+import { making, noteMade, removing } from '../volume/bytes.ts'
 import { Copies } from '../volume/copies.ts'
 import { progressOf, userOf, type VolumeOptions } from '../volume/effects.ts'
 import { type ImageEffects, type ImageObject, type ObservedImage, planImage } from './plan.ts'
@@ -56,6 +56,9 @@ export function imageReconciler(options: ImageOptions): Reconciler<ImageSpec, Im
 const imageEffects = (parts: ImageParts): Handlers => {
   const { customImages, imports, servedFor, store, namespace, log } = parts
   return {
+    async noteMade(_input, { metadata }) {
+      noteMade(parts, 'image', metadata)
+    },
     async fetch(_input, { metadata: { name }, spec: { url, checksum, maximumGibibytes } }) {
       if (url === undefined || checksum === undefined) return
       const limit = maximumGibibytes === undefined ? {} : { maximumGibibytes }
@@ -97,9 +100,10 @@ const imageEffects = (parts: ImageParts): Handlers => {
       await customImages.stopServing(name)
       servedFor.delete(name)
     },
-    async remove(_input, { metadata: { name } }) {
+    async remove(_input, { metadata }) {
+      const { name } = metadata
       await imports.end(name)
-      await customImages.remove(name)
+      await removing(parts, 'image', metadata, () => customImages.remove(name))
       servedFor.delete(name)
       log.info('image removed', { image: name })
     },

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { IMAGE_GIBIBYTES_MAXIMUM, type ImageSpec, type ImageStatus } from '../../../resources/instance/index.ts'
 import type { BytesEntry } from '../ledger.ts'
+import { isNameTaken, NAME_FREE, nameTaken } from '../name-taken.ts'
 import type { HeldImage } from '../images/image-store.ts'
 import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'
 import type { CopyState } from '../volume/copies.ts'
@@ -22,6 +23,7 @@ export interface ObservedImage {
 }
 
 export interface ImageEffects {
+  readonly noteMade: Record<string, never>
   readonly fetch: Record<string, never>
   readonly make: Record<string, never>
   readonly read: Record<string, never>
@@ -46,7 +48,10 @@ type Report = {
     | ImageStatus[Field]
     | undefined
 }
-const report = (state: ImageStatus['state'], { detail, ...known }: Report = {}): Action => ({
+const report = (
+  state: ImageStatus['state'],
+  { detail, ...known }: Report = {},
+): Extract<Action, { readonly do: 'status' }> => ({
   do: 'status',
   status: {
     state,
@@ -58,26 +63,25 @@ const report = (state: ImageStatus['state'], { detail, ...known }: Report = {}):
   },
 })
 
-/** Guards in order: deleting, here, failed, not here. */
-export function planImage({ metadata, spec, status }: ImageObject, observed: ObservedImage): Action[] {
-  const { held, serving } = observed
+/** Guards in order: deleting, the image of another object, unknown to the ledger, here, failed, not here. */
+export function planImage(image: ImageObject, observed: ObservedImage): Action[] {
+  const { metadata, spec, status } = image
+  const { held, bytes } = observed
+  const isTaken = isOfAnother(image, observed)
   if (metadata.deletionTimestamp !== undefined) {
     // Once reported, it stays so: the object goes when the platform has read it.
     if (status?.isRemoved === true) return []
-    return [effect('remove', {}), { do: 'status', status: { state: status?.state ?? 'creating', isRemoved: true } }]
+    return [
+      ...(isTaken ? [] : [effect('remove', {})]),
+      { do: 'status', status: { state: status?.state ?? 'creating', isRemoved: true } },
+    ]
   }
-  if (held !== undefined) {
-    if (spec.serve !== undefined && serving?.id !== spec.serve.id)
-      return [
-        report('ready', { sizeGibibytes: held.sizeGibibytes, origin: held.origin }),
-        effect('serve', { id: spec.serve.id }),
-        requeue,
-      ]
-    if (spec.serve === undefined && serving !== undefined) return [effect('stopServing', {}), requeue]
-    return [report('ready', { sizeGibibytes: held.sizeGibibytes, origin: held.origin, serving })]
-  }
+  if (isTaken) return [{ ...report('error', { detail: TAKEN }), conditions: [nameTaken(TAKEN)] }]
+  if (held !== undefined && (bytes?.state !== 'made' || bytes.uid !== metadata.uid))
+    return [effect('noteMade', {}), requeue]
+  if (held !== undefined) return planHeld(image, observed, held)
   // What was refused once is refused again: whoever made the object decides what follows.
-  if (status?.state === 'error') return []
+  if (status?.state === 'error' && !isNameTaken(status.conditions)) return []
   if (spec.url !== undefined) return planFetch(spec, observed)
   // What is fetched, copied or read of a point is the same a second time; a disk has changed since.
   if (spec.volume !== undefined && (status?.state === 'ready' || status?.state === 'lost' || wasMade(observed)))
@@ -87,6 +91,23 @@ export function planImage({ metadata, spec, status }: ImageObject, observed: Obs
   if (spec.backup !== undefined) return planRead('backup', observed)
   return planCopy(spec, observed)
 }
+
+function planHeld(
+  { spec: { serve }, status }: ImageObject,
+  { serving }: ObservedImage,
+  { sizeGibibytes, origin }: HeldImage,
+): Action[] {
+  if (serve !== undefined && serving?.id !== serve.id)
+    return [report('ready', { sizeGibibytes, origin }), effect('serve', { id: serve.id }), requeue]
+  if (serve === undefined && serving !== undefined) return [effect('stopServing', {}), requeue]
+  const ready = report('ready', { sizeGibibytes, origin, serving })
+  return [isNameTaken(status?.conditions) ? { ...ready, conditions: [NAME_FREE] } : ready]
+}
+
+/** What is here was made for another object of the name. */
+const isOfAnother = ({ metadata: { uid } }: ImageObject, { held, bytes }: ObservedImage): boolean =>
+  held !== undefined && bytes !== undefined && bytes.state !== 'removed' && bytes.uid !== uid
+const TAKEN = 'An image that was made for another object of this name is on the host. It stays.'
 
 const wasMade = ({ bytes }: ObservedImage): boolean => bytes?.madeFor !== undefined
 const LOST = 'The image was made of the disk once, and is not on this host any more.'

@@ -84,7 +84,10 @@ export function instanceEffects(options: InstanceOptions): Handlers {
       await usage.takeReading(name)
       await hypervisor.destroy(name)
     },
-    async forget(_input, { metadata: { name } }) {
+    async forget(_input, { metadata: { name, uid = '' } }) {
+      // Written first: whatever is left of it, it is not started again for this object.
+      if (ledger.bytesOf('guest', uid) === undefined)
+        ledger.putBytes('guest', uid, { uid, state: 'removed', at: nowText(parts) })
       await usage.takeReading(name)
       await hypervisor.forget(name)
       await giveBack(parts, ledger.get(name)?.volumes ?? [])

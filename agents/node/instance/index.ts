@@ -52,7 +52,7 @@ export function instanceReconciler(
       ]
       return () => stops.forEach((stop) => stop())
     },
-    async observe({ metadata: { name }, spec, status }) {
+    async observe({ metadata: { name, uid = '' }, spec, status }) {
       const held = await Promise.all(
         volumesOf(spec).map(async (volume) => ({ volume, isHere: await isUsable(options, volume) })),
       )
@@ -63,6 +63,7 @@ export function instanceReconciler(
         heldElsewhere: isToBoot ? await findHeldElsewhere(ownership, volumesOf(spec)) : undefined,
         hostKeys: guest?.state === 'running' ? hostKeys.of(guest) : undefined,
         entry,
+        removedAt: ledger.bytesOf('guest', uid)?.at,
         hadNameTaken: isNameTaken(status?.conditions),
         guestVolumes: openIn(guest, volumes, volumesOf(spec)),
         unheldVolumes: (guest?.unheldDisks ?? []).flatMap((path) => volumes.nameOf(path) ?? []),

@@ -31,6 +31,8 @@ export interface ObservedInstance {
   readonly lostVolume?: string | undefined
   /** A disk of shared storage that another host has, and that host. Looked at before a start. */
   readonly heldElsewhere?: { readonly volume: string; readonly node: string } | undefined
+  /** RFC 3339: when the guest of this object was removed from the host, by its deletion. */
+  readonly removedAt?: string | undefined
   /** It was reported that the guest of another object had the name. */
   readonly hadNameTaken?: boolean
   readonly image: ImageState
@@ -95,8 +97,9 @@ const HELD_ELSEWHERE_SECONDS = 5
 /** How often the progress of a transfer is reported. */
 const PROGRESS_SECONDS = 1
 
-/** Guards in order: deleted, the guest of another object, a spec from the past, a guest of an older incarnation, a spec
- *  that is news, waiting for a guest, a transfer that ended, handed over, running, ended, to be begun, at rest. */
+/** Guards in order: deleted, the guest of another object, removed before, a spec from the past, a guest of an older
+ *  incarnation, a spec that is news, waiting for a guest, a transfer that ended, handed over, running, ended, to be
+ *  begun, at rest. */
 export function planInstance(instance: InstanceObject, observed: ObservedInstance, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
   const { spec } = instance
@@ -104,6 +107,8 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
   const isTaken = observed.guest !== undefined && observed.guest.uid !== uid && !hasEnded(observed.guest)
   if (deletionTimestamp !== undefined) return planRemoval(instance, entry, isTaken)
   if (isTaken) return [planTaken(instance, entry)]
+  const isOver = observed.guest === undefined || hasEnded(observed.guest)
+  if (observed.removedAt !== undefined && isOver) return [planRemoved(instance, observed.removedAt)]
   if (generation < entry.generation) return [wait(STALE_SECONDS, 'a spec as new as the one that was acted on')]
   if (observed.guest !== undefined && observed.guest.uid === uid && observed.guest.incarnation < entry.incarnation)
     return [effect('discard', {}), requeue]
@@ -177,6 +182,16 @@ function planTaken({ status }: InstanceObject, { incarnation }: LedgerEntry): Ac
     conditions: [nameTaken(message)],
   }
 }
+
+/** The object is of a Kubernetes that was put back to an older state: what was removed is not begun again. */
+const planRemoved = ({ status }: InstanceObject, at: string): Action => ({
+  do: 'status',
+  status: {
+    state: 'error',
+    detail: `The guest was removed from this host at ${at}, as was asked. It is not started again.`,
+    incarnation: status?.incarnation ?? 0,
+  },
+})
 
 const isCompleted = (transfer: Transfer | undefined, role: Transfer['role']): boolean =>
   transfer?.role === role && transfer.phase === 'completed'

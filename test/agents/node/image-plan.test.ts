@@ -5,6 +5,8 @@ import type { ImageSpec, ImageStatus } from '../../../resources/instance/index.t
 
 const held = { name: 'i', sizeGibibytes: 3, path: '/i.qcow2' }
 const NOTHING: ObservedImage = { held: undefined, fetching: undefined }
+const made = (uid: string, state: 'made' | 'removed' = 'made') => ({ uid, state, madeFor: uid, at: '' })
+const HELD: ObservedImage = { held, fetching: undefined, bytes: made('u') }
 
 it.each<[string, Partial<ImageStatus>, boolean, ObservedImage, readonly unknown[]]>([
   ['one that is not here is fetched', {}, false, NOTHING, [{ state: 'creating', detail: 'being fetched' }, 'fetch']],
@@ -15,7 +17,17 @@ it.each<[string, Partial<ImageStatus>, boolean, ObservedImage, readonly unknown[
     { held: undefined, fetching: { is: 'running' } },
     [{ state: 'creating', detail: 'being fetched' }],
   ],
-  ['one that is here is reported', {}, false, { held, fetching: undefined }, [{ state: 'ready', sizeGibibytes: 3 }]],
+  ['one that is here is reported', {}, false, HELD, [{ state: 'ready', sizeGibibytes: 3 }]],
+  ['after it was noted', {}, false, { ...HELD, bytes: undefined }, ['noteMade', 'wait']],
+  [
+    'also in the place of one that was removed',
+    {},
+    false,
+    { ...HELD, bytes: made('w', 'removed') },
+    ['noteMade', 'wait'],
+  ],
+  ['that of another object stays', {}, false, { ...HELD, bytes: made('w') }, [{ state: 'error' }]],
+  ['also when this one goes', {}, true, { ...HELD, bytes: made('w') }, [{ isRemoved: true }]],
   [
     'what was refused is reported with its reason',
     {},
@@ -45,19 +57,13 @@ it.each<[string, Partial<ImageStatus>, boolean, ObservedImage, readonly unknown[
     [{ state: 'error', detail: 'too large' }],
   ],
   ['and not fetched again', { state: 'error' }, false, NOTHING, []],
-  [
-    'one that goes is removed',
-    { state: 'ready' },
-    true,
-    { held, fetching: undefined },
-    ['remove', { isRemoved: true }],
-  ],
+  ['one that goes is removed', { state: 'ready' }, true, HELD, ['remove', { isRemoved: true }]],
   ['also while it is fetched', {}, true, { held: undefined, fetching: { is: 'running' } }, ['remove', {}]],
   ['and that is said once', { state: 'ready', isRemoved: true }, true, NOTHING, []],
 ])('%s', (_why, status, isDeleting, observed, does) => {
   const image = {
     spec: { url: 'https://x.example/', maximumGibibytes: 64 },
-    metadata: { name: 'i', ...(isDeleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}) },
+    metadata: { name: 'i', uid: 'u', ...(isDeleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}) },
     status,
   } as ImageObject // no rule looks at the rest
   expect(
@@ -138,9 +144,9 @@ it.each<[string, Partial<ImageSpec>, Partial<ObservedImage>, readonly unknown[]]
   ],
   ['until it shall not', {}, { held, serving: { id: 'u', host: 'h', port: 9 } }, ['stopServing', 'wait']],
 ])('%s', (_why, spec, observed, does) => {
-  const image = { metadata: { name: 'i' }, spec, status: {} } as ImageObject // no rule looks at the rest
+  const image = { metadata: { name: 'i', uid: 'u' }, spec, status: {} } as ImageObject // no rule looks at the rest
   expect(
-    planImage(image, { ...NOTHING, ...observed }).map((action) =>
+    planImage(image, { ...NOTHING, ...(observed.held === undefined ? {} : HELD), ...observed }).map((action) =>
       action.do === 'effect' ? action.name : action.do === 'status' ? action.status : action.do,
     ),
   ).toMatchObject(does)

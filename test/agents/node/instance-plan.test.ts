@@ -29,6 +29,7 @@ interface Row {
   readonly guestVolumes?: readonly string[]
   readonly unheldVolumes?: readonly string[]
   readonly image?: ObservedInstance['image']
+  readonly removedAt?: string
   readonly does: readonly string[]
 }
 
@@ -658,6 +659,20 @@ const rows: readonly Row[] = [
     generation: 0,
     does: ['forget', 'removed'],
   },
+  {
+    why: 'an older object of one that was removed begins nothing',
+    spec: { power: 'running', incarnation: 1 },
+    removedAt: secondsAgo(60),
+    does: ['status error'],
+  },
+  {
+    why: 'a guest whose removal was begun and not done goes on for an older object',
+    spec: { power: 'running', incarnation: 1 },
+    guest: {},
+    entry: {},
+    removedAt: secondsAgo(60),
+    does: ['status running'],
+  },
 ]
 
 describe('the plan of an Instance', () => {
@@ -682,6 +697,7 @@ describe('the plan of an Instance', () => {
       guestVolumes: row.guestVolumes ?? [],
       unheldVolumes: row.unheldVolumes ?? [],
       image: row.image ?? READY,
+      ...(row.removedAt === undefined ? {} : { removedAt: row.removedAt }),
       hypervisor: 'simulated',
     }
     expect(planInstance(instance, observed, NOW).map(summaryOf)).toEqual(row.does)

@@ -37,6 +37,12 @@ describe.each<[string, () => Ledger]>([
     ledger.putBytes('volume', 'a', { ...made, state: 'making' })
     ledger.putBytes('volume', 'a', made)
     expect([ledger.bytesOf('volume', 'a'), ledger.bytesOf('image', 'a')]).toEqual([made, undefined])
+    const removed: BytesEntry = { uid: 'u', state: 'removed', at: '2026-01-01T00:00:00.000Z' }
+    ledger.putBytes('guest', 'u', removed)
+    ledger.pruneRemoved(new Date('2026-01-01T00:00:00Z'))
+    expect(ledger.bytesOf('guest', 'u')).toEqual(removed)
+    ledger.pruneRemoved(new Date('2026-01-01T00:00:01Z'))
+    expect([ledger.bytesOf('guest', 'u'), ledger.bytesOf('volume', 'a')]).toEqual([undefined, made])
     ledger.close()
   })
 })
