@@ -115,7 +115,7 @@ export interface paths {
         put?: never;
         /**
          * Verify an address with the mailed token
-         * @description Opens no session.
+         * @description Opens no session. Unless the request has the cookie of a session of this user, what was made before the address was verified is removed: sessions, tokens, second factor, linked providers, other members, invitations, SSH keys.
          */
         post: operations["confirm_email_verification"];
         delete?: never;

@@ -18,7 +18,9 @@ export const verifyEmailMail = (origin: string, token: string): MailText =>
     'Verify your email address',
     'Welcome. Open this link to verify your email address; it works for two days.',
     `${origin}/verify-email#token=${token}`,
-    IGNORE,
+    'If you have signed in already, open it in that browser. Opened elsewhere, it ends your sessions and removes ' +
+      'tokens, a second factor and members that were added before.',
+    'If you did not sign up, do not open it: somebody else chose the password.',
   )
 
 export const signUpAttemptMail = (origin: string): MailText =>

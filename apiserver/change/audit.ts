@@ -68,6 +68,12 @@ function actorOf(customer: Customer): AuditActor {
   return userActor({ id: customer.userId, email: customer.email })
 }
 
+/** Counts as the detail of an entry, without those that are zero; nothing where all are. */
+export function countsOf(counts: Readonly<Record<string, number>>): Pick<AuditFacts, 'detail'> {
+  const some = Object.entries(counts).filter(([, count]) => count > 0)
+  return some.length === 0 ? {} : { detail: Object.fromEntries(some.map(([name, count]) => [name, String(count)])) }
+}
+
 export interface AuditFacts {
   readonly action: string
   /** Default: the noun of the action. */

@@ -26,6 +26,7 @@ import {
   lockPendingInvitations,
   lockUser,
   type MemberRow,
+  proveAddress,
   removeMembership,
   renewInvitation,
   setActiveAccount,
@@ -298,12 +299,9 @@ async function accept(
       throw conflict('state_not_allowed', 'You are a member of this account already.')
     await addMember(tx, { accountId: row.accountId, userId: id, role: row.role, now })
     await setActiveAccount(tx, id, row.accountId)
-    await tx
-      .updateTable('app_user')
-      .set({ email_verified_at: now })
-      .where('id', '=', id)
-      .where('email_verified_at', 'is', null)
-      .execute()
+    // Whoever accepts has read the mail, and knows the password.
+    const user = await lockUser(tx, id)
+    await proveAddress(tx, user, { now, isHolder: true })
     await appendAudit(
       tx,
       auditEntry(row.accountId, userActor({ id, email: row.email }), request, {

@@ -8,6 +8,7 @@ import {
   findUser,
   findUserByEmail,
   lockUser,
+  proveAddress,
   redeemCoupon,
   type UserRow,
 } from '../../db/account/index.ts'
@@ -15,11 +16,13 @@ import { appendAudit } from '../../db/audit/index.ts'
 import {
   beginAttempt,
   endSession,
+  findSession,
   forgetAttempts,
   listIdentities,
   spendEmailToken,
   waitForAttempt,
 } from '../../db/identity/index.ts'
+import type { Queries } from '../../db/open.ts'
 import { countRequest } from '../../db/request/index.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
@@ -32,7 +35,8 @@ import {
   requestEmailVerification,
   signUp,
 } from '../../resources/identity/index.ts'
-import { auditEntry, auditEntryOf, userActor } from '../change/audit.ts'
+import { auditEntry, auditEntryOf, countsOf, userActor } from '../change/audit.ts'
+import { SESSION_COOKIE } from '../identity/callers.ts'
 import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'
@@ -218,6 +222,12 @@ async function sendVerification(
   })
 }
 
+/** Whether the browser has a session of the user. */
+async function isSignedIn(queries: Queries, request: RequestFacts, userId: string, now: Date): Promise<boolean> {
+  const secret = request.cookie(SESSION_COOKIE)
+  return secret !== undefined && (await findSession(queries, secret, now))?.userId === userId
+}
+
 async function verifyEmail(
   parts: IdentityParts,
   { body, request, now }: Call<typeof confirmEmailVerification>,
@@ -228,13 +238,16 @@ async function verifyEmail(
     const user = await lockUser(tx, spent.userId)
     if (user.email !== spent.email)
       throw conflict('state_not_allowed', 'The address was changed after this mail was sent.')
-    await tx.updateTable('app_user').set({ email_verified_at: now }).where('id', '=', user.id).execute()
+    // Who opens the link has the address. Only a session shows that they are who has signed up with it.
+    const dropped = await proveAddress(tx, user, { now, isHolder: await isSignedIn(tx, request, user.id, now) })
+    const { active_account_id: accountId } = await lockUser(tx, user.id)
     await appendAudit(
       tx,
-      auditEntry(user.active_account_id, userActor(user), request, {
+      auditEntry(accountId, userActor(user), request, {
         action: 'auth.email_verified',
         resourceType: 'user',
         resourceId: user.id,
+        ...countsOf(dropped),
       }),
       parts,
     )

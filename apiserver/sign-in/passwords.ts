@@ -2,7 +2,7 @@
 import { badField, conflict, forbidden, rateLimited } from '../../domain/problem.ts'
 import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
-import { dropUnproven, findUser, findUserByEmail, lockUser } from '../../db/account/index.ts'
+import { findUser, findUserByEmail, lockUser, proveAddress } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {
   beginAttempt,
@@ -18,7 +18,7 @@ import {
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { changePassword, confirmPasswordReset, requestPasswordReset } from '../../resources/identity/index.ts'
-import { auditEntry, auditEntryOf, userActor } from '../change/audit.ts'
+import { auditEntry, auditEntryOf, countsOf, userActor } from '../change/audit.ts'
 import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { emailSubject } from '../identity/subjects.ts'
@@ -81,16 +81,12 @@ async function resetPassword(
       .set({
         password_hash: passwordHash,
         password_generation: user.password_generation + 1,
-        email_verified_at: user.email_verified_at ?? now,
       })
       .where('id', '=', user.id)
       .execute()
     await endSessionsOfUser(tx, user.id, now)
-    // Whoever made them did not have to read mail at the address.
-    const dropped = user.email_verified_at === null ? await dropUnproven(tx, user, now) : {}
+    const dropped = await proveAddress(tx, user, { now, isHolder: false })
     const tokens = body.end_tokens ? { tokens: await revokeTokensOfUser(tx, user.id, now) } : {}
-    const removed = Object.entries({ ...tokens, ...dropped }).filter(([, count]) => count > 0)
-    const detail = Object.fromEntries(removed.map(([name, count]) => [name, String(count)]))
     const { active_account_id: accountId } = await lockUser(tx, user.id)
     await forgetAttempts(tx, emailSubject(user.email))
     await mailTo(tx, parts, user.email, passwordChangedMail())
@@ -100,7 +96,7 @@ async function resetPassword(
         action: 'auth.password_reset',
         resourceType: 'user',
         resourceId: user.id,
-        ...(removed.length === 0 ? {} : { detail }),
+        ...countsOf({ ...tokens, ...dropped }),
       }),
       parts,
     )

@@ -64,4 +64,4 @@ export {
   takeQuotas,
 } from './quotas.ts'
 export { readStanding, requireStanding, requireVerifiedOwner } from './standing.ts'
-export { dropUnproven } from './unproven.ts'
+export { proveAddress } from './unproven.ts'

@@ -5,11 +5,24 @@ import type { Tables } from '../tables.ts'
 import type { UserRow } from './accounts.ts'
 import { removeMembership, resolveActiveAccount } from './members.ts'
 
+/** Notes that the address of the user is proven. `isHolder`: whoever proves it has shown that the user was theirs
+ *  before, by its session or its password; else what was made before the proof is taken away, for somebody else may
+ *  have made it. The caller has locked the user. Answers what was taken away, as counts by name. */
+export async function proveAddress(
+  tx: Transaction<Tables>,
+  user: UserRow,
+  { now, isHolder }: { readonly now: Date; readonly isHolder: boolean },
+): Promise<Readonly<Record<string, number>>> {
+  if (user.email_verified_at !== null) return {}
+  await tx.updateTable('app_user').set({ email_verified_at: now }).where('id', '=', user.id).execute()
+  return isHolder ? {} : await dropUnproven(tx, user, now)
+}
+
 /** Takes away what lets somebody else into what the address's owner takes over: sessions, tokens, the second factor,
  *  sign-ins by providers, other accounts that the user was put into, and of the user's own account all other members,
  *  invitations, tokens and SSH keys, which new servers get by default. The caller has locked the user. Answers what it
  *  took away, as counts by name. */
-export async function dropUnproven(
+async function dropUnproven(
   tx: Transaction<Tables>,
   { id: userId, own_account_id: own }: UserRow,
   now: Date,

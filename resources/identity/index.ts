@@ -167,7 +167,9 @@ export const confirmEmailVerification = route({
   path: '/v1/auth/email-verification/confirm',
   area: VERIFICATION_AREA,
   summary: 'Verify an address with the mailed token',
-  description: 'Opens no session.',
+  description:
+    'Opens no session. Unless the request has the cookie of a session of this user, what was made before the address ' +
+    'was verified is removed: sessions, tokens, second factor, linked providers, other members, invitations, SSH keys.',
   credentials: ['public'],
   permission: null,
   budget: 'none',
