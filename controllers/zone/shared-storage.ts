@@ -4,6 +4,7 @@ import { conflict } from '../../domain/problem.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import type { EffectReport } from '../../kit/reconcile/reconciler.ts'
 import { type CephPools, openCephPools } from '../ceph/pools.ts'
 import { StorageRefused } from '../ceph/program.ts'
 import type { EffectsOn } from '../effects.ts'
@@ -23,7 +24,8 @@ interface Parts {
 export function sharedStorageEffects({ store, clock }: Parts): EffectsOn<SharedStorageEffects, ZoneSpec, ZoneStatus> {
   const open = async (secretName: string): Promise<CephPools> =>
     openCephPools(await readStorageLogin(store, secretName))
-  const report = (detail: string, pools: NonNullable<ZoneStatus['sharedStorage']>['pools']) => ({
+  const report = (detail: string, pools: NonNullable<ZoneStatus['sharedStorage']>['pools']): EffectReport => ({
+    isReading: true,
     status: { sharedStorage: { readAt: clock.now().toISOString(), detail: truncated(detail), pools } },
   })
   const orDetail = async (zone: { readonly status?: ZoneStatus }, work: () => ReturnType<CephPools['read']>) => {

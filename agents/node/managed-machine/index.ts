@@ -65,6 +65,7 @@ export function managedMachineReconciler(
       silences,
     })
 
+  /** What it answers is the guest's word, which changes whenever it likes. */
   async function ask(machine: MachineObject, request: object): Promise<EffectReport> {
     const beganAt = clock.monotonicMilliseconds()
     // Until there is an answer it is not due again, however that ends.
@@ -76,7 +77,7 @@ export function managedMachineReconciler(
       const report = statusOf(machine, answer, clock.now())
       const took = (clock.monotonicMilliseconds() - beganAt) / MILLISECONDS
       meet(machine, restAfter(took, report.status.isHealthy === true), 0)
-      return { status: report.status, conditions: report.conditions ?? [] }
+      return { isReading: true, status: report.status, conditions: report.conditions ?? [] }
     } catch (error) {
       if (!(error instanceof GuestAgentFailed)) throw error
       const silences = silencesOf(machine) + 1
@@ -87,7 +88,7 @@ export function managedMachineReconciler(
         false,
         `Its guest does not answer: ${error.message}`.slice(0, DETAIL_CHARACTERS_MAXIMUM),
       )
-      return { status, conditions }
+      return { isReading: true, status, conditions }
     }
   }
 

@@ -111,6 +111,18 @@ it('takes no report of another machine for one of this', async () => {
   expect([after.running, after.report, after.reportedAt]).toEqual([undefined, before.report, before.reportedAt])
 })
 
+it('goes on asking a guest that says something else each time', async () => {
+  await writeDocument(1)
+  await deliver(1)
+  await running(1)
+  world.killAgent()
+  let answers = 0
+  world.startAgent({
+    retell: (answer) => Buffer.from(JSON.stringify({ ...JSON.parse(answer.toString()), detail: `look ${++answers}` })),
+  })
+  await statusWhen(({ detail }) => detail === 'look 25')
+})
+
 it('tells a guest that does not answer any more from one that is silent for a moment', async () => {
   await writeDocument(1)
   await deliver(1)
