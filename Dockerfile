@@ -27,6 +27,7 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends ipmitool ceph-common \
  && rm -rf /var/lib/apt/lists/*
 COPY db ./db
+COPY changes ./changes
 COPY crds ./crds
 COPY roles ./roles
 COPY apiserver ./apiserver

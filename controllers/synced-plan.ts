@@ -85,7 +85,7 @@ export const planSynced = <
       syncActions(input.root, { ...decision, status: { ...noun.knownOf(input), ...decision.status } }),
   })
 
-interface OfAccount {
+export interface OfAccount {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
 }

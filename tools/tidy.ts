@@ -29,8 +29,12 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
   resources: { paths: ['domain/', 'kit/http/route.ts'], packages: ['zod'] },
   kit: { paths: ['domain/'] },
   db: { paths: ['domain/', 'kit/sys/'], never: ['express'] },
-  apiserver: { paths: ['domain/', 'resources/', 'kit/', 'db/'] },
-  controllers: { paths: ['domain/', 'resources/', 'kit/', 'db/'], never: ['express'] },
+  changes: {
+    paths: ['domain/', 'resources/', 'db/', 'kit/http/route.ts', 'kit/kube/', 'kit/sys/random.ts'],
+    packages: ['node:util', 'kysely', 'zod'],
+  },
+  apiserver: { paths: ['domain/', 'resources/', 'kit/', 'db/', 'changes/'] },
+  controllers: { paths: ['domain/', 'resources/', 'kit/', 'db/', 'changes/'], never: ['express'] },
   agents: {
     paths: [
       'domain/',

@@ -1,7 +1,9 @@
 /** Refusals of names that are not in the catalogue: they say which there are. */
 import { badField, type Problem } from '../../domain/problem.ts'
 import { noSuch } from '../../domain/suggestion.ts'
-import { isHidden, isOffered, Region, Template, Zone } from '../../resources/catalog/index.ts'
+import { unknownZone as unknownZoneIn } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
+import { isHidden, isOffered, Region, Template } from '../../resources/catalog/index.ts'
 import type { Parts } from '../parts.ts'
 import { serverPlans } from './server-plans.ts'
 
@@ -10,7 +12,7 @@ const sorted = (objects: readonly { readonly metadata: { readonly name: string }
   objects.map(({ metadata }) => metadata.name).sort()
 
 export const unknownZone = ({ caches }: Catalog, name: string, field = 'zone'): Problem =>
-  badField(field, noSuch('zone', name, sorted(caches.of(Zone).list())))
+  unknownZoneIn(worldOf(caches), name, field)
 export const unknownRegion = ({ caches }: Catalog, name: string): Problem =>
   badField('region', noSuch('region', name, sorted(caches.of(Region).list())))
 export const unknownPlan = (catalog: Catalog, name: string, field = 'plan'): Problem =>

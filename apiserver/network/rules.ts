@@ -1,26 +1,11 @@
-/** What private networks need of their surroundings, whichever door a request comes through. */
-import { conflict, type Problem, unavailable } from '../../domain/problem.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
-import { Zone, type ZONE_CAPABILITIES, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
-import { unknownZone } from '../catalog/index.ts'
+/** What private networks need of their surroundings, for nouns that are in one. */
+import { requirePrivateNetworks as requireIn } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import type { Parts } from '../parts.ts'
+
+export { withoutNetworks } from '../../changes/kit/zone.ts'
 
 /** Throws 400 for a zone that is not there, 503 for one that takes nothing new, and 409 for one without private
  *  networks. */
-export function requirePrivateNetworks({ caches }: Pick<Parts, 'caches'>, name: string, field = 'zone'): void {
-  const zone = caches.of(Zone).get({ name })
-  if (zone === undefined) throw unknownZone({ caches }, name, field)
-  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes nothing new.')
-  if (zone.status?.hasPrivateNetworks !== true)
-    throw withoutNetworks(zone, `The zone ${name} has no private networks`, 'private_networks')
-}
-
-/** 409 that says what is off, a beginning of a sentence, and why. */
-export const withoutNetworks = (
-  { status }: Pick<KubeObject<ZoneSpec, ZoneStatus>, 'status'>,
-  what: string,
-  capability: (typeof ZONE_CAPABILITIES)[number],
-): Problem =>
-  conflict('zone_capability_missing', `${what}: ${status?.networkObstacle ?? 'none of its hosts answers yet'}.`, {
-    capability,
-  })
+export const requirePrivateNetworks = ({ caches }: Pick<Parts, 'caches'>, name: string, field = 'zone'): void =>
+  requireIn(worldOf(caches), name, field)

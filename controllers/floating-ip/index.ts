@@ -1,11 +1,6 @@
 /** The controller of floating IPs: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
-import {
-  assignFloatingIp,
-  claimFloatingIp,
-  findFloatingIp,
-  findForwarding,
-  releaseFloatingIp,
-} from '../../db/floating-ip/index.ts'
+import { floatingIpChanges } from '../../changes/floating-ip.ts'
+import { findFloatingIp, findForwarding, releaseFloatingIp } from '../../db/floating-ip/index.ts'
 import { findServerClaims } from '../../db/server/index.ts'
 import { canonicalAddress } from '../../domain/addresses.ts'
 import { keyOf } from '../../kit/kube/object.ts'
@@ -22,18 +17,14 @@ import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
 import { gatewayNodes } from '../gateway-nodes.ts'
-import { requireNewest } from '../newest.ts'
-import { findEditor, requesterOf } from '../operation/direct-edit.ts'
-import { wasOperationApplied } from '../operation/intent.ts'
+import { claimEffect, intentOf, readEdits } from '../kit/changes.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { floatingIpOwner } from '../ovn/difference.ts'
 import { type FloatingIpFacts, floatingIpRows } from '../ovn/floating-ip.ts'
 import type { Parts } from '../parts.ts'
-import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { requireStandingOfEdit } from '../standing.ts'
-import { type Bundles, digestOf, newRequests, openBundles } from '../synced.ts'
-import { ASSIGNED, CLAIMED, type FloatingIpEffects, type FloatingIpObject, type Observed } from './observed.ts'
-import { detectEdit, plan } from './plan.ts'
+import { type Bundles, digestOf, openBundles } from '../synced.ts'
+import type { FloatingIpEffects, FloatingIpObject, Observed } from './observed.ts'
+import { appliedOf, plan } from './plan.ts'
 
 const SERVER_INDEX = 'server of a floating ip'
 
@@ -42,13 +33,7 @@ export const floatingIpController = controller<FloatingIpEffects>()({
   resource: FloatingIp,
   sharding: 'by-zone',
   finalizer: finalizerOf(FloatingIp),
-  intent: {
-    resourceType: 'floating_ip',
-    wasApplied: wasOperationApplied(FloatingIp),
-    async release(tx, { accountId, resource, audit: { action } }) {
-      if (action === 'floating_ip.allocate') await releaseFloatingIp(tx, { accountId, floatingIpId: resource.id })
-    },
-  },
+  intent: intentOf(floatingIpChanges),
   plan,
   reads: [Node, Router, Server, Zone],
   // One whose operation is its release is deleted here.
@@ -80,7 +65,7 @@ export const floatingIpController = controller<FloatingIpEffects>()({
 })
 
 async function observe(parts: Parts, bundles: Bundles, floatingIp: FloatingIpObject): Promise<Observed> {
-  const { db, caches, store, ovn } = parts
+  const { db, caches, ovn } = parts
   const {
     metadata: { namespace = '', name, uid = '' },
     spec: { zone },
@@ -99,11 +84,7 @@ async function observe(parts: Parts, bundles: Bundles, floatingIp: FloatingIpObj
     facts,
     isApplied: bundles.digestOf(floatingIpOwner(uid)) === digestOf(facts ?? null),
     installed: isWaiting ? await ovn?.installed(gatewayNodes(caches, zone)) : undefined,
-    editor:
-      detectEdit(floatingIp) === undefined
-        ? ''
-        : (requesterOf(await newRequests(db, floatingIp), 'floating_ip.sync') ??
-          (await findEditor(store, FloatingIp, floatingIp, ''))),
+    ...(await readEdits(parts, floatingIpChanges, floatingIp, appliedOf(floatingIp))),
   }
 }
 
@@ -142,17 +123,7 @@ const floatingIpEffects = (
   parts: Parts,
   bundles: Bundles,
 ): EffectsOn<FloatingIpEffects, FloatingIpSpec, FloatingIpStatus> => ({
-  claim: withRefusalCondition(CLAIMED, async (demand, floatingIp) => {
-    await requireNewest(parts.store, FloatingIp, floatingIp)
-    await requireStandingOfEdit(parts, floatingIp, demand.accountId)
-    await orUnavailable(parts.db.transaction().execute((tx) => claimFloatingIp(tx, demand)))
-    return grantedCondition(CLAIMED)
-  }),
-  assign: withRefusalCondition(ASSIGNED, async (input, floatingIp) => {
-    await requireNewest(parts.store, FloatingIp, floatingIp)
-    await orUnavailable(parts.db.transaction().execute((tx) => assignFloatingIp(tx, input)))
-    return grantedCondition(ASSIGNED)
-  }),
+  claim: claimEffect(parts, floatingIpChanges),
   async apply({ zone, facts }, { metadata: { uid = '' } }) {
     const rows = facts === undefined ? [] : floatingIpRows(facts)
     return { status: { appliedSequence: await bundles.apply(floatingIpOwner(uid), zone, facts ?? null, rows) } }

@@ -1,14 +1,15 @@
 /** What the controller of floating IPs knows of the world when it decides, and what it may decide. */
-import type { Assignment, FloatingIpClaim, FloatingIpDemand, FloatingIpId } from '../../db/floating-ip/index.ts'
+import type { FloatingIpClaim, FloatingIpId } from '../../db/floating-ip/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from '../../resources/floating-ip/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { ClaimEffects, Edits } from '../kit/changes.ts'
 import type { FloatingIpFacts } from '../ovn/floating-ip.ts'
 
 export type FloatingIpObject = KubeObject<FloatingIpSpec, FloatingIpStatus>
 
-export interface Observed {
+export interface Observed extends Edits {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: FloatingIpClaim | undefined
@@ -19,21 +20,13 @@ export interface Observed {
   readonly isApplied: boolean
   /** The newest sequence that the gateways of the zone have installed; undefined when nobody knows. */
   readonly installed: number | undefined
-  /** Who made the edit that no operation stands for, as an actor. */
-  readonly editor: string
 }
 
 /** The effects of floating IPs by name, each with its input. */
-export interface FloatingIpEffects extends AuditEffects {
-  readonly claim: FloatingIpDemand
-  readonly assign: FloatingIpId & { readonly assignment: Assignment | undefined }
+export interface FloatingIpEffects extends AuditEffects, ClaimEffects {
   /** Its rows in OVN become so. */
   readonly apply: { readonly zone: string; readonly facts: FloatingIpFacts | undefined }
   /** Takes its rows out of OVN, then gives the address back. */
   readonly release: { readonly zone: string; readonly id: FloatingIpId | undefined }
 }
 export type FloatingIpEffect = ActionWith<FloatingIpEffects>
-
-/** What PostgreSQL was asked for a floating IP, and whether it was granted. */
-export const CLAIMED = 'Claimed'
-export const ASSIGNED = 'Assigned'

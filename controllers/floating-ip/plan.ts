@@ -1,19 +1,17 @@
-/** The plan of a floating IP: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/operation/plan.ts`. Where it leads is decided in PostgreSQL; its rows in OVN follow from that. */
-import type { Assignment } from '../../db/floating-ip/index.ts'
-import { keyOf } from '../../kit/kube/object.ts'
-import { FloatingIp, type FloatingIpAction, type FloatingIpStatus } from '../../resources/floating-ip/index.ts'
+/** The plan of a floating IP: pure, synchronous, total. What it points to is decided in PostgreSQL; its rows in OVN
+ *  follow from that. */
+import { floatingIpChanges } from '../../changes/floating-ip.ts'
+import type { FloatingIpSpec, FloatingIpStatus } from '../../resources/floating-ip/index.ts'
+import { claimed, planChanges } from '../kit/changes.ts'
 import { firstDecision } from '../operation/decision.ts'
-import { type DirectEdit, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
-import { type During, planOperations } from '../operation/plan.ts'
-import { activeOperation } from '../operation/stanza.ts'
+import { SYSTEM_ACTOR } from '../operation/direct-edit.ts'
+import type { During } from '../operation/plan.ts'
 import { refusalOf } from '../refusal.ts'
 import { hasAccount, installed, type SyncInput } from '../synced-plan.ts'
-import { actionOf, auditedSync, failed, reconciling, type SyncDecision, syncActions } from '../synced.ts'
-import { ASSIGNED, CLAIMED, type FloatingIpEffect, type FloatingIpObject, type Observed } from './observed.ts'
+import { actionOf, reconciling, type SyncDecision } from '../synced.ts'
+import type { FloatingIpEffect, FloatingIpObject, Observed } from './observed.ts'
 
 type ReconcileInput = SyncInput<FloatingIpObject, Observed>
-type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<FloatingIpStatus, FloatingIpEffect>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
@@ -21,75 +19,37 @@ const SERVER_LOOK_SECONDS = 2
 /** It is looked at again however little has changed. */
 const LOOK_SECONDS = 300
 
-const isReleasing = ({ metadata, spec }: FloatingIpObject): boolean =>
-  metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'release'
-
-export const plan = planOperations<FloatingIpObject, Observed, ReconcileInput, Decision, FloatingIpEffect>({
-  label: 'A floating IP',
-  flows: { 'floating_ip.sync': (input) => (isReleasing(input.root) ? remove(input) : synchronize(input)) },
-  inputOf: (root, observed) => ({ root, observed }),
-  unchanged: () => reconciling('Waiting'),
-  guard: ({ root: floatingIp }) =>
-    actionOf(floatingIp.spec.operation) === 'release' && floatingIp.metadata.deletionTimestamp === undefined
-      ? [{ do: 'remove', type: FloatingIp, key: keyOf(floatingIp) }]
-      : undefined,
-  detectEdit: ({ root: floatingIp, observed }) => serverGone(floatingIp, observed) ?? edited(floatingIp, observed),
-  idle: (input) => (isReleasing(input.root) ? remove(input) : idle(input)),
-  // A release goes on behind its operation.
-  overdue: ({ root: floatingIp }, decision, error) =>
-    isReleasing(floatingIp) ? { ...decision, outcome: 'failed', error } : { ...decision, ...failed('applied', error) },
-  auditedAs: auditedSync('floating_ip'),
-  toActions: (input, decision) =>
-    syncActions(input.root, { ...decision, status: { ...knownOf(input), ...decision.status } }),
+export const plan = planChanges(floatingIpChanges, {
+  applied: appliedOf,
+  due: serverGone,
+  synchronize: (input: During<ReconcileInput>) =>
+    firstDecision(input, [hasAccount, serverMade, isClaimed, applied, areInstalled, done]),
+  idle,
+  remove,
+  knownOf: ({ observed: { claim } }) =>
+    claim === undefined ? {} : { address: claim.address, serverId: claim.serverId, target: targetOf(claim) },
 })
 
-type Edit = (DirectEdit & { readonly actor: string }) | undefined
+/** As its status shows it. */
+export function appliedOf({ spec, status }: FloatingIpObject): FloatingIpSpec | undefined {
+  return status?.address === undefined ? undefined : { ...spec, serverId: status.serverId, target: status.target }
+}
 
-/** The server was deleted: it leads nowhere from then on. */
-function serverGone({ metadata, spec }: FloatingIpObject, { claim, server }: Observed): Edit {
+/** The server was deleted: it points nowhere from then on. */
+function serverGone({ root: { metadata, spec }, observed: { claim, server } }: ReconcileInput) {
   if (spec.serverId === undefined || server !== 'gone' || claim === undefined || claim.serverId !== undefined)
     return undefined
   if (metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'release') return undefined
   return {
     kind: 'floating_ip.sync',
-    field: '',
     arguments: { action: 'unassign' },
     spec: { serverId: null, target: null },
     actor: SYSTEM_ACTOR,
-  }
+  } as const
 }
-
-const edited = (floatingIp: FloatingIpObject, { editor }: Observed): Edit => {
-  const action = detectEdit(floatingIp)
-  return action && { kind: 'floating_ip.sync', field: '', arguments: { action }, actor: editor }
-}
-
-/** What an edit with kubectl does; undefined when the spec and the operations agree. */
-export function detectEdit(floatingIp: FloatingIpObject): FloatingIpAction | undefined {
-  const { metadata, spec, status } = floatingIp
-  if (actionOf(spec.operation) === 'release') return undefined
-  if (metadata.deletionTimestamp !== undefined) return 'release'
-  if (activeOperation(floatingIp) !== undefined) return undefined
-  if (status?.address === undefined)
-    return spec.operation === undefined && spec.address === undefined ? 'allocate' : undefined
-  const wanted = assignmentOf(floatingIp)
-  const isSame = wanted?.serverId === status.serverId && wanted?.target === status.target
-  if (isSame || refusalOf(floatingIp, ASSIGNED) !== undefined) return undefined
-  return wanted === undefined ? 'unassign' : 'assign'
-}
-
-const assignmentOf = ({ spec: { serverId, target = 'public' } }: FloatingIpObject): Assignment | undefined =>
-  serverId === undefined ? undefined : { serverId, target }
 
 const targetOf = ({ serverId, networkId }: NonNullable<Observed['claim']>): string | undefined =>
   serverId === undefined ? undefined : networkId === undefined ? 'public' : `private:${networkId}`
-
-const knownOf = ({ observed: { claim } }: ReconcileInput): NonNullable<Decision['status']> =>
-  claim === undefined ? {} : { address: claim.address, serverId: claim.serverId, target: targetOf(claim) }
-
-/** Steps in order: claimed, assigned, applied, installed. */
-const synchronize = (input: OperationInput): Decision =>
-  firstDecision(input, [hasAccount, serverMade, claimed, assigned, applied, areInstalled, done])
 
 /** `kubectl apply` may make a floating IP before its server. */
 const serverMade: Rule = ({ root: { spec }, observed: { server } }) =>
@@ -102,37 +62,9 @@ const serverMade: Rule = ({ root: { spec }, observed: { server } }) =>
         waitSeconds: SERVER_LOOK_SECONDS,
       }
 
-const claimed: Rule = ({ root: floatingIp, observed: { accountId = '', claim } }) => {
-  if (claim !== undefined) return undefined
-  const refusal = refusalOf(floatingIp, CLAIMED)
-  if (refusal !== undefined) return failed('claimed', refusal.message)
-  const { metadata, spec } = floatingIp
-  const demand = { accountId, floatingIpId: metadata.name, zone: spec.zone, assignment: assignmentOf(floatingIp) }
-  return {
-    ...reconciling('Claiming'),
-    step: 'claimed',
-    actions: [{ do: 'effect', name: 'claim', input: demand }],
-    waitFor: 'the database',
-    waitSeconds: 0,
-  }
-}
-
-const assigned: Rule = ({ root: floatingIp, observed: { accountId = '', claim } }) => {
-  const assignment = assignmentOf(floatingIp)
-  if (claim === undefined || (claim.serverId === assignment?.serverId && targetOf(claim) === assignment?.target))
-    return undefined
-  const refusal = refusalOf(floatingIp, ASSIGNED)
-  if (refusal !== undefined) return failed('claimed', refusal.message)
-  return {
-    ...reconciling('Assigning'),
-    step: 'claimed',
-    actions: [
-      { do: 'effect', name: 'assign', input: { accountId, floatingIpId: floatingIp.metadata.name, assignment } },
-    ],
-    waitFor: 'the database',
-    waitSeconds: 0,
-  }
-}
+const isClaimed: Rule = claimed(floatingIpChanges, ({ root: { spec }, observed: { claim } }: ReconcileInput) =>
+  claim === undefined ? undefined : { ...spec, serverId: claim.serverId, target: targetOf(claim) },
+)
 
 const applied: Rule = ({ root: { spec }, observed: { facts, isApplied } }) =>
   isApplied
@@ -147,10 +79,10 @@ const applied: Rule = ({ root: { spec }, observed: { facts, isApplied } }) =>
 
 const areInstalled = installed('the hosts that lead outside')
 
-const done: Rule<OperationInput> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
+const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
 
 function standing({ root: floatingIp, observed: { claim, facts } }: ReconcileInput): Decision {
-  const refusal = refusalOf(floatingIp, ASSIGNED)
+  const refusal = refusalOf(floatingIp, 'Assigned')
   if (refusal !== undefined) return { health: 'stalled', reason: refusal.reason, message: refusal.message }
   const rest = { waitFor: 'a change', waitSeconds: LOOK_SECONDS } as const
   return claim?.serverId !== undefined && facts === undefined

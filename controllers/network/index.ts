@@ -1,13 +1,6 @@
 /** The network controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
-import {
-  claimNetwork,
-  endNetwork,
-  findNetwork,
-  releaseNetwork,
-  renameNetwork,
-  withdrawNetworkEnd,
-  withdrawNetworkName,
-} from '../../db/network/index.ts'
+import { networkChanges } from '../../changes/network.ts'
+import { findNetwork, releaseNetwork } from '../../db/network/index.ts'
 import { findEdgeOf } from '../../db/edge/index.ts'
 import { findRouterOf } from '../../db/router/index.ts'
 import type { Queries } from '../../db/open.ts'
@@ -15,50 +8,33 @@ import { countServersIn } from '../../db/network-interface/index.ts'
 import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'
-import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Edge } from '../../resources/edge/index.ts'
 import { Network, type NetworkSpec, type NetworkStatus } from '../../resources/network/index.ts'
-import { isBeingDeleted } from '../../resources/operation/index.ts'
 import { Router, type RouterSpec } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { findAccountOf } from '../account.ts'
 import { auditEffect } from '../audit.ts'
-import { controller, type IntentHandler } from '../controller.ts'
+import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
-import { requireNewest } from '../newest.ts'
-import { findEditor, requesterOf } from '../operation/direct-edit.ts'
-import { wasOperationApplied } from '../operation/intent.ts'
+import { claimEffect, intentOf, readEdits } from '../kit/changes.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { networkOwner } from '../ovn/difference.ts'
 import { networkRows, type NetworkFacts } from '../ovn/private-network.ts'
 import type { Parts } from '../parts.ts'
-import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { type Bundles, digestOf, editsOf, newRequests, openBundles } from '../synced.ts'
+import { type Bundles, digestOf, openBundles } from '../synced.ts'
 import { type At, networkFactsOf } from './facts.ts'
-import { CLAIMED, ENDED, type NetworkEffects, type NetworkObject, type Observed } from './observed.ts'
-import { detectEdit, plan } from './plan.ts'
-
-const networkIntents: IntentHandler<NetworkObject | undefined> = {
-  resourceType: 'network',
-  wasApplied: wasOperationApplied(Network),
-  look: ({ store }, { accountId, resource }) =>
-    store.get(Network, { namespace: accountNamespace(accountId), name: resource.id }),
-  async release(tx, { accountId, resource, audit: { action } }, stored) {
-    const id = { accountId, networkId: resource.id }
-    if (action === 'network.create') await releaseNetwork(tx, id)
-    if (action === 'network.update') await withdrawNetworkName(tx, id, stored?.spec.name)
-    if (action === 'network.delete') await withdrawNetworkEnd(tx, id, stored === undefined || isBeingDeleted(stored))
-  },
-}
+import type { NetworkEffects, NetworkObject, Observed } from './observed.ts'
+import { appliedOf, plan } from './plan.ts'
 
 export const networkController = controller<NetworkEffects>()({
   name: 'network',
   resource: Network,
   sharding: 'by-zone',
   finalizer: finalizerOf(Network),
-  intent: networkIntents,
+  intent: intentOf(networkChanges),
   plan,
   reads: [Edge, Router, Zone, Server],
   // One whose operation is its deletion is deleted here.
@@ -128,7 +104,7 @@ export async function applyNetwork(
 }
 
 async function observe(parts: Parts, bundles: Bundles, network: NetworkObject): Promise<Observed> {
-  const { db, caches, store, ovn } = parts
+  const { db, caches, ovn } = parts
   const {
     metadata: { namespace = '', name, uid = '' },
     spec: { zone },
@@ -139,7 +115,6 @@ async function observe(parts: Parts, bundles: Bundles, network: NetworkObject): 
     accountId === undefined ? undefined : await orUnavailable(findNetwork(db, { accountId, networkId: name }))
   const facts = accountId === undefined ? undefined : await readNetworkFacts(parts, network, accountId)
   const zoneObject = caches.of(Zone).get({ name: zone })
-  const requests = await newRequests(db, network)
   const isWaiting = activeOperation(network) !== undefined && status?.appliedSequence !== undefined
   return {
     accountId,
@@ -150,30 +125,12 @@ async function observe(parts: Parts, bundles: Bundles, network: NetworkObject): 
     isApplied: facts !== undefined && bundles.digestOf(networkOwner(uid)) === digestOf(facts),
     installed: isWaiting ? await ovn?.installed([]) : undefined,
     serverCount: accountId === undefined ? 0 : await orUnavailable(countServersIn(db, { accountId, networkId: name })),
-    edits: editsOf(requests, 'network'),
-    editor:
-      detectEdit(network) === undefined
-        ? ''
-        : (requesterOf(requests, 'network.sync') ?? (await findEditor(store, Network, network, ''))),
+    ...(await readEdits(parts, networkChanges, network, appliedOf(network))),
   }
 }
 
-/** What is claimed for a network that has gone meanwhile would stay for ever. */
 const networkEffects = (parts: Parts, bundles: Bundles): EffectsOn<NetworkEffects, NetworkSpec, NetworkStatus> => ({
-  claim: withRefusalCondition(CLAIMED, async (demand, network) => {
-    await requireNewest(parts.store, Network, network)
-    await orUnavailable(parts.db.transaction().execute((tx) => claimNetwork(tx, demand, parts.random)))
-    return grantedCondition(CLAIMED)
-  }),
-  rename: withRefusalCondition(CLAIMED, async ({ name, ...id }, network) => {
-    await requireNewest(parts.store, Network, network)
-    await orUnavailable(parts.db.transaction().execute((tx) => renameNetwork(tx, id, name)))
-    return grantedCondition(CLAIMED)
-  }),
-  end: withRefusalCondition(ENDED, async (id) => {
-    await orUnavailable(parts.db.transaction().execute((tx) => endNetwork(tx, id)))
-    return grantedCondition(ENDED)
-  }),
+  claim: claimEffect(parts, networkChanges),
   async apply({ facts }) {
     const sequence = await bundles.apply(networkOwner(facts.id), facts.zone, facts, networkRows(facts))
     return { status: { appliedSequence: sequence } }

@@ -1,15 +1,15 @@
 /** What the network controller knows of the world when it decides, and what it may decide. */
-import type { claimNetwork, endNetwork, NetworkClaim, NetworkId } from '../../db/network/index.ts'
-import type { KubernetesRequest } from '../../db/request/index.ts'
+import type { NetworkClaim, NetworkId } from '../../db/network/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { NetworkSpec, NetworkStatus } from '../../resources/network/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { ClaimEffects, Edits } from '../kit/changes.ts'
 import type { NetworkFacts } from '../ovn/private-network.ts'
 
 export type NetworkObject = KubeObject<NetworkSpec, NetworkStatus>
 
-export interface Observed {
+export interface Observed extends Edits {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: NetworkClaim | undefined
@@ -22,25 +22,13 @@ export interface Observed {
   /** The newest sequence that the hosts of its ports have installed; undefined when nobody knows. */
   readonly installed: number | undefined
   readonly serverCount: number
-  /** Edits that start no operation. */
-  readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
-  readonly editor: string
 }
 
 /** The effects of networks by name, each with its input. */
-export interface NetworkEffects extends AuditEffects {
-  readonly claim: Parameters<typeof claimNetwork>[1]
-  readonly rename: NetworkId & { readonly name: string }
-  readonly end: Parameters<typeof endNetwork>[1]
+export interface NetworkEffects extends AuditEffects, ClaimEffects {
   /** Its rows in OVN become so. */
   readonly apply: { readonly facts: NetworkFacts }
   /** Takes its rows out of OVN, then gives back what it has claimed. */
   readonly release: { readonly zone: string; readonly id: NetworkId | undefined }
 }
 export type NetworkEffect = ActionWith<NetworkEffects>
-
-/** What PostgreSQL was asked for a network, and whether it was granted. */
-export const CLAIMED = 'Claimed'
-/** Whether it may go. */
-export const ENDED = 'Ended'

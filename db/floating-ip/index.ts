@@ -89,7 +89,7 @@ async function lockTarget(
   const placement = await lockPlacement(tx, { accountId, serverId })
   if (placement === undefined) throw notFound('server')
   if (placement.zone !== zone)
-    throw badField('server_id', `the server is in zone ${placement.zone}, the floating IP in zone ${zone}`)
+    throw badField('serverId', `the server is in zone ${placement.zone}, the floating IP in zone ${zone}`)
   const moving = await tx
     .selectFrom('placement_target')
     .select('zone')

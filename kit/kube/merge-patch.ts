@@ -1,7 +1,24 @@
 /** Merge patches (RFC 7396). */
+import { isDeepStrictEqual } from 'node:util'
 
 /** A merge patch that makes one map of another: what is left out is removed. */
 export const replacing = (
   from: Readonly<Record<string, string>>,
   to: Readonly<Record<string, string>>,
 ): Record<string, string | null> => ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })
+
+/** The merge patch that makes one value of another: what has left is null, and what is the same is left out. Lists are
+ *  replaced as they are. */
+export function mergePatch(from: object, to: object): Record<string, unknown> {
+  const [before, after] = [new Map<string, unknown>(Object.entries(from)), new Map<string, unknown>(Object.entries(to))]
+  const removed = [...before.keys()].filter((key) => !after.has(key)).map((key) => [key, null] as const)
+  const set = [...after]
+    .filter(([key, value]) => !isDeepStrictEqual(before.get(key), value))
+    .map(([key, value]) => {
+      const earlier = before.get(key)
+      return [key, isMap(earlier) && isMap(value) ? mergePatch(earlier, value) : value] as const
+    })
+  return Object.fromEntries([...removed, ...set])
+}
+
+const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -58,7 +58,7 @@ const SOLD: readonly Sold[] = [
     { zone: ZONE, title: 'x', source: { storageId: 'disk' } },
     { imageId: 'web' },
   ],
-  [FloatingIp, 'claim', 'floating_ip.sync', { zone: ZONE }, { floatingIpId: 'web', zone: ZONE }],
+  [FloatingIp, 'claim', 'floating_ip.sync', { zone: ZONE }, { change: 'allocate' }],
   [
     Router,
     'claim',

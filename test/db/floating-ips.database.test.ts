@@ -112,7 +112,7 @@ describe('a public target', () => {
 
   test.each<[string, () => Promise<string> | string, string]>([
     ['a server without a public IPv4 address', () => makeServer({ publicIpv4: false }), '400 target'],
-    ['a server of another zone', () => makeServer({ zone: zones[1] }), '400 server_id'],
+    ['a server of another zone', () => makeServer({ zone: zones[1] }), '400 serverId'],
     ['no server', () => newUuid(systemRandom), '404'],
   ])('is refused for %s, and keeps no address', async (_what, server, reason) => {
     expect(await refusalOf(allocate('ip', atPublic(await server())))).toBe(reason)

@@ -20,6 +20,7 @@ const FOLDERS = [
   'kit',
   'db',
   'apiserver',
+  'changes',
   'controllers',
   'agents',
   'embedded',

@@ -10,7 +10,7 @@ const dockerfile = await readFile(join(import.meta.dirname, '../../Dockerfile'),
 it.each([
   {
     image: 'svccloud/svccloud',
-    copies: ['db', 'crds', 'roles', 'apiserver', 'controllers', 'hosts', 'client', 'addons'],
+    copies: ['db', 'changes', 'crds', 'roles', 'apiserver', 'controllers', 'hosts', 'client', 'addons'],
     main: 'apiserver/main.ts',
   },
   { image: 'svccloud/svccloud-node-agent', copies: ['agents'], main: 'agents/node/main.ts' },

@@ -1034,7 +1034,7 @@ describe('what networks are made of', () => {
     const remove = (name = 'back') => grace.delete(Network, { namespace, name })
 
     test('passes when it is made, changed and deleted, and who asked is known; nothing is claimed for it', async () => {
-      expect((await asked(await make())).map(({ action }) => action)).toEqual(['network.create'])
+      expect((await asked(await make())).map(({ action }) => action)).toEqual(['network.sync'])
       expect(await claims()).toEqual([])
       await claimed.network('back', '10.1.0.0/24')
       const changed = await change({ spec: { name: 'Renamed', labels: { tier: 'a' }, dnsServers: ['1.1.1.1'] } })
@@ -1233,7 +1233,7 @@ describe('what networks are made of', () => {
       ['in a zone without networks', { zone: 'full' }, '409 zone_capability_missing: '],
       ['in a closed zone', { zone: 'closed' }, '503 no_capacity: '],
       ['with an address of its choice', { address: '198.51.100.3' }, '403 spec.address is written by the platform'],
-      ['with a target of no server', { target: 'public' }, '400 spec.target: cannot be given without spec.serverId'],
+      ['with a target of no server', { target: 'public' }, '400 spec.target: cannot be given without a server'],
     ])('is never made %s', async (_why, spec, expected) => {
       expect(await said(make(spec))).toContain(expected)
       expect(await claims()).toEqual([])
@@ -1254,13 +1254,17 @@ describe('what networks are made of', () => {
       [
         'led to an address that a server has not',
         { spec: { target: 'public' } },
-        '400 target: the server has no public',
+        '400 spec.target: the server has no public',
       ],
-      ['led to a server that is not in the network', { spec: { serverId: 'far' } }, '400 target: the server is not in'],
+      [
+        'led to a server that is not in the network',
+        { spec: { serverId: 'far' } },
+        '400 spec.target: the server is not in',
+      ],
       [
         'led to a network without NAT',
         { spec: { serverId: 'far', target: 'private:lone' } },
-        '400 target: the network lone is at no router with NAT',
+        '400 spec.target: the network lone is at no router with NAT',
       ],
       ['left without its finalizer', { metadata: { finalizers: null } }, '403 The finalizer goes when'],
     ])('is never %s', async (_why, patch, expected) => {

@@ -46,6 +46,7 @@ function lines(
     facts,
     isApplied: true,
     installed: undefined,
+    edits: [],
     editor: 'user:kubectl-edit',
     ...observed,
   }
@@ -68,12 +69,12 @@ describe('an operation on a floating IP', () => {
     [
       'moves the claim to the server',
       lines(assigning, undefined, { claim: claim('other') }),
-      ['effect assign', 'operation op-1 claimed', 'state undefined', 'wait for the database'],
+      ['effect claim', 'operation op-1 claimed', 'state undefined', 'wait for the database'],
     ],
     [
       'moves the claim to another target of it',
       lines({ ...assigning, target: 'private:back' }, undefined),
-      ['effect assign', 'operation op-1 claimed', 'state undefined', 'wait for the database'],
+      ['effect claim', 'operation op-1 claimed', 'state undefined', 'wait for the database'],
     ],
     [
       'then tells the network',
@@ -93,7 +94,7 @@ describe('an operation on a floating IP', () => {
     [
       'lets go of the server when it is unassigned',
       lines({ operation: stanza('unassign') }, undefined),
-      ['effect assign', 'operation op-1 claimed', 'state undefined', 'wait for the database'],
+      ['effect claim', 'operation op-1 claimed', 'state undefined', 'wait for the database'],
     ],
     [
       'fails in an account that is not there',

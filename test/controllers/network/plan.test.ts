@@ -83,7 +83,7 @@ test.each([
     { claim: undefined, facts: undefined },
     'claimed failed',
   ],
-  ['with another name: renames', CREATING, { claim: { ...CLAIM, name: 'old' } }, 'rename, claimed'],
+  ['with another name: renames', CREATING, { claim: { ...CLAIM, name: 'old' } }, 'claim, claimed'],
   ['not written: writes', CREATING, { isApplied: false }, 'apply, applied'],
   [
     'not installed: waits',
@@ -113,12 +113,12 @@ test.each([
     'remove',
   ],
   ['deleted with kubectl: gets its operation', network({ metadata: DELETING.metadata }), {}, 'change'],
-  ['on its way out: may take nothing more', DELETING, {}, 'end, applied'],
+  ['on its way out: may take nothing more', DELETING, {}, 'claim, applied'],
   [
     'on its way out, and in use: waits',
     network({ metadata: DELETING.metadata, spec: DELETING.spec, status: refused('Ended') }),
     {},
-    'end, applied',
+    'claim, applied',
   ],
   [
     'with nothing in it: goes',

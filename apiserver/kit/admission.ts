@@ -1,0 +1,130 @@
+/** Changes by kubectl: two states of an object become changes, which are judged as those of REST are. All their claims
+ *  are tried in one transaction that is rolled back: the controllers take them once the object is there. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Changeable, NamedChange, Reference, Rules, Subject } from '../../changes/kit/define.ts'
+import { auditChangesOf, changesBetween, patched, requireUntouched } from '../../changes/kit/judge.ts'
+import { worldOf } from '../../changes/kit/world.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import type { Operable } from '../../resources/operation/index.ts'
+import { requireAccount, requireStanding, requireVerifiedOwner } from '../admission/account-objects.ts'
+import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
+import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
+import { rehearse } from '../admission/rehearse.ts'
+import { storedOf } from '../list/stored.ts'
+import { inWords, WORDS } from './words.ts'
+
+/** The rules of admission of the noun. They throw the Problem that REST would answer, with the fields of the spec. */
+export function admissionOf<Spec extends Operable['spec'], Status extends Operable['status'], Facts>(
+  noun: Changeable<Spec, Status, Facts>,
+): AdmissionRules<Spec, Status> {
+  const { title, resource, create, remove } = noun
+  const platform: PlatformFields = {
+    noun: title,
+    finalizer: finalizerOf(resource),
+    goesWhen: noun.finalizedWhen,
+  }
+  return {
+    create: (parts, object) =>
+      inWords(WORDS.kubectl, async () => {
+        const accountId = await requireAccount(parts, object, `${title}s`)
+        denyPlatformFields(object, undefined, platform)
+        requireUntouched(noun, undefined, object.spec)
+        noun.readable?.(object.spec)
+        const subject = { accountId, id: object.metadata.name, spec: object.spec, facts: undefined }
+        create.allow?.(subject, worldOf(parts.caches))
+        await requireNeeds(parts, [create], accountId)
+        await tryClaims(parts, [create], {
+          ...subject,
+          spec: withoutPending(parts, noun, object, ['creation', 'always']),
+        })
+        return recordOf(noun, [create], object.spec)
+      }),
+    update: (parts, object, before) =>
+      inWords(WORDS.kubectl, async () => {
+        denyPlatformFields(object, before, platform)
+        requireUntouched(noun, before.spec, object.spec)
+        if (isDeepStrictEqual(object.spec, before.spec)) return []
+        noun.readable?.(object.spec)
+        const made = changesBetween(noun, before.spec, object.spec)
+        const subject = subjectOf(noun, object, before)
+        for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
+        await requireNeeds(parts, made, subject.accountId)
+        await tryClaims(parts, made, { ...subject, spec: withoutPending(parts, noun, object, ['always']) })
+        return recordOf(noun, made, object.spec, before.spec)
+      }),
+    delete: (parts, before) =>
+      inWords(WORDS.kubectl, async () => {
+        // Asking again for what happens already is no fault.
+        if (before.metadata.deletionTimestamp !== undefined) return []
+        const subject = subjectOf(noun, before, before)
+        remove.allow?.(subject, worldOf(parts.caches))
+        await tryClaims(parts, [remove], subject)
+        return recordOf(noun, [remove], before.spec)
+      }),
+    reads: [...noun.reads, ...noun.refers.map(({ type }) => type)],
+  }
+}
+
+const subjectOf = <Spec, Status, Facts>(
+  noun: Pick<Changeable<Spec, Status, Facts>, 'factsOf'>,
+  { metadata: { name: id, namespace = '' }, spec }: KubeObject<Spec, Status>,
+  before: KubeObject<Spec, Status>,
+): Subject<Spec, Facts> => ({
+  accountId: accountOfNamespace(namespace) ?? '',
+  id,
+  spec,
+  facts: noun.factsOf(storedOf(before)),
+})
+
+async function requireNeeds(
+  parts: AdmissionParts,
+  changes: readonly Pick<Rules<never, never>, 'needs'>[],
+  accountId: string,
+): Promise<void> {
+  if (changes.some(({ needs }) => needs === 'standing')) await requireStanding(parts, accountId)
+  else if (changes.some(({ needs }) => needs === 'verified')) await requireVerifiedOwner(parts, accountId)
+}
+
+async function tryClaims<Spec>(
+  parts: AdmissionParts,
+  changes: readonly Pick<Rules<Spec, never>, 'claim'>[],
+  subject: Subject<Spec, unknown>,
+): Promise<void> {
+  const claiming = changes.filter(({ claim }) => claim !== undefined)
+  if (claiming.length === 0) return
+  await rehearse(parts, async (tx) => {
+    for (const { claim } of claiming) await claim?.(tx, subject, parts)
+  })
+}
+
+/** The spec without the names of objects that may come later and are not there yet. */
+function withoutPending<Spec extends object, Status>(
+  { caches }: Pick<AdmissionParts, 'caches'>,
+  { refers }: Pick<Changeable<Spec, never, never>, 'refers'>,
+  { metadata: { namespace = '' }, spec }: KubeObject<Spec, Status>,
+  pending: readonly Reference['mayFollow'][],
+): Spec {
+  const absent = refers.filter(
+    ({ field, type, mayFollow }) =>
+      pending.includes(mayFollow) && caches.of(type).get({ namespace, name: String(spec[field]) }) === undefined,
+  )
+  return patched(spec, Object.fromEntries(absent.map(({ field }) => [field, undefined])) as Partial<Spec>) // its fields
+}
+
+/** What the controller takes the actor from: the operations, and the edits without one together. */
+function recordOf<Spec>(
+  { name }: Pick<Changeable<Spec, never, never>, 'name'>,
+  made: readonly Pick<NamedChange<Spec, never>, 'operation' | 'name'>[],
+  spec: Spec,
+  before?: Spec,
+): readonly AdmittedChange[] {
+  const kinds = new Set(made.flatMap(({ operation }) => (operation === undefined ? [] : [operation])))
+  const edits = made.filter((change): change is NamedChange<Spec, never> => change.operation === undefined)
+  const changes = before === undefined ? [] : auditChangesOf(edits, before, spec)
+  return [
+    ...[...kinds].map((action) => ({ action, changes: [] })),
+    ...(changes.length === 0 ? [] : [{ action: `${name}.update` as const, changes }]),
+  ]
+}

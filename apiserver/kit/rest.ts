@@ -1,0 +1,282 @@
+/** Changes by REST: an endpoint for each route that the changes of a noun name. A body becomes the desired spec; the
+ *  changes that lead there are judged, what they need is claimed with the intent in one transaction, and ONE write
+ *  makes them. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Transaction } from 'kysely'
+import { type Changeable, type Grant, type NamedChange, type Patch, actionOf } from '../../changes/kit/define.ts'
+import { auditChangesOf, changesBetween, patched } from '../../changes/kit/judge.ts'
+import { worldOf } from '../../changes/kit/world.ts'
+import { isDeletion, type OperationKind } from '../../domain/operations.ts'
+import { conflict, notFound } from '../../domain/problem.ts'
+import type { Tables } from '../../db/tables.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { requireMatch } from '../../kit/http/conditional.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import type { Route } from '../../kit/http/route.ts'
+import { mergePatch } from '../../kit/kube/merge-patch.ts'
+import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
+import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { isBeingDeleted, type Operable } from '../../resources/operation/index.ts'
+import { rehearse } from '../admission/rehearse.ts'
+import { accept, announceEarlier, commitEarlier, newStanza } from '../change/accept.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import { patchWithOperation } from '../change/begin.ts'
+import { begunView } from '../change/begun.ts'
+import { idOf } from '../change/id-of.ts'
+import { ensureNamespace } from '../change/namespaces.ts'
+import type { OperatedObjects } from '../change/operate.ts'
+import type { Parts } from '../parts.ts'
+import { readAgain } from '../plain/change-object.ts'
+import { etagOfObject } from '../plain/objects.ts'
+import { inWords, WORDS } from './words.ts'
+
+type Answering = (call: Call<Route, Customer>) => Promise<Answer>
+
+/** What a request asks of an object: the spec as it will be, and the changes that lead there. */
+interface Wish<Spec, Facts> {
+  readonly after: Spec
+  readonly made: readonly NamedChange<Spec, Facts>[]
+}
+
+interface Context<Spec, Status, View, Facts> {
+  readonly parts: Parts
+  readonly noun: Changeable<Spec, Status, Facts>
+  readonly objects: OperatedObjects<Spec, Status, View, Facts>
+}
+
+/** The endpoints of the noun's creation, its changes and its removal. */
+export function changeEndpoints<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+  parts: Parts,
+  noun: Changeable<Spec, Status, Facts>,
+  objects: OperatedObjects<Spec, Status, View, Facts>,
+): readonly Endpoint[] {
+  const context = { parts, noun, objects }
+  const answering = (route: Route, answer: Answering): Endpoint =>
+    customerEndpoint(route, (call) => inWords(WORDS.rest, () => answer(call)))
+  const routes = new Set(noun.changes.flatMap((each) => (each.by === undefined ? [] : [each.by.route])))
+  const { by, ...removal } = noun.remove
+  return [
+    answering(noun.create.by.route, (call) => create(context, call)),
+    ...[...routes].map((route) =>
+      answering(route, (call) => change(context, call, (spec) => wishOf(noun, call, spec))),
+    ),
+    answering(by.route, (call) => change(context, call, (after) => ({ after, made: [{ ...removal, sets: [] }] }))),
+  ]
+}
+
+async function create<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+  { parts, noun, objects }: Context<Spec, Status, View, Facts>,
+  call: Call<Route, Customer>,
+): Promise<Answer> {
+  const { accountId } = call.caller
+  const { create: creation, resource, name: type } = noun
+  const spec = creation.by.read(call.body as never, undefined as never) // parsed with the schema of this very route
+  // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
+  const id = newOrderedUuid(parts.random, call.now)
+  const subject = { accountId, id, spec, facts: undefined }
+  creation.allow?.(subject, worldOf(parts.caches))
+  await requireReferences(parts, noun, accountId, { spec, fields: Object.keys(spec) })
+  const operation = (creation.starts?.(spec) ?? true) ? stanzaOf(parts, call, creation) : undefined
+  const changeId = operation?.id ?? newUuid(parts.random)
+  const key = { namespace: accountNamespace(accountId), name: id }
+  const written = await accept<Grant<Spec> | void, Spec, Status>(parts, {
+    id: changeId,
+    accountId,
+    resource: { type, id },
+    ...(operation === undefined ? {} : { operation }),
+    audit: auditEntryOf(call, { resourceId: id, detail: creation.detail(spec) }),
+    claim: async (tx) => creation.claim?.(tx, subject, parts),
+    release: async (tx) => creation.release?.(tx, subject, undefined),
+    write: async (claimed) => {
+      const grant = claimed ?? {}
+      await ensureNamespace(parts, accountId)
+      return parts.store.create(resource, {
+        metadata: {
+          ...key,
+          labels: { [ACCOUNT_LABEL]: accountId },
+          ...(operation === undefined ? { annotations: { [LAST_CHANGE_ANNOTATION]: changeId } } : {}),
+          finalizers: [finalizerOf(resource)],
+        },
+        spec: {
+          ...patched(spec, grant.spec ?? {}),
+          ...(operation === undefined ? {} : { operation: withArguments(operation, grant) }),
+        },
+      })
+    },
+    read: () => parts.store.get(resource, key),
+    wasApplied: () => true, // nobody else has the id
+  })
+  objects.cache.apply(written)
+  const begun = operation === undefined ? {} : { operation: begunView(written, { type, id }) }
+  const status = call.route.answers[201] === undefined ? 202 : 201
+  return { status, body: { [type]: objects.viewOf(written), ...begun } }
+}
+
+/** What the body asks of the object. A verb that is asked for once more is made once more: its operation finds nothing
+ *  to do. */
+function wishOf<Spec extends object, Facts>(
+  noun: Pick<Changeable<Spec, never, Facts>, 'changes'>,
+  { route, body }: Pick<Call<Route, Customer>, 'route' | 'body'>,
+  spec: Spec,
+): Wish<Spec, Facts> {
+  const offered = noun.changes.filter(({ by }) => by?.route === route)
+  const readings = new Set(offered.map(({ by }) => by?.read))
+  let after = spec
+  for (const read of readings) {
+    const patch: Patch<Spec> = read?.(body as never, after as never) ?? {} // parsed with the schema of this very route
+    after = patched(after, patch)
+  }
+  const made = changesBetween({ changes: offered }, spec, after)
+  const isVerb = route.answers[200] === undefined
+  return {
+    after,
+    made: made.length === 0 && isVerb ? offered.filter(({ when }) => when?.(after, spec) ?? true) : made,
+  }
+}
+
+/** Throws 409 for another version than the one that the request names, and what the rules of the changes throw. */
+function judge<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+  { parts, objects }: Context<Spec, Status, View, Facts>,
+  { caller: { accountId }, request }: Call<Route, Customer>,
+  object: KubeObject<Spec, Status>,
+  { after, made }: Wish<Spec, Facts>,
+): void {
+  requireMatch(request, etagOfObject(object))
+  objects.requireOwn(object)
+  const subject = { accountId, id: object.metadata.name, spec: after, facts: objects.factsOf(object) }
+  for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
+}
+
+async function change<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+  context: Context<Spec, Status, View, Facts>,
+  call: Call<Route, Customer>,
+  wish: (spec: Spec) => Wish<Spec, Facts>,
+): Promise<Answer> {
+  const { parts, noun, objects } = context
+  const { resource, name: type } = noun
+  const target = { accountId: call.caller.accountId, id: idOf(call) }
+  const before = await objects.read(target.accountId, target.id)
+  const { after, made } = wish(before.spec)
+  judge(context, call, before, { after, made })
+  const fields = made.flatMap(({ sets }): readonly string[] => sets)
+  await requireReferences(parts, noun, target.accountId, { spec: after, fields })
+  const claim = async (tx: Transaction<Tables>, changes: typeof made): Promise<Grant<Spec>> => {
+    const grants: Grant<Spec>[] = []
+    for (const each of changes)
+      grants.push((await each.claim?.(tx, { ...target, spec: after, facts: undefined }, parts)) ?? {})
+    return joined(grants)
+  }
+  const held = made.filter(({ release }) => release !== undefined)
+  const tried = made.filter((each) => each.claim !== undefined && each.release === undefined)
+  if (tried.length > 0) await rehearse(parts, (tx) => claim(tx, tried))
+  const operation = made.map((each) => stanzaOf(parts, call, each)).find((stanza) => stanza !== undefined)
+  const changeId = operation?.id ?? newUuid(parts.random)
+  const read = readAgain(objects, target, before)
+  const written = await accept<Grant<Spec>, Spec, Status>(parts, {
+    id: changeId,
+    accountId: target.accountId,
+    resource: { type, id: target.id },
+    ...(operation === undefined ? {} : { operation }),
+    audit: auditEntryOf(call, {
+      resourceId: target.id,
+      changes: auditChangesOf(made, before.spec, after),
+      ...(made[0] === undefined ? {} : { action: `${type}.${actionOf(made[0])}` }),
+    }),
+    claim: (tx) => claim(tx, held),
+    ...(held.length === 0
+      ? {}
+      : {
+          release: async (tx, stored) => {
+            for (const { release } of held) await release?.(tx, target, stored)
+          },
+        }),
+    write: async (granted = {}) => {
+      const object = await read()
+      const next = wish(object.spec)
+      judge(context, call, object, next)
+      if (next.made.some((each) => each.operation !== undefined) !== (operation !== undefined))
+        throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', {
+          resource: { type, id: target.id },
+        })
+      const spec = mergePatch(object.spec, patched(next.after, granted.spec ?? {}))
+      if (operation !== undefined) {
+        await announceEarlier(parts, target.accountId, { type, id: target.id }, object)
+        return patchWithOperation(parts, resource, object, withArguments(operation, granted), spec)
+      }
+      const { resourceVersion, annotations } = object.metadata
+      const earlier = annotations?.[LAST_CHANGE_ANNOTATION]
+      if (earlier !== undefined) await commitEarlier(parts, earlier)
+      const metadata = { resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: changeId } }
+      return parts.store.patch(resource, keyOf(object), { metadata, spec })
+    },
+    read: () => parts.store.get(resource, { namespace: accountNamespace(target.accountId), name: target.id }),
+    wasApplied: ({ metadata, spec }) =>
+      (operation === undefined ? metadata.annotations?.[LAST_CHANGE_ANNOTATION] : spec.operation?.id) === changeId,
+  })
+  objects.cache.apply(written)
+  return answerOf(context, call.route, written, operation !== undefined)
+}
+
+/** 200 with the object, 202 with the operation, or both where the route has either answer. */
+function answerOf<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+  { noun: { name: type }, objects }: Context<Spec, Status, View, Facts>,
+  route: Route,
+  written: KubeObject<Spec, Status>,
+  hasBegun: boolean,
+): Answer {
+  const shown = { [type]: objects.viewOf(written) }
+  const headers = { etag: etagOfObject(written) }
+  if (!hasBegun) return { status: 200, body: shown, headers }
+  const begun = { operation: begunView(written, { type, id: written.metadata.name }) }
+  return route.answers[200] === undefined
+    ? { status: 202, body: begun }
+    : { status: 202, body: { ...shown, ...begun }, headers }
+}
+
+/** The stanza of the operation that brings the change about; undefined when it takes effect with the write. */
+function stanzaOf(
+  parts: Pick<Parts, 'random'>,
+  { caller: { actor }, request: { requestId }, now }: Call<Route, Customer>,
+  { operation, ...change }: { readonly name: string; readonly action?: string; readonly operation?: OperationKind },
+): Stanza | undefined {
+  if (operation === undefined) return undefined
+  return newStanza(parts, operation, { actor, now, requestId, arguments: { action: actionOf(change) } })
+}
+
+/** Throws 404 for another object of the account that is not there or is being deleted, and what it throws itself. */
+async function requireReferences<Spec extends object>(
+  { store }: Pick<Parts, 'store'>,
+  { refers }: Pick<Changeable<Spec, never, never>, 'refers'>,
+  accountId: string,
+  { spec, fields }: { readonly spec: Spec; readonly fields: readonly string[] },
+): Promise<void> {
+  for (const { field, type, title, requireUsable } of refers) {
+    const id: unknown = spec[field]
+    if (typeof id !== 'string' || !fields.includes(field)) continue
+    const object = await store.get(type, { namespace: accountNamespace(accountId), name: id })
+    if (object === undefined || isLeaving(object)) throw notFound(title)
+    requireUsable?.(object)
+  }
+}
+
+function isLeaving(object: KubeObject): boolean {
+  const operable = object as KubeObject & Operable // what has no operations has no such member
+  const kind = operable.spec.operation?.kind
+  return isBeingDeleted(operable) || (kind !== undefined && isDeletion(kind))
+}
+
+/** What all of them grant. */
+const joined = <Spec>(grants: readonly Grant<Spec>[]): Grant<Spec> => ({
+  spec: Object.assign({}, ...grants.map(({ spec }) => spec)) as Patch<Spec>, // parts of the spec, joined
+  arguments: Object.assign({}, ...grants.map((grant) => grant.arguments)) as Readonly<Record<string, string>>, // texts
+})
+
+type Stanza = ReturnType<typeof newStanza>
+
+const withArguments = (operation: Stanza, { arguments: added }: Pick<Grant<never>, 'arguments'>): Stanza =>
+  added === undefined || isDeepStrictEqual(added, {})
+    ? operation
+    : { ...operation, arguments: { ...operation.arguments, ...added } }

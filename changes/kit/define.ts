@@ -1,0 +1,175 @@
+/** What customers can change of a noun, said once. REST, kubectl and the controllers are projections of it: REST turns
+ *  a body into a desired spec, kubectl sends one, a controller finds one. All three ask the same values which changes
+ *  lead there, whether they are allowed, and what they claim. */
+import type { Transaction } from 'kysely'
+import type { OperationKind } from '../../domain/operations.ts'
+import type { Tables } from '../../db/tables.ts'
+import type { BodyOf, Route } from '../../kit/http/route.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
+import type { Stored } from '../../resources/shapes.ts'
+import type { World } from './world.ts'
+
+export type Field<Spec> = keyof Spec & string
+
+/** Fields of a spec with their next values; undefined takes a field out. */
+export type Patch<Spec> = { readonly [F in keyof Spec]?: Spec[F] | undefined }
+
+export interface Target {
+  readonly accountId: string
+  /** Name of the object. */
+  readonly id: string
+}
+
+/** What a change is judged and claimed for. `spec` is as it will be, `facts` are of the object before the change. */
+export interface Subject<Spec, Facts> extends Target {
+  readonly spec: Spec
+  readonly facts: Facts
+}
+
+/** What was claimed, where it shows in the spec or in the arguments of the operation. */
+export interface Grant<Spec> {
+  readonly spec?: Patch<Spec>
+  readonly arguments?: Readonly<Record<string, string>>
+}
+
+export interface Means {
+  readonly random: Random
+}
+
+/** Fields of the problems that rules throw are those of the spec (`serverId`, `staticRoutes.0.nextHop`): each interface
+ *  puts them into its own words. */
+export interface Rules<Spec, Facts> {
+  /** What brings it about; it takes effect with the write when absent. */
+  readonly operation?: OperationKind
+  /** What the account must be. Its route requires the same. */
+  readonly needs?: 'verified' | 'standing'
+  /** Throws the Problem that refuses it. Pure. */
+  readonly allow?: (subject: Subject<Spec, Facts>, world: World) => void
+  /** Takes what it needs; free when that is taken already. Throws the Problem that refuses it. With a `release` it is
+   *  claimed when it is accepted, without one it is tried then and claimed by its operation. */
+  readonly claim?: (
+    tx: Transaction<Tables>,
+    subject: Subject<Spec, unknown>,
+    means: Means,
+  ) => Promise<Grant<Spec> | void>
+  /** Gives back what was claimed for a change that was not written. `stored` is the object by then. Safe to repeat. */
+  readonly release?: (
+    tx: Transaction<Tables>,
+    target: Target,
+    stored: KubeObject<Spec, Operable['status']> | undefined,
+  ) => Promise<void>
+  /** The condition that says whether it was claimed; `Claimed` when absent. */
+  readonly condition?: string
+}
+
+/** How the body of a request reads as a part of the spec. */
+export interface Reading<Result> {
+  readonly route: Route
+  readonly read: (body: never, spec: never) => Result
+}
+
+/** The reading of the bodies of a route. `spec` is the spec before. */
+export const fromBody = <R extends Route, Spec, Result>(
+  route: R,
+  read: (body: BodyOf<R>, spec: Spec) => Result,
+): Reading<Result> => ({ route, read })
+
+export interface Change<Spec, Facts> extends Rules<Spec, Facts> {
+  readonly sets: readonly Field<Spec>[]
+  /** What is compared, where that is not the fields as they are. */
+  readonly of?: (spec: Spec) => unknown
+  /** Tells changes of the same fields apart. */
+  readonly when?: (after: Spec, before: Spec) => boolean
+  /** What the audit log and the operation call it, when that is not its name. */
+  readonly action?: string
+  /** Absent when only kubectl makes it. */
+  readonly by?: Reading<Patch<Spec>>
+}
+
+export interface Creation<Spec> extends Rules<Spec, undefined> {
+  readonly name: string
+  readonly by: Reading<Spec>
+  /** Whether a creation by REST has something to bring about behind its claim; it has when absent. */
+  readonly starts?: (spec: Spec) => boolean
+  /** For the audit log. */
+  readonly detail: (spec: Spec) => Readonly<Record<string, string>>
+}
+
+export interface Removal<Spec, Facts> extends Rules<Spec, Facts> {
+  readonly name: string
+  readonly operation: OperationKind
+  readonly by: { readonly route: Route }
+}
+
+/** Another object of the account that a field names. */
+export interface Reference {
+  readonly type: ResourceType
+  /** As refusals have it. */
+  readonly title: string
+  /** Whether kubectl may name an object that is not there yet. */
+  readonly mayFollow: 'never' | 'creation' | 'always'
+  /** Throws the Problem that refuses the object. */
+  readonly requireUsable?: (object: KubeObject) => void
+}
+
+/** A change with the name that its noun gives it. */
+export type Named<Rule> = Rule & { readonly name: string }
+export type NamedChange<Spec, Facts> = Named<Change<Spec, Facts>>
+
+interface ChangeableInput<Spec, Status, Facts> {
+  /** As operations and references have it: `floating_ip`. */
+  readonly name: OperationSpec['target']['type']
+  /** As refusals have it: `floating IP`. */
+  readonly title: string
+  /** What completes "The finalizer goes when". */
+  readonly finalizedWhen: string
+  readonly factsOf: (stored: Stored<Spec, Status>) => Facts
+  /** Fields that never change. */
+  readonly fixed: readonly Field<Spec>[]
+  /** Fields that only the platform writes. */
+  readonly platform?: readonly Field<Spec>[]
+  readonly refers?: { readonly [F in Field<Spec>]?: Reference }
+  /** Kinds that the rules look up. */
+  readonly reads: readonly ResourceType[]
+  /** Throws 400 for texts that the schema of the kind cannot hold to its rules. */
+  readonly readable?: (spec: Spec) => void
+  readonly create: Creation<Spec>
+  /** By name, in the order in which they are judged. */
+  readonly changes: Readonly<Record<string, Change<Spec, Facts>>>
+  readonly remove: Removal<Spec, Facts>
+}
+
+/** Everything there is to say about changing a noun. */
+export interface Changeable<Spec, Status, Facts>
+  extends Omit<ChangeableInput<Spec, Status, Facts>, 'changes' | 'platform' | 'refers'> {
+  readonly resource: ResourceType<Spec, Status>
+  readonly platform: readonly Field<Spec>[]
+  readonly refers: readonly (Reference & { readonly field: Field<Spec> })[]
+  readonly changes: readonly NamedChange<Spec, Facts>[]
+}
+
+/** Defines what can be changed of the kind. */
+export const changesOf = <Spec extends Operable['spec'], Status extends Operable['status'], Facts>(
+  resource: ResourceType<Spec, Status>,
+  { changes, platform = [], refers = {}, ...noun }: ChangeableInput<Spec, Status, Facts>,
+): Changeable<Spec, Status, Facts> => ({
+  ...noun,
+  resource,
+  platform,
+  refers: fieldsOf(refers).flatMap((field) => {
+    const reference = refers[field]
+    return reference === undefined ? [] : [{ ...reference, field }]
+  }),
+  changes: Object.entries(changes).map(([name, change]) => ({ ...change, name })),
+})
+
+const fieldsOf = <Fields extends object>(fields: Fields): readonly (keyof Fields & string)[] =>
+  Object.keys(fields) as (keyof Fields & string)[] // as its type has them
+
+/** What the audit log and operations call a change. */
+export const actionOf = ({ name, action = name }: { readonly name: string; readonly action?: string }): string => action
+
+/** The type of the condition that says whether the change was claimed. */
+export const conditionOf = ({ condition = 'Claimed' }: Pick<Rules<never, never>, 'condition'>): string => condition

@@ -1,0 +1,53 @@
+/** The three questions about two states of a spec: which changes lead from one to the other, whether each is allowed,
+ *  and whether something was touched that nobody may change. Pure. */
+import { isDeepStrictEqual } from 'node:util'
+import type { AuditChange } from '../../domain/audit.ts'
+import { badField, forbidden } from '../../domain/problem.ts'
+import type { Change, Changeable, Field, NamedChange, Patch } from './define.ts'
+
+const partOf = <Spec>({ sets, of }: Pick<Change<Spec, never>, 'sets' | 'of'>, spec: Spec): unknown =>
+  of === undefined ? sets.map((field) => spec[field]) : of(spec)
+
+/** The changes that lead from one spec to the other, in the order of the noun. */
+export const changesBetween = <Spec, Facts>(
+  { changes }: Pick<Changeable<Spec, never, Facts>, 'changes'>,
+  before: Spec,
+  after: Spec,
+): readonly NamedChange<Spec, Facts>[] =>
+  changes.filter(
+    (change) =>
+      !isDeepStrictEqual(partOf(change, after), partOf(change, before)) && (change.when?.(after, before) ?? true),
+  )
+
+/** Throws 400 for a fixed field that has changed, and 403 for one that only the platform writes. `before` is undefined
+ *  for an object that is being made. */
+export function requireUntouched<Spec>(
+  { fixed, platform }: Pick<Changeable<Spec, never, never>, 'fixed' | 'platform'>,
+  before: Spec | undefined,
+  after: Spec,
+): void {
+  for (const field of platform)
+    if (!isDeepStrictEqual(before?.[field], after[field]))
+      throw forbidden(`spec.${field} is written by the platform only.`)
+  for (const field of before === undefined ? [] : fixed)
+    if (!isDeepStrictEqual(before?.[field], after[field])) throw badField(field, 'cannot be changed')
+}
+
+/** The spec with the patch. */
+export function patched<Spec extends object>(spec: Spec, patch: Patch<Spec>): Spec {
+  const entries = Object.entries({ ...spec, ...patch }).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as Spec // a patch takes out only what may be absent
+}
+
+/** What the audit log says of the changes: fields in the words of REST, absent values as null. */
+export const auditChangesOf = <Spec>(
+  changes: readonly Pick<Change<Spec, never>, 'sets'>[],
+  before: Spec,
+  after: Spec,
+): readonly AuditChange[] =>
+  [...new Set(changes.flatMap(({ sets }): readonly Field<Spec>[] => sets))]
+    .filter((field) => !isDeepStrictEqual(before[field], after[field]))
+    .map((field) => ({ field: snakeCase(field), before: before[field] ?? null, after: after[field] ?? null }))
+
+/** `serverId` is `server_id`, as REST has it; paths keep their dots. */
+export const snakeCase = (path: string): string => path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,0 +1,16 @@
+/** What changes of several nouns refer to. */
+import { isHiddenMachineId, requireOwnMachine } from '../../domain/managed-machine.ts'
+import { notFound } from '../../domain/problem.ts'
+import { Server, type ServerSpec } from '../../resources/server/index.ts'
+import type { Reference } from './define.ts'
+
+/** A server of the account's own: machines that the platform runs for it are changed through what they are run for. */
+export const ownServer = (mayFollow: Reference['mayFollow']): Reference => ({
+  type: Server,
+  title: 'server',
+  mayFollow,
+  requireUsable({ metadata: { name }, spec }) {
+    if (isHiddenMachineId(name)) throw notFound('server')
+    requireOwnMachine((spec as ServerSpec).managedBy, 'other') // the kind is `Server`
+  },
+})

@@ -1,0 +1,14 @@
+/** What rules look up: the caches at one moment, so that a rule sees one state. A test gives a map. */
+import type { Caches } from '../../kit/kube/caches.ts'
+import type { Key, KubeObject, ResourceType } from '../../kit/kube/object.ts'
+
+export interface World {
+  find<Spec, Status>(type: ResourceType<Spec, Status>, key: Key): KubeObject<Spec, Status> | undefined
+  list<Spec, Status>(type: ResourceType<Spec, Status>): Iterable<KubeObject<Spec, Status>>
+}
+
+/** The world as the caches of the process know it. */
+export const worldOf = (caches: Pick<Caches, 'of'>): World => ({
+  find: (type, key) => caches.of(type).get(key),
+  list: (type) => caches.of(type).list(),
+})

@@ -1,0 +1,30 @@
+/** What changes need of a zone. */
+import { badField, conflict, type Problem, unavailable } from '../../domain/problem.ts'
+import { noSuch } from '../../domain/suggestion.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { Zone, type ZONE_CAPABILITIES, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import type { World } from './world.ts'
+
+/** 400 that says which zones there are. */
+export const unknownZone = (world: World, name: string, field = 'zone'): Problem =>
+  badField(field, noSuch('zone', name, [...world.list(Zone)].map(({ metadata }) => metadata.name).sort()))
+
+/** Throws 400 for a zone that is not there, 503 for one that takes nothing new, and 409 for one without private
+ *  networks. */
+export function requirePrivateNetworks(world: World, name: string, field = 'zone'): void {
+  const zone = world.find(Zone, { name })
+  if (zone === undefined) throw unknownZone(world, name, field)
+  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes nothing new.')
+  if (zone.status?.hasPrivateNetworks !== true)
+    throw withoutNetworks(zone, `The zone ${name} has no private networks`, 'private_networks')
+}
+
+/** 409 that says what is off, a beginning of a sentence, and why. */
+export const withoutNetworks = (
+  { status }: Pick<KubeObject<ZoneSpec, ZoneStatus>, 'status'>,
+  what: string,
+  capability: (typeof ZONE_CAPABILITIES)[number],
+): Problem =>
+  conflict('zone_capability_missing', `${what}: ${status?.networkObstacle ?? 'none of its hosts answers yet'}.`, {
+    capability,
+  })

@@ -1,0 +1,274 @@
+/** Changes as controllers find them: the spec differs from what the status or the claims show. Which change that is,
+ *  what it claims and how it is undone is what the noun's changes say; the plan of a noun says what follows. */
+import { actionOf, type Changeable, conditionOf, type Named, type Rules } from '../../changes/kit/define.ts'
+import { changesBetween } from '../../changes/kit/judge.ts'
+import type { OperationKind } from '../../domain/operations.ts'
+import type { KubernetesRequest } from '../../db/request/index.ts'
+import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import type { Operable } from '../../resources/operation/index.ts'
+import type { Condition } from '../../resources/shapes.ts'
+import type { AuditAction } from '../audit.ts'
+import type { IntentHandler } from '../controller.ts'
+import { orUnavailable } from '../database.ts'
+import type { EffectOn, PlainAction } from '../effects.ts'
+import { requireNewest } from '../newest.ts'
+import { auditRequests, findEditor, type OperationStart, requesterOf } from '../operation/direct-edit.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
+import { type During, type OperationPlan, planOperations } from '../operation/plan.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import type { Parts } from '../parts.ts'
+import { grantedCondition, refusalOf, withRefusalCondition } from '../refusal.ts'
+import { requireStandingOfEdit } from '../standing.ts'
+import type { OfAccount, SyncInput } from '../synced-plan.ts'
+import {
+  actionOf as operationActionOf,
+  auditedSync,
+  editsOf,
+  failed,
+  newRequests,
+  reconciling,
+  type SyncDecision,
+  syncActions,
+} from '../synced.ts'
+
+type Root<Spec, Status> = KubeObject<Spec, Status>
+type OperatedSpec = Operable['spec']
+/** What every such status has. */
+type OperatedStatus = NonNullable<Operable['status']> & {
+  readonly conditions?: readonly Condition[] | undefined
+  readonly observedGeneration?: number | undefined
+}
+
+/** Takes what the change of that name needs. */
+export interface ClaimEffects {
+  readonly claim: { readonly accountId: string; readonly change: string }
+}
+
+/** Who made what no request of REST did. */
+export interface Edits {
+  /** Edits that start no operation. */
+  readonly edits: readonly KubernetesRequest[]
+  /** Of the edit that no operation is for, as an actor; empty when there is none. */
+  readonly editor: string
+}
+
+type AnyChange<Spec> = Named<Rules<Spec, never>> & { readonly action?: string }
+type Noun<Spec, Status, Facts> = Changeable<Spec, Status, Facts>
+
+/** Its creation, its changes and its removal. */
+const everyChange = <Spec, Status, Facts>({
+  create,
+  changes,
+  remove,
+}: Noun<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [create, ...changes, remove]
+
+/** Whether its removal is what its newest operation is for. */
+const isBeingRemoved = <Spec extends OperatedSpec, Status, Facts>(
+  { remove }: Noun<Spec, Status, Facts>,
+  { metadata, spec: { operation } }: Root<Spec, Status>,
+): boolean => metadata.deletionTimestamp !== undefined || operationActionOf(operation) === remove.name
+
+/** The change with an operation that no operation is for yet. `applied` is the spec that the newest one brought about,
+ *  as the status shows it; undefined before the object was created. */
+export function detectChange<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
+  noun: Noun<Spec, Status, Facts>,
+  root: Root<Spec, Status>,
+  applied: Spec | undefined,
+): (AnyChange<Spec> & { readonly operation: OperationKind }) | undefined {
+  const { metadata, spec } = root
+  if (operationActionOf(spec.operation) === noun.remove.name) return undefined
+  if (metadata.deletionTimestamp !== undefined) return noun.remove
+  if (activeOperation(root) !== undefined) return undefined
+  if (applied === undefined) {
+    // What REST created without an operation shows what it claimed.
+    const isCreated = spec.operation !== undefined || noun.platform.some((field) => spec[field] !== undefined)
+    return isCreated ? undefined : operated(noun.create)
+  }
+  const [change] = changesBetween(noun, applied, spec).flatMap((each) => operated(each) ?? [])
+  return change === undefined || isRefused(root, change) ? undefined : change
+}
+
+const operated = <Change extends { readonly operation?: OperationKind }>(
+  change: Change,
+): (Change & { readonly operation: OperationKind }) | undefined =>
+  change.operation === undefined ? undefined : { ...change, operation: change.operation }
+
+const isRefused = <Spec, Status extends OperatedStatus>(root: Root<Spec, Status>, change: AnyChange<Spec>): boolean =>
+  change.claim !== undefined && refusalOf(root, conditionOf(change)) !== undefined
+
+/** What kubectl changed of the object since it was looked at last. Throws Unavailable. */
+export async function readEdits<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
+  { db, store }: Pick<Parts, 'db' | 'store'>,
+  noun: Noun<Spec, Status, Facts>,
+  root: Root<Spec, Status>,
+  applied: Spec | undefined,
+): Promise<Edits> {
+  const requests = await newRequests(db, root)
+  const change = detectChange(noun, root, applied)
+  return {
+    edits: editsOf(requests, noun.name),
+    editor:
+      change === undefined
+        ? ''
+        : (requesterOf(requests, change.operation) ?? (await findEditor(store, noun.resource, root, ''))),
+  }
+}
+
+/** Undoes what a change claimed that was left half-way. */
+export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
+  noun: Noun<Spec, Status, Facts>,
+): IntentHandler<KubeObject<Spec, Status> | undefined> => ({
+  resourceType: noun.name,
+  wasApplied: wasOperationApplied(noun.resource),
+  look: ({ store }, { accountId, resource }) =>
+    store.get(noun.resource, { namespace: accountNamespace(accountId), name: resource.id }),
+  async release(tx, { accountId, resource: { id }, audit: { action } }, stored) {
+    for (const change of everyChange(noun))
+      if (`${noun.name}.${actionOf(change)}` === action) await change.release?.(tx, { accountId, id }, stored)
+  },
+})
+
+/** The effect `claim`: what PostgreSQL refuses becomes the condition of the change. */
+export const claimEffect =
+  <Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
+    parts: Parts,
+    noun: Noun<Spec, Status, Facts>,
+  ): EffectOn<ClaimEffects['claim'], Spec, Status> =>
+  (input, root) => {
+    const change = everyChange(noun).find(({ name }) => name === input.change)
+    if (change === undefined) throw new Error(`a ${noun.title} has no change ${input.change}`)
+    const condition = conditionOf(change)
+    const claim: EffectOn<ClaimEffects['claim'], Spec, Status> = async ({ accountId }) => {
+      // What is claimed for an object that is deleted meanwhile would stay for ever.
+      if (change.name !== noun.remove.name) await requireNewest(parts.store, noun.resource, root)
+      if (change.needs === 'standing') await requireStandingOfEdit(parts, root, accountId)
+      const subject = { accountId, id: root.metadata.name, spec: root.spec, facts: undefined }
+      await orUnavailable(parts.db.transaction().execute(async (tx) => change.claim?.(tx, subject, parts)))
+      return grantedCondition(condition)
+    }
+    return withRefusalCondition(condition, claim)(input, root)
+  }
+
+/** The rule of a plan that everything is claimed. `claimedOf` answers the spec as it is claimed; undefined before. A
+ *  refused change with an operation ends it, and one without an operation is left as it was. */
+export const claimed =
+  <Spec extends OperatedSpec, Status extends OperatedStatus, Facts, Observed extends OfAccount>(
+    noun: Noun<Spec, Status, Facts>,
+    claimedOf: (input: SyncInput<KubeObject<Spec, Status>, Observed>) => Spec | undefined,
+  ) =>
+  (input: SyncInput<KubeObject<Spec, Status>, Observed>) => {
+    const { root, observed } = input
+    const before = claimedOf(input)
+    const due: readonly AnyChange<Spec>[] =
+      before === undefined ? [noun.create] : changesBetween(noun, before, root.spec)
+    for (const change of due) {
+      if (change.claim === undefined) continue
+      const refusal = refusalOf(root, conditionOf(change))
+      if (refusal === undefined) return claiming(observed, change.name)
+      if (change.operation !== undefined) return failed('claimed', refusal.message)
+    }
+    return undefined
+  }
+
+const claiming = ({ accountId = '' }: OfAccount, change: string) => ({
+  ...reconciling('Claiming'),
+  step: 'claimed',
+  actions: [{ do: 'effect', name: 'claim', input: { accountId, change } } as const],
+  waitFor: 'the database',
+  waitSeconds: 0,
+})
+
+const IN_USE_LOOK_SECONDS = 10
+
+/** The rule of a removal whose claim is not granted yet: what still uses the object is named. */
+export function removalClaimed<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
+  noun: Noun<Spec, Status, Facts>,
+  root: KubeObject<Spec, Status>,
+  { accountId, isGranted }: OfAccount & { readonly isGranted: boolean },
+) {
+  if (isGranted || accountId === undefined) return undefined
+  const type = conditionOf(noun.remove)
+  const refusal = root.status?.conditions?.find((each) => each.type === type && each.status === 'False')
+  return {
+    ...claiming({ accountId }, noun.remove.name),
+    ...reconciling('Deleting'),
+    step: 'applied',
+    ...(refusal === undefined
+      ? {}
+      : { message: refusal.message, waitFor: refusal.message, waitSeconds: IN_USE_LOOK_SECONDS }),
+  }
+}
+
+type Decision<Status, Action> = SyncDecision<Status, Action>
+
+/** What a noun adds to its changes. */
+interface ChangedNoun<Root, Spec, Status, Observed, Action> {
+  /** The spec that the newest operation brought about, as the status shows it; undefined before it was created. */
+  applied(root: Root): Spec | undefined
+  /** What is due by a rule of the platform. */
+  due?(input: SyncInput<Root, Observed>): (OperationStart & { readonly actor: string }) | undefined
+  synchronize(input: During<SyncInput<Root, Observed>>): Decision<Status, Action>
+  idle(input: SyncInput<Root, Observed>): Decision<Status, Action>
+  remove(input: SyncInput<Root, Observed>): Decision<Status, Action>
+  /** What its status says, whatever is decided. */
+  knownOf(input: SyncInput<Root, Observed>): NonNullable<Decision<Status, Action>['status']>
+}
+
+/** The plan of a noun whose changes all have one kind of operation. */
+export const planChanges = <
+  Spec extends OperatedSpec,
+  Status extends OperatedStatus,
+  Facts,
+  Observed extends Edits,
+  Action,
+>(
+  noun: Noun<Spec, Status, Facts>,
+  {
+    applied,
+    due,
+    synchronize,
+    idle,
+    remove,
+    knownOf,
+  }: ChangedNoun<KubeObject<Spec, Status>, Spec, Status, Observed, Action>,
+): OperationPlan<KubeObject<Spec, Status>, Observed, Action | PlainAction | AuditAction> =>
+  planOperations<
+    KubeObject<Spec, Status>,
+    Observed,
+    SyncInput<KubeObject<Spec, Status>, Observed>,
+    Decision<Status, Action | PlainAction | AuditAction>,
+    Action | PlainAction | AuditAction
+  >({
+    label: `A ${noun.title}`,
+    flows: {
+      [noun.remove.operation]: (input: During<SyncInput<KubeObject<Spec, Status>, Observed>>) =>
+        isBeingRemoved(noun, input.root) ? remove(input) : synchronize(input),
+    },
+    inputOf: (root, observed) => ({ root, observed }),
+    unchanged: () => reconciling('Waiting'),
+    always: ({ root, observed }) => auditRequests(root, observed.edits),
+    // One that is removed through the API is deleted in Kubernetes first.
+    guard: ({ root }) =>
+      isBeingRemoved(noun, root) && root.metadata.deletionTimestamp === undefined
+        ? [{ do: 'remove', type: noun.resource, key: keyOf(root) }]
+        : undefined,
+    detectEdit(input) {
+      const { root, observed } = input
+      const start = due?.(input)
+      if (start !== undefined) return { field: '', ...start }
+      const change = detectChange(noun, root, applied(root))
+      return (
+        change && { kind: change.operation, field: '', arguments: { action: actionOf(change) }, actor: observed.editor }
+      )
+    },
+    idle: (input) => (isBeingRemoved(noun, input.root) ? remove(input) : idle(input)),
+    // A removal goes on behind its operation.
+    overdue: ({ root }, decision, error) =>
+      isBeingRemoved(noun, root)
+        ? { ...decision, outcome: 'failed', error }
+        : { ...decision, ...failed('applied', error) },
+    auditedAs: auditedSync(noun.name),
+    toActions: (input, decision) =>
+      syncActions(input.root, { ...decision, status: { ...knownOf(input), ...decision.status } }),
+  })
