@@ -1,6 +1,6 @@
 /** Dev clusters: Kubernetes for development on one server. When which change is allowed, and what is said of them. */
 import { type ClusterRanges, rangesBeside } from './kubernetes-cluster.ts'
-import { conflict, unavailable } from './problem.ts'
+import { conflict } from './problem.ts'
 
 export const DEV_CLUSTER_STATES = ['creating', 'running', 'error', 'deleting', 'deleted'] as const
 export type DevClusterState = (typeof DEV_CLUSTER_STATES)[number]
@@ -59,13 +59,16 @@ export function requireDeletableDevCluster({ id, state }: DevClusterFacts): void
     throw conflict('state_not_allowed', 'The dev cluster is being deleted.', { resource: resourceOf(id) })
 }
 
-/** Throws 409 unless it runs, and 503 for one that nobody gets into. */
+/** Throws 409 unless it runs, and for one that nobody gets into. */
 export function requireRunningDevCluster({ id, state, isSimulated }: DevClusterFacts): void {
   if (state !== 'running')
     throw conflict('state_not_allowed', `The dev cluster is ${state}; it must be running.`, {
       resource: resourceOf(id),
     })
-  if (isSimulated) throw unavailable('not_configured', `Nobody gets into this cluster; ${SIMULATED_DETAIL}.`)
+  if (isSimulated)
+    throw conflict('state_not_allowed', `Nobody gets into this cluster; ${SIMULATED_DETAIL}.`, {
+      resource: resourceOf(id),
+    })
 }
 
 /** Whether its time to come up is over. */

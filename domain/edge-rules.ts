@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { contains, parseAddress, parseNetwork } from './addresses.ts'
 import { FRONTENDS_MAXIMUM } from './load-balancer.ts'
 import { hostRange } from './private-network.ts'
-import { conflict, type Problem } from './problem.ts'
+import { type Problem, zoneLacks } from './problem.ts'
 
 export const EDGE_ROLES = ['bastion', 'nat_gateway', 'load_balancer'] as const
 export type EdgeRole = (typeof EDGE_ROLES)[number]
@@ -71,11 +71,10 @@ export function choosePlacement(
 }
 
 const withoutSeparateEdges = (zone: string): Problem =>
-  conflict(
-    'zone_capability_missing',
+  zoneLacks(
+    'separate_edges',
     `The zone ${zone} has no separate_edges: a machine for each role needs ${SEPARATE_EDGES_NODES_MINIMUM} servers ` +
       'that take guests. Ask for placement combined, or leave it out.',
-    { capability: 'separate_edges' },
   )
 
 /** A TCP service of the network that the edge leads to from outside. */

@@ -130,8 +130,20 @@ export const emailUnverified = () =>
   )
 /** One answer for unknown, deleted and foreign ids. */
 export const notFound = (noun: string) => new Problem(404, `No such ${noun}.`)
-export const conflict = (reason: Reason, detail: string, members: ProblemMembers = {}) =>
-  new Problem(409, detail, { reason, ...members })
+export const conflict = (
+  reason: Exclude<Reason, 'zone_capability_missing'>,
+  detail: string,
+  members: ProblemMembers = {},
+) => new Problem(409, detail, { reason, ...members })
+/** 409: the zone does not offer what is asked for. By a route that refuses nothing with 409 it is 503 (`asListed`). */
+export const zoneLacks = (capability: string, detail: string, members: ProblemMembers = {}) =>
+  new Problem(409, detail, { reason: 'zone_capability_missing', capability, ...members })
+/** The problem as the route answers it whose refusals these are: a zone that lacks something is 503 `not_configured`
+ *  where 409 is not among them. */
+export const asListed = (problem: Problem, refuses: readonly number[]): Problem =>
+  problem.members.reason === 'zone_capability_missing' && !refuses.includes(409)
+    ? new Problem(503, problem.message, { ...problem.members, reason: 'not_configured' }, problem.cause)
+    : problem
 export const operationInProgress = (operationId: string, resource: ResourceReference) =>
   conflict(
     'operation_in_progress',

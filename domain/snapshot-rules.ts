@@ -1,7 +1,7 @@
 /** What a snapshot's state allows, and what a storage's allows its snapshots: the same for every door. Refusals come in
  *  the contract's order: operation_in_progress, in_use, state_not_allowed, zone_capability_missing. */
 import type { OperationKind } from './operations.ts'
-import { conflict, operationInProgress } from './problem.ts'
+import { conflict, operationInProgress, zoneLacks } from './problem.ts'
 import type { ServerFacts } from './server-rules.ts'
 import { requireIdleStorage, type StorageFacts } from './storage-rules.ts'
 
@@ -44,10 +44,7 @@ export function requireStaying(
 
 /** Throws 409 for a tier whose disks have no snapshots: they would keep servers on the host. */
 export function requireSnapshotTier(tier: string): void {
-  if (tier === 'local-nvme')
-    throw conflict('zone_capability_missing', 'Storages of tier local-nvme have no snapshots.', {
-      capability: 'snapshots',
-    })
+  if (tier === 'local-nvme') throw zoneLacks('snapshots', 'Storages of tier local-nvme have no snapshots.')
 }
 
 /** Throws 409 unless the snapshot can be read. */

@@ -1,7 +1,7 @@
 /** What backups need of their surroundings, whichever door a request comes through. */
 import { parseBackupSchedule } from '../../domain/backup-schedule.ts'
 import { requireStopped, requireUnread } from '../../domain/backup-rules.ts'
-import { badField, conflict, notFound, operationInProgress } from '../../domain/problem.ts'
+import { badField, conflict, notFound, operationInProgress, zoneLacks } from '../../domain/problem.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -27,7 +27,7 @@ export function requireBackedUp(storage: StorageObject | undefined): StorageObje
 /** Throws 409 when no host of the zone has a place for backups. */
 export function requireBackupZone({ caches }: Reading, zone: string): void {
   if (caches.of(Zone).get({ name: zone })?.status?.hasBackups !== true)
-    throw conflict('zone_capability_missing', `The zone ${zone} has no place for backups.`, { capability: 'backups' })
+    throw zoneLacks('backups', `The zone ${zone} has no place for backups.`)
 }
 
 /** Throws 400 for what is no schedule, and 409 where the zone keeps no backups. */
@@ -53,9 +53,7 @@ export function requireCopyZone(
     throw badField(field, `must be another zone of the region of zone ${zone}`)
   requireBackupZone({ caches }, copyZone)
   if (other.status?.backupSources?.includes(zone) !== true)
-    throw conflict('zone_capability_missing', `The hosts of zone ${copyZone} do not reach the backups of ${zone}.`, {
-      capability: 'backups',
-    })
+    throw zoneLacks('backups', `The hosts of zone ${copyZone} do not reach the backups of ${zone}.`)
 }
 
 /** Throws 409 while another backup of the storage is being made. */

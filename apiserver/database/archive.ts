@@ -1,6 +1,6 @@
 /** What databases can be restored from: archives of those that are there, and of those that were deleted lately. */
 import { type DatabaseBackups, type DatabaseOrigin, requireReachable } from '../../domain/database.ts'
-import { badField, notFound, unavailable } from '../../domain/problem.ts'
+import { badField, conflict, notFound, zoneLacks } from '../../domain/problem.ts'
 import { findArchive } from '../../db/database/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -47,7 +47,7 @@ export const OBJECT_FIELDS = {
   storageGibibytes: 'spec.storageGibibytes',
 } as const
 
-/** What is restored. Throws 404 for what is not there, 503 for what has no archive, 409 while there is no backup, and
+/** What is restored. Throws 404 for what is not there, 409 for what has no archive or no backup yet, and
  *  400 for a moment that the archive does not reach, another zone, and a storage that is smaller. */
 export async function requireRestorable(
   parts: ArchiveParts,
@@ -56,9 +56,9 @@ export async function requireRestorable(
 ): Promise<Restorable> {
   const origin = await findRestorable(parts, accountId, databaseId)
   if (parts.caches.of(Zone).get({ name: origin.zone })?.status?.objectStorageBackend === undefined)
-    throw unavailable('not_configured', `The zone ${origin.zone} has no object storage now, where the archive is.`)
+    throw zoneLacks('object_storage', `The zone ${origin.zone} has no object storage now, where the archive is.`)
   if (origin.backups?.isOpen !== true)
-    throw unavailable('not_configured', 'The database has no archive that it could be restored from.')
+    throw conflict('state_not_allowed', 'The database has no archive that it could be restored from.')
   requireReachable(origin.backups, targetTime, fields.targetTime)
   if (zone !== undefined && zone !== origin.zone)
     throw badField(fields.zone, `must be ${origin.zone}, where the archive is`)

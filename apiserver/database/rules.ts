@@ -1,6 +1,6 @@
 /** What managed databases need of their surroundings, whichever door a request comes through. */
 import { DATABASE_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
-import { badField, notFound, notImplemented, unavailable } from '../../domain/problem.ts'
+import { badField, notFound, notImplemented, zoneLacks } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import type { DatabaseSpec } from '../../resources/database/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -11,13 +11,13 @@ import { rehearseMachines } from '../managed-machine/index.ts'
 import { requirePrivateNetworks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 
-/** Throws 400 for a zone that is not there, 409 for one without private networks, and 503 for one whose hosts have no
- *  image of databases. */
+/** Throws 400 for a zone that is not there, and 409 for one without private networks, or whose hosts have no image of
+ *  databases. */
 export function requireDatabases(parts: Pick<Parts, 'caches'>, zone: string, field?: string): void {
   requirePrivateNetworks(parts, zone, field)
   if (offersDatabases(parts.caches.of(Zone).get({ name: zone })?.status)) return
-  throw unavailable(
-    'not_configured',
+  throw zoneLacks(
+    'databases',
     `The zone ${zone} has no databases: on each host its operator runs: ${DATABASE_IMAGE_COMMAND}`,
   )
 }

@@ -2,7 +2,7 @@
 import { DEV_MEMORY_MEBIBYTES } from '../../domain/dev-cluster.ts'
 import { minorsOf } from '../../domain/kubernetes-cluster.ts'
 import { DEV_CLUSTER_IMAGE_COMMAND, DEV_CLUSTER_TEMPLATE } from '../../domain/managed-machine.ts'
-import { badField, notFound, unavailable } from '../../domain/problem.ts'
+import { badField, notFound, zoneLacks } from '../../domain/problem.ts'
 import { hasFreeAddress, noFreeAddress } from '../../db/public-pool/index.ts'
 import { DEV_CLUSTER_RELEASES } from '../../kit/control-planes/versions.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -15,13 +15,13 @@ import { rehearseMachines, requireMachinePlan } from '../managed-machine/index.t
 import { requirePrivateNetworks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 
-/** Throws 400 for a zone that is not there, 409 for one without a network, and 503 for one whose hosts have no image
- *  of dev clusters. */
+/** Throws 400 for a zone that is not there, and 409 for one without a network, or whose hosts have no image of dev
+ *  clusters. */
 export function requireDevClusters(parts: Pick<Parts, 'caches'>, zone: string, field?: string): void {
   requirePrivateNetworks(parts, zone, field)
   if (offersDevClusters(parts.caches.of(Zone).get({ name: zone })?.status)) return
-  throw unavailable(
-    'not_configured',
+  throw zoneLacks(
+    'dev_clusters',
     `The zone ${zone} has no dev clusters: on each host its operator runs: ${DEV_CLUSTER_IMAGE_COMMAND}`,
   )
 }

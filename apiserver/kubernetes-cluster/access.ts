@@ -2,7 +2,7 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import { stringify } from 'yaml'
 import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../domain/kubernetes-cluster.ts'
-import { conflict, unavailable } from '../../domain/problem.ts'
+import { conflict, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { type ClusterClaim, ensureIssuer, findCluster, type Issuer } from '../../db/kubernetes-cluster/index.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import type { ControlPlanes } from '../../kit/control-planes/control.ts'
@@ -13,10 +13,10 @@ import type { KubernetesClusterObject } from './clusters.ts'
 
 export type AccessParts = Parts & { readonly sealing: Sealing }
 
-/** Throws 503 where nothing hosts control planes of the region. */
+/** Throws 409 where nothing hosts control planes of the region. */
 export function requireHost({ controlPlanes }: Pick<Parts, 'controlPlanes'>, region: string): ControlPlanes {
   const offer = controlPlanesIn(controlPlanes ?? { obstacle: 'this cloud is not told of any' }, region)
-  if ('obstacle' in offer) throw unavailable('not_configured', `The control plane is not reached: ${offer.obstacle}.`)
+  if ('obstacle' in offer) throw zoneLacks('kubernetes', `The control plane is not reached: ${offer.obstacle}.`)
   return offer.control
 }
 

@@ -254,7 +254,7 @@ async function serving(
   const cluster = await kubernetesClusters.read(accountId, id)
   requireServingCluster(kubernetesClusters.factsOf(cluster))
   if (cluster.status?.isSimulated === true)
-    throw unavailable('not_configured', 'The cluster is simulated: nothing answers there.')
+    throw conflict('state_not_allowed', 'The cluster is simulated: nothing answers there.')
   return cluster
 }
 

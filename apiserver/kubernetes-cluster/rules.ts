@@ -1,6 +1,6 @@
 /** What managed Kubernetes clusters need of their surroundings, whichever door a request comes through. */
 import { newestRelease, minorsOf } from '../../domain/kubernetes-cluster.ts'
-import { badField, notFound, unavailable } from '../../domain/problem.ts'
+import { badField, notFound, zoneLacks } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
@@ -13,14 +13,14 @@ export interface Offered {
   readonly releases: readonly string[]
 }
 
-/** By what the zone says of itself. Throws 400 for a zone that is not there, 409 for one without private networks, and
- *  503 with the reason for one without Kubernetes. */
+/** By what the zone says of itself. Throws 400 for a zone that is not there, and 409 with the cause for one without
+ *  private networks or without Kubernetes. */
 export function requireKubernetes(parts: Pick<Parts, 'caches'>, zone: string, field?: string): Offered {
   requirePrivateNetworks(parts, zone, field)
   const { spec, status } = parts.caches.of(Zone).get({ name: zone }) ?? {}
   const { kubernetesReleases: releases = [], kubernetesObstacle = 'nothing is known of it yet' } = status ?? {}
   if (spec === undefined || releases.length === 0)
-    throw unavailable('not_configured', `Zone ${zone} has no Kubernetes: ${kubernetesObstacle}.`)
+    throw zoneLacks('kubernetes', `Zone ${zone} has no Kubernetes: ${kubernetesObstacle}.`)
   return { region: spec.region, releases }
 }
 

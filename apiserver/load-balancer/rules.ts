@@ -4,7 +4,7 @@ import {
   type ConfigurationSurroundings,
   LOAD_BALANCER_MACHINES,
 } from '../../domain/load-balancer.ts'
-import { badField, conflict, notFound } from '../../domain/problem.ts'
+import { badField, conflict, notFound, zoneLacks } from '../../domain/problem.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { configurationOf, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
@@ -20,11 +20,10 @@ import type { Parts } from '../parts.ts'
 export function requireLoadBalancers(parts: Pick<Parts, 'caches'>, zone: string, field = 'zone'): void {
   requirePrivateNetworks(parts, zone, field)
   if (!offersManagedMachines(parts.caches.of(Zone).get({ name: zone })?.status))
-    throw conflict(
-      'zone_capability_missing',
+    throw zoneLacks(
+      'load_balancers',
       `The zone ${zone} has no load balancers: its hosts have no image for their machines. An operator brings it by ` +
         `\`${MANAGED_IMAGE_COMMAND}\`.`,
-      { capability: 'load_balancers' },
     )
 }
 

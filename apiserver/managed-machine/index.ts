@@ -1,6 +1,6 @@
 /** What requests for edges, load balancers and databases ask beforehand about the machines that they need. */
 import { MANAGED_IMAGE_COMMAND, type MachineOwner, managedByOf } from '../../domain/managed-machine.ts'
-import { unavailable } from '../../domain/problem.ts'
+import { zoneLacks } from '../../domain/problem.ts'
 import type { InterfaceDemand } from '../../db/network-interface/index.ts'
 import { claimServer } from '../../db/server/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -29,11 +29,12 @@ interface Rehearsal {
   readonly machines: readonly WantedMachine[]
 }
 
-/** Throws 503 `not_configured`, with the command that helps, in a zone whose hosts lack the image of machines. */
+/** Throws 409 `zone_capability_missing`, with the command that helps, in a zone whose hosts lack the image of machines:
+ *  such a zone has no load balancers either. */
 export function requireManagedMachines({ caches }: Pick<Parts, 'caches'>, zone: string): void {
   if (offersManagedMachines(caches.of(Zone).get({ name: zone })?.status)) return
-  throw unavailable(
-    'not_configured',
+  throw zoneLacks(
+    'load_balancers',
     `The hosts of zone ${zone} have no image for it. On each of them its operator runs: ${MANAGED_IMAGE_COMMAND}`,
   )
 }

@@ -1,7 +1,7 @@
 /** What node pools need of their surroundings, whichever door a request comes through. */
 import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
 import type { Bounds } from '../../domain/autoscaling/judge.ts'
-import { badField, unavailable } from '../../domain/problem.ts'
+import { badField, zoneLacks } from '../../domain/problem.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { offersKubernetesNodes } from '../../resources/managed-machine/index.ts'
@@ -9,16 +9,16 @@ import type { AdmissionParts } from '../admission/kind.ts'
 import { rehearseMachines, requireMachinePlan } from '../managed-machine/index.ts'
 import type { Parts } from '../parts.ts'
 
-/** Throws 503 `not_configured` in a zone whose hosts lack the image of nodes. */
+/** Throws 409 `zone_capability_missing` in a zone whose hosts lack the image of nodes. */
 export function requireNodeImage({ caches }: Pick<Parts, 'caches'>, zone: string): void {
   if (offersKubernetesNodes(caches.of(Zone).get({ name: zone })?.status)) return
-  throw unavailable(
-    'not_configured',
+  throw zoneLacks(
+    'kubernetes',
     `The hosts of zone ${zone} have no image for nodes. On each of them its operator runs: ${KUBERNETES_IMAGE_COMMAND}`,
   )
 }
 
-/** Throws 503 with the reason where nodes reach no control plane of the zone's region, and Unavailable while its host
+/** Throws 409 with the cause where nodes reach no control plane of the zone's region, and Unavailable while its host
  *  does not answer. */
 export async function requireReachable(
   { caches, controlPlanes = { obstacle: 'this cloud is not told of any' } }: Pick<Parts, 'caches' | 'controlPlanes'>,
@@ -26,7 +26,7 @@ export async function requireReachable(
 ): Promise<void> {
   const hosted = controlPlanesIn(controlPlanes, caches.of(Zone).get({ name: zone })?.spec.region ?? '')
   const obstacle = 'obstacle' in hosted ? hosted.obstacle : (await hosted.control.offer()).nodesObstacle
-  if (obstacle !== '') throw unavailable('not_configured', `Nodes cannot join: ${obstacle}.`)
+  if (obstacle !== '') throw zoneLacks('kubernetes', `Nodes cannot join: ${obstacle}.`)
 }
 
 /** Throws 400 for a plan that is unknown, or too small for a node. */

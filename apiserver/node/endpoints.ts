@@ -10,7 +10,7 @@ import {
   requireUpgradable,
 } from '../../domain/node-rules.ts'
 import type { OperationKind } from '../../domain/operations.ts'
-import { badField, conflict } from '../../domain/problem.ts'
+import { badField, conflict, zoneLacks } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
@@ -65,8 +65,8 @@ export function nodeEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
     ),
     operatorEndpoint(routes.startNodeMaintenance, async (call) => {
       if (call.body.storage_flags)
-        throw conflict(
-          'zone_capability_missing',
+        throw zoneLacks(
+          'replicated_storage',
           'The zone has no replicated storage that could rebuild: leave storage_flags out.',
           { resource: { type: 'node', id: call.params.id } },
         )

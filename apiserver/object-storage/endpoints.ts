@@ -1,7 +1,7 @@
 /** Object storage of an account, by zone. Rows in PostgreSQL are its truth; what the store knows is brought up to them
  *  before a key is answered, so that it works, and the one before does not. */
 import { type IdleFacts, requireIdle } from '../../domain/idle-rules.ts'
-import { conflict, notFound, Problem, Unavailable, unavailable } from '../../domain/problem.ts'
+import { conflict, notFound, Problem, unavailable, Unavailable, zoneLacks } from '../../domain/problem.ts'
 import {
   addObjectStorage,
   findObjectStorageIn,
@@ -227,7 +227,7 @@ async function migrate(parts: ObjectStorageParts, call: Call<typeof migrateObjec
   const single = requireServed(parts, zone, row.backend)
   const offer = offerIn(parts.objectStorage ?? NOWHERE, zone, 'rgw')
   if ('obstacle' in offer)
-    throw unavailable('not_configured', `Zone ${zone} has no replicated object storage to move to.`)
+    throw zoneLacks('replicated_storage', `Zone ${zone} has no replicated object storage to move to.`)
   const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = credentialsOf(parts, row)
   const obstacle = await moveObstacle(single.openS3(zone, { accessKeyId, secretAccessKey })).catch((error: unknown) => {
     throw new Unavailable('the object storage', error)

@@ -1,12 +1,12 @@
 /** Where object storage can be had. */
-import { unavailable } from '../../domain/problem.ts'
+import { zoneLacks } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import type { ObjectStorageBackend } from '../../resources/object-storage/index.ts'
 import { unknownZone } from '../catalog/index.ts'
 import type { Parts } from '../parts.ts'
 
 /** What keeps the objects of new tenants, by what the zone says of itself. Throws 400 for a zone that is not there, and
- *  503 for one that keeps no objects. */
+ *  409 for one that keeps no objects. */
 export function requireOffering({ caches }: Pick<Parts, 'caches'>, name: string): ObjectStorageBackend {
   const zone = caches.of(Zone).get({ name })
   if (zone === undefined) throw unknownZone({ caches }, name)
@@ -15,6 +15,6 @@ export function requireOffering({ caches }: Pick<Parts, 'caches'>, name: string)
   return backend
 }
 
-/** 503 with the reason, which says what to do about it where that is known. */
+/** 409, or 503 by routes without 409, with the cause, which says what to do about it where that is known. */
 export const notOffered = (zone: string, obstacle: string) =>
-  unavailable('not_configured', `Zone ${zone} has no object storage: ${obstacle}.`)
+  zoneLacks('object_storage', `Zone ${zone} has no object storage: ${obstacle}.`)

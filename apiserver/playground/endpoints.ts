@@ -8,7 +8,7 @@ import {
   requireEndable,
   requireReady,
 } from '../../domain/playground.ts'
-import { notFound, unavailable } from '../../domain/problem.ts'
+import { conflict, notFound } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import type { Queries } from '../../db/open.ts'
 import {
@@ -210,7 +210,7 @@ async function readKubeconfig(parts: Parts, call: Call<typeof getPlaygroundKubec
   requireReady(row, now)
   const { endpoint, certificateAuthority, expiresAt, controlPlaneId, name } = row
   if (endpoint === null || certificateAuthority === null)
-    throw unavailable('not_configured', 'The playground is simulated: nothing answers there.')
+    throw conflict('state_not_allowed', 'The playground is simulated: nothing answers there.')
   const seconds = Math.max(TOKEN_SECONDS_LEAST, Math.floor((expiresAt.getTime() - now.getTime()) / MILLISECONDS))
   const role = ['owner', 'admin'].includes(caller.role) ? 'admin' : 'edit'
   const { token } = await requireHost(parts, row.region).userToken(controlPlaneId, role, seconds)

@@ -2,7 +2,7 @@
  *  its operation. */
 import { gibibytesOf } from '../../domain/migration-policies.ts'
 import { requireDrainable } from '../../domain/node-rules.ts'
-import { badField, conflict, notFound, Problem, unavailable } from '../../domain/problem.ts'
+import { badField, conflict, notFound, Problem, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { requireMovableStorage } from '../../domain/storage-rules.ts'
 import { listCandidates } from '../../db/placement/index.ts'
 import { findServerClaims } from '../../db/server/index.ts'
@@ -141,9 +141,7 @@ function requireOtherTier(parts: Parts, { storage: { spec, status } }: Found, ti
   if (tier === spec.tier && (tier === 'local-nvme' || !isLocal)) throw badField('tier', 'is what the storage has')
   const isOffered = tier === 'local-nvme' || nodesOf(parts, spec.zone).some((node) => poolsOf(parts, node).length > 0)
   if (!isOffered)
-    throw conflict('zone_capability_missing', `Zone ${spec.zone} has no shared storage: nothing of it is replicated.`, {
-      capability: 'replicated_storage',
-    })
+    throw zoneLacks('replicated_storage', `Zone ${spec.zone} has no shared storage: nothing of it is replicated.`)
   return tier
 }
 

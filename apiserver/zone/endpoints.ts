@@ -1,6 +1,14 @@
 /** What operators do to a zone: say how its shared storage keeps data. The controller of the zone sets it there, as an
  *  operation of the zone. */
-import { badField, conflict, notFound, notImplemented, operationInProgress, unavailable } from '../../domain/problem.ts'
+import {
+  badField,
+  conflict,
+  notFound,
+  notImplemented,
+  operationInProgress,
+  unavailable,
+  zoneLacks,
+} from '../../domain/problem.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -39,10 +47,7 @@ function poolsOf({ caches }: Parts, { metadata: { name } }: ZoneObject): readonl
     .list()
     .filter(({ spec }) => spec.zone === name)
     .flatMap(({ status }) => status?.pools ?? [])
-  if (pools.length === 0)
-    throw conflict('zone_capability_missing', `The zone ${name} has no shared storage.`, {
-      capability: 'shared_storage',
-    })
+  if (pools.length === 0) throw zoneLacks('shared_storage', `The zone ${name} has no shared storage.`)
   return [...new Set(pools)].sort()
 }
 

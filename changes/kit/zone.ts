@@ -1,5 +1,5 @@
 /** What changes need of a zone. */
-import { badField, conflict, type Problem, unavailable } from '../../domain/problem.ts'
+import { badField, type Problem, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { noSuch } from '../../domain/suggestion.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone, type ZONE_CAPABILITIES, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
@@ -25,6 +25,4 @@ export const withoutNetworks = (
   what: string,
   capability: (typeof ZONE_CAPABILITIES)[number],
 ): Problem =>
-  conflict('zone_capability_missing', `${what}: ${status?.networkObstacle ?? 'none of its hosts answers yet'}.`, {
-    capability,
-  })
+  zoneLacks(capability, `${what}: ${status?.networkObstacle ?? 'none of its hosts answers yet'}.`)

@@ -1,6 +1,6 @@
 /** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and
  *  one measurement. The order of the steps is the order of refusals. */
-import { type Problem, Problem as ProblemError } from '../../domain/problem.ts'
+import { asListed, type Problem, Problem as ProblemError } from '../../domain/problem.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'
@@ -273,7 +273,7 @@ const challengeOf = (request: RequestFacts): string =>
  *  unrecorded. */
 async function refuse(context: StepContext, error: unknown, options: PipelineOptions): Promise<Problem> {
   const { request } = context
-  const problem = toProblem(error, request.requestId)
+  const problem = asListed(toProblem(error, request.requestId), context.route.refuses)
   if (problem.status >= 500 && problem.cause !== undefined) {
     options.log.error('request failed', {
       request_id: request.requestId,

@@ -46,8 +46,8 @@ beforeAll(async () => {
   const body = { zone: cloud.zone, name: 'back', ipv4_cidr: '10.1.0.0/24' }
   networkId = (await owner.send('POST', '/v1/networks', { body })).body['network'].id
   expect(await make(), 'without the image of databases').toMatchObject({
-    status: 503,
-    body: { reason: 'not_configured', detail: expect.stringContaining('npm run image:database') },
+    status: 409,
+    body: { reason: 'zone_capability_missing', detail: expect.stringContaining('npm run image:database') },
   })
   expect(await capabilities()).not.toContain('databases')
   await offer(['managed-machine', 'managed-database'])
@@ -184,7 +184,7 @@ test('without an archive says so', async () => {
   const backups = await owner.send('GET', `/v1/databases/${id}/backups`)
   expect(backups.body).toMatchObject({ items: [], window: { earliest_recoverable_at: null, gaps: [] } })
   const restored = await owner.send('POST', `/v1/databases/${id}/restore`, { body: { name: 'again' } })
-  expect(restored).toMatchObject({ status: 503, body: { reason: 'not_configured' } })
+  expect(restored).toMatchObject({ status: 409, body: { reason: 'state_not_allowed' } })
   await remove(id)
 })
 

@@ -34,7 +34,7 @@ beforeAll(async () => {
   owner = await cloud.signUp('owner@example.com')
   const missing = await make()
   expect([missing.status, missing.body['detail']]).toEqual([
-    ...[503, expect.stringContaining('sudo npm run image:dev-cluster')],
+    ...[409, expect.stringContaining('sudo npm run image:dev-cluster')],
   ])
   await cloud.admin.apply(Plan, {
     metadata: { name: 'small' },
@@ -85,7 +85,7 @@ test('nobody gets in before it runs, nor into one that is simulated', async () =
   await say({ isMade: true, isSimulated: true })
   for (const what of ['/kubeconfig', '/token']) {
     const reply = await owner.send('GET', path(what))
-    expect([reply.status, reply.body['detail']]).toEqual([503, expect.stringContaining('simulated')])
+    expect([reply.status, reply.body['detail']]).toEqual([409, expect.stringContaining('simulated')])
   }
 })
 

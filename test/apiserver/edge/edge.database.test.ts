@@ -149,7 +149,7 @@ test('says what is missing where the zone has no image, and what no network is',
   const networkId = await network()
   await offer({ builtTemplates: [] })
   const reply = await make({ roles: ['nat_gateway'] }, networkId)
-  expect(reply).toMatchObject({ status: 503, body: { reason: 'not_configured' } })
+  expect(reply).toMatchObject({ status: 409, body: { reason: 'zone_capability_missing' } })
   expect(reply.body['detail']).toContain('image:managed')
   expect((await make({ roles: ['nat_gateway'] }, 'none')).status).toBe(404)
 })

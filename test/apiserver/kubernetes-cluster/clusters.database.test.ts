@@ -94,7 +94,7 @@ test('what cannot be made is refused, and nothing is claimed', async () => {
     [{ network_id: 'none' }, 404, undefined],
     [{ zone: 'nowhere' }, 400, undefined],
     // Without an image for nodes.
-    [{ node_pools: [{ name: 'a', plan: 'tiny', count: 1 }] }, 503, 'not_configured'],
+    [{ node_pools: [{ name: 'a', plan: 'tiny', count: 1 }] }, 409, 'zone_capability_missing'],
   ] as const
   for (const [more, status, reason] of refusals) {
     const reply = await make(more)
@@ -109,8 +109,11 @@ test('what cannot be made is refused, and nothing is claimed', async () => {
 test('a zone without control planes says why', async () => {
   const tell = (status: object) => cloud.admin.patch(Zone, { name: cloud.zone }, { status }, 'status')
   await tell({ kubernetesReleases: null, kubernetesObstacle: 'the programs are not built' })
-  const reply = await until('the refusal', make, ({ status }) => status === 503)
-  expect(reply.body).toMatchObject({ reason: 'not_configured', detail: expect.stringContaining('are not built') })
+  const reply = await until('the refusal', make, ({ status }) => status === 409)
+  expect(reply.body).toMatchObject({
+    reason: 'zone_capability_missing',
+    detail: expect.stringContaining('are not built'),
+  })
   await tell({ kubernetesReleases: ['1.35.4', '1.36.3'], kubernetesObstacle: null })
   await until(
     'clusters to be offered',
@@ -203,7 +206,7 @@ test('a token is for one cluster, and its reading is in the audit log', async ()
   expect((await cloud.auditOf(reply)).map(({ action }) => action)).toEqual(['kubernetes_cluster.token'])
   // Nobody gets into what is simulated.
   await finish(id, { isSimulated: true })
-  expect((await owner.send('GET', pathOf(id, '/kubeconfig'))).status).toBe(503)
+  expect((await owner.send('GET', pathOf(id, '/kubeconfig'))).status).toBe(409)
   await remove(id)
 })
 

@@ -35,7 +35,7 @@ beforeAll(async () => {
   clusterId = reply.body['kubernetes_cluster'].id
   const missing = await make()
   expect([missing.status, missing.body['reason'], missing.body['detail']]).toEqual([
-    ...[503, 'not_configured', expect.stringMatching(/no image for nodes.*sudo npm run image:kubernetes/)],
+    ...[409, 'zone_capability_missing', expect.stringMatching(/no image for nodes.*sudo npm run image:kubernetes/)],
   ])
   const status = { builtTemplates: ['kubernetes-node'] }
   await cloud.admin.patch(Zone, { name: cloud.zone }, { status }, 'status')

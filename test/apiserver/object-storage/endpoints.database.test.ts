@@ -241,7 +241,7 @@ describe('object storage', () => {
     const ada = await someone()
     expect((await move(ada)).status).toBe(404)
     await enable(ada)
-    expect((await move(ada)).body).toMatchObject({ status: 503, reason: 'not_configured' })
+    expect((await move(ada)).body).toMatchObject({ status: 409, reason: 'zone_capability_missing' })
   })
 
   test('moves once its zone has a gateway: one operation at a time, which its owner cancels', async () => {

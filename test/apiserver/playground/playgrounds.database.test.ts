@@ -93,7 +93,7 @@ test('staff end one, and everything of it is in the audit log', async () => {
   await notePlaygroundReady(database.db, idOf(id), entry)
   expect((await owner.send('GET', path(id))).body['playground']).toMatchObject({ state: 'ready' })
   // One that is simulated has nothing to get into.
-  expect((await owner.send('GET', path(id, '/kubeconfig'))).status).toBe(503)
+  expect((await owner.send('GET', path(id, '/kubeconfig'))).status).toBe(409)
   const end = () => cloud.operate('boss', 'POST', `/v1/admin/playgrounds/${id}/end`, { reason: 'abuse' })
   const ended = await end()
   expect(ended.status, JSON.stringify(ended.body)).toBe(200)
