@@ -5,7 +5,10 @@ import { IDENTITY_NOUNS } from '../apiserver/nouns.ts'
 import { createPasswords } from '../apiserver/identity/passwords.ts'
 import { createAccount } from '../db/account/index.ts'
 import type { Database } from '../db/open.ts'
+import { ADMIN, openCore } from '../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../embedded/kubernetes/storage/memory.ts'
 import { createPipeline, requestDurations } from '../kit/http/pipeline.ts'
+import { openClient } from '../kit/kube/client.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
@@ -38,7 +41,11 @@ export interface Strangers {
 export async function openStrangers(round: Round): Promise<Strangers> {
   const database = await createDatabase()
   const { db } = database
-  const identity = await openIdentity({ db, clock, random, log, publicUrl: 'http://127.0.0.1', canSendMail: true })
+  const core = await openCore({ clock, random, log, storage: memoryStorage() })
+  const identity = await openIdentity({
+    ...{ db, clock, random, log, publicUrl: 'http://127.0.0.1', canSendMail: true },
+    store: openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager: 'bench', clock, random }),
+  })
   const passwordHash = await (await createPasswords(random)).hash('nobody types this password')
   const members = Array.from({ length: USERS[round] }, (_, number) => ({
     accountId: newUuid(random),

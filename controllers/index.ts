@@ -21,6 +21,7 @@ import {
 import type { Registration, Sharding } from './controller.ts'
 import { customImageController } from './custom-image/index.ts'
 import { databaseController, runArchiveSweeper } from './database/index.ts'
+import { runAccountNamespaces } from './account-namespaces.ts'
 import { type CheckpointOptions, runAuditCheckpoints } from './audit-checkpoints.ts'
 import { runInternalTenantSweeper } from './internal-tenant.ts'
 import { devClusterController } from './dev-cluster/index.ts'
@@ -188,6 +189,7 @@ export async function runControllers(
 ): Promise<void> {
   const common = (options.shard ?? WHOLE).hasCommonWork
     ? [
+        runAccountNamespaces(options, signal),
         runIntentSweeper({ ...options, intents: INTENT_HANDLERS }, signal),
         runMeter(options, signal),
         runInvoicing(options, signal),

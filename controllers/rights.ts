@@ -1,6 +1,6 @@
 /** What the controllers may do in Kubernetes: the chart's ClusterRole holds these rules. They follow from what each
  *  controller has registered that it reads and writes, and from what the process does besides. */
-import { Event, Lease, Namespace, type ResourceType, Secret } from '../kit/kube/object.ts'
+import { Event, Lease, Namespace, ResourceQuota, type ResourceType, Secret } from '../kit/kube/object.ts'
 import { Operation } from '../resources/operation/index.ts'
 import { BILLING_KINDS } from './billing/index.ts'
 import { CATALOG_KINDS } from './catalog/index.ts'
@@ -30,8 +30,9 @@ const PROCESS: readonly Grant[] = [
   { type: Lease, verbs: ['get', 'create', 'update'] },
   // What happened to an object, for whoever describes it.
   { type: Event, verbs: ['get', 'create', 'patch'] },
-  // The namespace and the catalog that it starts with.
+  // Namespaces of accounts with what belongs to them, its own, and the catalog that it starts with.
   { type: Namespace, verbs: ['create'] },
+  { type: ResourceQuota, verbs: ['create'] },
   ...CATALOG_KINDS.map((type) => ({ type, verbs: ['get', 'create', 'patch'] })),
   { type: Secret, verbs: ['get', 'create'] },
   // What costs, and how much.

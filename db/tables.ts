@@ -59,6 +59,8 @@ export interface Tables extends IdentityTables {
     requires_second_factor: Generated<boolean>
     /** When it was requested; null otherwise. */
     second_factor_required_since: OptionalInstant
+    /** Since when it has its namespace in Kubernetes; null until that is made. */
+    namespace_made_at: OptionalInstant
   }
   app_user: {
     id: string

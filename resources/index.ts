@@ -141,8 +141,4 @@ export const ROUTES: readonly Route[] = [
   ...OPERATOR_ROUTES,
 ]
 
-/** The namespace that holds an account's resources. */
-export const accountNamespace = (accountId: string): string => `acct-${accountId}`
-/** The account of a namespace; undefined when it is not an account's. */
-export const accountOfNamespace = (namespace: string): string | undefined =>
-  namespace.startsWith('acct-') ? namespace.slice(5) : undefined
+export { accountNamespace, accountNamespaceOf, accountOfNamespace } from './account-namespace.ts'

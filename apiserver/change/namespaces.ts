@@ -1,61 +1,45 @@
-/** The namespace of an account, which holds its resources. */
-import { Namespace, ResourceQuota } from '../../kit/kube/object.ts'
-import { isAlreadyExists, type Store } from '../../kit/kube/store.ts'
-import { accountNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+/** The namespace of an account: made with the account, and before the first object in it at the latest. */
+import { noteAccountNamespace } from '../../db/account/index.ts'
+import { makeNamespace } from '../../kit/kube/namespaces.ts'
+import { Namespace } from '../../kit/kube/object.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import { accountNamespace, accountNamespaceOf } from '../../resources/index.ts'
 import type { Parts } from '../parts.ts'
 
-const BOUNDS_NAME = 'svccloud'
-/** Of plain objects, which the platform does not count, and which whoever may use the namespace makes by kubectl. It
- *  keeps a few Secrets for each server itself. */
-const BOUNDS: Readonly<Record<string, string>> = {
-  'count/secrets': '10000',
-  'count/configmaps': '1000',
-  'count/events': '20000',
-  'count/serviceaccounts': '100',
-  'count/services': '100',
-  'count/endpoints': '100',
-  'count/pods': '100',
-  'count/persistentvolumeclaims': '100',
-  'count/deployments.apps': '100',
-  'count/replicasets.apps': '100',
-  'count/statefulsets.apps': '100',
-  'count/daemonsets.apps': '100',
-  'count/jobs.batch': '100',
-  'count/cronjobs.batch': '100',
-  'count/horizontalpodautoscalers.autoscaling': '100',
-  'count/ingresses.networking.k8s.io': '100',
-  'count/networkpolicies.networking.k8s.io': '100',
-  'count/poddisruptionbudgets.policy': '100',
-  'count/leases.coordination.k8s.io': '100',
-  'count/roles.rbac.authorization.k8s.io': '200',
-  'count/rolebindings.rbac.authorization.k8s.io': '200',
-}
+/** How long a request that opens an account waits for its namespace. */
+const OPENING_MILLISECONDS = 2_000
 
-/** Namespaces that have their bounds, as this process knows. */
-const bounded = new WeakMap<Store, Set<string>>()
+/** Namespaces that are whole, as this process knows. */
+const whole = new WeakMap<Store, Set<string>>()
 
-/** Makes it when it is not there, with bounds for what is made in it past the platform. */
+/** Makes it with all that belongs to it, unless this process knows that it is whole. Throws what the store throws. */
 export async function ensureNamespace(
   { store, caches }: Pick<Parts, 'store' | 'caches'>,
   accountId: string,
 ): Promise<void> {
   const name = accountNamespace(accountId)
-  if (caches.of(Namespace).get({ name }) === undefined) {
-    const draft = { metadata: { name, labels: { [ACCOUNT_LABEL]: accountId } }, spec: {} }
-    await free(store.create(Namespace, draft))
-  }
-  const known = bounded.get(store) ?? new Set()
-  bounded.set(store, known)
-  if (known.has(name)) return
-  await free(store.create(ResourceQuota, { metadata: { namespace: name, name: BOUNDS_NAME }, spec: { hard: BOUNDS } }))
+  const known = whole.get(store) ?? new Set()
+  whole.set(store, known)
+  if (known.has(name) && caches.of(Namespace).get({ name }) !== undefined) return
+  await makeNamespace(store, accountNamespaceOf(accountId))
   known.add(name)
 }
 
-const free = (making: Promise<unknown>): Promise<void> =>
-  making.then(
-    () => {},
-    (error: unknown) => {
-      if (!isAlreadyExists(error)) throw error
-    },
-  )
+/** Makes the namespace of an account that has just been opened; never inside of its transaction. Waits for it for a
+ *  moment only and never throws: while Kubernetes does not answer controllers make it later
+ *  (`controllers/account-namespaces.ts`). */
+export async function openNamespace(
+  { db, store, clock, log }: Pick<Parts, 'db' | 'store' | 'clock' | 'log'>,
+  accountId: string,
+): Promise<void> {
+  const making = makeNamespace(store, accountNamespaceOf(accountId))
+    .then(() => noteAccountNamespace(db, accountId, clock.now()))
+    .catch((error: unknown) => log.warn('namespace of a new account not made yet', { account_id: accountId, error }))
+  await new Promise<void>((resolve) => {
+    const stop = clock.after(OPENING_MILLISECONDS, resolve)
+    void making.then(() => {
+      stop()
+      resolve()
+    })
+  })
+}

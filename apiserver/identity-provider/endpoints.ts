@@ -10,6 +10,7 @@ import type { Answer, Call, Cookie, Customer, RequestFacts } from '../../kit/htt
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/identity-provider/index.ts'
 import { auditEntry, auditEntryOf, userActor } from '../change/audit.ts'
+import { openNamespace } from '../change/namespaces.ts'
 import { mailVerification } from '../identity/verification.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import type { ProviderConfiguration } from '../identity/providers/configuration.ts'
@@ -208,6 +209,7 @@ async function arrive(parts: IdentityParts, journey: Journey, arrival: Arrival):
     return found
   })
   const { user } = resolved
+  if (resolved.isNewAccount) await openNamespace(parts, user.active_account_id)
   if (user.disabled_at !== null) {
     await auditDisabled(parts, user, request)
     throw new SignInFailed('provider_error')

@@ -15,6 +15,7 @@ import type { Transport } from '../../kit/kube/transport.ts'
 import { inBatches } from '../../kit/sys/batches.ts'
 import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import type { Store } from '../../kit/kube/store.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { createCallers } from './callers.ts'
@@ -32,6 +33,8 @@ const HOUR_SECONDS = 3600
 
 export interface IdentityOptions {
   readonly db: Database
+  /** For the namespaces of new accounts. */
+  readonly store: Store
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger

@@ -3,6 +3,7 @@ import type { Database } from '../../db/open.ts'
 import type { Cursors } from '../../kit/http/cursor.ts'
 import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import type { Store } from '../../kit/kube/store.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Callers } from './callers.ts'
@@ -13,6 +14,8 @@ import type { Tickets } from './tickets.ts'
 
 export interface IdentityParts {
   readonly db: Database
+  /** For the namespaces of new accounts. */
+  readonly store: Store
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger

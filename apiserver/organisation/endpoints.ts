@@ -21,6 +21,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import * as routes from '../../resources/organisation/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
+import { openNamespace } from '../change/namespaces.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 
 export const organisationEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
@@ -206,6 +207,7 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
     if (statement.isSynced)
       throw conflict('in_use', 'A workspace sync made the account of this organisation for another account.')
   }
+  let opened: string | undefined
   const account = await parts.db.transaction().execute(async (tx) => {
     const memberships = await listMemberships(tx, caller.userId)
     const accountId = body.account_id ?? statement?.accountId ?? undefined
@@ -236,6 +238,7 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
       switchableView(row, statement, { ownAccountId: user?.own_account_id ?? null, activeAccountId: target }, now)
     )
   })
+  if (opened !== undefined) await openNamespace(parts, opened)
   parts.callers.forget()
   return { status: 200, body: { account } }
 
@@ -246,6 +249,7 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
       await openAccount(tx, { id: accountId, name: statement.organisationName, now })
       if (!(await linkOrganisation(tx, statement.organisationId, accountId, now)))
         throw conflict('in_use', 'The account of this organisation was opened just now: try again.')
+      opened = accountId
     }
     await seat(tx, { accountId, userId: caller.userId, platformRole: statement.platformRole, now })
     return accountId

@@ -37,6 +37,7 @@ import {
 } from '../../resources/identity/index.ts'
 import { auditEntry, auditEntryOf, countsOf, userActor } from '../change/audit.ts'
 import { SESSION_COOKIE } from '../identity/callers.ts'
+import { openNamespace } from '../change/namespaces.ts'
 import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'
@@ -93,7 +94,9 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
       if (error instanceof EmailTaken) return false
       throw error
     })
-  if (!isNew) await noticeAttempt(parts, body.email, now)
+  // Nobody waits: the answer comes as fast as where the address has a user.
+  if (isNew) void openNamespace(parts, ids.accountId)
+  else await noticeAttempt(parts, body.email, now)
   await evenOut()
   return {
     status: 202,

@@ -63,5 +63,6 @@ export {
   releaseQuotas,
   takeQuotas,
 } from './quotas.ts'
+export { listWithoutNamespace, noteAccountNamespace } from './namespaces.ts'
 export { readStanding, requireStanding, requireVerifiedOwner } from './standing.ts'
 export { proveAddress } from './unproven.ts'

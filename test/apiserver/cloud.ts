@@ -372,6 +372,8 @@ export async function openCloud(
     /** Lets time pass for budgets. */
     pass: (milliseconds: number) => void (later += milliseconds),
     app,
+    /** As the API server has it, with what stands between it and Kubernetes. */
+    store,
     admin,
     caches,
     db,

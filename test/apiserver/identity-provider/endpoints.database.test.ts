@@ -2,7 +2,9 @@ import { generate } from 'otplib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { safeReturnTo } from '../../../apiserver/identity-provider/endpoints.ts'
 import { parseProviders } from '../../../apiserver/identity/providers/configuration.ts'
+import { Namespace } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { accountNamespace } from '../../../resources/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Browser, GOOD_PASSWORD, openHarness } from '../identity/harness.ts'
 import { fakeProvider, ORIGIN, type RealProvider, startProvider } from '../identity/openid-provider.ts'
@@ -147,6 +149,7 @@ test(
       user: { email: 'new@example.com', name: 'Person new', role: 'owner' },
       identities: [{ provider: real.issuer, provider_name: 'Platform', subject_hint: '…new' }],
     })
+    expect(await harness.store.get(Namespace, { name: accountNamespace(String(me['account_id'])) })).toBeDefined()
     const again = await signIn('new')
     expect(again.location).toBe('/dashboard')
     expect((await again.browser.send('GET', '/v1/auth/me')).body['account_id']).toBe(me['account_id'])

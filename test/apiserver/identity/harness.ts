@@ -10,6 +10,10 @@ import { IDENTITY_NOUNS } from '../../../apiserver/nouns.ts'
 import { folderTransport } from '../../../apiserver/mail/transport.ts'
 import { sendOne } from '../../../apiserver/mail/worker.ts'
 import type { Database } from '../../../db/open.ts'
+import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
+import { openClient } from '../../../kit/kube/client.ts'
+import type { Transport } from '../../../kit/kube/transport.ts'
 import { createPipeline, requestDurations } from '../../../kit/http/pipeline.ts'
 import type { Endpoint } from '../../../kit/http/endpoint.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
@@ -69,8 +73,18 @@ export async function openHarness(
   const clock = movableClock(options.startsAt)
   const guard = openLogGuard()
   const { log } = guard
+  const core = await openCore({ clock, random: systemRandom, log, storage: memoryStorage() })
+  /** What answers for Kubernetes; tests may put something else there. */
+  const kubernetes: { serve: Transport } = { serve: (request) => core.handle(request, ADMIN) }
+  const store = openClient({
+    transport: (request) => kubernetes.serve(request),
+    fieldManager: 'svccloud-apiserver',
+    clock,
+    random: systemRandom,
+  })
   const identity: Identity = await openIdentity({
     db,
+    store,
     clock,
     random: systemRandom,
     log,
@@ -174,7 +188,18 @@ export async function openHarness(
   }
   let people = 0
 
-  return { clock, identity, guard, openBrowser, readMails, mailedSecret, signUpAndIn, mailFolder: folder }
+  return {
+    clock,
+    identity,
+    store,
+    kubernetes,
+    guard,
+    openBrowser,
+    readMails,
+    mailedSecret,
+    signUpAndIn,
+    mailFolder: folder,
+  }
 }
 
 async function textOf(body: string | Uint8Array | AsyncIterable<string | Uint8Array>): Promise<string> {

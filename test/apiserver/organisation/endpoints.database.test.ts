@@ -1,7 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { readOrganisations } from '../../../domain/organisations.ts'
 import { parseProviders } from '../../../apiserver/identity/providers/configuration.ts'
+import { Namespace } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { accountNamespace } from '../../../resources/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Browser, openHarness } from '../identity/harness.ts'
 import { fakeProvider } from '../identity/openid-provider.ts'
@@ -88,6 +90,7 @@ test(
       organisation: { id: acme.id, is_owner_retained: false },
     })
     const account = (await meOf(ada)).account_id
+    expect(await harness.store.get(Namespace, { name: accountNamespace(account) })).toBeDefined()
     expect(
       ((await ada.send('GET', '/v1/audit')).body['items'] as { action: string }[]).map(({ action }) => action),
     ).toEqual(['account.switched', 'organisation.account_opened'])

@@ -1,0 +1,24 @@
+/** Which accounts have their namespace in Kubernetes. */
+import type { Queries } from '../open.ts'
+
+/** Ids of accounts whose namespace nobody has made yet, oldest first. */
+export async function listWithoutNamespace(queries: Queries, limit: number): Promise<readonly string[]> {
+  const rows = await queries
+    .selectFrom('account')
+    .select('id')
+    .where('namespace_made_at', 'is', null)
+    .orderBy('created_at')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The account has it. */
+export async function noteAccountNamespace(queries: Queries, accountId: string, at: Date): Promise<void> {
+  await queries
+    .updateTable('account')
+    .set({ namespace_made_at: at })
+    .where('id', '=', accountId)
+    .where('namespace_made_at', 'is', null)
+    .execute()
+}

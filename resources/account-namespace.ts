@@ -1,0 +1,40 @@
+/** The namespace of an account, which holds its resources. */
+import { ACCOUNT_LABEL } from './labels.ts'
+
+export const accountNamespace = (accountId: string): string => `acct-${accountId}`
+/** The account of a namespace; undefined when it is not an account's. */
+export const accountOfNamespace = (namespace: string): string | undefined =>
+  namespace.startsWith('acct-') ? namespace.slice(5) : undefined
+
+/** It with what belongs to it, as `makeNamespace` (`kit/kube/namespaces.ts`) makes it. */
+export const accountNamespaceOf = (accountId: string) => ({
+  name: accountNamespace(accountId),
+  labels: { [ACCOUNT_LABEL]: accountId },
+  bounds: BOUNDS,
+})
+
+/** Of plain objects, which the platform does not count, and which whoever may use the namespace makes by kubectl. It
+ *  keeps a few Secrets for each server itself. */
+const BOUNDS: Readonly<Record<string, string>> = {
+  'count/secrets': '10000',
+  'count/configmaps': '1000',
+  'count/events': '20000',
+  'count/serviceaccounts': '100',
+  'count/services': '100',
+  'count/endpoints': '100',
+  'count/pods': '100',
+  'count/persistentvolumeclaims': '100',
+  'count/deployments.apps': '100',
+  'count/replicasets.apps': '100',
+  'count/statefulsets.apps': '100',
+  'count/daemonsets.apps': '100',
+  'count/jobs.batch': '100',
+  'count/cronjobs.batch': '100',
+  'count/horizontalpodautoscalers.autoscaling': '100',
+  'count/ingresses.networking.k8s.io': '100',
+  'count/networkpolicies.networking.k8s.io': '100',
+  'count/poddisruptionbudgets.policy': '100',
+  'count/leases.coordination.k8s.io': '100',
+  'count/roles.rbac.authorization.k8s.io': '200',
+  'count/rolebindings.rbac.authorization.k8s.io': '200',
+}
