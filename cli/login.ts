@@ -6,7 +6,7 @@ import { createApi, membersOf } from './api.ts'
 import { noSuch } from '../domain/suggestion.ts'
 import { Failure, usage } from './exit.ts'
 import { type SignIn, withSession } from './password-session.ts'
-import { DEFAULT_PROFILE, DEFAULT_URL, type Environment, parseUrl, readProfiles, writeProfiles } from './profiles.ts'
+import { changeProfiles, DEFAULT_PROFILE, DEFAULT_URL, parseUrl, readProfiles } from './profiles.ts'
 
 export interface LoginOptions extends Omit<SignIn, 'url'> {
   readonly clock: Clock
@@ -33,7 +33,10 @@ export async function logIn(options: LoginOptions): Promise<string> {
       : (options.token ?? '')
   await checkToken(createApi({ url, token, userAgent }))
   const profile = { url, token, ...(isMade ? { isTokenOurs: true } : {}) }
-  await writeProfiles(environment, { current: name, profiles: { ...known.profiles, [name]: profile } })
+  await changeProfiles(environment, options.clock, ({ profiles }) => ({
+    current: name,
+    profiles: { ...profiles, [name]: profile },
+  }))
   const isSwitch = name !== known.current && known.profiles[known.current] !== undefined
   const change = isSwitch ? ` Commands use it from now on instead of ${known.current}.` : ''
   return `Logged in to ${url} (profile ${name}).${change}`
@@ -41,10 +44,13 @@ export async function logIn(options: LoginOptions): Promise<string> {
 
 /** Forgets the profile, and revokes the token that `login` made for it. Answers what to tell the person. Throws a
  *  Failure  when there is no such profile, and when the service cannot be reached: then the profile stays. */
-export async function logOut(environment: Environment, name: string | undefined, userAgent: string): Promise<string> {
+export async function logOut(
+  { environment, clock, userAgent }: Pick<LoginOptions, 'environment' | 'clock' | 'userAgent'>,
+  name: string | undefined,
+): Promise<string> {
   const { current, profiles } = await readProfiles(environment)
   const wanted = name ?? environment['SVCCLOUD_PROFILE'] ?? current
-  const { [wanted]: gone, ...kept } = profiles
+  const gone = profiles[wanted]
   if (gone === undefined) throw usage(noSuch('profile', wanted, Object.keys(profiles)))
   const { url, token } = gone
   if (gone.isTokenOurs === true)
@@ -54,8 +60,11 @@ export async function logOut(environment: Environment, name: string | undefined,
         // revoked or expired already
         if (!(error instanceof Failure) || !error.message.startsWith('401')) throw error
       })
-  const next = wanted === current ? (Object.keys(kept)[0] ?? current) : current
-  await writeProfiles(environment, { current: next, profiles: kept })
+  let next = current
+  await changeProfiles(environment, clock, ({ current: latest, profiles: { [wanted]: _, ...kept } }) => {
+    next = wanted === latest ? (Object.keys(kept)[0] ?? latest) : latest
+    return { current: next, profiles: kept }
+  })
   return [
     `Logged out of ${url} (profile ${wanted}).`,
     gone.isTokenOurs === true ? 'Its token is revoked.' : 'Its token was not made by login: it stays valid.',

@@ -13,7 +13,7 @@ import { logIn, logOut, scopeOf } from './login.ts'
 import { idOf } from './names.ts'
 import { render } from './output.ts'
 import { withSession } from './password-session.ts'
-import { chooseProfile, knownHostsFile, parseUrl, readProfiles, writeProfiles } from './profiles.ts'
+import { changeProfiles, chooseProfile, knownHostsFile, parseUrl, readProfiles } from './profiles.ts'
 import { restoreOffline } from './restore-offline.ts'
 import { COMMANDS, followPages, openApi, print, readFileFlag, type RunParts, styleOf, USER_AGENT } from './session.ts'
 import { confirmEmail, signUp } from './signup.ts'
@@ -47,8 +47,8 @@ const login: OwnRun = async (given, { terminal, environment, clock }) => {
   return EXIT.ok
 }
 
-const logout: OwnRun = async ({ globals }, { environment, terminal }) => {
-  terminal.writeError(`${await logOut(environment, globals.profile, USER_AGENT)}\n`)
+const logout: OwnRun = async ({ globals }, parts) => {
+  parts.terminal.writeError(`${await logOut({ ...parts, userAgent: USER_AGENT }, globals.profile)}\n`)
   return EXIT.ok
 }
 
@@ -295,7 +295,7 @@ const profile: OwnRun = async ({ words, globals }, parts) => {
   if (verb !== 'use' || name === undefined || more.length > 0) throw usage('profile takes list, or use and a name')
   const chosen = Object.hasOwn(known.profiles, name) ? known.profiles[name] : undefined
   if (chosen === undefined) throw usage(noSuch('profile', name, Object.keys(known.profiles)))
-  await writeProfiles(parts.environment, { ...known, current: name })
+  await changeProfiles(parts.environment, parts.clock, (latest) => ({ ...latest, current: name }))
   parts.terminal.writeError(`Commands use the profile ${name} (${chosen.url}) from now on.\n`)
   return EXIT.ok
 }

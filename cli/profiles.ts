@@ -1,9 +1,11 @@
 /** Where the service is and who one is there, kept in a file that only its owner can read. */
-import { mkdir, readFile, stat } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
+import { join, sep } from 'node:path'
 import { z } from 'zod'
 import { noSuch } from '../domain/suggestion.ts'
+import type { Clock } from '../kit/sys/clock.ts'
 import { writeWhole } from '../kit/sys/durable-file.ts'
+import { exclusively } from '../kit/sys/exclusive.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 
 const Profile = z.object({
@@ -75,12 +77,18 @@ async function requirePrivate(file: string): Promise<void> {
   )
 }
 
-/** Written beside and moved into place, so that a killed command leaves the old file or the new one, and of two at the
- *  same moment one wins. */
-export async function writeProfiles(environment: Environment, profiles: Profiles): Promise<void> {
+/** Changes what the file says now: commands at the same moment do so one after the other. Written beside and moved into
+ *  place, so that a killed command leaves the old file or the new one. Throws Failure as `readProfiles` does. */
+export async function changeProfiles(
+  environment: Environment,
+  clock: Clock,
+  change: (known: Profiles) => Profiles,
+): Promise<void> {
   const file = profilesFile(environment)
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeWhole(file, `${JSON.stringify(profiles, null, 2)}\n`)
+  await exclusively(`${file}.lock`, clock, async () => {
+    const changed = change(await readProfiles(environment))
+    await writeWhole(file, `${JSON.stringify(changed, null, 2)}\n`)
+  })
 }
 
 /** The profile that a command uses: SVCCLOUD_URL and SVCCLOUD_TOKEN win over the file. */

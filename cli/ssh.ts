@@ -1,13 +1,15 @@
 /** `svccloud ssh` and `svccloud scp`: the programs of the system, with what the service knows of a server: address,
  *  port,  user, and the host keys that the guest has printed on its console. Nobody has to trust the first key that
  *  comes. */
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { dirname, extname, join } from 'node:path'
+import { extname, join } from 'node:path'
 import { z } from 'zod'
+import { GUEST_USER_PATTERN } from '../domain/guest-user.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import { writeWhole } from '../kit/sys/durable-file.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
+import { exclusively } from '../kit/sys/exclusive.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import type { Api } from './api.ts'
 import { EXIT, Failure, usage } from './exit.ts'
@@ -15,7 +17,6 @@ import { progressOn } from './progress.ts'
 
 /** What is given to ssh, and by it to a shell: exact forms, so that nothing in it is an option or a command. */
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i
-const USER_NAME = /^[a-z_][a-z0-9_.-]{0,63}$/i
 const HOST_KEY = /^(ssh|ecdsa|sk)-[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{16,16384}={0,3}( [\x21-\x7e]{1,256})?$/
 const isHost = (text: string): boolean => isIP(text) !== 0 || HOST_NAME.test(text)
 /** Zones name it as `socks5://HOST:PORT`. */
@@ -32,7 +33,7 @@ const Answer = z.object({
       .object({
         host: z.string().refine(isHost, 'is no host'),
         port: z.int().min(1).max(65_535),
-        user: z.string().regex(USER_NAME, 'is no user'),
+        user: z.string().regex(GUEST_USER_PATTERN, 'is no user'),
         host_keys: z.array(z.string().regex(HOST_KEY, 'is no host key')),
         proxy: z
           .url({ protocol: /^socks5$/ })
@@ -219,12 +220,13 @@ const doorOf = (proxy: string) => {
 }
 
 /** Writes the keys of the server, and leaves those of others: beside the file and moved into place. */
-async function remember({ knownHostsFile: file }: SshParts, { id, ssh }: Target): Promise<void> {
+async function remember({ knownHostsFile: file, clock }: SshParts, { id, ssh }: Target): Promise<void> {
   if (ssh.host_keys.length === 0) return
-  const alias = aliasOf(id)
-  const before = await readFile(file, 'utf8').catch(() => '')
-  const others = before.split('\n').filter((line) => line !== '' && !line.startsWith(`${alias} `))
-  const lines = [...others, ...ssh.host_keys.map((key) => `${alias} ${key}`)]
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeWhole(file, `${lines.join('\n')}\n`)
+  await exclusively(`${file}.lock`, clock, async () => {
+    const alias = aliasOf(id)
+    const before = await readFile(file, 'utf8').catch(() => '')
+    const others = before.split('\n').filter((line) => line !== '' && !line.startsWith(`${alias} `))
+    const lines = [...others, ...ssh.host_keys.map((key) => `${alias} ${key}`)]
+    await writeWhole(file, `${lines.join('\n')}\n`)
+  })
 }

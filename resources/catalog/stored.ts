@@ -1,5 +1,6 @@
 /** What an operator offers: regions, zones, plans and templates. Cluster-scoped; names are what the API shows. */
 import { z } from 'zod'
+import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/guest-user.ts'
 import { MANAGED_TEMPLATES } from '../../domain/managed-machine.ts'
 import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
@@ -317,7 +318,11 @@ export const Template = resource({
       osFamily: z.string().min(1).max(63).describe('Family of the operating system, by which lists are filtered.'),
       osVersion: z.string().max(63).describe('Version of the operating system.'),
       architecture: z.enum(['x86_64']).default('x86_64').describe('Processor architecture that it runs on.'),
-      defaultUser: z.string().min(1).max(32).describe('User whose SSH keys are those of the server.'),
+      defaultUser: z
+        .string()
+        .max(GUEST_USER_LENGTH_MAXIMUM)
+        .regex(GUEST_USER_PATTERN)
+        .describe('User whose SSH keys are those of the server.'),
       minStorageGibibytes: z.int().min(1).max(65_536).describe('Smallest boot storage that it fits on, in GiB.'),
       minMemoryMebibytes: z.int().min(32).max(4_194_304).describe('Least memory that it starts with, in MiB.'),
       zones: z

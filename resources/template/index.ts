@@ -1,6 +1,7 @@
 /** What operators do with templates. The stored shape is the catalog's (`../catalog/stored.ts`); these routes are
  *  served on the operator listener only. */
 import { z } from 'zod'
+import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/guest-user.ts'
 import {
   Template,
   TEMPLATE_STATES,
@@ -84,7 +85,11 @@ export const CreateTemplate = z
       .describe('SHA-256 of the file at source_url, in hex.'),
     os_family: Printable.min(1).max(63),
     os_version: Printable.max(63).default(''),
-    default_user: Printable.min(1).max(32).describe('User whose SSH keys are those of the server.'),
+    default_user: z
+      .string()
+      .max(GUEST_USER_LENGTH_MAXIMUM)
+      .regex(GUEST_USER_PATTERN, 'must be a letter or _, then letters, digits, _, . and -')
+      .describe('User whose SSH keys are those of the server.'),
     min_memory_mebibytes: z.int().min(32).max(4_194_304).default(MEMORY_DEFAULT_MEBIBYTES),
     zones: z.array(ZoneName).min(1).max(ZONES_MAXIMUM).describe('Zones whose nodes shall hold it.'),
   })

@@ -1,15 +1,16 @@
 /** A service, or whoever named things there, that means harm to the terminal, the shell and the files of a person; and
  *  surroundings that are not as they should be. */
 import { spawn } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { printable } from '../../domain/printable.ts'
-import { readProfiles, writeProfiles } from '../../cli/profiles.ts'
-import { Zone } from '../../resources/catalog/index.ts'
+import { changeProfiles, readProfiles } from '../../cli/profiles.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { Template, Zone } from '../../resources/catalog/index.ts'
 import { runLine } from './run-line.ts'
 
 const ESCAPES = '\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eabc\rgone'
@@ -127,6 +128,26 @@ describe('what a service says of a server reaches ssh in its exact form only', (
     expect([code, error]).toEqual([1, expect.stringContaining('does not understand')])
     expect(await readdir(home)).toEqual([])
   })
+  /** The code of ssh to a server whose user this is, and what was said. */
+  const signInAs = async (user: string) => {
+    const url = await json({ server: { ...server, ssh: { ...ssh, user } } })
+    const bin = await folder()
+    await writeFile(join(bin, 'ssh'), '#!/bin/sh\n', { mode: 0o755 })
+    const environment = { ...as(url).environment, HOME: await folder(), PATH: `${bin}:${process.env['PATH']}` }
+    const { code, error } = await runLine(['ssh', ID], { environment })
+    return [code, error]
+  }
+  test.each(['debian', 'Ada', '_x.y-1', 'a'.repeat(32)])(
+    'the user %s, whom templates can have, is in it',
+    async (user) => {
+      expect(Template.spec.shape.defaultUser.parse(user)).toBe(user)
+      expect(await signInAs(user)).toEqual([0, ''])
+    },
+  )
+  test.each(['', '1st', 'a'.repeat(33), 'ü', 'a;b'])('the user "%s" is not, and no template has it', async (user) => {
+    expect(Template.spec.shape.defaultUser.safeParse(user).success).toBe(false)
+    expect(await signInAs(user)).toEqual([1, expect.stringContaining('does not understand')])
+  })
   test.each([
     ['socks5://127.0.0.1:1080', "'127.0.0.1' '1080' %h %p"],
     ['socks5://[::1]:1080', "'::1' '1080' %h %p"],
@@ -148,15 +169,38 @@ describe('the file of profiles', () => {
     current: name,
     profiles: { [name]: { url: 'http://127.0.0.1:1', token: 't' } },
   })
-  test('is one of those that many write at the same moment', async () => {
+  const store = (environment: { readonly HOME: string }, name: string) =>
+    changeProfiles(environment, systemClock, () => profiles(name))
+  test('has all of those that log in at the same moment', async () => {
     const environment = { HOME: await folder() }
-    await Promise.all(Array.from({ length: 20 }, (_, index) => writeProfiles(environment, profiles(`p${index}`))))
-    expect((await readProfiles(environment)).current).toMatch(/^p\d+$/)
+    const url = await json({ account: {} })
+    const names = Array.from({ length: 20 }, (_, index) => `p${index}`)
+    const ended = await Promise.all(
+      names.map((name) => runLine(['login', '--url', url, '--token', 't', '--profile', name], { environment })),
+    )
+    expect(ended.map(({ code, error }) => [code, error])).toEqual(
+      names.map(() => [0, expect.stringContaining('Logged in')]),
+    )
+    const known = await readProfiles(environment)
+    expect(Object.keys(known.profiles).sort()).toEqual(names.toSorted())
+    expect(names).toContain(known.current)
+    await Promise.all(names.slice(1).map((name) => runLine(['logout', '--profile', name], { environment })))
+    expect(await readProfiles(environment)).toMatchObject({ current: 'p0', profiles: { p0: { url } } })
     expect(await readdir(join(environment.HOME, '.config', 'svccloud'))).toEqual(['config.json'])
+  })
+  test('is changed after a command that was killed while it changed it', async () => {
+    const environment = { HOME: await folder() }
+    await store(environment, 'mine')
+    const lock = join(environment.HOME, '.config', 'svccloud', 'config.json.lock')
+    await writeFile(lock, '')
+    await utimes(lock, new Date(), new Date(Date.now() - 60_000))
+    await Promise.all(['one', 'two', 'three'].map((name) => store(environment, name)))
+    expect(['one', 'two', 'three']).toContain((await readProfiles(environment)).current)
+    expect(await readdir(dirname(lock))).toEqual(['config.json'])
   })
   test('is refused where others may read it', async () => {
     const environment = { HOME: await folder() }
-    await writeProfiles(environment, profiles('mine'))
+    await store(environment, 'mine')
     const file = join(environment.HOME, '.config', 'svccloud', 'config.json')
     await chmod(file, 0o644)
     const { code, error } = await runLine(['ssh-key', 'list'], { environment })
