@@ -155,6 +155,8 @@ describe('values', () => {
     { chart: NODE_AGENT, flags: [], complaint: 'nodes must name at least one host' },
     { chart: NODE_AGENT, flags: ['--set', 'nodes[0].name=Bad_Name,nodes[0].host=h'], complaint: '/nodes/0/name' },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'port=80'], complaint: '/port' },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'image.digest=latest'], complaint: '/image/digest' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'image.digest=sha256:1'], complaint: '/image/digest' },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'guestNetwork=bridge'], complaint: '/guestNetwork' },
     {
       chart: NODE_AGENT,
@@ -169,6 +171,23 @@ describe('values', () => {
 })
 
 describe('manifests', () => {
+  it.each([
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD] },
+    { chart: NODE_AGENT, flags: TWO_HOSTS },
+  ])('$chart names every image of the platform by its digest where that is given', async ({ chart, flags }) => {
+    const digest = `sha256:${'0f'.repeat(32)}`
+    const own = ['--set', `image.repository=registry.example/own,image.tag=mine,image.digest=${digest}`]
+    const images = async (more: readonly string[]) => {
+      const text = await helm.must('template', 'release', chart, ...IN_NAMESPACE, ...flags, ...more)
+      return [...text.matchAll(/^\s*(?:- )?image: "?([^"\s]+)"?$/gm)].map(([, image]) => image)
+    }
+    const byDigest = await images(own)
+    expect(byDigest.length).toBeGreaterThan(0)
+    expect(new Set(byDigest)).toEqual(new Set([`registry.example/own@${digest}`]))
+    expect(new Set(await images(own.with(1, 'image.repository=registry.example/own,image.tag=mine')))).toEqual(
+      new Set(['registry.example/own:mine']),
+    )
+  })
   it.each([
     { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD], skip: ['ServiceMonitor', 'PrometheusRule'] },
     {

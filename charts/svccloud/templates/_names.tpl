@@ -22,7 +22,7 @@ svccloud.dev/shard: {{ . }}
 {{- end }}
 
 {{- define "svccloud.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{- define "svccloud.podSecurity" -}}
