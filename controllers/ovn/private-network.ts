@@ -71,25 +71,33 @@ function namesRouter({ id, ipv4Cidr: cidr, ipv6Prefix }: NetworkFacts): readonly
 
 const setOf = (members: readonly string[]): string => `{${members.join(', ')}}`
 
-/** The network's own address is asked for names first, or who answers for all names: names of its guests are answered
- *  before they are sent there. Once it has routes of its own, a guest that knows them looks at
- *  no other: the way out is among them. */
-function ipv4Options(
-  { ipv4Cidr, dnsServers, gateway: edge, router }: NetworkFacts,
-  mac: string,
-): Readonly<Record<string, string>> {
+/** Who guests ask for names: exactly whom the customer says, of each family. Where he says nobody, it is who answers
+ *  for all names, or the network's own address: names of its guests are answered before they are sent there. */
+function namesOption(
+  { dnsServers }: Pick<NetworkFacts, 'dnsServers'>,
+  isOfFamily: (server: string) => boolean,
+  own: string,
+): { readonly dns_server?: string } {
+  const servers = dnsServers.length === 0 ? [own] : dnsServers.filter(isOfFamily)
+  return servers.length === 0 ? {} : { dns_server: setOf(servers) }
+}
+const isIpv6 = (address: string): boolean => address.includes(':')
+
+/** Once it has routes of its own, a guest that knows them looks at no other: the way out is among them. */
+function ipv4Options(facts: NetworkFacts, mac: string): Readonly<Record<string, string>> {
+  const { ipv4Cidr, gateway: edge, router } = facts
   const gateway = gatewayOf(ipv4Cidr)
   const routes = [
     ...(router?.otherCidrs ?? []),
     ...(router?.staticRoutes.map(({ destination }) => destination) ?? []),
     ...(router?.natEnabled === true ? ['0.0.0.0/0'] : []),
-  ].filter((destination) => !destination.includes(':'))
+  ].filter((destination) => !isIpv6(destination))
   return {
     server_id: gateway,
     server_mac: mac,
     lease_time: String(LEASE_SECONDS),
     mtu: String(GUEST_MTU),
-    dns_server: setOf([edge?.ipv4 ?? gateway, ...dnsServers.filter((server) => !server.includes(':'))]),
+    ...namesOption(facts, (server) => !isIpv6(server), edge?.ipv4 ?? gateway),
     domain_name: `"${PRIVATE_DOMAIN}"`,
     ...(router?.natEnabled === true ? { router: gateway } : {}),
     ...(routes.length === 0
@@ -98,11 +106,8 @@ function ipv4Options(
   }
 }
 
-const ipv6Options = (
-  { ipv6Prefix, dnsServers, gateway }: NetworkFacts,
-  mac: string,
-): Readonly<Record<string, string>> => ({
+const ipv6Options = (facts: NetworkFacts, mac: string): Readonly<Record<string, string>> => ({
   server_id: mac,
-  dns_server: setOf([gateway?.ipv6 ?? gatewayOf(ipv6Prefix), ...dnsServers.filter((server) => server.includes(':'))]),
+  ...namesOption(facts, isIpv6, facts.gateway?.ipv6 ?? gatewayOf(facts.ipv6Prefix)),
   domain_search: `"${PRIVATE_DOMAIN}"`,
 })

@@ -66,7 +66,7 @@ describe('a private network', () => {
       .poll(() => tenants.tell('a1', 'lease', { mac: macOf('a1') }), PATIENCE)
       .toMatchObject({
         address: '10.0.0.2',
-        6: '0a000001c0000235', // 10.0.0.1 and 192.0.2.53
+        6: 'c0000235', // 192.0.2.53, as its customer says
         26: '0578', // 1400
         15: Buffer.from('internal').toString('hex'),
       })
@@ -79,6 +79,10 @@ describe('a private network', () => {
     await asks('a2', 'web-1.internal', 28).toEqual([ipv6Of('a1')])
     await asks('a1', 'a2.internal').toEqual(['10.0.0.3'])
     await asks('a1', 'b2').toBe('refused')
+    // Whomever they ask: by the server that the customer names as well.
+    await expect
+      .poll(() => tenants.tell('a2', 'resolve', { server: '192.0.2.53', name: 'web-1' }), PATIENCE)
+      .toEqual(['10.0.0.2'])
   })
 
   test('without a router answers for names just so, and refuses others at once', async () => {
