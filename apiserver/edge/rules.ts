@@ -14,8 +14,8 @@ import { rehearseMachines, requireManagedMachines } from '../managed-machine/ind
 import { requirePrivateNetworks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 
-/** Throws 400 for a zone that is not there, 503 for one that takes nothing new, and 409 for one without private networks
- *  or without the image for machines. */
+/** Throws 400 for a zone that is not there, 503 for one that takes nothing new, and 409 for one without private
+ *  networks or without the image for machines. */
 export function requireEdges(parts: Pick<Parts, 'caches'>, zone: string, field?: string): void {
   requirePrivateNetworks(parts, zone, field)
   requireManagedMachines(parts, zone)

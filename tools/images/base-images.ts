@@ -2,7 +2,8 @@
  *  image at any time, a digest cannot. Digests are found in a registry, so none is written down here; whoever releases
  *  gives them as build arguments, to this and to Docker.
  *
- *  Command line: `npm run image:bases -- [--required] [NAME=IMAGE...]` with build arguments. Prints each image; with `--required` one without a digest is an error. */
+ *  Command line: `npm run image:bases -- [--required] [NAME=IMAGE...]` with build arguments. Prints each
+ *  image; with `--required` one without a digest is an error. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
