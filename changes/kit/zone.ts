@@ -24,5 +24,4 @@ export const withoutNetworks = (
   { status }: Pick<KubeObject<ZoneSpec, ZoneStatus>, 'status'>,
   what: string,
   capability: (typeof ZONE_CAPABILITIES)[number],
-): Problem =>
-  zoneLacks(capability, `${what}: ${status?.networkObstacle ?? 'none of its hosts answers yet'}.`)
+): Problem => zoneLacks(capability, `${what}: ${status?.networkObstacle ?? 'none of its hosts answers yet'}.`)
