@@ -3,6 +3,7 @@
 import { archiveRoomText } from '../../domain/archive-room.ts'
 import { meteredAfter } from '../../domain/metered-bytes.ts'
 import { type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
+import { deadlineOf } from '../../domain/operations.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
 import type { ArchiveReport } from '../../resources/managed-machine/index.ts'
@@ -52,7 +53,7 @@ export const plan = planMade<DatabaseObject, DatabaseSpec, DatabaseStatus, Obser
 })
 
 function make(input: OperationInput): Decision {
-  return firstDecision(input, [hasAccount, hasNetwork, claimed, machineRuns, isArchived, done])
+  return firstDecision(input, [hasAccount, hasNetwork, claimed, restoreIsBegun, machineRuns, isArchived, done])
 }
 
 const hasNetwork: Rule = ({ root, observed: { claim, networks } }) =>
@@ -66,6 +67,16 @@ const claimed: Rule = ({ root: database, observed: { accountId = '', claim } }) 
   const from = restoredFrom === undefined ? {} : { originId: restoredFrom.databaseId }
   const input = { accountId, databaseId: database.metadata.name, zone, name, networkId, ...from }
   return claiming({ do: 'effect', name: 'claim', input })
+}
+
+/** Data may be copied for half a day, by machines that say so. One that fails is exchanged; one that still fails when a
+ *  creation would be over will not do better. */
+const restoreIsBegun: Rule = ({ root, operation, observed: { machines } }) => {
+  const { createdAt = '', report, detail } = machineOf(machines) ?? {}
+  const isLate = createdAt >= deadlineOf('database.create', new Date(operation.requestedAt)).toISOString()
+  return isToRestore(root) && isLate && report?.postgresql?.state === 'failed'
+    ? failed('restored', truncated(`Its machine was made anew, and fails all the same: ${detail}`))
+    : undefined
 }
 
 const machineRuns: Rule = (input) => {

@@ -215,6 +215,23 @@ function restoringFor(seconds: number): Partial<Observed> {
   return { ...seen, machines: (seen.machines ?? []).map((each) => ({ ...each, isHealthy: false, judgedSince })) }
 }
 
+const SECONDS_OF_CREATION = 30 * 60
+const before = (seconds: number) => new Date(NOW.getTime() - seconds * 1_000).toISOString()
+const restoringSince = (seconds: number): DatabaseObject =>
+  database({
+    spec: {
+      operation: { ...stanza('database.restore'), requestedAt: before(seconds) },
+      restoredFrom: { databaseId: 'before' },
+    },
+  })
+/** Its machine has said so since it was made. */
+function saying(state: Said['state'], madeSecondsAgo = 0): Partial<Observed> {
+  const seen = settled(RESTORING, { origin: ROW }, { state, passwordGeneration: 0 })
+  const [createdAt, reportedAt] = [before(madeSecondsAgo), NOW.toISOString()]
+  const machines = seen.machines?.map((each) => ({ ...each, createdAt, reportedAt, isHealthy: false }))
+  return { ...seen, machines: machines ?? [] }
+}
+
 const NIGHTLY = database({ ...RUNNING, spec: { ...RUNNING.spec, backupSchedule: '0 0 * * *' } })
 const withMachine = (of: DatabaseObject, more: Partial<Machine>): Partial<Observed> => {
   const seen = settled(of)
@@ -309,6 +326,20 @@ test.each([
     restoringFor(REPLACE_AFTER_SECONDS * 10),
     'restored',
   ],
+  [
+    'whose machine cannot restore: gets another, also long after',
+    restoringSince(SECONDS_OF_CREATION * 2),
+    saying('failed', SECONDS_OF_CREATION + REPLACE_AFTER_SECONDS),
+    'remove Server, restored',
+  ],
+  [
+    'whose next one cannot either, when a creation would be over: is given up',
+    restoringSince(SECONDS_OF_CREATION),
+    saying('failed'),
+    'restored failed',
+  ],
+  ['before that: goes on', restoringSince(SECONDS_OF_CREATION - 1), saying('failed'), 'restored'],
+  ['whose next one restores: goes on', restoringSince(SECONDS_OF_CREATION * 2), saying('restoring'), 'restored'],
   ['running: is left alone', RUNNING, settled(RUNNING), ''],
   ['with another name: is renamed', RUNNING, settled(RUNNING, { claim: { ...CLAIM, name: 'before' } }), 'rename'],
   [
