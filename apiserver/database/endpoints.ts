@@ -270,7 +270,7 @@ async function confirmed(
     await clock.sleep(LOOK_MILLISECONDS)
   }
   throw unavailable(
-    'not_configured',
+    'host_unreachable',
     'The machine of the database has not taken the new password yet. It will, and then refuse the old one: read the ' +
       'credentials.',
   )

@@ -27,7 +27,8 @@ export function openDatabaseMetrics(
   gauge(
     'svccloud_databases_unhealthy',
     'Databases whose machine does not run PostgreSQL as it shall',
-    () => made().filter(({ status }) => status?.isHealthy !== true).length,
+    // What its owner did to its credentials is its owner's to mend.
+    () => made().filter(({ status }) => status?.isHealthy !== true && status?.hasStaleCredentials !== true).length,
   )
   gauge(
     'svccloud_databases_archive_failing',

@@ -123,6 +123,10 @@ interface Maintained {
   readonly status: NonNullable<Decision['status']>
 }
 
+const STALE =
+  'The owner no longer gets in with the credentials: its password or its rights were changed by SQL. ' +
+  'Rotate the credentials to have some that work.'
+
 /** What its machine and its storage shall be, and what they say. */
 function maintained({ root: database, observed, now }: ReconcileInput): Maintained {
   const { accountId, claim, machines, storage, archive, archiveObstacle } = observed
@@ -140,6 +144,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
     machine?.running?.generation === demand.configuration.generation &&
     machine.running.fingerprint === demand.configuration.fingerprint
   const report = machine?.report?.postgresql
+  const isStale = isApplied && report?.ownerSignsIn === false
   const waitFor = isBeingUpgraded(machine)
     ? `its machine to run from the image ${machine?.diskExchange?.imageVersion}: ${planned.waitFor}`
     : machine?.state === 'started' && !isAttached(storage, machine)
@@ -161,9 +166,14 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
     // Rows wake nobody.
     waitSeconds: isUncertified || archive?.isOpen === false ? 0 : LOOK_SECONDS,
     status: {
-      isHealthy: planned.isSettled,
+      isHealthy: planned.isSettled && !isStale,
+      hasStaleCredentials: isStale,
       healthDetail: truncated(
-        planned.isSettled ? archiveRoomText(archive?.usedBytes ?? 0, storageGibibytes) : `Waiting for ${waitFor}`,
+        planned.isSettled
+          ? [isStale ? STALE : '', archiveRoomText(archive?.usedBytes ?? 0, storageGibibytes)]
+              .filter((text) => text !== '')
+              .join(' ')
+          : `Waiting for ${waitFor}`,
       ),
       ...(archive?.usedBytes === undefined ? {} : { archiveBytes: archive.usedBytes }),
       ...(archive?.measurement === undefined
@@ -195,13 +205,14 @@ function idle(input: ReconcileInput): Decision {
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
   if (status.isLost === true || observed.storage?.status?.state === 'error') return lost
   const { actions, isSettled, waitFor, waitSeconds, status: reported } = maintained(input)
+  const isStale = isSettled && reported.hasStaleCredentials === true
   const upgrade = isSettled ? upgradeDue(database, observed, input.now) : undefined
   const id = { accountId: observed.accountId ?? '', databaseId: metadata.name }
   const isRenamed = observed.claim.name !== spec.name && refusalOf(database, CLAIMED) === undefined
   return {
     health: 'ready',
-    reason: isSettled ? 'Running' : 'Maintaining',
-    message: waitFor,
+    reason: isStale ? 'StaleCredentials' : isSettled ? 'Running' : 'Maintaining',
+    message: isStale ? STALE : waitFor,
     actions: [
       ...(isRenamed ? [{ do: 'effect', name: 'rename', input: { ...id, name: spec.name } } as const] : []),
       ...actions,

@@ -104,7 +104,14 @@ export const Database = resource({
       conditions: Conditions.optional(),
       isMade: z.boolean().optional().describe('Whether PostgreSQL has run on its machine once.'),
       isLost: z.boolean().optional().describe('Whether the storage with its data is lost.'),
-      isHealthy: z.boolean().optional().describe('Whether its machine runs PostgreSQL as it shall.'),
+      isHealthy: z
+        .boolean()
+        .optional()
+        .describe('Whether its machine runs PostgreSQL as it shall, and its owner gets in with the credentials.'),
+      hasStaleCredentials: z
+        .boolean()
+        .optional()
+        .describe('Whether its owner no longer gets in with the credentials: somebody changed them by SQL.'),
       healthDetail: z.string().max(1024).optional().describe('What is wrong, for people; empty otherwise.'),
       host: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address in the network.'),
       isConfigurationApplied: z.boolean().optional().describe('Whether its machine runs its newest configuration.'),

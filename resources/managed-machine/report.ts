@@ -79,6 +79,8 @@ export const MachineReport = z.strictObject({
       state: z.enum(['preparing', 'restoring', 'failed', 'running']),
       /** Of the owner's password that holds; 0 before the first. */
       passwordGeneration: Count,
+      /** Whether the owner gets in with it: people change passwords and rights by SQL. Absent while nobody knows. */
+      ownerSignsIn: z.boolean().optional(),
       connections: Count.optional(),
       sizeBytes: Count.optional(),
       archive: ArchiveReport.optional(),

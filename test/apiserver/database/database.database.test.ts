@@ -143,6 +143,16 @@ test('replaces its password, and answers when its machine has taken it', async (
   await remove(id)
 })
 
+test('a machine that does not take the password in time is a host that does not answer', async () => {
+  const id = await made()
+  await finish(id)
+  const rotating = owner.send('POST', `/v1/databases/${id}/rotate-credentials`)
+  await expect.poll(async () => (await cloud.admin.get(Database, keyOf(id)))?.spec.passwordGeneration).toBe(2)
+  cloud.pass(60_000)
+  expect(await rotating).toMatchObject({ status: 503, body: { reason: 'host_unreachable' } })
+  await remove(id)
+})
+
 test.each([
   ['a name that PostgreSQL keeps', { database_name: 'postgres' }, 400],
   ['an owner that needs quotes', { owner_name: 'Ada' }, 400],

@@ -426,6 +426,25 @@ describe('its state', () => {
   })
 })
 
+test('says that its credentials are stale when its owner no longer gets in with those that were delivered', () => {
+  const stale = settled(RUNNING, {}, { ownerSignsIn: false })
+  expect(statusOf(RUNNING, stale)).toMatchObject({
+    isHealthy: false,
+    hasStaleCredentials: true,
+    healthDetail: expect.stringContaining('Rotate the credentials'),
+  })
+  expect(decided(RUNNING, stale), 'its machine is left as it is').toBe(decided(RUNNING, settled(RUNNING)))
+  for (const ownerSignsIn of [true, undefined])
+    expect(statusOf(RUNNING, settled(RUNNING, {}, { ownerSignsIn }))).toMatchObject({
+      isHealthy: true,
+      hasStaleCredentials: false,
+      healthDetail: '',
+    })
+  // What is said of the old password says nothing of the new one.
+  const rotated = { ...stale, claim: { ...CLAIM, generation: 3, passwordGeneration: 2 } }
+  expect(statusOf(RUNNING, rotated)).toMatchObject({ hasStaleCredentials: false })
+})
+
 test('its machine knows a verifier of the password and the disk with its data', () => {
   const found = machineOf([machine()])
   expect(hostOf(found, RUNNING.spec)).toBe(HOST)

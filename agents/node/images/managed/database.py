@@ -431,17 +431,30 @@ def ensure_owner(section, sockets=SOCKETS):
         \\if :missing
         create role {name(owner)};
         \\endif
-        alter role {name(owner)} login password {quoted(section['passwordVerifier'])};
+        alter role {name(owner)} login password {quoted(section['passwordVerifier'])} valid until 'infinity';
         select not exists (select from pg_database where datname = {quoted(database)}) as missing \\gset
         \\if :missing
         create database {name(database)} owner {name(owner)};
         \\endif
+        alter database {name(database)} with allow_connections true;
+        grant connect on database {name(database)} to {name(owner)};
         revoke connect, temporary on database {name(database)}, postgres, template1 from public;
         select pg_terminate_backend(pid) from pg_stat_activity where usename = {quoted(owner)};
         """,
         sockets,
     )
     write_json(OWNER, wanted)
+
+
+def signs_in(section):
+    """A condition of SQL: whether the owner gets into the database with the password that the platform has."""
+    return f"""exists (
+        select from pg_authid role, pg_database base
+        where role.rolname = {quoted(section['owner'])} and role.rolcanlogin
+            and role.rolpassword = {quoted(section['passwordVerifier'])}
+            and (role.rolvaliduntil is null or role.rolvaliduntil > now())
+            and base.datname = {quoted(section['database'])} and base.datallowconn
+            and has_database_privilege(role.oid, base.oid, 'connect'))"""
 
 
 # --- the archive ------------------------------------------------------------------------------------------------------
@@ -770,10 +783,11 @@ def look(section):
         ensure_owner(section)
         [line] = sql(
             "select count(*) filter (where backend_type = 'client backend') - 1, "
-            f"pg_database_size({quoted(section['database'])}) from pg_stat_activity"
+            f"pg_database_size({quoted(section['database'])}), {signs_in(section)} from pg_stat_activity"
         )
-        connections, size = line.split("|")
-        return {"detail": "", "connections": int(connections), "sizeBytes": int(size)}
+        connections, size, is_in = line.split("|")
+        owner = {"passwordGeneration": section["passwordGeneration"], "signsIn": is_in == "t"}
+        return {"detail": "", "connections": int(connections), "sizeBytes": int(size), "owner": owner}
     except (machine.Refused, OSError, ValueError) as error:
         return {"detail": str(error)[:DETAIL_CHARACTERS]}
 
@@ -795,4 +809,7 @@ def report(section):
     if kept["detail"] != "":
         return said, f"PostgreSQL does not answer: {kept['detail']}"
     said |= {"connections": kept["connections"], "sizeBytes": kept["sizeBytes"]}
+    # Of another password nothing is known.
+    if kept.get("owner", {}).get("passwordGeneration") == owner["passwordGeneration"]:
+        said["ownerSignsIn"] = kept["owner"]["signsIn"]
     return said, "" if owner == wanted_owner(section) else "the owner has no password yet"

@@ -66,6 +66,39 @@ it('refuses the old password once it says that the new one holds, and ends its s
   expect(await machine.query('select 1 as one')).toEqual([{ one: 1 }])
 })
 
+it('says when its owner no longer gets in with the password that was delivered, and a new one mends it', async () => {
+  const signsIn = (is: boolean) =>
+    until(
+      `that the owner ${is ? 'gets' : 'does not get'} in`,
+      () => machine.look(),
+      ({ report }) => report.postgresql?.ownerSignsIn === is,
+    )
+  const told = (generation: number) =>
+    until(
+      'the password to hold',
+      () => machine.tell(passwordChange(generation)),
+      ({ report }) => report.postgresql?.passwordGeneration === generation,
+    )
+  await machine.tell()
+  await healthy()
+  await signsIn(true)
+  const byHand = 'changed by hand 4711'
+  await machine.query(`alter role ada password '${byHand}'`)
+  expect(await signsIn(false), 'its machine is whole').toMatchObject({ isHealthy: true })
+  await expect(machine.connect({ password: passwordOf(1) })).rejects.toThrow('password authentication failed')
+  const session = await machine.connect({ password: byHand })
+  await session.end()
+  await told(2)
+  await signsIn(true)
+  await expect(machine.connect({ password: byHand })).rejects.toThrow('password authentication failed')
+  await machine.query('revoke connect on database shop from ada')
+  await signsIn(false)
+  await expect(machine.connect()).rejects.toThrow('permission denied')
+  await told(3)
+  await signsIn(true)
+  expect(await machine.query('select 1 as one')).toEqual([{ one: 1 }])
+})
+
 it('comes back from a kill with what was committed, and takes nothing that it cannot run', async () => {
   await machine.tell()
   await healthy()
