@@ -11,7 +11,6 @@ export type EdgeRole = (typeof EDGE_ROLES)[number]
 export const EDGE_PLACEMENTS = ['separate', 'combined'] as const
 export type EdgePlacement = (typeof EDGE_PLACEMENTS)[number]
 export const EDGE_STATES = ['creating', 'running', 'error', 'deleting'] as const
-export type EdgeState = (typeof EDGE_STATES)[number]
 
 export const EDGE_MEMBERS_MAXIMUM = 250
 export const EDGE_NAME_LENGTH_MAXIMUM = 100

@@ -1,6 +1,5 @@
 /** Hosts of control planes as operators see them: how they are, and how many clusters they can have. */
 export const KUBERNETES_HOST_STATES = ['bootstrapping', 'ready', 'degraded', 'error'] as const
-export type KubernetesHostState = (typeof KUBERNETES_HOST_STATES)[number]
 
 export interface HostMemory {
   readonly memoryBytes: number

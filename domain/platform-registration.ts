@@ -2,7 +2,6 @@
  *  answer is tried again. */
 
 export const REGISTRATION_STATES = ['pending', 'unlinked', 'registered', 'failed', 'deregistered'] as const
-export type RegistrationState = (typeof REGISTRATION_STATES)[number]
 
 const MINUTE_MILLISECONDS = 60_000
 const DOUBLINGS_MAXIMUM = 6

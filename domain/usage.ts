@@ -10,15 +10,6 @@ export interface Counters {
   readonly diskWriteOperations: number
 }
 
-export const COUNTERS = [
-  'networkReceivedBytes',
-  'networkTransmittedBytes',
-  'diskReadBytes',
-  'diskWrittenBytes',
-  'diskReadOperations',
-  'diskWriteOperations',
-] as const satisfies readonly (keyof Counters)[]
-
 export const NO_COUNTERS: Counters = {
   networkReceivedBytes: 0,
   networkTransmittedBytes: 0,

@@ -26,7 +26,8 @@ export interface Configuration {
 }
 
 /** Which service of the cluster a load balancer is for, and its name for people. */
-export const [UID_LABEL, NAME_LABEL] = [CLUSTER_LABELS.service, 'kubernetes-service'] as const
+export const UID_LABEL = CLUSTER_LABELS.service
+const NAME_LABEL = 'kubernetes-service'
 
 export interface Surroundings {
   readonly clusterId: string

@@ -144,9 +144,6 @@ function without(pool: NodePoolObject, names: readonly string[]): Pick<NodePoolS
   return { count: pool.spec.count - numbers.length, skipped }
 }
 
-/** Autoscaling has let the node go. */
-export const isLetGo = ({ spec }: NodePoolObject, number: number): boolean => spec.skipped?.includes(number) === true
-
 /** What was let go and would not go comes back, and what does not come is given up: each by a change of the spec, which
  *  the next look follows. */
 export function reconsidered(

@@ -1,11 +1,9 @@
 /** What resources cost: prices, metered hours, and what is made of them. */
 export {
-  type Metering,
   type ResourceKey,
   type SeenResource,
   findRecorded,
   listOpenLives,
-  METER_LIVES_MAXIMUM,
   meterBatch,
   readMetering,
   recordLook,
@@ -13,12 +11,10 @@ export {
   recordSeen,
   recordVanished,
 } from './metering.ts'
-export { type DatedPrice, recordCurrentPrice, recordDatedPrices } from './prices.ts'
+export { recordCurrentPrice, recordDatedPrices } from './prices.ts'
 export { firstUsageAt, readMonthUsage } from './usage.ts'
 export {
-  type FailedInvoice,
   type Invoice,
-  type InvoiceRun,
   countWaiting,
   finishInvoiceRun,
   invoiceNext,

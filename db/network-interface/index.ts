@@ -328,18 +328,6 @@ export async function requireNoInterfaces(db: Queries, server: ServerKey): Promi
     })
 }
 
-/** A server that is in the network; undefined when none is. */
-export const findServerIn = async (db: Queries, { accountId, networkId }: NetworkId): Promise<string | undefined> =>
-  (
-    await db
-      .selectFrom('network_interface')
-      .select('server_id')
-      .where('account_id', '=', accountId)
-      .where('network_id', '=', networkId)
-      .orderBy('server_id')
-      .executeTakeFirst()
-  )?.server_id
-
 export const countServersIn = async (db: Queries, { accountId, networkId }: NetworkId): Promise<number> =>
   Number(
     (

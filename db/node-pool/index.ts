@@ -59,18 +59,3 @@ export async function releaseNodePool(tx: Transaction<Tables>, id: NodePoolId): 
   await releaseQuotas(tx, holdingOf(id))
   await tx.deleteFrom('node_pool').where('account_id', '=', id.accountId).where('id', '=', id.nodePoolId).execute()
 }
-
-/** Those of a cluster that are claimed. */
-export const listNodePoolIds = async (
-  db: Queries,
-  { accountId, clusterId }: { readonly accountId: string; readonly clusterId: string },
-): Promise<readonly string[]> =>
-  (
-    await db
-      .selectFrom('node_pool')
-      .select('id')
-      .where('account_id', '=', accountId)
-      .where('cluster_id', '=', clusterId)
-      .orderBy('id')
-      .execute()
-  ).map(({ id }) => id)

@@ -7,8 +7,6 @@ import type { Queries } from '../open.ts'
 
 export {
   type Absence,
-  type AbsentKind,
-  ABSENCES_TOLERATED,
   acceptAbsences,
   areSweepsStopped,
   forgetAbsence,

@@ -1,7 +1,6 @@
 export { serverHolder, storageHolder } from './holders.ts'
 /** What servers hold: names, addresses, quotas, room on nodes; also while they move or change their size. */
 export {
-  type AttachedDisk,
   type ClaimsReading,
   type ServerClaims,
   type ServerDemand,
@@ -17,5 +16,4 @@ export {
   renumberServer,
 } from './claims.ts'
 export { type TargetRequest, releaseTarget, requireTarget, reserveTarget, cutOverPlacement } from './moves.ts'
-export { type SizeChange } from './size-changes.ts'
 export { acceptSizeChange, beginSizeChange, endSizeChange } from './sizes.ts'

@@ -102,6 +102,3 @@ export const isNotFound = (error: unknown): boolean => error instanceof ApiError
 /** The namespace is being deleted and takes nothing new. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof ApiError && error.causes.some(({ reason }) => reason === 'NamespaceTerminating')
-/** A version that is not known any more: list again. */
-export const isExpired = (error: unknown): boolean =>
-  error instanceof ApiError && (error.reason === 'Expired' || error.reason === 'Gone')

@@ -59,11 +59,3 @@ export const watch = <Spec, Status>(
   type: ResourceType<Spec, Status>,
   toKeys: (object: KubeObject<Spec, Status>) => readonly Key[],
 ): Watch => ({ type, toKeys }) as Watch<Spec, Status> as unknown as Watch // the loop hands it objects of `type` only
-
-/** The controlling owner of the kind, in the object's own namespace. */
-export const ownerOf =
-  (kind: string) =>
-  ({ metadata }: KubeObject): readonly Key[] =>
-    (metadata.ownerReferences ?? [])
-      .filter((owner) => owner.controller === true && owner.kind === kind)
-      .map(({ name }) => (metadata.namespace === undefined ? { name } : { namespace: metadata.namespace, name }))

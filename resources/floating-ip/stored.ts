@@ -69,6 +69,3 @@ export const FloatingIp = resource({
 })
 export type FloatingIpSpec = z.infer<typeof FloatingIp.spec>
 export type FloatingIpStatus = z.infer<typeof FloatingIp.status>
-
-/** What is done to a floating IP, which the kind of its operation does not say. */
-export type FloatingIpAction = 'allocate' | 'assign' | 'unassign' | 'release'

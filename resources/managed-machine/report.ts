@@ -35,7 +35,6 @@ export const MACHINE_SERVICES = [
   'ingress',
   'ssh',
 ] as const
-export type MachineService = (typeof MACHINE_SERVICES)[number]
 
 const Count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 const Name = z.string().max(NAME_CHARACTERS_MAXIMUM)

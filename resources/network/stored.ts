@@ -85,6 +85,3 @@ export const Network = resource({
 })
 export type NetworkSpec = z.infer<typeof Network.spec>
 export type NetworkStatus = z.infer<typeof Network.status>
-
-/** What is done to a network, which the kind of its operation does not say. */
-export type NetworkAction = 'create' | 'update' | 'delete'

@@ -49,7 +49,6 @@ const Offer = z
     active: PlaygroundView.nullable().describe('The one that the account has now; null without one.'),
   })
   .meta({ id: 'PlaygroundOffer' })
-export type PlaygroundOffer = z.infer<typeof Offer>
 
 const Envelope = z.strictObject({ playground: PlaygroundView })
 

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chown } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { environment, isRoot } from '../../../../kit/sys/process.ts'
-import { hasProgram, runProgram } from '../../run-program.ts'
+import { runProgram } from '../../run-program.ts'
 
 /** User and group that own nothing. */
 export const NOBODY = 65_534
@@ -112,12 +112,6 @@ function canCutOff(): Promise<boolean> {
       )
     : Promise.resolve(false)
   return isCutOffPossible
-}
-
-/** Whether the host has what the sandbox is made of. */
-export async function hasSandbox(): Promise<boolean> {
-  const found = await Promise.all(['nice', 'prlimit', 'setpriv', 'unshare'].map(hasProgram))
-  return found.every((isThere) => isThere)
 }
 
 function outcome(child: ChildProcess, program: string): Promise<string> {
