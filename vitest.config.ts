@@ -2,7 +2,7 @@
  *  tier. */
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './tools/longest-first.ts'
-import { TIERS } from './tools/tiers.ts'
+import { patienceMilliseconds, PATIENCE_VARIABLE, TIERS } from './tools/tiers.ts'
 
 export default defineConfig({
   test: {
@@ -22,8 +22,9 @@ export default defineConfig({
         globalSetup: tier.setup === undefined ? [] : [tier.setup],
         testTimeout: tier.testTimeoutMilliseconds,
         hookTimeout: tier.testTimeoutMilliseconds,
-        // Half of a test's time, so that a condition that never comes true is told with what was seen last.
-        expect: { poll: { timeout: tier.testTimeoutMilliseconds / 2 } },
+        // Less than a test's time, so that a condition that never comes true is told with what was seen last.
+        expect: { poll: { timeout: patienceMilliseconds(tier) } },
+        env: { [PATIENCE_VARIABLE]: String(patienceMilliseconds(tier)) },
       },
     })),
   },

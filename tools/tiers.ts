@@ -361,6 +361,11 @@ const unit: Tier = {
   exclude: special.flatMap((tier) => tier.include),
 }
 
+/** How long a condition is waited for in a test that says nothing. */
+export const patienceMilliseconds = ({ testTimeoutMilliseconds }: Tier): number => testTimeoutMilliseconds * 0.75
+/** The variable that tells it to tests. */
+export const PATIENCE_VARIABLE = 'SVCCLOUD_TEST_PATIENCE_MILLISECONDS'
+
 /** In the order in which they run: what fails fastest comes first, and those that need the processor all the time last,
  *  when those of the background, which take what others leave, have ended. */
 export const TIERS: readonly Tier[] = [unit, ...special]

@@ -6,6 +6,9 @@ const TIMES = [/^ *\}, ([\d_]{4,})\)$/gm, /, \{ timeout: ([\d_]+) \}, (?:async|\
 /** A condition that is not so in this time may be so in the next minute. */
 const WAIT = /\.poll\(.*\btimeout: ([\d_]+)|\bwaitFor\(.*\btimeout: ([\d_]+)/g
 const WAIT_MILLISECONDS_MINIMUM = 60_000
+/** The same, with a name; also in what tests share. */
+const PATIENCE = /\bconst (?:PATIENCE|READY|WAIT)\w*MILLISECONDS = ([\d_]+)/g
+const PATIENCE_MILLISECONDS_MINIMUM = 90_000
 
 export interface ShortWait {
   /** Where it stands in the text. */
@@ -13,16 +16,19 @@ export interface ShortWait {
   readonly rule: string
 }
 
-/** What waits for less than its tier does, in a test file; nothing in others. */
+/** What waits for less than its tier does, in tests and in what they share; nothing in other files. */
 export function shortWaits(file: string, source: string): readonly ShortWait[] {
-  const tier = tierOf(file)
-  if (tier === undefined) return []
+  if (!file.startsWith('test/')) return []
   const below = (pattern: RegExp, milliseconds: number, rule: string) =>
     [...source.matchAll(pattern)]
       .filter(([, first, second]) => Number((first ?? second ?? '').replaceAll('_', '')) < milliseconds)
       .map(({ index }) => ({ index, rule }))
+  const patience = below(PATIENCE, PATIENCE_MILLISECONDS_MINIMUM, 'patience is what the tier gives: leave it out')
+  const tier = tierOf(file)
+  if (tier === undefined) return patience
   const { name, testTimeoutMilliseconds: given } = tier
   return [
+    ...patience,
     ...TIMES.flatMap((pattern) =>
       below(pattern, given, `a test has no less time than its tier gives (${name}, ${given} ms)`),
     ),

@@ -21,7 +21,6 @@ import { manifestsOf } from '../catalog.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const SYSTEM = 'svccloud-system'
-const READY_MILLISECONDS = 60_000
 const CATALOG = manifestsOf('eu-1', 'eu-1a')
 
 const ServiceAccount: ResourceType<undefined> = {
@@ -156,7 +155,6 @@ export async function startProcesses(cluster: RealCluster): Promise<Processes> {
     await eventually(
       'the node to be ready',
       async () => (await admin.get(Node, { name: 'n1' }))?.status?.state === 'ready',
-      READY_MILLISECONDS,
     )
     return { endpoints: { api_url: apiserver['api_url'] ?? '', mail_directory: mail }, admin, folder, newUser, stop }
   } catch (error) {

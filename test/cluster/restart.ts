@@ -10,7 +10,6 @@ import { toolPath } from '../../tools/cluster/build.ts'
 import { eventually } from '../eventually.ts'
 
 const run = promisify(execFile)
-const PATIENCE_MILLISECONDS = 60_000
 const WIDGETS = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -65,14 +64,10 @@ export async function tryRestart(kubeconfig: string, crash: () => Promise<void>)
   try {
     await applied(WIDGETS)
     await kubectl('wait', '--for=condition=Established', 'crd/widgets.restart.example', '--timeout=60s')
-    await eventually('the kind to be served', () => applied(widget(1)), PATIENCE_MILLISECONDS)
+    await eventually('the kind to be served', () => applied(widget(1)))
     const watch = background('get', 'widgets', '-w', '-o', 'name')
     const wait = background('wait', '--for=condition=Ready', 'widget/w', '--timeout=180s')
-    await eventually(
-      'the watch to show the widget',
-      async () => watch.said().includes('widget.restart.example/w'),
-      PATIENCE_MILLISECONDS,
-    )
+    await eventually('the watch to show the widget', async () => watch.said().includes('widget.restart.example/w'))
     await kubectl('label', 'widget', 'w', 'seen=before')
 
     await crash()
@@ -91,11 +86,7 @@ export async function tryRestart(kubeconfig: string, crash: () => Promise<void>)
     await kubectl('patch', 'widget', 'w', '--subresource=status', '--type=merge', '-p', JSON.stringify(READY))
     expect(await wait.ended, wait.said()).toBe(0)
     expect(wait.said()).toContain('condition met')
-    await eventually(
-      'the new watch to show the change',
-      async () => again.said().split('\n').length > 1,
-      PATIENCE_MILLISECONDS,
-    )
+    await eventually('the new watch to show the change', async () => again.said().split('\n').length > 1)
     again.stop()
     await kubectl('delete', 'widget', 'w', '--cascade=foreground', '--timeout=60s')
     expect(await kubectl('get', 'widgets', '-o', 'name')).toBe('')

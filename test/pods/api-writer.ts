@@ -34,7 +34,8 @@ export interface ApiWriter {
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 /** As client-go has it. */
 const TRIES_MAXIMUM = 11
-const PATIENCE_MILLISECONDS = 30_000
+/** What comes late is not lost. */
+const PATIENCE_MILLISECONDS = 240_000
 const BATCH = 60
 const run = promisify(execFile)
 

@@ -78,7 +78,7 @@ afterAll(async () => {
 })
 
 const chart = (name: string, ...more: readonly string[]) => [
-  ...[join(ROOT, 'charts', name), '-n', NAMESPACE, '--wait', '--timeout', '200s'],
+  ...[join(ROOT, 'charts', name), '-n', NAMESPACE, '--wait', '--timeout', '280s'],
   ...more,
 ]
 
@@ -86,7 +86,7 @@ it('both charts are installed, and every pod gets ready at its first start', asy
   await helm.must('install', 'svccloud', ...chart('svccloud', '-f', join(folder, 'values.yaml')))
   const host = `nodes[0].name=n1,nodes[0].host=${cluster.machine.name}`
   await helm.must('install', 'agents', ...chart('svccloud-node-agent', '--set', `${host},hypervisor=simulated`))
-  await kubectl('wait', 'nodes.svccloud.dev', 'n1', '--for=condition=Ready', '--timeout=60s')
+  await kubectl('wait', 'nodes.svccloud.dev', 'n1', '--for=condition=Ready', '--timeout=200s')
   for (const [selector, count] of [
     ['app.kubernetes.io/component=apiserver', 2],
     ['app.kubernetes.io/component=controllers', 2],
@@ -109,7 +109,7 @@ it('a server of a customer gets started on the host', async () => {
   server = made.server
   expect(await customer.server(server.id)).toMatchObject({ state: 'started' })
   const console = customer.console(server.id)
-  await console.see(/./, 0, 20_000)
+  await console.see(/./, 0)
   console.close()
 })
 
@@ -138,7 +138,7 @@ it('network policies keep the port of operators from everybody but the namespace
       () => true,
     ),
   )
-  expect(await reached(customers)).toBe(true)
+  await eventually('customers to reach it', () => reached(customers))
   const script = `fetch('${operators}').then((answer) => console.log(answer.status))`
   expect(await inSystem('exec', 'svccloud-postgres-0', '--', 'node', '-e', script)).toBe('200\n')
 })
@@ -183,7 +183,7 @@ it.each([
     const flags =
       words[0] === 'upgrade'
         ? chart('svccloud', '--reuse-values', '--set', `image.tag=${tag}`)
-        : ['-n', NAMESPACE, '--wait', '--timeout', '200s']
+        : ['-n', NAMESPACE, '--wait', '--timeout', '280s']
     const { lost, counts, story } = await whileWriting(() => helm.must(...words, ...flags))
     expect(lost, story).toEqual([])
     for (const count of counts) expect(count).toBeGreaterThan(10)

@@ -136,7 +136,7 @@ it('the chart installs the host of control planes, and its pods get ready', asyn
   await release.helm.must('install', 'svccloud', ...chart('svccloud', '-f', await writeValues()))
   const host = `nodes[0].name=n1,nodes[0].host=${release.cluster.machine.name}`
   await release.helm.must('install', 'agents', ...chart('svccloud-node-agent', '--set', `${host},hypervisor=simulated`))
-  await kubectl('wait', 'nodes.svccloud.dev', 'n1', '--for=condition=Ready', '--timeout=60s')
+  await kubectl('wait', 'nodes.svccloud.dev', 'n1', '--for=condition=Ready', '--timeout=200s')
 }, 600_000)
 
 it('a cluster that a customer asks for runs, with its control plane in pods of this cluster', async () => {

@@ -17,7 +17,6 @@ import { until } from '../eventually.ts'
 import { type Hosted, newDesired, openHosted, untilState } from '../embedded/control-planes/hosted.ts'
 import { type Machine, startMachine } from './machine.ts'
 
-const READY_MILLISECONDS = 90_000
 const POOL = 'hosts'
 const SOCKET = '/run/containerd/containerd.sock'
 const PKI = '/var/lib/kubelet/pki'
@@ -144,7 +143,6 @@ export async function startNode(machine: Machine, told: NodeTold): Promise<void>
     'containerd',
     () => ctr(machine, 'version'),
     () => true,
-    READY_MILLISECONDS,
   )
   for (const [name, program] of [
     [PAUSE_IMAGE, await buildTool('pause')],
@@ -159,7 +157,6 @@ export async function startNode(machine: Machine, told: NodeTold): Promise<void>
     'the certificate of the kubelet',
     () => machine.run('cat', CERTIFICATE),
     () => true,
-    READY_MILLISECONDS,
   )
   await machine.start('kube-proxy', programs.proxy)
   await machine.start('tunnel', programs.tunnel)
@@ -190,7 +187,6 @@ export async function joinNode(
       return node?.isReady === true ? 'it is' : machine.log('kubelet')
     },
     (is) => is === 'it is',
-    READY_MILLISECONDS,
   )
 }
 

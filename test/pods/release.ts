@@ -64,7 +64,7 @@ async function installPostgres(cluster: PodCluster, folder: string): Promise<voi
   const file = join(folder, 'postgres-volume.json')
   await writeFile(file, JSON.stringify(POSTGRES_VOLUME))
   await kubectl('apply', '-f', file, '-f', LAPTOP)
-  await kubectl('-n', SYSTEM_NAMESPACE, 'rollout', 'status', 'statefulset/svccloud-postgres', '--timeout=120s')
+  await kubectl('-n', SYSTEM_NAMESPACE, 'rollout', 'status', 'statefulset/svccloud-postgres', '--timeout=280s')
 }
 
 /** Folders of the node that anybody may write to, of the class `planes`: nothing here makes volumes. `others` are

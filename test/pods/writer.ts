@@ -12,7 +12,7 @@ export interface Writer {
 
 const PAUSE_MILLISECONDS = 150
 /** What comes late is not lost: pods start meanwhile, on a machine that may have little to give. */
-const PATIENCE_MILLISECONDS = 60_000
+const PATIENCE_MILLISECONDS = 240_000
 
 /** Writes again and again; a write that throws was lost. */
 export function startWriter(name: string, write: (turn: number) => Promise<void>): Writer {

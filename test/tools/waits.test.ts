@@ -22,6 +22,12 @@ it.each([
   `await vi.waitFor(() => read(), { ${SHORT}, interval: 50 })`,
 ])('finds the condition: %s', (source) => expect(rules(source)).toEqual([expect.stringContaining('has a minute')]))
 
+it.each([FILE, 'test/pods/node.ts'])('finds patience that has a name and is short: %s', (file) => {
+  const named = (milliseconds: string) => rules(`const READY_${'MILLISECONDS'} = ${milliseconds}`, file)
+  expect(named('60_000')).toEqual([expect.stringContaining('leave it out')])
+  expect(named('240_000')).toEqual([])
+})
+
 it.each([
   ['more time', `test('it works', { timeout: 600_000 }, async () => {\n}, 600_000)`],
   ['what says nothing', `await expect.poll(read).toBe(1)`],

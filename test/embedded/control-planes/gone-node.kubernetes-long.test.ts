@@ -5,8 +5,6 @@ import { until } from '../../eventually.ts'
 import { adminOf, type Hosted, isWhole, newDesired, openHosted, untilState } from './hosted.ts'
 import { ADDRESS, canBeReached, joinAsKubelet, type Kubelet } from './kubelet.ts'
 
-const PATIENCE_MILLISECONDS = 90_000
-
 let hosted: Hosted
 let worker: Kubelet
 beforeAll(async () => {
@@ -34,6 +32,6 @@ test.runIf(canBeReached)('the tunnel of a node that says nothing is closed', asy
   await until('the node to be reached', ask, ({ status }) => status === 200)
   worker.freezeTunnel()
   await worker.startTunnel()
-  const reached = await until('the one after it', ask, ({ status }) => status === 200, PATIENCE_MILLISECONDS)
+  const reached = await until('the one after it', ask, ({ status }) => status === 200)
   expect(reached.body).toEqual({ text: 'worker-1 says hello' })
 })

@@ -12,8 +12,6 @@ import { silentLog } from '../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
 
-export const READY_MILLISECONDS = 60_000
-
 export interface Hosted {
   readonly folder: string
   readonly host: ControlPlaneHost
@@ -73,7 +71,7 @@ export async function untilState(
   { host }: Hosted,
   id: string,
   isGood: (state: ControlPlaneState) => boolean,
-  milliseconds = READY_MILLISECONDS,
+  milliseconds?: number,
 ): Promise<ControlPlaneState> {
   const isThere = (state: ControlPlaneState | undefined) => state !== undefined && isGood(state)
   const state = await until('the control plane to be as expected', () => host.get(id), isThere, milliseconds)

@@ -10,7 +10,7 @@ import { systemClock } from '../../../kit/sys/clock.ts'
 import { environment, signalProcess } from '../../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
-import { isWhole, kubeClient, newDesired, READY_MILLISECONDS } from './hosted.ts'
+import { isWhole, kubeClient, newDesired } from './hosted.ts'
 
 const MAIN = join(import.meta.dirname, '../../../embedded/control-planes/main.ts')
 let folder: string
@@ -52,7 +52,7 @@ async function programsOf(folderName: string): Promise<readonly number[]> {
 
 const untilWhole = async (id: string) => {
   const isThere = (state: Awaited<ReturnType<ControlPlanes['get']>>) => state !== undefined && isWhole(state)
-  const state = await until('it to be whole', () => control.get(id), isThere, READY_MILLISECONDS)
+  const state = await until('it to be whole', () => control.get(id), isThere)
   if (state === undefined) throw new Error('there is no state')
   return state
 }

@@ -3,7 +3,7 @@ import { findKubernetes } from '../../../embedded/control-planes/programs.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { until } from '../../eventually.ts'
 import { whileWriting } from './config-map-writer.ts'
-import { adminOf, type Hosted, isWhole, newDesired, openHosted, READY_MILLISECONDS, untilState } from './hosted.ts'
+import { adminOf, type Hosted, isWhole, newDesired, openHosted, untilState } from './hosted.ts'
 
 /** The minor before takes minutes to build: where it is not, only what needs it stays out. */
 const releases = (await findKubernetes())?.releases.map(({ release }) => release) ?? []
@@ -24,7 +24,7 @@ test('three replicas get ready with quorum, and what is killed comes back', asyn
     const pidOf = () => hosted.host.pid(desired.id, program)
     const before = await until(`${program} to run`, pidOf, (pid) => pid !== undefined)
     signalProcess(before ?? 0, 'SIGKILL')
-    await until(`${program} to run again`, pidOf, (pid) => pid !== undefined && pid !== before, READY_MILLISECONDS)
+    await until(`${program} to run again`, pidOf, (pid) => pid !== undefined && pid !== before)
   }
   expect((await untilState(hosted, desired.id, isWhole)).hasEtcdQuorum).toBe(true)
 })
