@@ -68,7 +68,11 @@ beforeAll(async () => {
   release = await openPlatformCluster(folder)
   ;({ cluster, helm } = release)
   await cluster.tagImage(imageName('svccloud/svccloud', VERSION), imageName('svccloud/svccloud', NEXT_VERSION))
-  const values = { database: { existingSecret: 'svccloud-database' }, catalog: manifestsOf('eu-1', 'eu-1a') }
+  const values = {
+    ...{ database: { existingSecret: 'svccloud-database' }, catalog: manifestsOf('eu-1', 'eu-1a') },
+    // While pods start on this machine, the proxy of its node learns late of one that ends.
+    apiserver: { drainSeconds: 20 },
+  }
   await writeFile(join(folder, 'values.yaml'), stringify(values))
 }, START_MILLISECONDS)
 

@@ -115,8 +115,8 @@ test('tunnels let in nodes of their own cluster only', async () => {
     // A server sends tickets to a client whose certificate it has taken.
     return cluster.machine.run('bash', '-c', `grep -m1 -oE 'alert|New Session Ticket' <(timeout 120 ${client} 2>&1)`)
   }
-  expect(await shake(port)).toBe('alert\n')
-  expect(await shake(own?.port)).toBe('New Session Ticket\n')
+  expect(await shake(port)).toMatch(/^alert/)
+  expect(await shake(own?.port)).toMatch(/^New Session Ticket/)
 })
 
 test('etcd and the programs of control planes are at no address of the machine', async () => {

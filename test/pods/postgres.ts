@@ -22,7 +22,8 @@ if [ ! -f ${DATA}/PG_VERSION ]; then
   echo 'host all all all scram-sha-256' >> ${DATA}/pg_hba.conf
   echo "create database $POSTGRES_DB" | $as_postgres /opt/postgresql/bin/postgres --single -D ${DATA} postgres
 fi
-exec $as_postgres /opt/postgresql/bin/postgres -D ${DATA} -c listen_addresses='*' -c unix_socket_directories=/tmp
+exec $as_postgres /opt/postgresql/bin/postgres -D ${DATA} -c listen_addresses='*' -c unix_socket_directories=/tmp \\
+  -c fsync=off -c synchronous_commit=off -c full_page_writes=off
 `
 const USERS = 'root:x:0:0:root:/root:/bin/sh\npostgres:x:999:999::/tmp:/bin/sh\n'
 
