@@ -76,14 +76,14 @@ export async function startMachine(name: string, folder: string): Promise<Machin
     return readFile(join(folder, 'begun')).then(() => true)
   })
   const pid = await firstProcess(holder.pid)
-  const number = randomInt(256)
-  const wire = { host: `pods-${number}`, hostAddress: `10.213.${number}.1`, address: `10.213.${number}.2` }
+  const number = await takeWire(pid)
+  const wire = { host: wireName(number), hostAddress: `10.213.${number}.1`, address: `10.213.${number}.2` }
   const cidrs = { podCidr: `10.214.${number}.0/24`, serviceCidr: `10.215.${number}.0/24` }
   const enter = ['--target', pid, '--mount', '--net', '--uts', '--ipc', '--pid', '--']
   const runThere: Machine['run'] = async (command, ...words) =>
     (await run('nsenter', [...enter, command, ...words], { maxBuffer: 64 * 1024 ** 2 })).stdout
   const cgroup = `svccloud-${name}-${number}`
-  await connect(pid, wire, Object.values(cidrs), runThere)
+  await connect(wire, Object.values(cidrs), runThere)
   await makeGroups(cgroup)
   return {
     ...{ name, folder, address: wire.address, hostAddress: wire.hostAddress, cgroup, ...cidrs },
@@ -106,13 +106,27 @@ async function firstProcess(pid: number | undefined): Promise<string> {
   return (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim()
 }
 
+const NUMBERS = 256
+const wireName = (number: number): string => `pods-${number}`
+
+/** Lays the wire between the machines, by a number that no other has: of its name this machine has one only. */
+async function takeWire(pid: string): Promise<number> {
+  const first = randomInt(NUMBERS)
+  for (let tries = 0; tries < NUMBERS; tries++) {
+    const number = (first + tries) % NUMBERS
+    const words = ['link', 'add', wireName(number), 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid]
+    const failure = await run('ip', words).then(() => '', String)
+    if (failure === '') return number
+    if (!failure.includes('File exists')) throw new Error(failure)
+  }
+  throw new Error('every number has its machine')
+}
+
 async function connect(
-  pid: string,
   { host, hostAddress, address }: Readonly<Record<'host' | 'hostAddress' | 'address', string>>,
   cidrs: readonly string[],
   there: Machine['run'],
 ): Promise<void> {
-  await run('ip', ['link', 'add', host, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pid])
   await run('ip', ['address', 'add', `${hostAddress}/30`, 'dev', host])
   await run('ip', ['link', 'set', host, 'up'])
   await there('ip', 'address', 'add', `${address}/30`, 'dev', 'eth0')
