@@ -67,6 +67,7 @@ export const planMade = <
     Action | PlainAction | AuditAction
   >({
     label: noun.label,
+    endedByDeletion: 'all',
     flows: { ...noun.flows, [noun.deletes]: noun.remove },
     inputOf: (root, observed, now) => ({ root, observed, now }),
     unchanged: () => ({ health: 'reconciling', reason: 'Waiting' }),

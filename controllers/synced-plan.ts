@@ -8,7 +8,7 @@ import type { AuditAction } from './audit.ts'
 import type { PlainAction } from './effects.ts'
 import { auditRequests } from './operation/direct-edit.ts'
 import { type During, type OperationPlan, planOperations } from './operation/plan.ts'
-import { auditedSync, failed, reconciling, removeFirst, type SyncDecision, syncActions } from './synced.ts'
+import { actionOf, auditedSync, failed, reconciling, removeFirst, type SyncDecision, syncActions } from './synced.ts'
 
 /** What is installed nobody is woken for. */
 const INSTALLED_LOOK_SECONDS = 1
@@ -62,6 +62,7 @@ export const planSynced = <
     Action | PlainAction | AuditAction
   >({
     label: noun.label,
+    endedByDeletion: (operation) => actionOf(operation) === 'create',
     flows: {
       [`${noun.noun}.sync`]: (input: During<SyncInput<Root, Observed>>) =>
         isBeingDeleted(input.root) ? noun.remove(input) : noun.synchronize(input),

@@ -2,9 +2,9 @@
  *  by the platform only: what nobody wrote down is refused, never admitted. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit.ts'
-import { forbidden } from '../../domain/problem.ts'
+import { forbidden, Problem } from '../../domain/problem.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
-import type { OperationSpec } from '../../resources/operation/index.ts'
+import { activeOperationOf, type Operable, type OperationSpec } from '../../resources/operation/index.ts'
 import type { Parts } from '../parts.ts'
 import { type AdmissionRequest, typed } from './review.ts'
 
@@ -83,9 +83,34 @@ export const kind = <Spec, Status>(
     if (operation === 'CREATE' && after !== undefined && create !== undefined) return create(parts, after)
     if (operation === 'UPDATE' && after !== undefined && before !== undefined && update !== undefined)
       return update(parts, after, before)
-    if (operation === 'DELETE' && before !== undefined && remove !== undefined) return remove(parts, before)
+    if (operation === 'DELETE' && before !== undefined && remove !== undefined)
+      return judgeDeletion((object) => remove(parts, object), before)
     throw writtenByPlatform(resource.plural)
   },
+})
+
+/** As everybody who uses Kubernetes expects, a deletion waits for the operation under way: its controller deletes the
+ *  object when that has ended. All else is judged now, as it will be then. Throws the Problem that refuses it. */
+async function judgeDeletion<Object extends KubeObject>(
+  judge: (before: Object) => Admitted,
+  before: Object,
+): Promise<readonly AdmittedChange[]> {
+  try {
+    return await judge(before)
+  } catch (error) {
+    const operation = activeOperationOf(before as Operable) // of kinds without one it is undefined
+    const isOwn = error instanceof Problem && error.members.active_operation_id === operation?.id
+    if (operation === undefined || !isOwn || error.members.reason !== 'operation_in_progress') throw error
+    return judge(withoutOperation(before))
+  }
+}
+
+const withoutOperation = <Object extends KubeObject>(before: Object): Object => ({
+  ...before,
+  // whatever the kind, they are objects
+  spec: { ...(before.spec as object), operation: undefined },
+  // or nothing
+  status: { ...(before.status as object | undefined), operation: undefined },
 })
 
 /** A kind that the webhook is never called for: rights alone decide who writes it. Called all the same, it refuses. */

@@ -75,6 +75,10 @@ export const customImageAdmission: AdmissionRules<CustomImageSpec, CustomImageSt
     const changes = changesOf(['title', 'labels'], spec, before.spec)
     return changes.length === 0 ? [] : [{ action: 'custom_image.update', changes }]
   },
-  delete: admitDeletion('custom_image.delete', (before) => requireDeletableImage(customImageFactsOf(storedOf(before)))),
+  delete: admitDeletion('custom_image.delete', (before) => {
+    const facts = customImageFactsOf(storedOf(before))
+    // Its deletion waits for its creation.
+    requireDeletableImage(facts.state === 'creating' ? { ...facts, state: 'online' } : facts)
+  }),
   reads: SOURCE_READS,
 }

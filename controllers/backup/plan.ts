@@ -42,6 +42,7 @@ const KINDS = { create: 'storage.backup', delete: 'backup.delete' } as const
 
 export const plan = planOperations<BackupObject, Observed, ReconcileInput, Decision, BackupAction>({
   label: 'A backup',
+  endedByDeletion: ({ kind }) => kind === KINDS.create || kind === 'backup.verify',
   flows: { [KINDS.create]: create, 'backup.restore': restore, 'backup.verify': verify, [KINDS.delete]: remove },
   inputOf: (backup, observed, now) => ({ backup, observed, now }),
   unchanged,

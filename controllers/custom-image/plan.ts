@@ -36,6 +36,7 @@ const USERS_WAIT_SECONDS = 2
 
 export const plan = planOperations<CustomImageObject, Observed, ReconcileInput, Decision, CustomImageAction>({
   label: 'A custom image',
+  endedByDeletion: () => false,
   flows: { 'template.create': create, 'template.copy': create, 'template.delete': remove },
   inputOf: (image, observed) => ({ image, observed }),
   unchanged,

@@ -41,6 +41,7 @@ const SERVERS_IN_EVENT_MAXIMUM = 100
 
 export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decision, EdgeEffect>({
   label: 'An edge',
+  endedByDeletion: (operation) => actionOf(operation) === 'create',
   flows: {
     'edge.sync': (input) => (isBeingDeleted(input.edge) ? remove(input) : synchronize(input)),
     'edge.delete': (input) => remove(input),

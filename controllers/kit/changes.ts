@@ -241,6 +241,7 @@ export const planChanges = <
     Action | PlainAction | AuditAction
   >({
     label: `A ${noun.title}`,
+    endedByDeletion: (operation) => operationActionOf(operation) === actionOf(noun.create),
     flows: {
       [noun.remove.operation]: (input: During<SyncInput<KubeObject<Spec, Status>, Observed>>) =>
         isBeingRemoved(noun, input.root) ? remove(input) : synchronize(input),

@@ -32,6 +32,7 @@ const ADDONS = ['csi-driver', 'cloud-controller'] as const
 
 export const plan = planOperations<HostObject, Observed, Input, Decision, HostAction>({
   label: 'A host of control planes',
+  endedByDeletion: 'all',
   flows: {
     'kubernetes_host.bootstrap': (input) =>
       input.root.metadata.deletionTimestamp === undefined ? bootstrap(input) : { ...remove(input), ...CALLED_OFF },

@@ -20,6 +20,7 @@ import { dueFence } from './unreachable.ts'
 
 export const plan = planOperations<NodeObject, Observed, ReconcileInput, Decision, NodeAction>({
   label: 'A node',
+  endedByDeletion: 'all',
   flows: {
     'node.cordon': cordon,
     'node.uncordon': uncordon,

@@ -71,6 +71,7 @@ type Decision = OperationDecision<ObjectStorageAction>
 
 export const plan = planOperations<ObjectStorageObject, Observed, Input, Decision, ObjectStorageAction>({
   label: 'Object storage',
+  endedByDeletion: 'all',
   flows: { 'object_storage.migrate': move },
   inputOf: (object, observed) => ({ object, observed }),
   unchanged: () => ({}),

@@ -3,6 +3,7 @@
  *  object. A noun gives flows and rules; it never looks at stanzas, deadlines or the audit log. Pure. */
 import { type OperationKind, stepsOf } from '../../domain/operations.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
+import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { type AuditAction, auditAction, auditedAs } from '../audit.ts'
 import type { PlainAction } from '../effects.ts'
@@ -39,6 +40,9 @@ export interface OperatedNoun<Root, Observed, Input, Decision, Action> {
   insteadOfFlow?(input: During<Input>): Decision | undefined
   /** The operation has passed its deadline with this decision, which is not its end. It fails when this is absent. */
   overdue?(input: During<Input>, decision: Decision, error: string): Decision
+  /** Which operations a deletion by kubectl ends at once, as it does with REST: `all`, or those of which this is true.
+   *  It waits for the end of any other: the object is seen as if nobody had deleted it until then. */
+  readonly endedByDeletion: 'all' | ((operation: OperationStanza, root: Root, observed: Observed) => boolean)
   /** The action that the audit log names when the operation begins; undefined for one that is not audited here. When
    *  this is absent those without a request are audited by their kind, and whoever requested another has written the
    *  entry. */
@@ -62,11 +66,68 @@ export function planOperations<
   Action,
 >(noun: OperatedNoun<Root, Observed, Input, Decision, Action>): OperationPlan<Root, Observed, Action> {
   const plan = (root: Root, observed: Observed, now: Date) => {
-    const input = noun.inputOf(root, observed, now)
-    return noun.first?.(input) ?? [...(noun.always?.(input) ?? []), ...decide(noun, root, input, now)]
+    const awaited = awaitedByDeletion(noun, root, observed)
+    const seen = awaited === undefined ? root : withoutDeletion(root)
+    const input = noun.inputOf(seen, observed, now)
+    const actions = noun.first?.(input) ?? [...(noun.always?.(input) ?? []), ...decide(noun, seen, input, now)]
+    const condition = waitingCondition(root, awaited)
+    return condition === undefined
+      ? actions
+      : actions.map((action) => (isStatus(action) ? withCondition(action, condition) : action))
   }
   return Object.assign(plan, { kinds: Object.keys(noun.flows) as OperationKind[] }) // a flow is named by its kind
 }
+
+export const DELETION_WAITS = 'DeletionWaits'
+
+/** The operation that the deletion of the object waits for; undefined when it waits for none. What is protected is not
+ *  deleted, whatever it waits for. */
+function awaitedByDeletion<Root extends KubeObject & Operable, Observed>(
+  { endedByDeletion }: Pick<OperatedNoun<Root, Observed, never, never, never>, 'endedByDeletion'>,
+  root: Root,
+  observed: Observed,
+): OperationStanza | undefined {
+  const { isProtected } = root.spec as { readonly isProtected?: boolean } // of kinds that can be
+  if (root.metadata.deletionTimestamp === undefined || endedByDeletion === 'all' || isProtected === true)
+    return undefined
+  const operation = activeOperation(root)
+  return operation === undefined || isDeletion(operation) || endedByDeletion(operation, root, observed)
+    ? undefined
+    : operation
+}
+
+const DELETING_ACTIONS: readonly (string | undefined)[] = ['delete', 'release']
+const isDeletion = ({ kind, arguments: given }: OperationStanza): boolean =>
+  kind.endsWith('.delete') || kind === 'server.force_release' || DELETING_ACTIONS.includes(given?.['action'])
+
+function withoutDeletion<Root extends KubeObject>(root: Root): Root {
+  const { deletionTimestamp: _, ...metadata } = root.metadata
+  return { ...root, metadata }
+}
+
+/** What `kubectl describe` says of a deletion that waits, or has waited. */
+function waitingCondition(
+  root: KubeObject & Operable,
+  awaited: OperationStanza | undefined,
+): ConditionDraft | undefined {
+  if (awaited !== undefined) {
+    const message = `It is deleted when its operation ${awaited.kind} (${awaited.id}) has ended.`
+    return { type: DELETION_WAITS, status: 'True', reason: 'OperationInProgress', message }
+  }
+  // every kind has them
+  const { conditions = [] } = (root.status ?? {}) as { readonly conditions?: readonly ConditionDraft[] }
+  return conditions.some(({ type, status }) => type === DELETION_WAITS && status === 'True')
+    ? { type: DELETION_WAITS, status: 'False', reason: 'OperationEnded', message: '' }
+    : undefined
+}
+
+const isStatus = (action: unknown): action is StatusAction =>
+  typeof action === 'object' && action !== null && 'do' in action && action.do === 'status'
+type StatusAction = Extract<Action, { readonly do: 'status' }>
+const withCondition = (action: StatusAction, condition: ConditionDraft): StatusAction => ({
+  ...action,
+  conditions: [...(action.conditions ?? []), condition],
+})
 
 function decide<Root extends KubeObject & Operable, Input extends object, Decision extends OperationDecision<A>, A>(
   noun: OperatedNoun<Root, never, Input, Decision, A>,

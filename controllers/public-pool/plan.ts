@@ -64,6 +64,7 @@ const EDITED_FIELDS: Readonly<Record<PoolAction, string>> = { create: 'cidr', up
 
 export const plan = planOperations<PoolObject, Observed, ReconcileInput, Decision, PublicPoolAction>({
   label: 'A public pool',
+  endedByDeletion: 'all',
   flows: { 'public_pool.sync': (input) => (isLeaving(input.pool) ? remove(input) : synchronize(input)) },
   inputOf: (pool, observed) => ({ pool, observed }),
   unchanged: () => ({}),

@@ -68,6 +68,7 @@ const GOES_ON: readonly OperationKind[] = [
 /** What is to be done about the server now. Edits are audited whatever else happens. */
 export const plan = planOperations<ServerObject, Observed, ReconcileInput, Decision, ServerAction>({
   label: 'A server',
+  endedByDeletion: ({ kind }) => kind === 'server.create',
   flows: FLOWS,
   inputOf: (server, observed, now) => ({ server, observed, now }),
   unchanged,

@@ -42,6 +42,7 @@ const KINDS = { create: 'snapshot.create', delete: 'snapshot.delete' } as const
 
 export const plan = planOperations<SnapshotObject, Observed, ReconcileInput, Decision, SnapshotAction>({
   label: 'A snapshot',
+  endedByDeletion: 'all',
   flows: { [KINDS.create]: create, [KINDS.delete]: remove },
   inputOf: (snapshot, observed, now) => ({ snapshot, observed, now }),
   unchanged,

@@ -18,6 +18,9 @@ import type { StorageObject } from './volumes.ts'
 /** What is to be done about the storage now. Edits are audited whatever else happens. */
 export const plan = planOperations<StorageObject, Observed, ReconcileInput, Decision, StorageAction>({
   label: 'A storage',
+  // One that goes with its server waits for nothing.
+  endedByDeletion: ({ kind }, { spec }, observed) =>
+    kind === 'storage.create' || spec.isBoot || observed.isServerDeletedWithStorages === true,
   flows: {
     'storage.create': create,
     'storage.attach': attach,

@@ -85,6 +85,7 @@ const EXPIRY_LOOK_SECONDS_MAXIMUM = 3_600
 
 export const plan = planOperations<TemplateObject, Observed, ReconcileInput, Decision, TemplateAction>({
   label: 'A template',
+  endedByDeletion: () => false,
   flows: { 'template.create': create, 'template.copy': copy, 'template.delete': remove },
   inputOf: (template, observed, now) => ({ template, observed, now }),
   unchanged,

@@ -17,6 +17,7 @@ const REASONS = { available: 'Available', full: 'Full', closed: 'Closed' } as co
 
 export const plan = planOperations<ZoneObject, Observed, ReconcileInput, Decision, ZoneAction>({
   label: 'A zone',
+  endedByDeletion: 'all',
   flows: { 'storage.rebalance_policy': rebalance },
   inputOf: (zone, observed, now) => ({ zone, observed, now }),
   unchanged: () => ({}),

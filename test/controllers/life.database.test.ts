@@ -595,6 +595,31 @@ describe('with controllers that die', () => {
   let mortals: Mortals | undefined
   afterEach(() => mortals?.stop())
 
+  test.each([1, 2])('after every %i writes, a deletion waits for the operation that runs', async (writesMaximum) => {
+    mortals = cloud.startMortals(writesMaximum)
+    await create().then(() => inState('started'))
+    const [guest] = cloud.host.running()
+    cloud.host.hangGuest(guest?.name ?? '')
+    await edit({ desiredPower: 'stopped' })
+    const isStopping = (server: ServerObject | undefined) =>
+      server?.status?.operation?.kind === 'server.stop' && server.status.operation.finishedAt === undefined
+    await until('the stop to run', read, isStopping)
+    await remove()
+    const waits = (server: ServerObject | undefined) =>
+      server?.status?.conditions?.some(({ type, status }) => type === 'DeletionWaits' && status === 'True') === true
+    const waiting = await until('the deletion to wait', read, waits)
+    expect(waiting?.metadata.deletionTimestamp).toBeDefined()
+    expect(isStopping(waiting), 'its guest is not taken from it').toBe(true)
+    await gone()
+    await recorded([
+      'server.create succeeded user:kubectl-edit',
+      'server.delete succeeded user:kubernetes',
+      'server.stop succeeded user:kubectl-edit',
+    ])
+    await mortals.stop()
+    await expectNothingLeft()
+  })
+
   test.each([1, 2, 3])('after every %i writes, everything still gets done once', async (writesMaximum) => {
     mortals = cloud.startMortals(writesMaximum)
     await create().then(() => inState('started'))

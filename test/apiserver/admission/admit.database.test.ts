@@ -448,9 +448,11 @@ describe('a server that is deleted', () => {
     await remove()
   })
 
-  test('stays while another operation runs', async () => {
-    await standing('starting', { isBusy: true })
-    expect(await said(remove())).toContain('409 operation_in_progress: ')
+  test('is deleted while another operation runs, unless it is protected', async () => {
+    await standing('starting', { isBusy: true, isProtected: true })
+    expect(await said(remove())).toContain('409 protected: ')
+    await platform.patch(Server, { namespace, name: 'web' }, { spec: { isProtected: false } })
+    await remove()
   })
 
   test('goes while it is being made', async () => {
@@ -809,9 +811,9 @@ describe('a custom image', () => {
     expect(await said(grace.patch(CustomImage, { namespace, name: 'mine' }, { spec }))).toContain(expected)
   })
 
-  test('stays while it is made', async () => {
+  test('is deleted while it is made, which is waited for', async () => {
     await image({ state: 'creating' })
-    expect(await said(grace.delete(CustomImage, { namespace, name: 'mine' }))).toContain('409 state_not_allowed: ')
+    await grace.delete(CustomImage, { namespace, name: 'mine' })
   })
 
   const SYSTEM = { template: undefined, customImageId: 'mine' }
@@ -873,14 +875,14 @@ describe('a template', () => {
     ],
   ])('is refused %s', async (_what, spec, expected) => expect(await said(make('bad', spec))).toContain(expected))
 
-  test('keeps its finalizer, and is not removed while it is being made', async () => {
+  test('keeps its finalizer, and its deletion waits while it is being made', async () => {
     const operation = { ...stanza('server.start'), kind: 'template.create' } as const
     await make('young', { image, operation }, platform, { finalizers: [finalizerOf(Template)] })
     const key = { name: 'young' }
     expect(await said(grace.patch(Template, key, { metadata: { finalizers: null } }))).toContain('The finalizer goes')
-    expect(await said(grace.delete(Template, key))).toContain('409 operation_in_progress')
+    await grace.delete(Template, key)
+    expect((await platform.get(Template, key))?.metadata.deletionTimestamp).toBeDefined()
     await platform.patch(Template, key, { metadata: { finalizers: null } })
-    await platform.delete(Template, key)
   })
 })
 
@@ -1084,12 +1086,12 @@ describe('what networks are made of', () => {
       expect(await said(change(patch))).toContain(expected)
     })
 
-    test('is neither told to hosts nor deleted while it changes; its name is its own', async () => {
+    test('is not told to hosts while it changes, and its deletion waits; its name is its own', async () => {
       await claimed.network('back', '10.1.0.0/24')
       await busy(Network, 'back', 'network.sync')
       expect(await said(change({ spec: { dhcpEnabled: false } }))).toContain('409 operation_in_progress: ')
-      expect(await said(remove())).toContain('409 operation_in_progress: ')
       await change({ spec: { name: 'Renamed' } })
+      await remove()
     })
 
     test('stays while a router or a server is in it', async () => {
@@ -1187,14 +1189,14 @@ describe('what networks are made of', () => {
       expect(await said(change(patch))).toContain(expected)
     })
 
-    test('stays while it changes, and while a network is at it', async () => {
+    test('stays while a network is at it; its deletion waits while it changes', async () => {
       await claimed.network('back', '10.1.0.0/24')
       await claimed.router('out', ['back'])
       expect(await said(remove())).toContain('409 in_use: ')
       await claimed.router('bare', [])
       await busy(Router, 'bare', 'router.sync')
-      expect(await said(remove('bare'))).toContain('409 operation_in_progress: ')
       expect(await said(change({ spec: { natEnabled: true } }, 'bare'))).toContain('409 operation_in_progress: ')
+      await remove('bare')
     })
   })
 
@@ -1273,13 +1275,13 @@ describe('what networks are made of', () => {
       expect(await said(change(patch))).toContain(expected)
     })
 
-    test('is neither moved nor released while it changes, nor released while it leads somewhere', async () => {
+    test('is not moved while it changes, nor released while it leads somewhere, whatever runs', async () => {
       await surroundings()
       await claimed.floatingIp('f', 'web', 'private:back')
       expect(await said(remove())).toContain('409 in_use: The floating IP leads to a server.')
       await busy(FloatingIp, 'f', 'floating_ip.sync')
       expect(await said(change({ spec: { serverId: 'db' } }))).toContain('409 operation_in_progress: ')
-      expect(await said(remove())).toContain('409 operation_in_progress: ')
+      expect(await said(remove())).toContain('409 in_use: The floating IP leads to a server.')
     })
   })
 })
