@@ -38,6 +38,7 @@ import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
 import { createSealing, parseSealingKeys } from '../kit/sys/sealing.ts'
 import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS, runUpkeep } from './identity/upkeep.ts'
+import { look, runLooks } from './look.ts'
 import { type MailTransport, openMailTransport } from './mail/transport.ts'
 import { type MailWorkerParts, runMailWorker } from './mail/worker.ts'
 import { KINDS } from './nouns.ts'
@@ -181,6 +182,9 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
 
   // Lists are answered from the caches, so customers are served only once those are filled.
   await Promise.race([caches.ready(), aborted(asked)])
+  if (!asked.aborted)
+    await look(parts).catch((error: unknown) => log.warn('what is in use is not known yet', { error }))
+  const looks = runLooks(parts, stop)
   const admission = asked.aborted ? undefined : await openAdmission(settings, parts)
   customerApi = app.customers
   const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
@@ -191,7 +195,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   await drain(settings, { clock, log }, [customers, admission])
   ending.abort()
   await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
-  await Promise.all([background, hosts.ended])
+  await Promise.all([background, looks, hosts.ended])
   await kubernetes.close()
   await db.destroy()
 }

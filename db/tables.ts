@@ -483,6 +483,7 @@ export interface Tables extends IdentityTables {
     audit: Json<object>
   }
   sealing_key: { id: string; check_value: string; state: 'in_use' | 'lost'; made_at: Instant }
+  look: { id: boolean; database: string; writer: string; at: Instant }
   host_use: { kind: string; scope: string; value: string; account_id: string; holder: string; seen_at: Instant }
   removal: {
     id: string

@@ -8,6 +8,7 @@ import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, inject } from 'vitest'
 import type { TestProject } from 'vitest/node'
+import { noteLook } from '../db/look/index.ts'
 import { type Database, migrate, openDatabase } from '../db/open.ts'
 import { startPostgres as startEmbedded } from '../embedded/postgres.ts'
 import { systemClock } from '../kit/sys/clock.ts'
@@ -73,6 +74,7 @@ async function createDatabase(serverUrl: string): Promise<TestDatabase> {
     connectionsMaximum: CONNECTIONS_MAXIMUM,
     connectMillisecondsMaximum: CONNECT_MILLISECONDS_MAXIMUM,
   })
+  await noteLook(db, [], systemClock.now())
   return {
     url,
     db,

@@ -9,9 +9,11 @@ import { watch } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Instance, type InstanceSpec } from '../../resources/instance/index.ts'
+import { Node } from '../../resources/node/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { controller } from '../controller.ts'
+import { currentClaims } from '../current-claims.ts'
 import { orUnavailable } from '../database.ts'
 import type { ActionWith } from '../effects.ts'
 import { publicPortOwner } from '../ovn/difference.ts'
@@ -59,25 +61,29 @@ export const publicPortController = controller<PortEffects>()({
   resource: Server,
   sharding: 'by-zone',
   plan,
-  reads: [Instance],
+  reads: [Instance, Node],
   writes: [],
   /** Undefined without OVN: guests are in no network of the zone then. */
-  open({ db, ovn }: Parts) {
+  open({ db, ovn, caches, store }: Parts) {
     if (ovn === undefined) return undefined
     const claimsOf = openClaimsReading(db)
     const applied = new Map<string, NonNullable<Observed['applied']>>()
     const linkLocals = openLinkLocals(ovn)
     return {
       // Every change of what is claimed is followed by one of the server or of its Instances.
-      watches: [watch(Instance, ({ spec: { server } }) => [{ namespace: server.namespace, name: server.name }])],
+      watches: [
+        watch(Instance, ({ spec: { server } }) => [{ namespace: server.namespace, name: server.name }]),
+        watch(Node, () => []),
+      ],
       async observe(server) {
         const { namespace = '', name, uid = '' } = server.metadata
         const { sharedAddresses = [] } = server.spec
         const accountId = accountOfNamespace(namespace)
-        const claims =
+        const held =
           accountId === undefined || !isUuid(accountId)
             ? undefined
             : await orUnavailable(claimsOf({ accountId, serverId: name }))
+        const claims = await currentClaims({ caches, store }, server, held)
         const shared = sharedAddresses.flatMap((each) => (each.networkId === undefined ? [each.address] : []))
         return {
           wanted: claims && portOfClaims(uid, claims, shared),

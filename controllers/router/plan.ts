@@ -63,7 +63,8 @@ function knownOf(input: ReconcileInput): NonNullable<Decision['status']> {
   const { claim, region } = observed
   return {
     ...(region === undefined ? {} : { region }),
-    publicIpv4: claim?.natEnabled === true ? claim.publicAddress?.address : undefined,
+    // What PostgreSQL has forgotten is the router's all the same.
+    ...(claim === undefined ? {} : { publicIpv4: claim.natEnabled ? claim.publicAddress?.address : undefined }),
     networks: networksOf(input).map(({ networkId, ipv4Cidr, ipv6Prefix }) => ({
       networkId,
       ipv4Address: gatewayOf(ipv4Cidr),

@@ -1,18 +1,17 @@
 /** A server that was whole and has no claims any more: PostgreSQL was put back to a time before they were made. Its
  *  guest, its disk and its addresses are there; what it uses is given to nobody else, and whoever asks for its power or
  *  its end gets that by what is there. What is missing is for an operator to decide. */
-import type { Use } from '../../db/claim/index.ts'
 import { Instance } from '../../resources/instance/index.ts'
+import { usesOfServer } from '../../resources/uses.ts'
 import type { ServerAction } from './actions.ts'
 import { FORGOTTEN_DETAIL, forgottenCondition, isForgotten } from './claimed.ts'
 import type { Decision, OperationInput, ReconcileInput } from './decision.ts'
 import type { Power } from './drafts.ts'
-import type { InstanceObject, ServerObject } from './observed.ts'
+import type { InstanceObject } from './observed.ts'
 
 /** It keeps what it has from others, and says what is the matter. Only the first time: nothing of it changes. */
 export function forgotten(input: ReconcileInput): Decision {
   const { server, observed } = input
-  const uses = usesOf(server, observed.accountId)
   const isKnown = forgottenCondition(server) !== undefined
   return {
     state: 'error',
@@ -24,28 +23,15 @@ export function forgotten(input: ReconcileInput): Decision {
             {
               do: 'effect',
               name: 'keep_in_use',
-              input: { accountId: observed.accountId, serverId: server.metadata.name, uses },
+              input: {
+                accountId: observed.accountId,
+                serverId: server.metadata.name,
+                uses: usesOfServer(server, observed.accountId),
+              },
             },
           ],
         }),
   }
-}
-
-function usesOf({ spec, status }: ServerObject, accountId = ''): readonly Use[] {
-  const { macAddress, publicIpv4, publicIpv6, interfaces = [] } = status ?? {}
-  const use = (kind: Use['kind'], scope: string, value: string | undefined): readonly Use[] =>
-    value === undefined ? [] : [{ kind, scope, value }]
-  return [
-    ...use('hostname', `${accountId}/${spec.zone}`, spec.hostname),
-    ...use('mac', '', macAddress),
-    ...use('address', '', publicIpv4),
-    ...use('address', '', publicIpv6),
-    ...interfaces.flatMap((each) => [
-      ...use('mac', '', each.macAddress),
-      ...use('network', each.networkId, each.ipv4Address),
-      ...use('network', each.networkId, each.ipv6Address),
-    ]),
-  ]
 }
 
 const POSSIBLE: readonly string[] = ['server.start', 'server.stop', 'server.restart', 'server.delete']

@@ -24,6 +24,7 @@ import { Node } from '../../resources/node/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
+import { currentClaims } from '../current-claims.ts'
 import { orUnavailable } from '../database.ts'
 import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { activeOperation, hasNoRequest } from '../operation/stanza.ts'
@@ -58,7 +59,8 @@ export async function observe(
     metadata: { namespace = '', name },
     spec,
   } = server
-  const { accountId, claims } = await readClaims({ db, claimsOf }, namespace, name)
+  const { accountId, claims: held } = await readClaims({ db, claimsOf }, namespace, name)
+  const claims = await currentClaims({ caches, store }, server, held)
   const { instance: cached, ...otherInstances } = instancesByRole(
     caches
       .of(Instance)

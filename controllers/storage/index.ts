@@ -29,6 +29,7 @@ import { Snapshot } from '../../resources/snapshot/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import type { BackupAccess } from '../backup-key.ts'
 import { controller } from '../controller.ts'
+import { currentClaims } from '../current-claims.ts'
 import { orUnavailable } from '../database.ts'
 import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import { activeOperation } from '../operation/stanza.ts'
@@ -212,11 +213,12 @@ async function observe(readings: Readings, storage: StorageObject, now: Date): P
       ? undefined
       : await orUnavailable(findStorageClaim(readings.db, { accountId, storageId: storage.metadata.name }))
   const serverId = claim?.serverId ?? storage.spec.serverId
-  const claims =
+  const held =
     accountId === undefined || serverId === undefined
       ? undefined
       : await orUnavailable(readings.claimsOf({ accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
+  const claims = server === undefined ? held : await currentClaims(readings, server, held)
   const instances = caches
     .of(Instance)
     .by('volume', uid)

@@ -27,10 +27,23 @@ import {
 /** Room is had in PostgreSQL, where nothing wakes anybody. */
 const PLACE_LOOK_SECONDS = 5
 
+/** PostgreSQL has forgotten it: what is there stays as it is. */
+const forgotten = (volumes: readonly VolumeObject[]): Decision | undefined =>
+  volumes.some(({ status }) => status?.state === 'ready')
+    ? {
+        state: 'online',
+        health: 'stalled',
+        reason: 'Forgotten',
+        message: 'The platform has no record of where it lies. Its data are there; the operators were told.',
+      }
+    : undefined
+
 /** Guards in order: no node, another zone, volume missing, volume at work. */
 export function layOut(storage: StorageObject, observed: Observed): Decision {
   const { spec } = storage
   const { node } = observed
+  const kept = node === undefined ? forgotten(observed.volumes) : undefined
+  if (kept !== undefined) return kept
   if (node === undefined)
     return {
       ...reconciling('creating', 'Waiting', 'It has no room on any host yet.'),

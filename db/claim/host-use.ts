@@ -1,15 +1,9 @@
 /** What an object uses and has no claims for: a PostgreSQL of yesterday has forgotten them. It is given to nobody else
  *  while that lasts; whoever allocates asks here. */
 import { sql } from 'kysely'
+import type { Use } from '../../domain/use.ts'
 import type { Holding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
-
-export interface Use {
-  readonly kind: 'hostname' | 'mac' | 'address' | 'network'
-  /** Where the value is unique; empty for everywhere. */
-  readonly scope: string
-  readonly value: string
-}
 
 /** Keeps what the holder uses from others. What others use already stays theirs. */
 export async function keepInUse(

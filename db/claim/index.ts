@@ -4,9 +4,10 @@ import { conflict, type Problem } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
 import type { Holding } from '../account/index.ts'
+import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
 
-export { forgetUse, isInUseByOthers, keepInUse, listInUse, type Use, usesSomething } from './host-use.ts'
+export { forgetUse, isInUseByOthers, keepInUse, listInUse, usesSomething } from './host-use.ts'
 
 interface Claim extends Holding {
   readonly kind: 'hostname' | 'mac'
@@ -146,6 +147,7 @@ async function insertClaims(
   claims: readonly Claim[],
   now: Date,
 ): Promise<readonly Pick<Claim, 'kind' | 'holder' | 'value'>[]> {
+  await requireLook(tx)
   // What somebody uses without a claim is no more to be had than what is claimed.
   const { rows: made } = await sql<Pick<Claim, 'kind' | 'holder' | 'value'>>`
     insert into address_claim (kind, scope, value, account_id, holder, claimed_at)

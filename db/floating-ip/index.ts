@@ -4,6 +4,7 @@ import type { Selectable, Transaction } from 'kysely'
 import { type FloatingTarget, parseTarget } from '../../domain/floating-ip.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { forgetUse } from '../claim/index.ts'
 import { listInterfaces } from '../network-interface/index.ts'
 import type { Queries } from '../open.ts'
 import { lockPlacement } from '../placement/index.ts'
@@ -179,6 +180,7 @@ export async function findForwarding(
 /** Gives the address back, whatever it led to. Idempotent. */
 export async function releaseFloatingIp(tx: Transaction<Tables>, id: FloatingIpId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
+  await forgetUse(tx, holdingOf(id))
   await tx.deleteFrom('floating_ip').where('account_id', '=', id.accountId).where('id', '=', id.floatingIpId).execute()
   await releaseAddresses(tx, holdingOf(id))
 }

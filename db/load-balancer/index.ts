@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import { badField, conflict } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { forgetUse } from '../claim/index.ts'
 import { lockNetwork } from '../network/index.ts'
 import type { Queries } from '../open.ts'
 import { claimAddresses, type HeldAddress, listAddresses, releaseAddresses } from '../public-pool/index.ts'
@@ -141,6 +142,7 @@ export async function findLoadBalancer(db: Queries, id: LoadBalancerId): Promise
 /** Idempotent. Its certificates go with it. */
 export async function releaseLoadBalancer(tx: Transaction<Tables>, id: LoadBalancerId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
+  await forgetUse(tx, holdingOf(id))
   await releaseSharedAddresses(tx, holdingOf(id))
   await tx
     .deleteFrom('load_balancer')

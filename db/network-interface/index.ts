@@ -12,6 +12,7 @@ import { badField, conflict, notFound, quotaExceeded, unavailable } from '../../
 import { UNMADE } from '../../domain/server-rules.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import { claimMacAddress, listInUse, releaseClaims } from '../claim/index.ts'
+import { requireLook } from '../look/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
 import { lockPlacement } from '../placement/index.ts'
 import type { Queries } from '../open.ts'
@@ -178,6 +179,7 @@ export async function chooseAddresses(
 ): Promise<{ readonly ipv4Address: string; readonly ipv6Address: string }> {
   const fault = addressFault(range, chosen)
   if (fault !== undefined) throw badField(FIELDS[fault.field], fault.detail)
+  await requireLook(tx)
   const rows = await tx
     .selectFrom('network_interface')
     .select(['server_id', 'ipv4_address', 'ipv6_address'])

@@ -15,6 +15,7 @@ import {
 import type { Queries } from '../open.ts'
 import type { Holding } from '../account/index.ts'
 import { isInUseByOthers } from '../claim/index.ts'
+import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
@@ -227,6 +228,7 @@ export async function takeAddress(
   tx: Transaction<Tables>,
   { zone, use, accountId, holder }: Holding & { readonly zone: string; readonly use: PoolUse },
 ): Promise<void> {
+  await requireLook(tx)
   await tx
     .updateTable('public_address')
     .set({ is_current: false })

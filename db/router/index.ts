@@ -4,6 +4,7 @@ import type { Selectable, Transaction } from 'kysely'
 import { type Gateway, type JoinedRange, overlapping } from '../../domain/private-network.ts'
 import { badField, conflict, notFound, type Problem, Unavailable } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { forgetUse } from '../claim/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
 import type { Queries } from '../open.ts'
@@ -466,6 +467,7 @@ export async function withdrawRouterEnd(tx: Transaction<Tables>, id: RouterId, i
 export async function releaseRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
   const { accountId, routerId } = id
   await releaseQuotas(tx, holdingOf(id))
+  await forgetUse(tx, holdingOf(id))
   await tx.deleteFrom('router_network').where('account_id', '=', accountId).where('router_id', '=', routerId).execute()
   await tx.deleteFrom('router').where('account_id', '=', accountId).where('id', '=', routerId).execute()
   await releaseAddresses(tx, holdingOf(id))

@@ -7,6 +7,7 @@ import { Instance, nodeNamespace, Volume } from '../../../resources/instance/ind
 import { PublicPool } from '../../../resources/public-pool/index.ts'
 import { factsOf } from '../../../resources/server/routes.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
+import { Storage } from '../../../resources/storage/index.ts'
 import { requireStoppable } from '../../../domain/server-rules.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
@@ -14,13 +15,15 @@ import { type Cloud, NODE, openCloud, ZONE } from '../cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
+/** Its agent comes later. */
+const OTHER = 'n2'
 let cloud: Cloud
 let accountId: string
 let namespace: string
 const spec = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux', publicIpv4: true } as ServerSpec
 
 beforeAll(async () => {
-  cloud = await openCloud(database.db)
+  cloud = await openCloud(database.db, undefined, [NODE, OTHER])
   cloud.startAgent()
   cloud.startControllers()
   accountId = await createAccount(database.db)
@@ -70,6 +73,13 @@ test('it runs on as an error, obeys its owner, and shares nothing with others', 
   const lost = await seen('an error', 'web', (server) => server.status?.state === 'error')
   expect(claimed(lost)).toMatchObject({ status: 'False', reason: 'Forgotten' })
   expect([lost.status?.publicIpv4, cloud.host.running().length]).toEqual([publicIpv4, 1])
+  await cloud.kubectl.patch(Storage, { namespace, name: 'web' }, { metadata: { labels: { look: 'again' } } })
+  await until(
+    'the storage to say it',
+    () => cloud.kubectl.get(Storage, { namespace, name: 'web' }),
+    (storage) => storage?.status?.conditions?.some(({ reason }) => reason === 'Forgotten') === true,
+  )
+  expect((await cloud.kubectl.get(Storage, { namespace, name: 'web' }))?.status?.state).toBe('online')
 
   // What it uses is not given again.
   await create('other')
@@ -118,4 +128,35 @@ test('another change of it ends at once, and says why', async () => {
     (one) => isIdle(one) && one.status?.operation?.kind === 'server.metadata',
   )
   expect(ended.status?.operation).toMatchObject({ status: 'failed', error: expect.stringContaining('no record') })
+})
+
+test('claims that place it where nothing of it is begin no second guest', async () => {
+  await create('moved')
+  await started('moved')
+  const guests = cloud.host.running().length
+  cloud.startAgent(OTHER)
+  await until(
+    'the other node',
+    () => database.db.selectFrom('node_capacity').select('node').where('node', '=', OTHER).executeTakeFirst(),
+    (node) => node !== undefined,
+  )
+  // Yesterday it was on another node.
+  const place = (node: string) =>
+    database.db.updateTable('placement').set({ node }).where('server_id', '=', 'moved').execute()
+  await place(OTHER)
+  await cloud.kubectl.patch(Server, { namespace, name: 'moved' }, { metadata: { labels: { look: 'again' } } })
+  const lost = await seen('an error', 'moved', (server) => server.status?.state === 'error')
+  expect(claimed(lost)).toMatchObject({ status: 'False', reason: 'Forgotten' })
+  expect(lost.status?.nodeName).toBe(NODE)
+  const on = (node: string) => cloud.kubectl.list(Instance, { namespace: nodeNamespace(node) })
+  expect([(await on(OTHER)).items.length, cloud.hostOf(OTHER).running().length, cloud.host.running().length]).toEqual([
+    ...[0, 0],
+    guests,
+  ])
+
+  // The newer one is back.
+  await place(NODE)
+  await cloud.kubectl.patch(Server, { namespace, name: 'moved' }, { metadata: { labels: { look: 'more' } } })
+  await started('moved')
+  expect(cloud.host.running()).toHaveLength(guests)
 })

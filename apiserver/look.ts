@@ -1,0 +1,54 @@
+/** Notes what objects use and PostgreSQL has no claims for, each time that it was started: it may be one of yesterday,
+ *  which gives nothing unique before (`db/look/`). */
+import { noteLook, wasLookedAt } from '../db/look/index.ts'
+import type { HeldUse, Use } from '../domain/use.ts'
+import { isUuid } from '../domain/uuid.ts'
+import type { Cache } from '../kit/kube/cache.ts'
+import type { KubeObject } from '../kit/kube/object.ts'
+import { FloatingIp } from '../resources/floating-ip/index.ts'
+import { accountOfNamespace } from '../resources/index.ts'
+import { LoadBalancer } from '../resources/load-balancer/index.ts'
+import { Router } from '../resources/router/index.ts'
+import { Server } from '../resources/server/index.ts'
+import { usesOfFloatingIp, usesOfLoadBalancer, usesOfRouter, usesOfServer } from '../resources/uses.ts'
+import type { Parts } from './parts.ts'
+
+const LOOK_MILLISECONDS = 1_000
+
+type LookParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'log'>
+
+/** Free when it was done since PostgreSQL was started. The caches must be ready. */
+export async function look({ db, caches, clock, log }: LookParts): Promise<void> {
+  if (await wasLookedAt(db)) return
+  const found = await noteLook(db, usesIn(caches), clock.now())
+  if (found > 0) log.error('in use, and without claims in PostgreSQL: kept from others', { found })
+}
+
+/** Looks until the signal aborts. Never throws. */
+export async function runLooks(parts: LookParts, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await parts.clock.sleep(LOOK_MILLISECONDS, signal)
+    // That the database is away is said where it is asked for something.
+    if (!signal.aborted) await look(parts).catch(() => undefined)
+  }
+}
+
+const usesIn = (caches: Parts['caches']): readonly HeldUse[] => [
+  ...held(caches.of(Server), 'server', usesOfServer),
+  ...held(caches.of(FloatingIp), 'floating_ip', usesOfFloatingIp),
+  ...held(caches.of(Router), 'router', usesOfRouter),
+  ...held(caches.of(LoadBalancer), 'load_balancer', usesOfLoadBalancer),
+]
+
+const held = <Spec, Status>(
+  cache: Cache<Spec, Status>,
+  noun: string,
+  usesOf: (object: KubeObject<Spec, Status>, accountId: string) => readonly Use[],
+): readonly HeldUse[] =>
+  cache.list().flatMap((object) => {
+    const { namespace = '', name } = object.metadata
+    const accountId = accountOfNamespace(namespace)
+    return accountId === undefined || !isUuid(accountId)
+      ? []
+      : usesOf(object, accountId).map((use) => ({ ...use, accountId, holder: `${noun}/${name}` }))
+  })

@@ -1,0 +1,77 @@
+/** The look: what objects use and PostgreSQL has no claims for is noted before anything unique is given. A PostgreSQL
+ *  that was put back has forgotten claims, and nobody tells it so; but it was started, or its rows were written anew.
+ *  Each start therefore needs a look of its own, whatever it was for. */
+import { sql, type Transaction } from 'kysely'
+import { Unavailable } from '../../domain/problem.ts'
+import type { HeldUse } from '../../domain/use.ts'
+import type { Database, Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+/** The running database: another one after each start, and after each copy or new creation. */
+const DATABASE = sql<string>`(select pg_postmaster_start_time()::text || ' ' || oid::text from pg_database
+  where datname = current_database())`
+/** Of the transaction that writes. A row that was loaded from a dump is of another one than it says. */
+const WRITER = sql<string>`pg_current_xact_id()::xid::text`
+
+/** Whether what is in use was noted since PostgreSQL was started. */
+export const wasLookedAt = async (db: Queries): Promise<boolean> =>
+  (await db
+    .selectFrom('look')
+    .select('database')
+    .where('database', '=', DATABASE)
+    .where('writer', '=', sql<string>`xmin::text`)
+    .executeTakeFirst()) !== undefined
+
+const sure = new WeakSet<Transaction<Tables>>()
+
+/** Asked before anything unique is given. Throws Unavailable until there was a look. */
+export async function requireLook(tx: Transaction<Tables>): Promise<void> {
+  if (sure.has(tx)) return
+  if (!(await wasLookedAt(tx))) throw new Unavailable('what is in use, which is not known yet')
+  sure.add(tx)
+}
+
+/** Rows of one statement. */
+const BATCH = 1_000
+
+/** Keeps from others what is used without a claim, and notes that this was done. Answers how much there was. */
+export async function noteLook(db: Database, uses: readonly HeldUse[], now: Date): Promise<number> {
+  return await db.transaction().execute(async (tx) => {
+    let found = 0
+    for (let index = 0; index < uses.length; index += BATCH)
+      found += await keepUnclaimed(tx, uses.slice(index, index + BATCH), now)
+    await sql`insert into look (id, database, writer, at) values (true, ${DATABASE}, ${WRITER}, ${now}::timestamptz)
+      on conflict (id) do update set database = excluded.database, writer = excluded.writer, at = excluded.at`.execute(
+      tx,
+    )
+    return found
+  })
+}
+
+async function keepUnclaimed(tx: Transaction<Tables>, uses: readonly HeldUse[], now: Date): Promise<number> {
+  const { rows } = await sql`
+    insert into host_use (kind, scope, value, account_id, holder, seen_at)
+    select kind, scope, value, account_id, holder, ${now}::timestamptz
+    from unnest(
+      ${uses.map(({ kind }) => kind)}::text[], ${uses.map(({ scope }) => scope)}::text[],
+      ${uses.map(({ value }) => value)}::text[], ${uses.map(({ accountId }) => accountId)}::uuid[],
+      ${uses.map(({ holder }) => holder)}::text[]
+    ) as used (kind, scope, value, account_id, holder)
+    where not exists (
+      select from address_claim claim
+      where claim.kind = used.kind and claim.scope = used.scope and claim.value = used.value
+    ) and not exists (
+      select from public_address claim
+      where used.kind = 'address' and claim.address = used.value and claim.holder is not null
+    ) and not exists (
+      select from network_interface claim
+      where used.kind = 'network' and claim.network_id = used.scope
+        and (claim.ipv4_address = used.value or claim.ipv6_address = used.value)
+    ) and not exists (
+      select from shared_address claim
+      where used.kind = 'network' and claim.network_id = used.scope
+        and (claim.ipv4_address = used.value or claim.ipv6_address = used.value)
+    )
+    on conflict do nothing returning value`.execute(tx)
+  return rows.length
+}
