@@ -40,6 +40,7 @@ import { Node } from '../resources/node/index.ts'
 import { Server } from '../resources/server/index.ts'
 import { Database as DatabaseResource } from '../resources/database/index.ts'
 import { ObjectStorage } from '../resources/object-storage/index.ts'
+import { Volume } from '../resources/instance/index.ts'
 import { Storage } from '../resources/storage/index.ts'
 import { VERSION } from '../resources/version.ts'
 import { type Alarms, openAlarms } from './alarms.ts'
@@ -295,7 +296,13 @@ const toldTo = ({
 /** Over what the shard looks after. */
 function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: Shard }, registry: Registry): Alarms {
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
-  openStorageMetrics(() => ofShard(caches.of(Storage).list()), registry)
+  openStorageMetrics(
+    {
+      storages: () => ofShard(caches.of(Storage).list()),
+      volumes: () => (shard.hasCommonWork ? caches.of(Volume).list() : []),
+    },
+    registry,
+  )
   openDatabaseMetrics(() => ofShard(caches.of(DatabaseResource).list()), registry, systemClock)
   const [clusters, pools] = [caches.of(KubernetesCluster), caches.of(NodePool)]
   openKubernetesMetrics(

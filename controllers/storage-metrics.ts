@@ -2,13 +2,28 @@
  *  under way. Only the leader of a shard knows them, of its own zones; whoever does not lead says nothing. */
 import type { KubeObject } from '../kit/kube/object.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
+import type { VolumeSpec, VolumeStatus } from '../resources/instance/index.ts'
 import type { StorageSpec, StorageStatus } from '../resources/storage/index.ts'
 import { activeOperation } from './operation/stanza.ts'
 
 type StorageObject = KubeObject<StorageSpec, StorageStatus>
 const BYTES_PER_GIBIBYTE = 1024 ** 3
 
-export function openStorageMetrics(storages: () => readonly StorageObject[], registry: Registry): void {
+export interface WatchedStorages {
+  readonly storages: () => readonly StorageObject[]
+  /** Disks on hosts. */
+  readonly volumes: () => readonly KubeObject<VolumeSpec, VolumeStatus>[]
+}
+
+export function openStorageMetrics({ storages, volumes }: WatchedStorages, registry: Registry): void {
+  new Gauge({
+    name: 'svccloud_volumes_lost',
+    help: 'Disks that were on their host once and are there no longer',
+    registers: [registry],
+    collect() {
+      this.set(volumes().filter(({ status }) => status?.state === 'lost').length)
+    },
+  })
   new Gauge({
     name: 'svccloud_storage_bytes',
     help: 'Size of the storages of customers, as sold, by zone and tier',

@@ -47,9 +47,12 @@ const storage = (tier: StorageSpec['tier'], sizeGibibytes: number, status?: 'run
 test('storages are told by zone and tier, with what is done to them', async () => {
   const storages: StorageObject[] = []
   const registry = openRegistry({ isProcessWide: false })
-  openStorageMetrics(() => storages, registry)
+  const volumes = [{ status: { state: 'ready' } }, { status: { state: 'lost' } }]
+  openStorageMetrics({ storages: () => storages, volumes: () => volumes as never }, registry) // what is looked at
   const lines = async () =>
     (await registry.metrics()).split('\n').filter((line) => line.startsWith('svccloud_') && !line.endsWith(' 0'))
+  expect(await lines()).toEqual(['svccloud_volumes_lost 1'])
+  volumes.length = 1
   expect(await lines()).toEqual([])
   storages.push(storage('standard', 1), storage('standard', 2, 'running'), storage('local-nvme', 1, 'failed'))
   expect(await lines()).toEqual([
