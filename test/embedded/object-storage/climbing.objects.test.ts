@@ -34,7 +34,7 @@ interface Result {
 }
 
 /** `share`: one in so many of the attacks. */
-async function attack(way: 'door' | 'past', share: number): Promise<Result> {
+async function attack(way: 'door' | 'past', where: 'cells' | 'open', share: number): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'climbing-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   await mkdir(join(folder, 'tmp'), { mode: 0o755 })
@@ -44,7 +44,7 @@ async function attack(way: 'door' | 'past', share: number): Promise<Result> {
     'unshare',
     [
       ...['--mount', '--propagation', 'private', '--', 'sh', '-c', ALONE, 'sh', folder],
-      ...[nodeBinary(), main, folder, program, String(share), way],
+      ...[nodeBinary(), main, folder, program, String(share), way, where],
     ],
     { maxBuffer: 64 * 1024 * 1024, env: { ...environment(), TMPDIR: join(folder, 'tmp') } },
   )
@@ -55,17 +55,29 @@ test.runIf(isRoot())(
   'nothing outside of a tenant changes or is read, whatever it asks for, and every request is answered',
   { timeout: 240_000 },
   async () => {
-    const result = await attack('door', 23)
+    const result = await attack('door', 'cells', 23)
     expect(result.count).toBeGreaterThan(5_000)
     expect(result).toMatchObject({ leaks: [], hangs: [], errors: [], changed: [], isServed: true })
   },
 )
 
+test.runIf(isRoot())('and nothing when only what is before its engine keeps it', { timeout: 240_000 }, async () => {
+  const result = await attack('door', 'open', 29)
+  expect(result.count).toBeGreaterThan(4_000)
+  expect(result).toMatchObject({ leaks: [], hangs: [], errors: [], changed: [], isServed: true })
+})
+
 test.runIf(isRoot())('and nothing when its engine hears every word', { timeout: 240_000 }, async () => {
-  const result = await attack('past', 31)
+  const result = await attack('past', 'cells', 31)
   // It has been asked, and has done to its own tenant what it would.
   expect((result.answers['200'] ?? 0) + (result.answers['204'] ?? 0)).toBeGreaterThan(100)
   expect(result).toMatchObject({ leaks: [], changed: [], isServed: true })
+})
+
+test.runIf(isRoot())('without either wall the same attacks reach others', { timeout: 240_000 }, async () => {
+  const { changed } = await attack('past', 'open', 31)
+  expect(changed).toContain('/outside/precious')
+  expect(changed).toContainEqual(expect.stringMatching(/^\/store\/tenants\/1\/data\/.+\/secret$/))
 })
 
 test('the attacks refuse to run where anything else can be written', async () => {

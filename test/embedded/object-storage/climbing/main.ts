@@ -1,6 +1,7 @@
 /** Attacks a store of objects from within: run by its test in a mount namespace of which only one folder can be
  *  written, and refuses to run anywhere else. Arguments: that folder, the program of the engine, which share of the
- *  attacks, and whether they go through the `door` or `past` it. Prints what happened as JSON. */
+ *  attacks, whether they go through the `door` or `past` it, and whether engines run in their `cells` or in the `open`.
+ *  Prints what happened as JSON. */
 import { createHash } from 'node:crypto'
 import { access, constants, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import {
@@ -25,7 +26,7 @@ import { exitProcess, printLine, processArguments } from '../../../../kit/sys/pr
 import { systemRandom } from '../../../../kit/sys/random.ts'
 import { type Attack, attacks } from './attacks.ts'
 
-const [folder = '', program = '', share = '1', way = 'door'] = processArguments()
+const [folder = '', program = '', share = '1', way = 'door', where = 'cells'] = processArguments()
 await refuseUnlessAlone(folder)
 
 /** Whatever is above the folder must be read-only: the engine may remove all that its user may. */
@@ -52,6 +53,7 @@ const controlPort = await probePort('127.0.0.1', 0)
 const storage = await startObjectStorage({
   ...{ ...parts, program, certificates, controlPort, folder: store, host: '127.0.0.1', port: 0, token: 'token' },
   ...{ registry: join(folder, 'registry') },
+  ...(where === 'open' ? { isolation: { kind: 'process', hasProc: true } } : {}),
 })
 const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
 const control = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never)
@@ -188,11 +190,17 @@ const queryOf = (search: string): string =>
     .join('&')
 
 const before = await digestOf()
+/** From the folder of all tenants. */
+async function placeOf(bucket: string): Promise<string> {
+  for (const number of await readdir(join(store, 'tenants')))
+    if ((await readdir(join(store, 'tenants', number, 'data'))).includes(bucket)) return `${number}/data/${bucket}`
+  throw new Error(`${bucket} is nowhere`)
+}
 const destinations = [
-  `${ada.bucket}/secret`,
-  `${ada.bucket}`,
-  `${_inside.bucket}/deep/er/secret`,
-  'users/users.json',
+  `${await placeOf(ada.bucket)}/secret`,
+  await placeOf(ada.bucket),
+  `${await placeOf(_inside.bucket)}/deep/er/secret`,
+  `${dirname(dirname(await placeOf(ada.bucket)))}/run/users/users.json`,
   'outside/precious',
   `${eve.bucket}/secret`,
 ]
