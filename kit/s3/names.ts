@@ -42,6 +42,7 @@ export function engineKeyRefusal(key: string, isAdded: boolean): Refusal | undef
       'KeyTooLongError',
       `Your key is too long: between slashes it may have ${SEGMENT_BYTES_MAXIMUM} bytes here.`,
     )
-  if (isAdded && UNLISTABLE.test(key)) return invalidRequest('A key has no control characters here.')
+  if (isAdded && UNLISTABLE.test(key))
+    return invalidRequest('A key has no control characters here but tab, line feed and carriage return.')
   return undefined
 }
