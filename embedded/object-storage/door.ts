@@ -45,6 +45,8 @@ export interface DoorOptions {
   readonly random: Random
   readonly log: Logger
   readonly metrics: DoorMetrics
+  /** Called when its port is taken, before any client is heard. */
+  readonly listening?: () => void
 }
 
 export interface Door {
@@ -98,7 +100,14 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
   server.on('checkContinue', (request, response) => serve(request, response, true))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host: options.host, port: options.port }, resolve)
+    server.listen({ host: options.host, port: options.port }, () => {
+      try {
+        options.listening?.()
+        resolve()
+      } catch (error) {
+        reject(error)
+      }
+    })
   })
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the door has no port')

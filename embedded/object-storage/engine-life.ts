@@ -1,10 +1,9 @@
 /** The life of one tenant's engine: starts, ends and changes come one after the other. Whether it is up is judged by
  *  what it answers its own user. */
 import type { Clock } from '../../kit/sys/clock.ts'
-import { newBase62, type Random } from '../../kit/sys/random.ts'
 import { type Engine, type Key, openEngine } from './engine.ts'
-import type { EngineProcess, Spawner } from './spawner.ts'
-import type { Cell } from './isolation.ts'
+import type { StartedEngine } from './cells.ts'
+import type { EngineProcess } from './spawner.ts'
 
 /** One run of it. */
 export interface Live {
@@ -19,17 +18,17 @@ export interface Live {
 }
 
 export interface LifeOptions {
-  readonly spawner: Spawner
   readonly clock: Clock
-  readonly random: Random
   /** Its key. Throws when the platform has not said it. */
   readonly keyOf: () => Key
-  /** Its folders are there, with everything in them. Throws what keeps them from that. */
-  readonly prepare: () => Promise<Cell>
+  /** Starts its process, in its folders with everything in them. Throws what keeps it from that. */
+  readonly begin: () => Promise<StartedEngine>
   /** How long nobody uses it before it ends. */
   readonly idleMilliseconds: number
   /** Called for each failure. */
   readonly failed: (error: unknown) => void
+  /** Called when it ends because its file of users is gone; the next run has another one. */
+  readonly usersLost: () => void
   /** Called when a run has ended. */
   readonly over: () => void
 }
@@ -40,8 +39,6 @@ const START_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 20
 /** A busy machine is slow once, but hardly twice. */
 const SILENCES_MAXIMUM = 2
-const ROOT_KEY_CHARACTERS = 20
-const ROOT_SECRET_CHARACTERS = 40
 const nothing = (): void => {}
 
 export class EngineLife {
@@ -99,16 +96,12 @@ export class EngineLife {
 
   /** Call in turn, when it does not run. Throws why it does not start. */
   async start(): Promise<void> {
-    const { spawner, clock, random, keyOf, prepare } = this.#options
-    let begun: EngineProcess | undefined
+    const { clock, keyOf, begin } = this.#options
+    let begun: StartedEngine | undefined
     try {
       const key = keyOf()
-      const root = {
-        accessKeyId: newBase62(random, ROOT_KEY_CHARACTERS),
-        secretAccessKey: newBase62(random, ROOT_SECRET_CHARACTERS),
-      }
-      const running = (begun = await spawner.start(await prepare(), root))
-      const engine = openEngine({ ...running, root, clock })
+      const running = (begun = await begin())
+      const engine = openEngine({ ...running, clock })
       await this.#whenUp(running, engine, key)
       const live: Live = {
         ...{ process: running, engine, holders: 0, usedAt: 0, silences: 0, isEnding: false },
@@ -144,6 +137,7 @@ export class EngineLife {
     if (live === undefined) return false
     try {
       const missing = await live.process.missing()
+      if (missing === 'users') this.#options.usersLost()
       if (missing !== undefined) throw new Error(`the engine has lost its ${missing}`)
       await live.engine.check(this.#options.keyOf())
       live.silences = 0

@@ -2,12 +2,11 @@
  *  while, and started again after it failed. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
-import type { Random } from '../../kit/sys/random.ts'
+import type { Cells } from './cells.ts'
 import type { Engine, Key } from './engine.ts'
 import { EngineLife, type Live } from './engine-life.ts'
-import type { Place, Places, Resident } from './places.ts'
+import type { Resident } from './places.ts'
 import { Refusal, slowDown } from './request.ts'
-import type { Spawner } from './spawner.ts'
 
 /** An engine that runs until it is released, if it can. */
 export interface Held {
@@ -24,7 +23,7 @@ export interface Engines {
   /** Size of an object of the tenant; undefined when it is not there. */
   sizeOf(id: string, path: string): Promise<number | undefined>
   /** What the tenant has of before this version is in its folders. Throws what keeps it from that. */
-  ready(id: string): Promise<Place>
+  ready(id: string): Promise<void>
   /** The secret is the tenant's from now on: an earlier one is refused when this resolves, and requests work. */
   tell(resident: Resident, secretAccessKey: string): Promise<void>
   ensureBucket(id: string, name: string): Promise<void>
@@ -45,17 +44,15 @@ export interface EngineCounts {
   /** Since the start of this process. */
   readonly starts: number
   readonly failures: number
+  /** Started anew because their file of users was gone. */
+  readonly healed: number
 }
 
 export interface EnginesOptions {
-  readonly places: Places
-  readonly spawner: Spawner
-  /** Brings what the tenant had before into its folders, which are there. */
-  readonly moveIn: (place: Place) => Promise<void>
+  readonly cells: Cells
   /** How many may run at a time. */
   readonly liveMaximum: number
   readonly clock: Clock
-  readonly random: Random
   readonly log: Logger
   /** Instead of those below. */
   readonly times?: Partial<typeof TIMES>
@@ -77,7 +74,6 @@ class AllEngines implements Engines {
   readonly #options: EnginesOptions
   readonly #times: typeof TIMES
   readonly #lives = new Map<string, EngineLife>()
-  readonly #inFolders = new Map<string, Promise<Place>>()
   readonly #doubted = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #looking: Promise<void>
@@ -85,6 +81,7 @@ class AllEngines implements Engines {
   #taken = 0
   #starts = 0
   #failures = 0
+  #healed = 0
 
   constructor(options: EnginesOptions) {
     this.#options = options
@@ -107,23 +104,14 @@ class AllEngines implements Engines {
     return this.#using(id, (engine, key) => engine.sizeOf(key, path))
   }
 
-  ready(id: string): Promise<Place> {
-    const { places, moveIn } = this.#options
-    const before = this.#inFolders.get(id)
-    if (before !== undefined) return before
-    const moving = places.make(id).then(async (place) => {
-      await moveIn(place)
-      return place
-    })
-    this.#inFolders.set(id, moving)
-    moving.catch(() => this.#inFolders.delete(id)) // whoever asked hears of it
-    return moving
+  ready(id: string): Promise<void> {
+    return this.#options.cells.prepare(id)
   }
 
   async tell(resident: Resident, secretAccessKey: string): Promise<void> {
     const life = this.#lifeOf(resident.id)
     await life.inTurn(async () => {
-      await this.#options.places.keep(resident, secretAccessKey)
+      await this.#options.cells.keep(resident, secretAccessKey)
       life.forgive()
       await life.tell(this.#keyOf(resident.id))
     })
@@ -142,10 +130,8 @@ class AllEngines implements Engines {
     const life = this.#lifeOf(id)
     return life.inTurn(async () => {
       await life.end()
-      this.#inFolders.delete(id)
       const result = await work()
-      if (this.#options.places.find(id) === undefined)
-        for (const known of [this.#lives, this.#doubted, this.#inFolders]) known.delete(id)
+      if (this.#options.cells.find(id) === undefined) for (const known of [this.#lives, this.#doubted]) known.delete(id)
       return result
     })
   }
@@ -156,7 +142,7 @@ class AllEngines implements Engines {
 
   counts(): EngineCounts {
     const faulty = [...this.#lives.values()].filter(({ fault }) => fault !== undefined).length
-    return { live: this.#taken, faulty, starts: this.#starts, failures: this.#failures }
+    return { live: this.#taken, faulty, starts: this.#starts, failures: this.#failures, healed: this.#healed }
   }
 
   async stop(): Promise<void> {
@@ -166,7 +152,7 @@ class AllEngines implements Engines {
   }
 
   #keyOf(id: string): Key {
-    const place = this.#options.places.find(id)
+    const place = this.#options.cells.find(id)
     if (place === undefined || place.secretAccessKey === null) throw new Error('the platform has not said its key')
     return { accessKeyId: place.accessKeyId, secretAccessKey: place.secretAccessKey }
   }
@@ -174,19 +160,17 @@ class AllEngines implements Engines {
   #lifeOf(id: string): EngineLife {
     const known = this.#lives.get(id)
     if (known !== undefined) return known
-    const { places, log } = this.#options
+    const { cells, clock, log } = this.#options
     const life = new EngineLife({
-      ...this.#options,
+      clock,
       keyOf: () => this.#keyOf(id),
-      prepare: async () => {
-        await this.ready(id)
-        return (await places.make(id)).cell
-      },
+      begin: () => cells.start(id),
       idleMilliseconds: isInternal(id) ? this.#times.idleOfInternal : this.#times.idle,
       failed: (error) => {
         this.#failures += 1
         log.warn('the engine of a tenant failed', { tenant: id, error })
       },
+      usersLost: () => (this.#healed += 1),
       over: () => (this.#taken -= 1),
     })
     this.#lives.set(id, life)
@@ -213,7 +197,7 @@ class AllEngines implements Engines {
 
   async #start(id: string, life: EngineLife): Promise<void> {
     if (life.live !== undefined) return
-    const isTold = (this.#options.places.find(id)?.secretAccessKey ?? null) !== null
+    const isTold = (this.#options.cells.find(id)?.secretAccessKey ?? null) !== null
     if (this.#stopping.signal.aborted || life.isResting || !isTold) throw unavailable()
     await life.end()
     await this.#makeRoom(id)

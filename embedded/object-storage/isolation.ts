@@ -90,6 +90,7 @@ umount -n -l /old
 rmdir /old
 if [ "$proc" != true ]; then umount -n -l /proc; fi
 mount -n -o remount,bind,ro none /
+umask 007
 exec env -u PWD -u OLDPWD "$@"`
 
 const OWN_NAMESPACES = [
@@ -116,7 +117,7 @@ export function isolated(
   const mayDrop = isRoot() || isolation.kind === 'namespace'
   const rights = mayDrop ? [...own, ...RIGHTLESS] : ['--no-new-privs', '--pdeathsig', 'KILL']
   const bounded = [...limits, 'setpriv', ...rights, '--', ...command]
-  if (!hasNamespaces(isolation)) return tied(bounded)
+  if (!hasNamespaces(isolation)) return tied(['sh', '-c', 'umask 007; exec "$@"', 'sh', ...bounded])
   const words = ['sh', '-c', ENTER, 'sh', empty, folder, program, String(isolation.hasProc), ...bounded]
   return [...(isolation.kind === 'namespace' ? OWN_USER_NAMESPACE : []), ...tied([...OWN_NAMESPACES, ...words])]
 }

@@ -1,4 +1,5 @@
-/** The process of object storage: starts engines, listens for S3 clients and for the platform. Environment:
+/** The process of object storage that has the rights of root: starts engines, and the process that listens for S3
+ *  clients and for the platform. It ends when that one ends, and is started again with it. Environment:
  *  SVCCLOUD_DATA (its folder), SVCCLOUD_ENGINE (the program), SVCCLOUD_HOST and SVCCLOUD_PORT (for clients),
  *  SVCCLOUD_CONTROL_PORT, SVCCLOUD_HOSTS (what its certificate is for, separated by commas). */
 import { readFile } from 'node:fs/promises'
@@ -37,6 +38,7 @@ const storage = await startObjectStorage({
   controlPort: Number(requiredVariable('SVCCLOUD_CONTROL_PORT')),
   token: (await readFile(join(folder, 'token'), 'utf8')).trim(),
   certificates: await openCertificates({ ...parts, folder, hosts }),
+  hasOutput: true,
 }).catch((error: unknown) =>
   error instanceof StartRefused ? sendAndExit({ refused: error.message }, 1) : Promise.reject(error),
 )
@@ -45,6 +47,11 @@ sendToParent({
   port: storage.port,
   isolation: ISOLATION_TEXTS[storage.isolation.kind],
   metrics_url: `http://127.0.0.1:${requiredVariable('SVCCLOUD_CONTROL_PORT')}/metrics`,
+})
+void storage.ended.then((how) => {
+  if (stop.aborted) return
+  log.error('the process that serves clients has ended', { how })
+  exitProcess(1)
 })
 await new Promise<void>((resolve) =>
   stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true }),

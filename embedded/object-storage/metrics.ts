@@ -1,6 +1,7 @@
 /** What the door counts. Labels are bounded: operations, actions, classes of statuses, codes of refusals. */
 import { Counter, Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Operation } from '../../kit/s3/operation.ts'
+import type { Bounds } from './cgroup.ts'
 import type { EngineCounts } from './engines.ts'
 import { type Isolation, ISOLATIONS } from './isolation.ts'
 import type { Tenants } from './tenants.ts'
@@ -17,6 +18,7 @@ export interface Watched {
   readonly tenants: Pick<Tenants, 'all'>
   readonly engines: { readonly counts: () => EngineCounts }
   readonly isolation: Isolation
+  readonly bounds: Bounds['kind']
   /** Buckets of an earlier version that no tenant is known to have. */
   readonly unknownBuckets: () => number
 }
@@ -25,9 +27,9 @@ export function openDoorMetrics(registry: Registry, watched: Watched): DoorMetri
   const { tenants, engines } = watched
   const registers = [registry]
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Counter({ name: `svccloud_object_storage_${name}`, help, labelNames, registers })
+    new Counter({ name, help, labelNames, registers })
   const requests = counter(
-    'requests_total',
+    'svccloud_object_storage_requests_total',
     'Requests that were handed to the engine, by operation and by what it does',
     ['operation', 'action'],
   )
@@ -43,8 +45,8 @@ export function openDoorMetrics(registry: Registry, watched: Watched): DoorMetri
     labelNames: ['code'],
     registers,
   })
-  const received = counter('received_bytes_total', 'Bytes of bodies from clients')
-  const sent = counter('sent_bytes_total', 'Bytes of bodies to clients')
+  const received = counter('svccloud_object_storage_received_bytes_total', 'Bytes of bodies from clients')
+  const sent = counter('svccloud_object_storage_sent_bytes_total', 'Bytes of bodies to clients')
   new Gauge({
     name: 'svccloud_object_storage_up',
     help: '1 while no engine of a tenant fails',
@@ -83,7 +85,7 @@ export function openDoorMetrics(registry: Registry, watched: Watched): DoorMetri
   }
 }
 
-function watchEngines(registry: Registry, { engines, isolation, unknownBuckets }: Watched): void {
+function watchEngines(registry: Registry, { engines, isolation, bounds, unknownBuckets }: Watched): void {
   const registers = [registry]
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -107,7 +109,7 @@ function watchEngines(registry: Registry, { engines, isolation, unknownBuckets }
   )
   const total = (name: string, help: string, read: () => number) =>
     new Counter({
-      name: `svccloud_object_storage_engine_${name}_total`,
+      name,
       help,
       registers,
       collect() {
@@ -115,11 +117,16 @@ function watchEngines(registry: Registry, { engines, isolation, unknownBuckets }
         this.inc(read())
       },
     })
-  total('starts', 'Engines that were started', () => engines.counts().starts)
+  total('svccloud_object_storage_engine_starts_total', 'Engines that were started', () => engines.counts().starts)
   total(
-    'failures',
+    'svccloud_object_storage_engine_failures_total',
     'Engines that ended by themselves, did not start or answered wrongly',
     () => engines.counts().failures,
+  )
+  total(
+    'svccloud_object_storage_users_healed_total',
+    'Engines that were started anew because their file of users was gone',
+    () => engines.counts().healed,
   )
   const kinds = new Gauge({
     name: 'svccloud_object_storage_isolation',
@@ -127,5 +134,12 @@ function watchEngines(registry: Registry, { engines, isolation, unknownBuckets }
     labelNames: ['kind'],
     registers,
   })
+  const limits = new Gauge({
+    name: 'svccloud_object_storage_bounds',
+    help: '1 for what bounds the memory and the threads of each engine',
+    labelNames: ['kind'],
+    registers,
+  })
+  for (const kind of ['cgroup', 'rlimit']) limits.set({ kind }, kind === bounds ? 1 : 0)
   for (const kind of ISOLATIONS) kinds.set({ kind }, kind === isolation.kind ? 1 : 0)
 }

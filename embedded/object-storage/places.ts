@@ -2,10 +2,9 @@
  *  platform's alone, beside the folder that the engine has; it holds the secret of the tenant's key, because an engine
  *  that has lost its users is given them again. Nothing is removed, and no folder is made twice, because a record is
  *  missing. */
-import { chown, lstat, lchown, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, chown, lstat, lchown, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { fingerprintOf } from '../../kit/object-storage/control.ts'
 import { syncToDisk, UNFINISHED, writeDurably } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import type { Cell } from './isolation.ts'
@@ -31,12 +30,11 @@ export interface Place extends Recorded {
 
 /** Who is there. */
 export type Resident = Pick<Place, 'id' | 'accessKeyId' | 'bucketPrefix'>
+export type RecordedTenant = Resident & Pick<Place, 'secretAccessKey'>
 
 export interface Places {
   all(): readonly Place[]
   find(id: string): Place | undefined
-  /** As the platform knows it from its fingerprint; empty when the platform has to say it. */
-  fingerprint(id: string): string
   /** The tenant has a place from now on, with this secret; without one it keeps what it had. */
   keep(resident: Resident, secretAccessKey?: string): Promise<Place>
   /** Its folders are there, and are its user's. Call while its engine does not run. Throws PlaceLost. */
@@ -81,6 +79,7 @@ class AllPlaces implements Places {
 
   async read(): Promise<void> {
     for (const folder of [this.#records, this.#tenants]) await makeFolder(folder, 0o700)
+    await this.#passable(this.#tenants)
     for (const name of await readdir(this.#records)) {
       const number = Number(/^(\d+)\.json$/.exec(name)?.[1])
       if (name.endsWith(UNFINISHED)) await rm(join(this.#records, name))
@@ -104,11 +103,6 @@ class AllPlaces implements Places {
     return this.#byId.get(id)
   }
 
-  fingerprint(id: string): string {
-    const secret = this.#byId.get(id)?.secretAccessKey ?? null
-    return secret === null ? '' : fingerprintOf(secret)
-  }
-
   async keep(resident: Resident, secretAccessKey?: string): Promise<Place> {
     const { id, accessKeyId, bucketPrefix } = resident
     const before = this.#byId.get(id)
@@ -129,6 +123,7 @@ class AllPlaces implements Places {
       if (isMade && path !== join(cell.folder, 'run') && !(await isThere(path)))
         throw new PlaceLost(`${path} is gone: bring it back, or make an empty folder of that name to go on without it`)
     for (const path of [cell.folder, ...parts]) await makeFolder(path, 0o700)
+    await this.#passable(cell.folder)
     if (cell.uid !== undefined) for (const path of parts) await own(path, cell.uid)
     await syncToDisk(cell.folder)
     return isMade ? place : this.#write({ ...place, isMade: true })
@@ -143,6 +138,14 @@ class AllPlaces implements Places {
     await rm(this.#recordOf(number), { force: true })
     this.#byId.delete(id)
     await rm(going, { recursive: true, force: true })
+  }
+
+  /** Whoever serves clients passes through it to sockets, where that is another user. */
+  async #passable(path: string): Promise<void> {
+    const { users } = this.#options
+    if (users === undefined) return
+    await chown(path, 0, users.first)
+    await chmod(path, 0o710)
   }
 
   #require(id: string): Place {

@@ -2,10 +2,11 @@
  *  reads nothing that came over the network: a place, and what the engine prints while it fails. */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
-import { chown, type FileHandle, lstat, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, chown, type FileHandle, lstat, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { environment, signalProcess } from '../../kit/sys/process.ts'
+import { type Bounds, inGroup } from './cgroup.ts'
 import { engineCommand, engineEnvironment, type RootKey, SOCKETS } from './engine.ts'
 import { type Cell, HANDED, hasNamespaces, hasUsers, innerPaths, type Isolation, isolated } from './isolation.ts'
 import type { UserRange } from './user-range.ts'
@@ -33,6 +34,10 @@ export interface SpawnerOptions {
   /** Stays empty. */
   readonly empty: string
   readonly clock: Clock
+  readonly bounds: Bounds
+  /** Whose processes connect to the sockets of engines that have users of their own; undefined where those of this
+   *  user do. */
+  readonly group: number | undefined
 }
 
 export interface Spawner {
@@ -48,12 +53,14 @@ const TEXT_CHARACTERS_MAXIMUM = 1_000
 const O_PATH = 0o10000000
 const O_SOCKET = O_PATH | constants.O_NOFOLLOW
 
-export const openSpawner = ({ isolation, program, empty, clock }: SpawnerOptions): Spawner => ({
+export const openSpawner = ({ isolation, program, empty, clock, bounds, group }: SpawnerOptions): Spawner => ({
   async start(cell, root) {
     const run = join(cell.folder, 'run')
-    await makeEmpty(run, cell.uid)
+    await makeEmpty(run, cell.uid, group)
     const inner = innerPaths(isolation)
-    const [first = '', ...words] = isolated(isolation, cell, { program, empty }, engineCommand(inner, isolation))
+    const bound = await bounds.make(basename(cell.folder))
+    const command = isolated(isolation, cell, { program, empty }, engineCommand(inner, isolation))
+    const [first = '', ...words] = inGroup(bound, command)
     const begun = await inodesOf(cell)
     const handles = hasNamespaces(isolation) ? [] : await openAll(cell, program)
     const child = spawn(first, words, {
@@ -74,7 +81,7 @@ export const openSpawner = ({ isolation, program, empty, clock }: SpawnerOptions
       }
       child.once('error', (error) => end(error.message))
       child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
-    })
+    }).finally(() => (bound === undefined ? undefined : bounds.remove(bound).catch(() => {}))) // the next start has it
     let pid: number | undefined
     const end = () => {
       // In a namespace it is the first process, whose end is that of all in it; the one outside ends with it.
@@ -127,12 +134,16 @@ const inodeOf = (path: string): Promise<number | undefined> =>
   )
 
 /** Users and sockets are made anew at each start: nothing of them has to be kept. */
-async function makeEmpty(run: string, uid: number | undefined): Promise<void> {
+async function makeEmpty(run: string, uid: number | undefined, group: number | undefined): Promise<void> {
   await rm(run, { recursive: true, force: true })
   for (const folder of [run, join(run, 'users')]) {
     await mkdir(folder, 0o700)
     if (uid !== undefined) await chown(folder, uid, uid)
   }
+  if (uid === undefined || group === undefined) return
+  // Its sockets become the group's.
+  await chown(run, uid, group)
+  await chmod(run, 0o2710)
 }
 
 async function openAll({ folder }: Cell, program: string): Promise<readonly FileHandle[]> {
@@ -143,7 +154,7 @@ async function openAll({ folder }: Cell, program: string): Promise<readonly File
 
 /** The socket itself, whatever is put in its place afterwards; undefined before it is there. Throws for what is no
  *  socket of that user. */
-async function openSocket(path: string, uid: number | undefined): Promise<FileHandle | undefined> {
+export async function openSocket(path: string, uid: number | undefined): Promise<FileHandle | undefined> {
   const handle = await open(path, O_SOCKET).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error

@@ -1,29 +1,23 @@
-/** Puts engines, door and control together. */
-import { readFile, rm } from 'node:fs/promises'
+/** Starts object storage: this process has the rights of root, records tenants and starts engines; another one, which
+ *  has none, serves clients and gives it orders (`orders.ts`). */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
-import type { Clock } from '../../kit/sys/clock.ts'
-import type { Logger } from '../../kit/sys/log.ts'
+import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
-import { openRegistry } from '../../kit/sys/metrics.ts'
-import { isRoot } from '../../kit/sys/process.ts'
-import type { Random } from '../../kit/sys/random.ts'
-import { startControl } from './control-server.ts'
-import { startDoor } from './door.ts'
-import { type Engines, openEngines } from './engines.ts'
-import { findIsolation, ISOLATION_TEXTS, type Isolation } from './isolation.ts'
-import { openDoorMetrics } from './metrics.ts'
-import { forgetUsersOfBefore, moveIn, secretOfBefore, unknownBuckets } from './move-in.ts'
-import { CELL_PARTS, openPlaces, PlaceLost, type Places } from './places.ts'
-import { endLeftEngines, openSpawner } from './spawner.ts'
-import { type Keeper, openTenants, type Tenants } from './tenants.ts'
-import { openUsage, walkBuckets } from './usage.ts'
-import { MACHINE_REGISTRY, openUserRange, type UserRange } from './user-range.ts'
+import { environment, isRoot, nodeBinary } from '../../kit/sys/process.ts'
+import { type CellsOptions, openCells } from './cells.ts'
+import type { Isolation } from './isolation.ts'
+import { forgetUsersOfBefore, secretOfBefore, unknownBuckets } from './move-in.ts'
+import { serveOrders } from './order-server.ts'
+import type { Beginning } from './orders.ts'
+import { own, type Places } from './places.ts'
+import { readTenants } from './tenants.ts'
 
-export interface ObjectStorageOptions {
-  readonly folder: string
-  /** Of the engine, absolute. */
-  readonly program: string
+export interface ObjectStorageOptions extends CellsOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
@@ -31,149 +25,138 @@ export interface ObjectStorageOptions {
   /** Of the platform. */
   readonly token: string
   readonly certificates: { readonly certificate: string; readonly key: string }
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
-  /** Where the users of all installations of the machine are written down, where that is another folder. */
-  readonly registry?: string
+  /** What the process that serves clients prints goes where this one's goes. */
+  readonly hasOutput?: boolean
 }
 
 export interface RunningObjectStorage {
   readonly port: number
   readonly isolation: Isolation
+  /** The process that serves clients. */
+  readonly interfacePid: number
   /** The process of a tenant's engine, while it runs. */
   enginePid(tenantId: string): number | undefined
+  /** Resolves with how the process that serves clients has ended, when no engine runs any longer. */
+  readonly ended: Promise<string>
   stop(): Promise<void>
 }
 
-const LOOPBACK = '127.0.0.1'
-const MEASURE_MILLISECONDS = 60_000
 /** An eighth of the memory is for engines. */
 const MEMORY_SHARE = 8
 const ENGINE_BYTES = 32 * 1024 ** 2
 const ENGINES_MINIMUM = 16
 const ENGINES_MAXIMUM = 256
+const STOP_MILLISECONDS = 10_000
+const ORDERS_DESCRIPTOR = 3
 
-/** Serves once this resolves. Throws what the file system says. */
+/** Serves once this resolves. Throws what the file system says, and when it does not come to that. */
 export async function startObjectStorage(options: ObjectStorageOptions): Promise<RunningObjectStorage> {
-  const { folder, clock, random, log } = options
-  const stopping = new AbortController()
-  await makeFolder(folder, 0o711)
-  const { spawner, isolation, places } = await openCells(options)
-  const engines = openEngines({
-    ...{ places, spawner, clock, random, log },
-    moveIn: (place) => moveIn(folder, place),
-    liveMaximum: Math.max(
-      ENGINES_MINIMUM,
-      Math.min(ENGINES_MAXIMUM, Math.floor(totalmem() / MEMORY_SHARE / ENGINE_BYTES)),
-    ),
-  })
-  const tenants = await openTenants({
-    file: join(folder, 'tenants.json'),
-    keeper: keeperOf(engines, places),
-    openUsage: ({ id }) =>
-      openUsage(async () => {
-        const isElsewhere = tenants.find(id)?.upstream?.isSourceKept === false
-        if (isElsewhere || places.find(id) === undefined) return { bytes: 0, objects: 0, buckets: 0, files: 0 }
-        const { cell } = await engines.ready(id)
-        return walkBuckets({ data: join(cell.folder, 'data'), versions: join(cell.folder, 'versions') })
-      }, clock.now),
-    now: clock.now,
-  })
-  const unknown = await settleTenants(folder, tenants, places)
+  const { folder, log, clock, certificates } = options
+  const { cells, places, isolation, bounds, users } = await openCells(options)
+  const state = await openState(folder, users?.first)
+  const unknown = await settleTenants(folder, join(state, 'tenants.json'), places)
   for (const bucket of unknown) log.warn('a bucket belongs to no tenant, and stays where it is', { bucket })
-  const registry = openRegistry({ isProcessWide: true })
-  const metrics = openDoorMetrics(registry, { tenants, engines, isolation, unknownBuckets: () => unknown.length })
-  const shared = { ...options, tenants }
-  const control = await startControl({ ...shared, host: LOOPBACK, port: options.controlPort, metrics: registry })
-  const door = await startDoor({
-    ...{ ...shared, ...options.certificates, engines, metrics },
-    // One that is not the newest proves nothing.
-    secretOf: ({ id, secretFingerprint }) =>
-      places.fingerprint(id) === secretFingerprint ? (places.find(id)?.secretAccessKey ?? undefined) : undefined,
+  const liveMaximum = Math.max(
+    ENGINES_MINIMUM,
+    Math.min(ENGINES_MAXIMUM, Math.floor(totalmem() / MEMORY_SHARE / ENGINE_BYTES)),
+  )
+  const { child, channel, over } = await startInterfaceProcess({ folder, state, hasOutput: options.hasOutput === true })
+  const orders = serveOrders({ channel, cells, places, liveMaximum, log })
+  const ended = over.then(async (how) => {
+    await orders.endAll()
+    return how
   })
-  const measuring = keepMeasured(tenants, options, stopping.signal)
+  const all = places.all()
+  const beginning: Beginning = {
+    ...{ host: options.host, port: options.port, controlPort: options.controlPort, token: options.token },
+    ...{ certificate: certificates.certificate, key: certificates.key },
+    ...{ isolation, bounds: bounds.kind, liveMaximum, unknownBuckets: unknown.length, tenants: all.length },
+    user: users?.first ?? null,
+  }
+  const recorded = all.map(({ id, accessKeyId, bucketPrefix, secretAccessKey }) => ({
+    ...{ id, accessKeyId, bucketPrefix, secretAccessKey },
+  }))
+  for (const line of [beginning, ...recorded]) channel.write(`${JSON.stringify(line)}\n`)
+  const port = await Promise.race([
+    orders.ready,
+    ended.then((how) => Promise.reject(new Error(`the process that serves clients does not start: ${how}`))),
+  ])
   return {
-    port: door.port,
+    port,
     isolation,
-    enginePid: (id) => engines.pid(id),
+    interfacePid: child.pid ?? 0,
+    enginePid: (id) => orders.pid(id),
+    ended,
     async stop() {
-      await Promise.all([door.stop(), control.stop()])
-      stopping.abort()
-      await Promise.all([engines.stop(), measuring])
+      orders.say({ stop: true })
+      const cancel = clock.after(STOP_MILLISECONDS, () => child.kill('SIGKILL'))
+      await ended
+      cancel()
     },
   }
 }
 
-type CellsOptions = Pick<ObjectStorageOptions, 'folder' | 'program' | 'clock' | 'random' | 'log' | 'registry'>
+/** Rights that it keeps until it has read its code and has taken its port, if it has them. */
+const FIRST_RIGHTS = '-all,+setuid,+setgid,+dac_read_search,+net_bind_service'
 
-/** What engines run in, as far as this machine keeps them apart. */
-export async function openCells(options: CellsOptions) {
-  const { folder, program, clock, random, log, registry = MACHINE_REGISTRY } = options
-  const uidMap = await readFile('/proc/self/uid_map', 'utf8').catch(() => '')
-  const found = isRoot() ? await openUserRange({ folder, registry, uidMap, clock, random }) : undefined
-  const [empty, trial] = [join(folder, 'empty'), join(folder, 'trial')]
-  for (const path of [empty, trial, ...CELL_PARTS.map((part) => join(trial, part))]) await makeFolder(path, 0o700)
-  const isolation = await findIsolation({ cell: { folder: trial, uid: found?.first }, program, empty })
-  await rm(trial, { recursive: true })
-  const users: UserRange | undefined = isolation.kind === 'uid' || isolation.kind === 'account' ? found : undefined
-  const left = await endLeftEngines(isolation, users)
-  log.info(`isolation of object storage: ${ISOLATION_TEXTS[isolation.kind]}`, {
-    kind: isolation.kind,
-    ...(users === undefined ? {} : { firstUser: users.first, users: users.count }),
-    ...(left === 0 ? {} : { endedProcesses: left }),
-  })
-  const places = await openPlaces({
-    ...{ folder, users },
-    reportUnknown: (folders) => log.warn('folders of tenants without a record of whose they are stay', { folders }),
-  })
-  return { spawner: openSpawner({ isolation, program, empty, clock }), isolation, places }
+interface InterfaceProcess {
+  readonly folder: string
+  /** Of its own. */
+  readonly state: string
+  readonly hasOutput: boolean
 }
 
-const keeperOf = (engines: Engines, places: Places): Keeper => ({
-  fingerprint: (id) => places.fingerprint(id),
-  tell: (tenant, secret) => engines.tell(tenant, secret),
-  note: async (tenant, secret) => void (await places.keep(tenant, secret)),
-  ensureBucket: (id, name) => engines.ensureBucket(id, name),
-  fault: (id) => engines.fault(id),
-  remove: (id, mayGo) =>
-    engines.whileEnded(id, async () => {
-      if (!(await mayGo())) return false
-      if (places.find(id) === undefined) return true
-      // What did not come into its folders yet goes too.
-      await engines.ready(id).catch((error: unknown) => {
-        if (!(error instanceof PlaceLost)) throw error
-      })
-      await places.remove(id)
-      return true
-    }),
-})
+/** Descriptors are handed over because folders above may be closed to its user. */
+async function startInterfaceProcess({ folder, state, hasOutput }: InterfaceProcess) {
+  const rights = isRoot() ? [`--bounding-set=${FIRST_RIGHTS}`, '--inh-caps=-all'] : []
+  const file = join(import.meta.dirname, 'interface-main.ts')
+  const words = ['--no-new-privs', ...rights, '--pdeathsig', 'KILL', '--', nodeBinary(), file]
+  const handles = await Promise.all(
+    [join(folder, 'tenants'), state].map((path) => open(path, constants.O_RDONLY | constants.O_DIRECTORY)),
+  )
+  const output = hasOutput ? 'inherit' : 'ignore'
+  const child = spawn('setpriv', words, {
+    cwd: '/',
+    stdio: ['ignore', output, output, 'pipe', ...handles.map(({ fd }) => fd)],
+    env: { PATH: environment()['PATH'], SVCCLOUD_LOG_LEVEL: environment()['SVCCLOUD_LOG_LEVEL'] },
+  })
+  for (const handle of handles) await handle.close()
+  const over = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+  })
+  const channel = child.stdio[ORDERS_DESCRIPTOR] as Socket // both ways, as Node makes it
+  channel.on('error', () => {}) // its end is that of the process
+  // Whoever gives no orders any longer serves nobody.
+  channel.once('close', () => child.kill('SIGKILL'))
+  return { child, channel, over }
+}
+
+/** The folder of the process that serves clients, with what it knows of tenants. */
+async function openState(folder: string, user: number | undefined): Promise<string> {
+  const state = join(folder, 'interface')
+  await makeFolder(state, 0o700)
+  // Where it was before.
+  const before = join(folder, 'tenants.json')
+  await rename(before, join(state, 'tenants.json')).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  await syncToDisk(state)
+  if (user !== undefined) await own(state, user)
+  return state
+}
 
 /** Tenants of a version before get a place, with the secret that their engine knew. What is theirs moves when it is
  *  first wanted, and all of it soon. Answers buckets that nobody is known to have. */
-async function settleTenants(folder: string, tenants: Tenants, places: Places): Promise<readonly string[]> {
-  const here = tenants.all().filter(({ upstream }) => upstream === undefined || upstream.isSourceKept)
+async function settleTenants(folder: string, file: string, places: Places): Promise<readonly string[]> {
+  const tenants = await readTenants(file)
+  const here = tenants.filter(({ upstream }) => upstream === undefined || upstream.isSourceKept)
   for (const tenant of here)
     if (places.find(tenant.id) === undefined) await places.keep(tenant, await secretOfBefore(folder, tenant))
   await forgetUsersOfBefore(folder, places.all())
   await rm(join(folder, 'sockets'), { force: true })
   return unknownBuckets(
     folder,
-    tenants.all().map(({ bucketPrefix }) => bucketPrefix),
+    tenants.map(({ bucketPrefix }) => bucketPrefix),
   )
-}
-
-/** One tenant after the other, for ever. */
-async function keepMeasured(
-  tenants: Tenants,
-  { clock, log }: Pick<ObjectStorageOptions, 'clock' | 'log'>,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    for (const { usage } of tenants.all()) {
-      if (signal.aborted) return
-      await usage.measure().catch((error: unknown) => log.warn('tenant not measured', { error }))
-    }
-    await clock.sleep(MEASURE_MILLISECONDS, signal)
-  }
 }

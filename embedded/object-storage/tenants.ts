@@ -1,5 +1,6 @@
 /** Who may store here: one file, whole or absent, that the door goes by while nothing else of the platform runs.
  *  Secrets are not in it but for their fingerprints: places have them. */
+import { constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { TenantSettings, fingerprintOf } from '../../kit/object-storage/control.ts'
@@ -154,8 +155,10 @@ const collides = (one: Pick<Known, 'accessKeyId' | 'bucketPrefix'>, other: typeo
   one.bucketPrefix.startsWith(other.bucketPrefix) ||
   other.bucketPrefix.startsWith(one.bucketPrefix)
 
-async function readTenants(file: string): Promise<readonly Known[]> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+export async function readTenants(file: string): Promise<readonly Known[]> {
+  // It is in a folder of a user without rights, and read by one that has some.
+  const flag = constants.O_RDONLY | constants.O_NOFOLLOW
+  const text = await readFile(file, { encoding: 'utf8', flag }).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   })

@@ -1,6 +1,6 @@
 /** The only door to the process: arguments, environment, exit, signals. */
 import { hostname } from 'node:os'
-import type { Server } from 'node:net'
+import { type Server, Socket } from 'node:net'
 
 /** Those of the program, without Node and the file. */
 export const processArguments = (): readonly string[] => process.argv.slice(2)
@@ -41,6 +41,10 @@ export function becomeUser(user: number, group: number): void {
   process.setgid?.(group)
   process.setuid?.(user)
 }
+
+/** A descriptor that whoever started this process has handed over. */
+export const inheritedSocket = (descriptor: number): Socket =>
+  new Socket({ fd: descriptor, readable: true, writable: true })
 
 /** The first line of the input. `onEnd` is called when the input ends, before it or later. */
 export function readFirstLine(onEnd: () => void): Promise<string> {

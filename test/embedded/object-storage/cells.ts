@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 import { type Key, REGION } from '../../../embedded/object-storage/engine.ts'
 import { type EnginesOptions, openEngines } from '../../../embedded/object-storage/engines.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
-import { openCells } from '../../../embedded/object-storage/start.ts'
+import { openCells } from '../../../embedded/object-storage/cells.ts'
 import { signRequest } from '../../../kit/chunks/sign-request.ts'
 import { newTenantKeys, type TenantKeys } from '../../../kit/object-storage/keys.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
@@ -21,7 +21,7 @@ export async function openTestEngines(more: Partial<EnginesOptions> = {}, regist
     ...{ ...parts, folder, registry: registry ?? join(folder, 'registry') },
     program: (await findEngine()) ?? 'versitygw',
   })
-  const engines = openEngines({ ...parts, ...cells, moveIn: async () => {}, liveMaximum: 16, ...more })
+  const engines = openEngines({ ...parts, cells: cells.cells, liveMaximum: 16, ...more })
   onTestFinished(async () => {
     await engines.stop()
     await rm(folder, { recursive: true })

@@ -144,8 +144,9 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
     tenants: tenants as never, // what requests look at
     metrics: openDoorMetrics(openRegistry({ isProcessWide: false }), {
       tenants: tenants as never,
-      engines: { counts: () => ({ live: 0, faulty: 0, starts: 0, failures: 0 }) },
+      engines: { counts: () => ({ live: 0, faulty: 0, starts: 0, failures: 0, healed: 0 }) },
       isolation: { kind: 'process', hasProc: true },
+      bounds: 'rlimit',
       unknownBuckets: () => 0,
     }),
   })

@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { openBounds } from '../../../embedded/object-storage/cgroup.ts'
 import { type Engine, type Key, openEngine, REGION } from '../../../embedded/object-storage/engine.ts'
 import { findEngine } from '../../../embedded/object-storage/program.ts'
 import { openSpawner } from '../../../embedded/object-storage/spawner.ts'
@@ -14,6 +15,8 @@ import { isRoot } from '../../../kit/sys/process.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { eventually } from '../../eventually.ts'
 import { sendTo } from './cells.ts'
+
+const UNBOUNDED = { bounds: await openBounds({ parent: '/nowhere' }), group: undefined }
 
 /** Its sockets are there a moment before it listens at them. */
 const whenUp = (engine: Engine, key: Key) =>
@@ -35,7 +38,7 @@ test.runIf(isRoot()).each([
   if (uid !== undefined) for (const part of ['data', 'versions', 'run']) await chown(join(folder, part), uid, uid)
   const { bucketPrefix, ...root } = newTenantKeys(systemRandom)
   const program = (await findEngine()) ?? 'versitygw'
-  const spawner = openSpawner({ isolation, clock: systemClock, empty: join(folder, 'empty'), program })
+  const spawner = openSpawner({ isolation, clock: systemClock, empty: join(folder, 'empty'), program, ...UNBOUNDED })
   const running = await spawner.start({ folder, uid }, root)
   onTestFinished(async () => {
     running.end()
@@ -68,6 +71,7 @@ test('users whose requests take turns on its connections are all known by their 
   const { bucketPrefix: _, ...root } = newTenantKeys(systemRandom)
   const spawner = openSpawner({
     ...{ isolation: { kind: 'process', hasProc: true }, clock: systemClock, empty: join(folder, 'empty') },
+    ...UNBOUNDED,
     program: (await findEngine()) ?? 'versitygw',
   })
   const running = await spawner.start({ folder, uid: undefined }, root)

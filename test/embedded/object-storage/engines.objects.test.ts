@@ -3,6 +3,7 @@
 import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { fingerprintIn } from '../../../embedded/object-storage/cells.ts'
 import { fingerprintOf } from '../../../kit/object-storage/control.ts'
 import { newTenantKeys } from '../../../kit/object-storage/keys.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
@@ -87,6 +88,7 @@ test('an engine that lost its users has them again, and nobody says that it is u
     () => cells.engines.fault('ada'),
     (fault) => fault === undefined,
   )
+  expect(cells.engines.counts().healed).toBe(1)
   expect((await list(cells, ada)).status).toBe(200)
 })
 
@@ -151,6 +153,6 @@ test('a new secret holds at once, also for an engine that runs, and the old one 
   await cells.engines.tell(ada, secretAccessKey)
   const anew = { ...ada, secretAccessKey }
   expect([(await list(cells, ada)).status, (await list(cells, anew)).status]).toEqual([403, 200])
-  expect(cells.places.fingerprint('ada')).toBe(fingerprintOf(secretAccessKey))
+  expect(fingerprintIn(cells.places, 'ada')).toBe(fingerprintOf(secretAccessKey))
   held.release()
 })

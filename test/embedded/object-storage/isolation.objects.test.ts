@@ -83,7 +83,7 @@ test.runIf(isRoot())('an engine has a user, a root and namespaces of its own, an
   expect([
     (await lstat(own?.cell.folder ?? '')).mode & 0o777,
     (await lstat(join(cells.folder, 'tenants'))).mode & 0o777,
-  ]).toEqual([0o700, 0o700])
+  ]).toEqual([0o710, 0o710])
   const seen = (await inside(cells, ada, 'ls /')).split('\n')
   expect(seen.filter((name) => !name.startsWith('lib'))).toEqual([
     'data',

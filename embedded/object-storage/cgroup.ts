@@ -1,0 +1,86 @@
+/** Bounds of memory and threads for each engine: by a control group (version 2) of its own where this process can
+ *  make one, and otherwise by the limits of the process alone. */
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { environment, processId } from '../../kit/sys/process.ts'
+
+const MEBIBYTE = 1024 ** 2
+export const ENGINE_MEMORY_BYTES = 512 * MEBIBYTE
+/** Threads and processes of one engine. */
+export const ENGINE_THREADS = 1_024
+const CONTROLLERS = ['memory', 'pids'] as const
+
+export interface Bounds {
+  readonly kind: 'cgroup' | 'rlimit'
+  /** For people. */
+  readonly text: string
+  /** A group for one engine, with its bounds; undefined where there are none. */
+  make(name: string): Promise<string | undefined>
+  /** Free when it is not there. Call when nothing runs in it. */
+  remove(group: string): Promise<void>
+}
+
+export interface BoundsOptions {
+  /** A group that was delegated to the platform, absolute; by default the one that this process is in. */
+  readonly parent?: string | undefined
+  /** As /proc/self/cgroup and /proc/self/mountinfo have them. */
+  readonly own?: string
+  readonly mounts?: string
+}
+
+/** Finds by doing it what this machine allows. */
+export async function openBounds(options: BoundsOptions = {}): Promise<Bounds> {
+  const { parent = environment()['SVCCLOUD_OBJECT_STORAGE_CGROUP'] } = options
+  const own = options.own ?? (await readFile('/proc/self/cgroup', 'utf8').catch(() => ''))
+  const mounts = options.mounts ?? (await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''))
+  try {
+    const folder = parent ?? ownGroup(own, mounts)
+    const there = (await readFile(join(folder, 'cgroup.controllers'), 'utf8')).trim().split(/\s+/)
+    const missing = CONTROLLERS.filter((name) => !there.includes(name))
+    if (missing.length > 0) throw new Error(`${folder} has no controller ${missing.join(' and ')}`)
+    await writeFile(join(folder, 'cgroup.subtree_control'), CONTROLLERS.map((name) => `+${name}`).join(' '))
+    const bounds = groupsBelow(folder)
+    const trial = (await bounds.make('trial')) ?? ''
+    await bounds.remove(trial)
+    return bounds
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return {
+      kind: 'rlimit',
+      text: `its memory and threads are bounded by limits of the process (no control group: ${reason})`,
+      make: async () => undefined,
+      remove: async () => {},
+    }
+  }
+}
+
+const groupsBelow = (folder: string): Bounds => ({
+  kind: 'cgroup',
+  text: `its memory and threads are bounded by a control group below ${folder}`,
+  async make(name) {
+    const group = join(folder, `svccloud-engine-${processId()}-${name}`)
+    await mkdir(group).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await writeFile(join(group, 'memory.max'), String(ENGINE_MEMORY_BYTES))
+    await writeFile(join(group, 'pids.max'), String(ENGINE_THREADS))
+    return group
+  },
+  remove: (group) =>
+    rmdir(group).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    }),
+})
+
+/** The folder of the group that a process is in. */
+function ownGroup(own: string, mounts: string): string {
+  const path = /^0::(\/.*)$/m.exec(own)?.[1]
+  const mount = mounts.split('\n').find((line) => / - cgroup2 /.test(line))
+  const [, , , root = '/', point] = mount?.split(' ') ?? []
+  if (path === undefined || point === undefined) throw new Error('this machine has none of version 2')
+  return join(point, root === '/' ? path : path.replace(root, ''))
+}
+
+/** The command in the group: it joins before it is anything else. */
+export const inGroup = (group: string | undefined, command: readonly string[]): readonly string[] =>
+  group === undefined ? command : ['sh', '-c', 'echo 0 >"$1/cgroup.procs"; shift; exec "$@"', 'sh', group, ...command]

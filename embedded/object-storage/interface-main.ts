@@ -1,0 +1,29 @@
+/** The process that serves S3 clients and the platform. `start.ts` starts it with descriptors: 3 for orders to the
+ *  process with the rights of root, 4 the folder of all tenants, 5 a folder of its own. It gives up its rights when it
+ *  has read all its code and has taken its port, and hears nobody before that. */
+import { systemClock } from '../../kit/sys/clock.ts'
+import { openLog } from '../../kit/sys/log.ts'
+import { becomeUser, environment, exitProcess, inheritedSocket, isRoot, onFatal } from '../../kit/sys/process.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { startInterface } from './interface.ts'
+import { openOrders } from './order-client.ts'
+
+const [ORDERS, TENANTS, OWN] = [3, 4, 5]
+const log = openLog('object-storage-interface', environment()['SVCCLOUD_LOG_LEVEL'] ?? 'info')
+onFatal((error) => log.error('unexpected error', { error }))
+
+const client = await openOrders(inheritedSocket(ORDERS), `/proc/self/fd/${TENANTS}`)
+const { user } = client.beginning
+const port = await startInterface({
+  ...{ beginning: client.beginning, cells: client.cells, file: `/proc/self/fd/${OWN}/tenants.json` },
+  listening() {
+    if (user === null) return
+    becomeUser(user, user)
+    if (isRoot()) throw new Error('the process still has the rights of root')
+  },
+  ...{ clock: systemClock, random: systemRandom, log },
+})
+await client.ready(port)
+await client.over
+// Engines end with the process that has started them.
+exitProcess(0)

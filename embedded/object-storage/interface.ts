@@ -1,0 +1,85 @@
+/** What serves S3 clients and the platform: everything that reads what others send, and nothing that needs the rights
+ *  of root. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import { type Cells, fingerprintIn } from './cells.ts'
+import { startControl } from './control-server.ts'
+import { startDoor } from './door.ts'
+import { type Engines, openEngines } from './engines.ts'
+import { openDoorMetrics } from './metrics.ts'
+import type { Beginning } from './orders.ts'
+import { type Keeper, openTenants, type Tenants } from './tenants.ts'
+import { openUsage } from './usage.ts'
+
+export interface InterfaceOptions {
+  readonly beginning: Beginning
+  readonly cells: Cells
+  /** What tenants may do. */
+  readonly file: string
+  /** Called when the port for clients is taken, before any of them is heard. */
+  readonly listening: () => void
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+const LOOPBACK = '127.0.0.1'
+const MEASURE_MILLISECONDS = 60_000
+
+/** Serves, until its process ends, once this resolves with the port for clients. Throws what the file system says. */
+export async function startInterface(options: InterfaceOptions): Promise<number> {
+  const { beginning, cells, file, clock, log } = options
+  const { liveMaximum, isolation, bounds, unknownBuckets, controlPort, ...rest } = beginning
+  const engines = openEngines({ cells, clock, log, liveMaximum })
+  const tenants = await openTenants({
+    file,
+    keeper: keeperOf(engines, cells),
+    openUsage: ({ id }) =>
+      openUsage(async () => {
+        const isElsewhere = tenants.find(id)?.upstream?.isSourceKept === false
+        if (isElsewhere || cells.find(id) === undefined) return { bytes: 0, objects: 0, buckets: 0, files: 0 }
+        return cells.measure(id)
+      }, clock.now),
+    now: clock.now,
+  })
+  const registry = openRegistry({ isProcessWide: true })
+  const metrics = openDoorMetrics(registry, {
+    ...{ tenants, engines, isolation, bounds },
+    unknownBuckets: () => unknownBuckets,
+  })
+  const shared = { ...options, ...rest, tenants }
+  const door = await startDoor({
+    ...{ ...shared, engines, metrics },
+    // One that is not the newest proves nothing.
+    secretOf: ({ id, secretFingerprint }) =>
+      fingerprintIn(cells, id) === secretFingerprint ? (cells.find(id)?.secretAccessKey ?? undefined) : undefined,
+  })
+  await startControl({ ...shared, host: LOOPBACK, port: controlPort, metrics: registry })
+  void keepMeasured(tenants, options)
+  return door.port
+}
+
+const keeperOf = (engines: Engines, cells: Cells): Keeper => ({
+  fingerprint: (id) => fingerprintIn(cells, id),
+  tell: (tenant, secret) => engines.tell(tenant, secret),
+  note: (tenant, secret) => cells.keep(tenant, secret),
+  ensureBucket: (id, name) => engines.ensureBucket(id, name),
+  fault: (id) => engines.fault(id),
+  remove: (id, mayGo) =>
+    engines.whileEnded(id, async () => {
+      if (!(await mayGo())) return false
+      await cells.remove(id)
+      return true
+    }),
+})
+
+/** One tenant after the other, for ever. */
+async function keepMeasured(tenants: Tenants, { clock, log }: Pick<InterfaceOptions, 'clock' | 'log'>): Promise<never> {
+  for (;;) {
+    for (const { usage } of tenants.all())
+      await usage.measure().catch((error: unknown) => log.warn('tenant not measured', { error }))
+    await clock.sleep(MEASURE_MILLISECONDS)
+  }
+}

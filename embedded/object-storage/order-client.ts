@@ -1,0 +1,155 @@
+/** Has done what needs the rights of root, by orders: for the process that serves clients. */
+import type { FileHandle } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { readLines } from '../../kit/http/bounded.ts'
+import type { Cells, StartedEngine } from './cells.ts'
+import { SOCKETS } from './engine.ts'
+import {
+  ANSWER_BYTES_MAXIMUM,
+  type Asked,
+  Beginning,
+  MeasuredAnswer,
+  ORDERS_OPEN_MAXIMUM,
+  Said,
+  StartedRun,
+  TenantLine,
+} from './orders.ts'
+import { PlaceLost, type RecordedTenant } from './places.ts'
+import { slowDown } from './request.ts'
+import { openSocket } from './spawner.ts'
+
+export interface OrderClient {
+  readonly beginning: Beginning
+  readonly cells: Cells
+  /** Clients are served at this port. */
+  ready(port: number): Promise<void>
+  /** Resolves when this process has to stop: it was asked to, or nobody carries out orders. */
+  readonly over: Promise<void>
+}
+
+/** `tenants`: the folder of all tenants, by a path that this process can use. Resolves when it knows who is
+ *  recorded. */
+export async function openOrders(channel: Socket, tenants: string): Promise<OrderClient> {
+  const lines = readLines(channel, ANSWER_BYTES_MAXIMUM)
+  const next = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value))
+  const beginning = Beginning.parse(await next())
+  const recorded = new Map<string, RecordedTenant>()
+  for (let left = beginning.tenants; left > 0; left -= 1) {
+    const tenant = TenantLine.parse(await next())
+    recorded.set(tenant.id, tenant)
+  }
+  const conversation = new Conversation(channel)
+  const ask = (order: Asked): Promise<unknown> => conversation.ask(order)
+  return {
+    beginning,
+    over: conversation.listen(lines),
+    ready: async (port) => void (await ask({ order: 'ready', port })),
+    cells: {
+      all: () => [...recorded.values()],
+      find: (id) => recorded.get(id),
+      async keep(resident, secretAccessKey) {
+        const { id, accessKeyId, bucketPrefix } = resident
+        await ask({ order: 'keep', id, accessKeyId, bucketPrefix, secretAccessKey })
+        const secret = secretAccessKey ?? recorded.get(id)?.secretAccessKey ?? null
+        recorded.set(id, { id, accessKeyId, bucketPrefix, secretAccessKey: secret })
+      },
+      prepare: async (id) => void (await ask({ order: 'prepare', id })),
+      start: (id) => start(conversation, tenants, id),
+      measure: async (id) => MeasuredAnswer.parse(await ask({ order: 'measure', id })),
+      async remove(id) {
+        await ask({ order: 'remove', id })
+        recorded.delete(id)
+      },
+    },
+  }
+}
+
+class Conversation {
+  readonly #channel: Socket
+  readonly #asked = new Map<number, PromiseWithResolvers<unknown>>()
+  readonly #ends = new Map<number, PromiseWithResolvers<string>>()
+  #last = 0
+
+  constructor(channel: Socket) {
+    this.#channel = channel
+  }
+
+  /** Throws what the other one says, and SlowDown when too much waits for it. */
+  ask(order: Asked): Promise<unknown> {
+    if (this.#asked.size >= ORDERS_OPEN_MAXIMUM) return Promise.reject(slowDown())
+    const number = (this.#last += 1)
+    const answer = Promise.withResolvers<unknown>()
+    this.#asked.set(number, answer)
+    this.#channel.write(`${JSON.stringify({ number, ...order })}\n`)
+    return answer.promise
+  }
+
+  /** How the run ends; it may have ended before anybody asks. Call once. */
+  endOf(run: number): Promise<string> {
+    const end = this.#endOf(run)
+    void end.promise.then(() => this.#ends.delete(run))
+    return end.promise
+  }
+
+  #endOf(run: number): PromiseWithResolvers<string> {
+    const end = this.#ends.get(run) ?? Promise.withResolvers<string>()
+    this.#ends.set(run, end)
+    return end
+  }
+
+  /** Resolves when there is nothing more to hear. */
+  async listen(lines: AsyncGenerator<string, void>): Promise<void> {
+    for (;;) {
+      const line = await lines.next()
+      if (line.done === true || !this.#hear(Said.parse(JSON.parse(line.value)))) return
+    }
+  }
+
+  #hear(said: Said): boolean {
+    if ('stop' in said) return false
+    if ('ended' in said) {
+      this.#endOf(said.ended).resolve(said.how)
+      return true
+    }
+    const answer = this.#asked.get(said.number)
+    this.#asked.delete(said.number)
+    if ('failed' in said) answer?.reject(said.isLost ? new PlaceLost(said.failed) : new Error(said.failed))
+    else answer?.resolve(said.done)
+    return true
+  }
+}
+
+async function start(conversation: Conversation, tenants: string, id: string): Promise<StartedEngine> {
+  const begun = StartedRun.parse(await conversation.ask({ order: 'start', id }))
+  const { run, root } = begun
+  let pid = begun.pid ?? undefined
+  const ended = conversation.endOf(run).then((how) => {
+    pid = undefined
+    return how
+  })
+  const end = (): void => void conversation.ask({ order: 'end', run }).catch(() => {}) // all end with the channel
+  const handles: FileHandle[] = []
+  const forget = async (): Promise<void> => {
+    for (const handle of handles.splice(0)) await handle.close()
+  }
+  try {
+    const paths: string[] = []
+    for (const name of Object.values(SOCKETS)) {
+      const handle = await openSocket(`${tenants}/${begun.number}/run/${name}`, begun.uid ?? undefined)
+      if (handle === undefined) throw new Error('the engine has no socket')
+      handles.push(handle)
+      paths.push(`/proc/self/fd/${handle.fd}`)
+    }
+    const [s3 = '', admin = ''] = paths
+    const missing = async (): Promise<string | undefined> => {
+      const name = await conversation.ask({ order: 'missing', run })
+      return typeof name === 'string' ? name : undefined
+    }
+    return { pid: () => pid, s3, admin, root, ended, end, forget, missing }
+  } catch (error) {
+    end()
+    await forget()
+    await ended
+    throw error
+  }
+}
