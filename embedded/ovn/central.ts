@@ -26,6 +26,16 @@ export async function prepareDatabase(file: string, schema: string): Promise<voi
   if (stdout.trim() === 'yes') await run('ovsdb-tool', ['convert', file, schema])
 }
 
+const GLOBAL = { table: 'SB_Global' } as const
+/** The row that ovn-northd makes too once it runs. It is there before, because ovn-controller of OVN 23.03 ends by
+ *  SIGSEGV when it finds a southbound database without it. */
+export async function prepareSouthbound(file: string, schema: string): Promise<void> {
+  await prepareDatabase(file, schema)
+  const whereNone = { ...GLOBAL, op: 'wait', where: [], columns: ['_uuid'], until: '==', rows: [], timeout: 0 }
+  const insertion = ['OVN_Southbound', whereNone, { ...GLOBAL, op: 'insert', row: {} }]
+  await run('ovsdb-tool', ['transact', file, JSON.stringify(insertion)])
+}
+
 /** Words that keep the files of a daemon in the folder, and its log in that of this process. */
 export const ownFiles = (folder: string, name: string): readonly string[] => [
   ...['--no-chdir', `--pidfile=${join(folder, `${name}.pid`)}`, '-vconsole:warn'],
@@ -46,12 +56,12 @@ export async function startCentral({
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const [north, south] = [`unix:${join(folder, 'nb.sock')}`, `unix:${join(folder, 'sb.sock')}`]
   const ofSchemas = [
-    ['nb', 'ovn-nb'],
-    ['sb', 'ovn-sb'],
+    ['nb', 'ovn-nb', prepareDatabase],
+    ['sb', 'ovn-sb', prepareSouthbound],
   ] as const
-  for (const [name, schema] of ofSchemas) {
+  for (const [name, schema, prepare] of ofSchemas) {
     const file = join(folder, `${name}.db`)
-    await prepareDatabase(file, schemaFile(shared, `ovn/${schema}.ovsschema`))
+    await prepare(file, schemaFile(shared, `ovn/${schema}.ovsschema`))
     launch({
       name: `ovsdb-${name}`,
       folder,
