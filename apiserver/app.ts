@@ -26,6 +26,7 @@ import type { SealingKey } from '../kit/sys/sealing.ts'
 import { NOUNS, openNouns } from './nouns.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
 import type { Parts } from './parts.ts'
+import { openCatchUp } from './change/catch-up.ts'
 import { openAuditCommit } from './change/commit-audit.ts'
 
 export interface AppOptions
@@ -79,6 +80,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const parts: Parts = {
     ...options,
     commitAudit: openAuditCommit(options),
+    catchUp: openCatchUp(options),
     requireAccess: identity.requireAccess,
     cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
   }

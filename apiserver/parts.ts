@@ -1,5 +1,6 @@
 /** What handlers are built from. Each takes the few members it needs. */
 import type { LoopbackTwins } from '../domain/loopback-twins.ts'
+import type { CatchUp } from './change/catch-up.ts'
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { Database } from '../db/open.ts'
 import type { Cursors } from '../kit/http/cursor.ts'
@@ -43,6 +44,8 @@ export interface Parts {
   readonly isWebhookServed?: boolean
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
+  /** Brings the caches up to what customers were shown. */
+  readonly catchUp: CatchUp
   /** Addresses by which the machine of the API server reaches its servers; none when absent. */
   readonly loopbackTwins?: LoopbackTwins | undefined
   /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */

@@ -1,6 +1,6 @@
 /** What operations are done to: the objects of the kinds that carry one in their spec. */
 import type { Caches } from '../../kit/kube/caches.ts'
-import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import type { Key, KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
 
 export interface Target {
@@ -12,6 +12,8 @@ export interface Target {
 export interface Targets {
   /** The object that carries the operation as its newest, as the caches know it. */
   find(operationId: string): Target | undefined
+  /** The version up to which the caches know the object, there or gone; empty for what is no target. */
+  knownVersion(target: { readonly type: Target['type']; readonly key: Key }): string
 }
 
 const INDEX = 'operation'
@@ -36,5 +38,6 @@ export function openTargets(
       }
       return undefined
     },
+    knownVersion: ({ type, key }) => carriers.find((carrier) => carrier.type === type)?.cache.knownVersion(key) ?? '',
   }
 }

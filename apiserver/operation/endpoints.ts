@@ -38,8 +38,11 @@ export function operationEndpoints(parts: Needs): readonly Endpoint[] {
   return [
     customerEndpoint(getOperation, async ({ caller, params, query, request }) => {
       const read = async () => {
-        const { view, version } = await readOperation(parts, caller.accountId, params.id)
-        return { view: await ends.awaited(view), version }
+        const { view, record } = await readOperation(parts, caller.accountId, params.id)
+        return {
+          view: await ends.awaited(caller.accountId, view, record),
+          version: record?.metadata.resourceVersion ?? '',
+        }
       }
       const found = await read()
       if (query.wait === undefined || isFinal(found.view.status))
@@ -71,8 +74,8 @@ async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>
 
 interface Found {
   readonly view: OperationView
-  /** Of the object; empty when there is none. */
-  readonly version: string
+  /** Its object, when there is one. */
+  readonly record: OperationObject | undefined
 }
 
 async function readOperation({ store, db, servers, targets }: Needs, accountId: string, id: string): Promise<Found> {
@@ -83,13 +86,13 @@ async function readOperation({ store, db, servers, targets }: Needs, accountId: 
     const view = ofObject(object)
     return {
       view: withProgress(view, servers.find(accountId, view.server_id ?? '')),
-      version: object.metadata.resourceVersion ?? '',
+      record: object,
     }
   }
   const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
   if (finished !== undefined) {
     if (isHiddenTarget(finished.target)) throw notFound('operation')
-    return { view: ofHistory(finished), version: '' }
+    return { view: ofHistory(finished), record: undefined }
   }
   const target = targets.find(id)
   const active = target && activeOperationOf(target.object)
@@ -101,7 +104,7 @@ async function readOperation({ store, db, servers, targets }: Needs, accountId: 
     throw notFound('operation')
   const { metadata, spec } = target.object
   const reference = { type: target.type, id: metadata.name }
-  return { view: { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }, version: '' }
+  return { view: { ...toOperationView(active, reference, carrierOf(spec.operation)), events: [] }, record: undefined }
 }
 
 interface Waiting {
@@ -169,9 +172,9 @@ async function list(
         target,
         limit,
       })
-      return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after).map(
-        ends.seen,
-      )
+      const namespace = accountNamespace(accountId)
+      const views = listedViews(finished, cache.inNamespace(namespace).filter(isWanted), after)
+      return Promise.all(views.map((view) => ends.seen(accountId, view, cache.get({ namespace, name: view.id }))))
     },
     placeOf,
   )

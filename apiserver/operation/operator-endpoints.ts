@@ -43,7 +43,7 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
   const cache = parts.caches.of(Operation)
   cache.addIndex(ID_INDEX, ({ metadata }) => [metadata.name])
   const ends = openEnds(parts)
-  const read = async (id: string) => ends.awaited(await readOperation(parts, id))
+  const read = async (id: string) => ends.seenHere(await readOperation(parts, id))
   return [
     operatorEndpoint(listOperatorOperations, (call) => list(parts, call)),
     operatorEndpoint(getOperatorOperation, async ({ params }) => ({

@@ -13,13 +13,14 @@ import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object
 import { accountNamespace } from '../../resources/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Acceptance } from '../change/accept.ts'
+import type { CatchUp } from '../change/catch-up.ts'
 import { createEncodedPages } from '../list/encoded-pages.ts'
 import { newestFirst, positionOf, sortNewestFirst } from '../list/newest-first.ts'
 import { readPage } from '../list/page.ts'
 import { storedOf } from '../list/stored.ts'
 import type { Parts } from '../parts.ts'
 
-export type ObjectParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers' | 'loopbackTwins'>
+export type ObjectParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers' | 'loopbackTwins' | 'catchUp'>
 
 /** What the plain verbs need to know of a noun whose objects stand in Kubernetes. */
 export interface ObjectNoun<Spec, Status, Surroundings extends object, View> {
@@ -54,8 +55,10 @@ export interface Objects<Spec, Status, View> {
   read(accountId: string, id: string): Promise<KubeObject<Spec, Status>>
   /** As the cache knows it; undefined when it does not. */
   find(accountId: string, id: string): KubeObject<Spec, Status> | undefined
-  /** Brings the cache up to what other replicas have written for the account; free without any. */
+  /** Brings the cache up to what other replicas have written for the account, and have shown it; free without any. */
   catchUp(accountId: string): Promise<void>
+  /** Brings the caches that the view reads from up to what other replicas have shown the account. */
+  readonly catchUpAll: CatchUp['account']
   /** Throws for what customers see and do not change. */
   requireOwn(object: KubeObject<Spec, Status>): void
   /** At most `count` that come after the position, newest first. */
@@ -77,11 +80,12 @@ const within = (namespace: string | undefined, text: string): string => `${names
 
 /** Indexes the kind's cache by its labels and fields. */
 export function openObjects<Spec, Status, Surroundings extends object, View>(
-  { store, caches, db, clock, hasPeers = false }: ObjectParts,
+  { store, caches, db, clock, hasPeers = false, catchUp }: ObjectParts,
   noun: ObjectNoun<Spec, Status, Surroundings, View>,
 ): Objects<Spec, Status, View> {
   const { name, title, resource, surroundingsOf, toView, isHidden = () => false, requireOwn = () => {} } = noun
   const cache = caches.of(resource)
+  catchUp.include(resource)
   const select = openSelection(cache, noun)
   return {
     name,
@@ -98,6 +102,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
       isHidden(id) ? undefined : cache.get({ namespace: accountNamespace(accountId), name: id }),
     async catchUp(accountId) {
       if (!hasPeers) return
+      await catchUp.account(accountId)
       const namespace = accountNamespace(accountId)
       const writes = await listRecentWrites(db, accountId, name, clock.now())
       const isBehind = ({ resource: { id }, resourceVersion }: RecentWrite) =>
@@ -109,6 +114,7 @@ export function openObjects<Spec, Status, Surroundings extends object, View>(
         }),
       )
     },
+    catchUpAll: catchUp.account,
     requireOwn,
     page: (accountId, filter, after, count) => select(accountNamespace(accountId), filter, after, count),
     viewOf: (object) => toView(storedOf(object), surroundingsOf(object)),
@@ -180,7 +186,7 @@ type RouteOfOne = Route<z.ZodType<{ readonly id: string }>>
 export const getObject = <Spec, Status, View>(objects: Objects<Spec, Status, View>, route: RouteOfOne): Endpoint => {
   const [opens, closes] = [Buffer.from(`{"${objects.name}":`), Buffer.from('}')]
   return customerEndpoint(route, async ({ caller, params }) => {
-    const read = await objects.read(caller.accountId, params.id)
+    const [read] = await Promise.all([objects.read(caller.accountId, params.id), objects.catchUpAll(caller.accountId)])
     const object = objects.cache.get(keyOf(read)) ?? read
     return {
       status: 200,

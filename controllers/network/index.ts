@@ -4,7 +4,6 @@ import { findNetwork, releaseNetwork } from '../../db/network/index.ts'
 import { findEdgeOf } from '../../db/edge/index.ts'
 import { findRouterOf } from '../../db/router/index.ts'
 import type { Queries } from '../../db/open.ts'
-import { countServersIn } from '../../db/network-interface/index.ts'
 import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -124,7 +123,6 @@ async function observe(parts: Parts, bundles: Bundles, network: NetworkObject): 
     facts,
     isApplied: facts !== undefined && bundles.digestOf(networkOwner(uid)) === digestOf(facts),
     installed: isWaiting ? await ovn?.installed([]) : undefined,
-    serverCount: accountId === undefined ? 0 : await orUnavailable(countServersIn(db, { accountId, networkId: name })),
     ...(await readEdits(parts, networkChanges, network, appliedOf(network))),
   }
 }

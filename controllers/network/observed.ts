@@ -21,7 +21,6 @@ export interface Observed extends Edits {
   readonly isApplied: boolean
   /** The newest sequence that the hosts of its ports have installed; undefined when nobody knows. */
   readonly installed: number | undefined
-  readonly serverCount: number
 }
 
 /** The effects of networks by name, each with its input. */

@@ -29,7 +29,6 @@ export const plan = planChanges(networkChanges, {
     ...(observed.claim === undefined
       ? {}
       : { ipv4Cidr: observed.claim.ipv4Cidr, ipv6Prefix: observed.claim.ipv6Prefix }),
-    serverCount: observed.serverCount,
     ...(activeOperation(network) === undefined ? {} : { asked: askedOf(network) }),
   }),
 })

@@ -330,18 +330,6 @@ export async function requireNoInterfaces(db: Queries, server: ServerKey): Promi
     })
 }
 
-export const countServersIn = async (db: Queries, { accountId, networkId }: NetworkId): Promise<number> =>
-  Number(
-    (
-      await db
-        .selectFrom('network_interface')
-        .select((row) => row.fn.countAll<number>().as('count'))
-        .where('account_id', '=', accountId)
-        .where('network_id', '=', networkId)
-        .executeTakeFirstOrThrow()
-    ).count,
-  )
-
 /** By slot. */
 export const listInterfaces = async (db: Queries, server: ServerKey): Promise<readonly ClaimedInterface[]> =>
   (await claimedInterfaces(db, server).execute()).map(toClaimedInterface)

@@ -117,6 +117,26 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#remove(key)
   }
 
+  /** The version up to which what is known of the object, or of its absence, is complete. */
+  knownVersion(key: Key): string {
+    const text = keyText(key)
+    const object = this.#objects.get(text)
+    const ahead = object === undefined ? this.#removed.get(text) : versionOf(object)
+    return ahead !== undefined && isNewer(ahead, this.#syncedVersion) ? ahead : this.#syncedVersion
+  }
+
+  /** Takes in all of a namespace, ahead of the watch. Older news than what is known changes nothing. */
+  takeNamespace(namespace: string, list: ObjectList<Spec, Status>): void {
+    for (const object of list.items) this.apply(object)
+    const listed = new Set(list.items.map((object) => keyText(keyOf(object))))
+    for (const object of this.inNamespace(namespace)) {
+      const key = keyText(keyOf(object))
+      if (listed.has(key) || isNewer(versionOf(object), list.resourceVersion)) continue
+      this.#removed.set(key, list.resourceVersion)
+      this.#remove(key)
+    }
+  }
+
   /** Takes in the state of the server; answers how many objects differed from what was known. The list must not be
    *  older than `seenVersion`. */
   takeList(list: ObjectList<Spec, Status>): number {

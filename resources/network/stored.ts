@@ -56,7 +56,6 @@ export const Network = resource({
       region: z.string().max(63).optional().describe('Region of the zone.'),
       ipv4Cidr: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('The IPv4 range that it has.'),
       ipv6Prefix: z.string().max(CIDR_LENGTH_MAXIMUM).optional().describe('The /64 that it has, of nobody else.'),
-      serverCount: z.int().min(0).optional().describe('How many servers are in it.'),
       asked: z
         .strictObject({
           dnsServers: DnsServers.describe('As in the spec.'),

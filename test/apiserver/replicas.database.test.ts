@@ -1,8 +1,16 @@
 /** A second replica whose cache has stopped following: what a client wrote through the first one it shows all the same.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { globSync, readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { createApp } from '../../apiserver/app.ts'
-import { openCaches } from '../../kit/kube/caches.ts'
+import { type Caches, openCaches } from '../../kit/kube/caches.ts'
+import { KINDS } from '../../apiserver/nouns.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import type { Resource } from '../../resources/define.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Operation } from '../../resources/operation/index.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { systemClock as clock } from '../../kit/sys/clock.ts'
 import { silentLog as log } from '../../kit/sys/log.ts'
@@ -16,7 +24,9 @@ const database = useDatabase()
 const stop = new AbortController()
 let cloud: Cloud
 let ada: Person
-let list: () => Promise<{ readonly id: string; readonly title: string; readonly state: string }[]>
+let caches: Caches
+/** What the second replica answers. */
+let ask: <Body>(target: string) => Promise<Body>
 
 beforeAll(async () => {
   cloud = await openCloud(database.db, { hasPeers: true })
@@ -31,7 +41,7 @@ beforeAll(async () => {
     },
   }
   const metrics = openRegistry({ isProcessWide: false })
-  const caches = openCaches({ store: deaf, clock, random, log, registry: metrics })
+  caches = openCaches({ store: deaf, clock, random, log, registry: metrics })
   const peer = await createApp({
     store: deaf,
     caches,
@@ -53,29 +63,31 @@ beforeAll(async () => {
   })
   caches.start(stop.signal)
   await caches.ready()
-  list = async () => {
+  ask = async <Body>(target: string) => {
     const { status, body } = await documented(
       'customer',
       peer.customers,
     )({
       method: 'GET',
-      target: '/v1/servers',
+      target,
       remoteAddress: '192.0.2.7',
       signal: stop.signal,
       headers: { authorization: `Bearer ${token}` },
     })
-    expect(status).toBe(200)
-    return (
-      JSON.parse(body instanceof Uint8Array ? Buffer.from(body).toString() : String(body)) as {
-        items: Awaited<ReturnType<typeof list>>
-      }
-    ).items
+    expect(status, target).toBe(200)
+    // a test asks for what the route answers
+    return JSON.parse(body instanceof Uint8Array ? Buffer.from(body).toString() : String(body)) as Body
   }
 })
 afterAll(async () => {
   stop.abort()
   await cloud?.close()
 })
+
+interface Listed {
+  readonly items: readonly { readonly id: string; readonly title: string; readonly state: string }[]
+}
+const list = async () => (await ask<Listed>('/v1/servers')).items
 
 test('a client lists at one replica what it wrote at another', async () => {
   expect(await list()).toEqual([])
@@ -91,4 +103,80 @@ test('a client lists at one replica what it wrote at another', async () => {
   expect((await list()).map(({ id }) => id).sort()).toEqual([first, second].sort())
   expect((await ada.send('PATCH', `/v1/servers/${first}`, { body: { title: 'New' } })).status).toBe(200)
   expect((await list()).find(({ id }) => id === first)).toMatchObject({ title: 'New' })
+})
+
+/** Kinds that accounts see, each with an object of the examples. */
+const SEEN = KINDS.flatMap(({ resource }) => {
+  const { kind, scope, customers } = resource as Resource // every kind of a noun is one
+  return scope === 'Cluster' || customers === 'none' || kind === 'Operation' ? [] : [{ kind, resource }]
+})
+const EXAMPLES = globSync('examples/**/*.yaml').flatMap((file) =>
+  parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject),
+)
+
+/** An operation of the account that has ended just now, as controllers leave it. */
+async function ended(id: string): Promise<void> {
+  const key = { namespace: accountNamespace(ada.accountId), name: id }
+  const now = clock.now().toISOString()
+  await cloud.admin.create(Operation, {
+    metadata: key,
+    spec: {
+      ...{ kind: 'server.start', target: { type: 'server', id: 'gone' }, actor: 'operator', requestId: 'r' },
+      ...{ createdAt: now, deadlineAt: now, stepCount: 1 },
+    },
+  })
+  const status = { status: 'succeeded', step: 'started', stepIndex: 1, error: '', startedAt: now, finishedAt: now }
+  await cloud.admin.patch(Operation, key, { status }, 'status')
+}
+const READERS = {
+  'another replica': async (id: string) => (await ada.send('GET', `/v1/operations/${id}`)).body['operation'],
+  'this replica': async (id: string) =>
+    (await ask<{ operation: { status: string } }>(`/v1/operations/${id}`)).operation,
+  'a list of another replica': async (id: string) =>
+    (await ada.send('GET', `/v1/operations?id=${id}`)).body['items'][0],
+} as const
+
+describe.each(Object.entries(READERS))('once %s has shown the end of an operation', (reader, read) => {
+  test.each(SEEN)('what it changed of a $kind is there for all lists and reads', async ({ kind, resource }) => {
+    const cache = caches.known(resource)
+    if (cache === undefined) return // the API reads it from the database
+    const spec = EXAMPLES.find((example) => example.kind === kind)?.spec
+    if (spec === undefined) throw new Error(`there is no example of ${kind}`)
+    const key = { namespace: accountNamespace(ada.accountId), name: randomUUID() }
+    const shown = async () => {
+      const id = randomUUID()
+      await ended(id)
+      await expect.poll(async () => (await read(id))?.status, { message: reader }).toBe('succeeded')
+      await ask('/v1/servers')
+      return cache.get(key)
+    }
+    const made = await cloud.admin.create(resource, { metadata: key, spec })
+    expect((await shown())?.metadata.resourceVersion).toBe(made.metadata.resourceVersion)
+    await cloud.admin.delete(resource, key)
+    expect(await shown()).toBeUndefined()
+  })
+})
+
+test('what views derive from other kinds is of the same moment', async () => {
+  const namespace = accountNamespace(ada.accountId)
+  const make = (kind: string, spec: object) => {
+    const resource = KINDS.find((each) => each.resource.kind === kind)?.resource
+    const example = EXAMPLES.find((each) => each.kind === kind)?.spec as object
+    if (resource === undefined) throw new Error(`there is no ${kind}`)
+    const name = randomUUID()
+    return cloud.admin.create(resource, { metadata: { namespace, name }, spec: { ...example, ...spec } })
+  }
+  const network = (await make('Network', {})).metadata.name
+  const router = (await make('Router', { networkIds: [network] })).metadata.name
+  const edge = (await make('Edge', { networkId: network })).metadata.name
+  await make('Server', { networks: [{ networkId: network }] })
+  const storage = (await make('Storage', {})).metadata.name
+  await make('Snapshot', { storageId: storage })
+  const id = randomUUID()
+  await ended(id)
+  expect((await ada.send('GET', `/v1/operations/${id}`)).body['operation']).toMatchObject({ status: 'succeeded' })
+  const derived = { router_id: router, edge_id: edge, server_count: 1 }
+  expect(await ask(`/v1/networks/${network}`)).toMatchObject({ network: derived })
+  expect(await ask('/v1/networks')).toMatchObject({ items: [derived] })
+  expect(await ask(`/v1/storages/${storage}`)).toMatchObject({ storage: { snapshot_count: 1 } })
 })

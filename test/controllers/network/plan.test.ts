@@ -22,7 +22,6 @@ const SEEN: Observed = {
   facts: FACTS,
   isApplied: true,
   installed: undefined,
-  serverCount: 0,
   edits: [],
   editor: 'user:x',
 }
