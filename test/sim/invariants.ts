@@ -49,6 +49,7 @@ export async function isQuiet(world: World, db: Database): Promise<boolean> {
   ]
   const { items: storages } = await world.admin.list(Storage)
   if (storages.some((storage) => activeOperationOf(storage) !== undefined)) return false
+  if (leftDisks(world.hosts, storages).length > 0) return false
   for (const areQuiet of [
     areNetworksQuiet,
     arePortsQuiet,
@@ -83,6 +84,17 @@ export async function isQuiet(world: World, db: Database): Promise<boolean> {
     .select(({ fn }) => fn.countAll<number>().as('intents'))
     .executeTakeFirstOrThrow()
   return Number(intents) === 0
+}
+
+/** Disks on hosts that no storage is for. A host that comes back after its storages were deleted elsewhere has records
+ *  of what lay on shared storage, and puts them away ten minutes later (`agents/node/unclaimed.ts`). */
+const leftDisks = (hosts: World['hosts'], storages: readonly Pick<KubeObject, 'metadata'>[]): readonly string[] => {
+  const uids = new Set(storages.map(({ metadata }) => metadata.uid))
+  return hosts.flatMap(({ name, volumes }) =>
+    [...volumes.keys()].flatMap((volume) =>
+      uids.has(volume) ? [] : [`disk ${volume} lies on ${name} for no storage`],
+    ),
+  )
 }
 
 const DEADLINE_GRACE_MILLISECONDS = 150_000
@@ -282,9 +294,8 @@ export async function checkHosts(world: World): Promise<string[]> {
   for (const host of world.hosts) {
     for (const guest of host.machine.running())
       if (!uids.has(guest.name)) violations.push(`guest ${guest.name} runs on ${host.name} for no server`)
-    for (const volume of host.volumes.keys())
-      if (!storageUids.has(volume)) violations.push(`disk ${volume} lies on ${host.name} for no storage`)
   }
+  violations.push(...leftDisks(world.hosts, storages))
   for (const server of servers) {
     const state = server.status?.state
     const isRunning = world.hosts.some((host) =>
