@@ -16,7 +16,7 @@ export interface Host {
   readonly machine: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
   readonly images: Map<string, HeldImage>
-  readonly ledger: Ledger
+  ledger: Ledger
   bootId: string
 }
 

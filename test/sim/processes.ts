@@ -61,6 +61,10 @@ export type Defence =
   | 'power'
   /** Hosts leave what no object names. */
   | 'unnamed'
+  /** Hosts make no disk a second time. */
+  | 'made_once'
+  /** What a forgotten server uses is kept from others. */
+  | 'kept_uses'
   | NetworkDefence
 
 /** What the processes run in. */
@@ -312,7 +316,8 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   const held = simulatedVolumes(host.volumes, { storage: world.storage, mounted: pools, host: host.name })
   const volumes = world.orders.volumes(host, world.disks.store(host.name, held))
   if (world.without === 'retention') volumes.release = volumes.remove
-  if (world.without === 'unnamed') void removeUnnamed(world, process, { host, store, hypervisor, volumes })
+  const sweep = world.without === 'unnamed' ? removeUnnamed : world.without === 'made_once' ? makeMissing : undefined
+  if (sweep !== undefined) void sweepHost(world, process, () => sweep({ host, store, hypervisor, volumes }))
   process.onCrash(() => void hypervisor.close())
   const agent = openAgent({
     nodeName: host.name,
@@ -367,31 +372,45 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
 
 const SWEEP_MILLISECONDS = 20_000
 
-/** As hosts did once: what a list does not name goes. */
-async function removeUnnamed(
+interface HostParts {
+  readonly host: Host
+  readonly store: Store
+  readonly hypervisor: Hypervisor
+  readonly volumes: VolumeStore
+}
+
+/** For as long as its agent lives. */
+async function sweepHost(
   { scheduler }: Surroundings,
   process: SimulatedProcess,
-  parts: {
-    readonly host: Host
-    readonly store: Store
-    readonly hypervisor: Hypervisor
-    readonly volumes: VolumeStore
-  },
+  sweep: () => Promise<void>,
 ): Promise<void> {
   const { epoch } = process
-  const namespace = nodeNamespace(parts.host.name)
   await scheduler.repeat(
     { least: SWEEP_MILLISECONDS, most: SWEEP_MILLISECONDS },
     () => !process.isAlive(epoch),
     () => sweep().catch(() => {}), // it looks again
   )
-  async function sweep(): Promise<void> {
-    const named = new Set<string>()
-    for (const type of [Instance, Volume])
-      for (const { metadata } of (await parts.store.list<unknown, unknown>(type, { namespace })).items)
-        named.add(metadata.name)
-    for (const { name } of await parts.hypervisor.list()) if (!named.has(name)) await parts.hypervisor.forget(name)
-    for (const { name } of await parts.volumes.list()) if (!named.has(name)) await parts.volumes.release(name)
+}
+
+/** As hosts did once: what a list does not name goes. */
+async function removeUnnamed({ host, store, hypervisor, volumes }: HostParts): Promise<void> {
+  const named = new Set<string>()
+  for (const type of [Instance, Volume])
+    for (const { metadata } of (await store.list<unknown, unknown>(type, { namespace: nodeNamespace(host.name) }))
+      .items)
+      named.add(metadata.name)
+  for (const { name } of await hypervisor.list()) if (!named.has(name)) await hypervisor.forget(name)
+  for (const { name } of await volumes.list()) if (!named.has(name)) await volumes.release(name)
+}
+
+/** As hosts did once: a disk that is named and not there is made, blank. */
+async function makeMissing({ host, store, volumes }: HostParts): Promise<void> {
+  for (const { metadata, spec } of (await store.list(Volume, { namespace: nodeNamespace(host.name) })).items) {
+    const { name, deletionTimestamp } = metadata
+    const isToBeMade = deletionTimestamp === undefined && spec.source?.kind === 'template' && spec.pool === undefined
+    if (isToBeMade && (await volumes.inspect(name)) === undefined)
+      await volumes.create({ name, sizeGibibytes: spec.sizeGibibytes })
   }
 }
 

@@ -1,13 +1,17 @@
 /** The fault `storesGoBack`: Kubernetes, PostgreSQL or both are put back to an older state, not always of one instant,
- *  or Kubernetes is set up anew. Hosts keep their guests, disks and ledgers. Nothing that runs may end by that, and no
- *  bytes may go. */
+ *  or Kubernetes is set up anew. Hosts keep their guests, disks and ledgers, but for one whose ledger is lost
+ *  (`ledgerLost`). Nothing that runs may end by that, no bytes may go, and nobody gets what a guest uses. */
 import type { SimulatedPostgres } from './database.ts'
 import type { Loaded, Storage, StoredRecord } from '../../embedded/kubernetes/storage/storage.ts'
+import type { Random } from '../../kit/sys/random.ts'
 import type { Scheduler, SimulatedProcess } from './scheduler.ts'
 
 /** Copies that are kept of each store; of more any one goes, so that old ones stay as well. */
 const COPIES_MAXIMUM = 6
 const RESTORES_MAXIMUM = 3
+/** So many worlds lose one ledger, within so long. */
+const LEDGER_LOST_SHARE = 0.4
+const LEDGER_LOST_MILLISECONDS = 120_000
 /** Of PostgreSQL: one schema for each copy. */
 const SCHEMA = 'copy_'
 
@@ -107,11 +111,13 @@ export interface RestoreOptions {
   readonly processes: () => readonly SimulatedProcess[]
   /** Kubernetes answers from this storage from now on; it was set up anew when that `isEmpty`. */
   readonly reopen: (storage: Storage, isEmpty: boolean) => Promise<void>
+  /** The agent of some host finds an empty ledger. */
+  readonly loseLedger: () => void
 }
 
 /** Takes copies all the time, and puts some back. */
 export function runRestores(options: RestoreOptions, isOver: () => boolean): void {
-  const { scheduler, kubernetes, database } = options
+  const { scheduler, kubernetes, database, loseLedger } = options
   const { random } = scheduler
   const objects: Loaded[] = []
   const rows: number[] = []
@@ -129,30 +135,44 @@ export function runRestores(options: RestoreOptions, isOver: () => boolean): voi
     dropOne(objects)
     dropOne(rows)
   })
+  if (random.fraction() < LEDGER_LOST_SHARE) scheduler.after(random.fraction() * LEDGER_LOST_MILLISECONDS, loseLedger)
   let left = 1 + Math.floor(random.fraction() * RESTORES_MAXIMUM)
   void scheduler.repeat({ least: 15_000, most: 45_000 }, isOver, async () => {
     if (left === 0 || objects.length === 0 || rows.length === 0) return
     left -= 1
-    await putBack(options, scheduler.pick(objects), scheduler.pick(rows))
+    await putBack(options, drawn(random, scheduler.pick(objects), scheduler.pick(rows)))
   })
 }
 
+/** What is put back; a store that is left out stays as it is. */
+export interface Back {
+  /** Set up anew when `empty`. */
+  readonly kubernetes?: Loaded | 'empty' | undefined
+  /** Number of the copy. */
+  readonly database?: number | undefined
+}
+
+function drawn(random: Random, kubernetes: Loaded | undefined, database: number | undefined): Back {
+  const dice = random.fraction()
+  if (dice < 0.1) return { kubernetes: 'empty' }
+  return dice < 0.35 ? { kubernetes } : dice < 0.65 ? { kubernetes, database } : { database }
+}
+
 /** Everything that is not a host is stopped meanwhile, and reads what is there then. */
-async function putBack(
+export async function putBack(
   { scheduler, kubernetes, database, processes, reopen }: RestoreOptions,
-  objects: Loaded | undefined,
-  rows: number | undefined,
+  back: Back,
 ): Promise<void> {
-  const dice = scheduler.random.fraction()
-  const isEmpty = dice < 0.1
-  const [isKubernetesBack, isPostgresBack] = [dice < 0.65, dice >= 0.35 && !isEmpty]
-  const whole = isPostgresBack ? 'both' : 'Kubernetes'
-  scheduler.note(`fault storesGoBack ${isEmpty ? 'empty Kubernetes' : isKubernetesBack ? whole : 'PostgreSQL'}`)
+  const isEmpty = back.kubernetes === 'empty'
+  const [objects, rows] = [back.kubernetes === 'empty' ? undefined : back.kubernetes, back.database]
+  const whole = rows === undefined ? 'Kubernetes' : 'both'
+  const what = isEmpty ? 'empty Kubernetes' : objects === undefined ? 'PostgreSQL' : whole
+  scheduler.note(`fault storesGoBack ${what}`)
   const stopAll = () => {
     for (const process of processes()) if (process.isRunning) process.crash()
   }
   stopAll()
-  if (isPostgresBack && rows !== undefined) await database.putBack(rows)
-  if (isKubernetesBack) await reopen(kubernetes.rewind(isEmpty ? undefined : objects), isEmpty)
+  if (rows !== undefined) await database.putBack(rows)
+  if (isEmpty || objects !== undefined) await reopen(kubernetes.rewind(objects), isEmpty)
   stopAll() // whoever has come back meanwhile has seen both
 }

@@ -155,8 +155,13 @@ async function live(
   if (options.hasLosses === true) runLosses(world.power, scheduler, world.hosts, () => isChaosOver)
   const watch = () => {
     const ofOrders = options.hasRestores === true ? world.orders.look(world.hosts) : []
-    for (const violation of [...watchGuests(world), ...watchMachines(world), ...watchObjects(world), ...ofOrders])
-      violations.add(violation)
+    const found = [
+      ...watchGuests(world),
+      ...world.uses.look(world.hosts),
+      ...watchMachines(world),
+      ...watchObjects(world),
+    ]
+    for (const violation of [...found, ...ofOrders]) violations.add(violation)
   }
 
   await scheduler.runUntil(chaosMillisecondsOf(options), undefined, watch)

@@ -1,6 +1,7 @@
 /** The world of one seed: a Kubernetes API in process, a PostgreSQL, hosts with simulated guests, and the product's own
  *  processes. */
 import { newSimulatedNetwork, type SimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
+import { ledgerInMemory } from '../../agents/node/ledger.ts'
 import { newSimulatedStorage } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import type { Database } from '../../db/open.ts'
@@ -16,7 +17,7 @@ import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { type BackupStores, newBackupStores } from './backup-stores.ts'
 import { type ClusterHosts, newClusterHosts } from './cluster-hosts.ts'
-import { createCatalog, NODES, POOLS } from './catalog.ts'
+import { createCatalog, MACHINES_NODE_CORES, NODE_CORES, NODES, POOLS } from './catalog.ts'
 import { trackCryptography } from './cryptography.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import { newDatabaseMachines } from './database-machines.ts'
@@ -31,6 +32,7 @@ import { type Host, newHost } from './hosts.ts'
 import { newPower, type Power } from './nodes.ts'
 import { type Defence, startProcesses } from './processes.ts'
 import { type Orders, watchOrders } from './orders.ts'
+import { type Uses, watchUses } from './uses.ts'
 import { databaseCopies, type RestoreOptions, rewindable, runRestores } from './restores.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
 import { newTraffic, type Traffic } from './traffic.ts'
@@ -53,6 +55,10 @@ export interface World {
   readonly ovn: NetworkDatabase | undefined
   /** What hosts do, held against what they were told to. */
   readonly orders: Orders
+  /** Puts stores back. */
+  readonly restore: RestoreOptions
+  /** What guests use, and nobody else may. */
+  readonly uses: Uses
   /** What was wrong with that at any instant, so far. */
   readonly isolationViolations: () => readonly string[]
   readonly power: Power
@@ -140,7 +146,9 @@ export async function openWorld(
       hosts.flatMap(({ name, machine }) => (machine.running().some((guest) => guest.name === uid) ? [name] : [])),
   )
   const orders = watchOrders(hasNetwork ? isolation.storage : storage, () => shared.disks)
-  const kubernetes = rewindable(orders.storage)
+  const coresOfHost = hasMachines(only) ? MACHINES_NODE_CORES : NODE_CORES
+  const uses = watchUses(orders.storage, hasRestores ? undefined : coresOfHost)
+  const kubernetes = rewindable(uses.storage)
   const coreOn = (state: Storage) =>
     openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: state })
   let core = await coreOn(kubernetes.storage)
@@ -165,8 +173,7 @@ export async function openWorld(
   const clusters = only === 'kubernetes' ? newClusterHosts(scheduler, () => admin) : undefined
   const stopTracking = (stores ?? clusters) && trackCryptography(scheduler)
   const machines = stores && only === 'databases' ? newDatabaseMachines(scheduler, stores) : undefined
-  const guests =
-    only === undefined || only === 'objects' || only === 'backups' ? undefined : newGuests(scheduler, machines)
+  const guests = hasMachines(only) ? newGuests(scheduler, machines) : undefined
   if (guests !== undefined) guests.clusters = clusters?.nodes
   const backups = only === 'backups' ? newBackupStores(scheduler) : undefined
   const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes
@@ -183,9 +190,26 @@ export async function openWorld(
       })
     : undefined
   let api: HttpService | undefined
+  const restore: RestoreOptions = {
+    ...{ scheduler, kubernetes, database: databaseCopies(database) },
+    processes: () => [...byName.values()],
+    async reopen(state, isEmpty) {
+      core = await coreOn(state)
+      if (isEmpty) await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
+    },
+    loseLedger() {
+      const host = scheduler.pick(hosts)
+      if (host === undefined) return
+      scheduler.note(`fault ledgerLost ${host.name}`)
+      host.ledger = ledgerInMemory()
+      byName.get(`agent-${host.name}`)?.crash()
+    },
+  }
   const world: World = {
+    restore,
     ovn,
     orders,
+    uses,
     isolationViolations: isolation.violations,
     power,
     traffic,
@@ -244,15 +268,15 @@ export async function openWorld(
     },
     seed,
   )
-  const restore: RestoreOptions = {
-    ...{ scheduler, kubernetes, database: databaseCopies(database) },
-    processes: () => world.processes,
-    async reopen(state, isEmpty) {
-      core = await coreOn(state)
-      if (isEmpty) await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
-    },
-  }
   if (hasRestores) scheduler.after(RESTORES_AFTER_MILLISECONDS, () => runRestores(restore, () => isCalm))
+  if (without === 'kept_uses')
+    void scheduler.repeat(
+      { least: FORGETTING_MILLISECONDS, most: FORGETTING_MILLISECONDS },
+      () => false,
+      async () => {
+        await world.db.deleteFrom('host_use').execute()
+      },
+    )
   if (pooledFromMilliseconds > 0 && pooledFromMilliseconds < Number.POSITIVE_INFINITY)
     scheduler.after(pooledFromMilliseconds, () => {
       scheduler.note('zones gain shared storage')
@@ -261,8 +285,14 @@ export async function openWorld(
   return world
 }
 
+/** Managed machines are there. */
+const hasMachines = (only: OnlyWork | undefined): boolean =>
+  only !== undefined && only !== 'objects' && only !== 'backups'
+
 /** Accounts are there by then. */
 const RESTORES_AFTER_MILLISECONDS = 15_000
+
+const FORGETTING_MILLISECONDS = 100
 
 const POOLED_LATER = { least: 5_000, most: 25_000 }
 
