@@ -27,7 +27,10 @@ const ASK = `
     const ca = isTrusting ? undefined : readFileSync('${ACCOUNT}/ca.crt')
     const headers = { authorization: 'Bearer ' + token }
     const options = { ca, rejectUnauthorized: !isTrusting, timeout: 60_000, headers }
-    const sent = request(url, options, (answer) => resolve(String(answer.statusCode)))
+    const sent = request(url, options, (answer) => {
+      resolve(String(answer.statusCode))
+      answer.destroy()
+    })
     sent.once('timeout', () => sent.destroy(new Error('silence')))
     sent.once('error', (error) => resolve(error.code ?? error.message))
     sent.end()
