@@ -363,8 +363,24 @@ function planRunning(instance: InstanceObject, observed: ObservedInstance, entry
         entry,
       ),
     ]
+  // The receiver has no device of it, and QEMU would refuse all that was sent. What was refused once stays refused: the
+  // controllers begin another attempt.
+  if ((observed.guest.cutOffSlots ?? []).length > 0 || isRefused(status?.transfer, order))
+    return [
+      statusOf(
+        'running',
+        { ...observed, transfer: pendingTransfer(order, 'send', 'failed', CUT_OFF_DETAIL, status, now) },
+        entry,
+      ),
+    ]
   return [effect('send', { attempt: order.attempt }), requeue]
 }
+
+/** Why a guest is not sent. */
+export const CUT_OFF_DETAIL =
+  'The guest has not released a disk that was detached by force. Restart the server, or migrate it when it has.'
+const isRefused = (reported: Transfer | undefined, order: SendOrder): boolean =>
+  isOf(reported, 'send', order) && reported.phase === 'failed' && reported.detail === CUT_OFF_DETAIL
 
 /** The report of the attempt of less than PROGRESS_SECONDS ago, and when the next is due. A status write wakes the
  *  reconciler itself, so reports that follow each other at once would never end. */

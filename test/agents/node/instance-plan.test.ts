@@ -2,7 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { Guest, Transfer } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
-import { planInstance, type InstanceObject, type ObservedInstance } from '../../../agents/node/instance/plan.ts'
+import {
+  CUT_OFF_DETAIL,
+  planInstance,
+  type InstanceObject,
+  type ObservedInstance,
+} from '../../../agents/node/instance/plan.ts'
 import type { LedgerEntry } from '../../../agents/node/ledger.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { instanceSpec } from './instance-spec.ts'
@@ -30,6 +35,8 @@ interface Row {
   readonly unheldVolumes?: readonly string[]
   readonly image?: ObservedInstance['image']
   readonly removedAt?: string
+  /** Of the move, as the status has it. */
+  readonly reported?: Transfer
   readonly does: readonly string[]
 }
 
@@ -548,6 +555,29 @@ const rows: readonly Row[] = [
     does: ['status running failed'],
   },
   {
+    why: 'a guest that has yet to release a disk taken by force is not sent',
+    spec: { send },
+    entry: {},
+    guest: { cutOffSlots: [1] },
+    does: ['status running failed'],
+  },
+  {
+    why: 'and not in this attempt when it has released it since',
+    spec: { send },
+    entry: {},
+    guest: {},
+    reported: transfer({ role: 'send', phase: 'failed', detail: CUT_OFF_DETAIL }),
+    does: ['status running failed'],
+  },
+  {
+    why: 'but in the next one',
+    spec: { send: { ...send, attempt: 3 } },
+    entry: {},
+    guest: {},
+    reported: transfer({ role: 'send', phase: 'failed', detail: CUT_OFF_DETAIL }),
+    does: ['send 3', 'wait 0'],
+  },
+  {
     why: 'also by a guest that was itself received',
     spec: { send: { ...send, id: 'op-2', isCancelled: true } },
     entry: { transfer: transfer({ phase: 'completed' }) },
@@ -681,6 +711,9 @@ describe('the plan of an Instance', () => {
       apiVersion: 'svccloud.dev/v1alpha1',
       kind: 'Instance',
       spec: instanceSpec(row.spec),
+      ...(row.reported === undefined
+        ? {}
+        : { status: { state: 'running', incarnation: 1, transfer: row.reported } as const }),
       metadata: {
         name: 'i',
         namespace: 'node-a',
