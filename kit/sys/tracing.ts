@@ -39,7 +39,8 @@ const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: Span
 
 /** Begins a span, which its caller ends. */
 export function startSpan({ name, kind = 'internal', attributes, link, startedAt, ago, ...draft }: SpanDraft): Span {
-  const begun = startedAt ?? (ago === undefined ? undefined : performance.timeOrigin + performance.now() - ago)
+  // By the clock that ends a span whose start is given: by a finer one it would end before it began.
+  const begun = startedAt ?? (ago === undefined ? undefined : Date.now() - ago)
   const linked = link === undefined ? undefined : readTraceparent(link)
   return tracer().startSpan(
     name,

@@ -154,3 +154,19 @@ test('a collector that refuses is told to the log, and stops nothing', async () 
   server.close()
   expect(warnings).toContain('traces are not exported')
 })
+
+test('a span that is known at its end only never ends before it began', async () => {
+  const collector = await startCollector()
+  const warned: unknown[] = []
+  const traces = await startTraceExport({
+    component: 'test',
+    version: '1',
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    log: { ...silentLog, warn: (message, fields) => void warned.push(message, fields) },
+  })
+  for (let time = 0; time < 200; time++) startSpan({ name: 'short', isRoot: true, ago: 0.01 }).end()
+  await traces.stop()
+  await collector.stop()
+  expect(collector.spans).toHaveLength(200)
+  expect(warned).toEqual([])
+})
