@@ -394,7 +394,10 @@ export class Cloud {
       zones: [...new Set(this.#nodes.map(({ zone }) => zone))],
       random,
     })
-    const ready = await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', process)
+    const ready = await this.#startComponent('object-storage', 'embedded/object-storage/main.ts', {
+      ...given(['SVCCLOUD_OBJECT_STORAGE_CGROUP']),
+      ...process,
+    })
     this.#isolation = textOf(ready, 'isolation')
     this.#objectStorage = { ...given([GATEWAYS_FILE]), ...platform }
     this.#archive = agent

@@ -337,6 +337,7 @@ export function helpText(): string {
     'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share ' +
       'them between data folders),',
     'SVCCLOUD_OBJECT_STORAGE_HOST (name that S3 clients know this machine by; {zone} in it is the name of the zone), ' +
+      'SVCCLOUD_OBJECT_STORAGE_CGROUP (a delegated control group for the bounds of its engines), ' +
       'SVCCLOUD_VERSITYGW (the engine of object storage),',
     'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_CEPH_POOL, SVCCLOUD_CEPH_USER, ' +
       'SVCCLOUD_CEPH_CONFIGURATION, SVCCLOUD_CEPH_KEYRING (they share a pool of a Ceph cluster),',
