@@ -15,6 +15,7 @@ import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
 import { ARCHIVE_HOST } from '../../../../kit/object-storage/archive.ts'
 import { type DebianSystem, debianVersion, FOREIGN_ROUTES_STAY, WITHOUT_CX16 } from '../debian-system.ts'
 import { bakeFolder, bakeImages } from './bake-images.ts'
+import { CONTENT_COMMANDS, CONTENT_PACKAGES } from './database-contents.ts'
 import { partsOf, putProgram } from './program-tree.ts'
 import {
   DEV_CLUSTER_VERSIONS,
@@ -127,7 +128,7 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
   },
   [DATABASE_TEMPLATE]: {
     installs: 'PostgreSQL, pgBackRest and the kernel',
-    packages: ['postgresql-17', 'pgbackrest'],
+    packages: ['postgresql-17', 'pgbackrest', ...CONTENT_PACKAGES],
     files: {
       // The host passes on what is sent there.
       'etc/hosts': `127.0.0.1 localhost\n::1 localhost\n${METADATA_ADDRESS} ${ARCHIVE_HOST}\n`,
@@ -136,7 +137,7 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
     },
     scripts: ['database.py'],
     masked: ['postgresql', 'nftables'],
-    commands: [COMPILED],
+    commands: [COMPILED, ...CONTENT_COMMANDS],
     diskGibibytes: 3,
   },
   [KUBERNETES_NODE_TEMPLATE]: {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { DATABASE_EXTENSIONS } from '../../../../agents/node/images/managed/database-contents.ts'
 import { eventually, until } from '../../../eventually.ts'
 import {
   type DatabaseMachine,
@@ -50,6 +51,17 @@ it('has a database that its owner alone reaches, over TLS alone', async () => {
   await expect(machine.connect({ user: 'postgres' })).rejects.toThrow('no pg_hba.conf entry')
   await expect(machine.connect({ database: 'postgres' })).rejects.toThrow('no pg_hba.conf entry')
   await expect(machine.connect({ ssl: { ca: [] } }), 'another authority').rejects.toThrow('certificate')
+})
+
+it('lets its owner create what is listed, and nothing else', async () => {
+  await machine.tell()
+  await healthy()
+  const trusted = await machine.query(
+    'select distinct name from pg_available_extension_versions where trusted order by name',
+  )
+  expect(trusted.map(({ name }) => name)).toEqual(DATABASE_EXTENSIONS)
+  for (const name of DATABASE_EXTENSIONS) await machine.query(`create extension if not exists "${name}"`)
+  await expect(machine.query('create extension pageinspect')).rejects.toThrow('permission denied')
 })
 
 it('refuses the old password once it says that the new one holds, and ends its sessions', async () => {
