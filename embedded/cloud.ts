@@ -8,7 +8,7 @@ import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, inOrder, nodesLeftOut, type PlannedNode, planNodes, REGION } from './catalog.ts'
-import { findKubernetes, NO_KUBERNETES } from './control-planes/programs.ts'
+import { findKubernetes, kubernetesObstacle } from './control-planes/programs.ts'
 import { nodesSocketIn, prepareControlPlanes } from './control-planes/settings.ts'
 import { type DataFolder, endLeftovers, type ProcessRecord, recordProcesses, StartRefused } from './data-folder.ts'
 import type { BmcSimulator } from './bmc-simulator.ts'
@@ -204,7 +204,7 @@ export class Cloud {
   #archive: Settings = {}
   #isolation: string | undefined
   /** Of who offers them, or why there are none. */
-  #controlPlanes: Settings = { SVCCLOUD_CONTROL_PLANES_OBSTACLE: NO_KUBERNETES }
+  #controlPlanes: Settings = {}
   #starting: Promise<unknown> = Promise.resolve()
 
   constructor(options: CloudOptions) {
@@ -406,7 +406,11 @@ export class Cloud {
   /** Where their programs are found; the regions say why they have none where they are not. */
   async #startControlPlanes(apiUrl: string): Promise<void> {
     const { folder, options, random } = this.#options
-    if ((await findKubernetes()) === undefined) return
+    const obstacle = await kubernetesObstacle()
+    if (obstacle !== undefined) {
+      this.#controlPlanes = { SVCCLOUD_CONTROL_PLANES_OBSTACLE: obstacle }
+      return
+    }
     const { process, platform } = await prepareControlPlanes({
       folder: folder.controlPlanes,
       host: options.host,

@@ -25,7 +25,8 @@ import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.t
 import { ensureHypervisor } from './hypervisor.ts'
 import { chooseNetwork } from './ovn/choose.ts'
 import { setTestClock } from './test-clock.ts'
-import { BUILD_KUBERNETES_COMMAND } from '../kit/control-planes/versions.ts'
+import { CLUSTERS } from '../kit/control-planes/programs.ts'
+import { kubernetesObstacle, missingKubernetes } from './control-planes/programs.ts'
 import { BUILD_COMMAND } from './object-storage/program.ts'
 import { missingImages } from './missing-images.ts'
 import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
@@ -63,6 +64,15 @@ interface Welcome {
   readonly isolation: string | undefined
 }
 
+/** What there is none of here, and why. */
+async function kubernetesOff({
+  has_control_planes: hasAny,
+}: Endpoints): Promise<readonly (readonly [string, string])[]> {
+  const missing = await missingKubernetes()
+  const obstacle = hasAny || missing[0]?.[0] === CLUSTERS ? undefined : await kubernetesObstacle()
+  return obstacle === undefined ? missing : [[CLUSTERS, obstacle], ...missing]
+}
+
 async function printWelcome({ endpoints, root, images, options, serversAt, isolation }: Welcome): Promise<void> {
   const kubeconfig = options.kubeconfig === undefined ? 'kubeconfig' : 'kubeconfig (yours)'
   const lines: readonly (readonly [string, string])[] = [
@@ -81,9 +91,7 @@ async function printWelcome({ endpoints, root, images, options, serversAt, isola
       ? ['object storage', `off until: ${BUILD_COMMAND}, and another start`]
       : ['object storage', `${endpoints.object_storage_url} (S3; its authority: ${root}/object-storage/ca.crt)`],
     ...(isolation === undefined ? [] : [['', isolation] as const]),
-    ...(endpoints.has_control_planes
-      ? []
-      : [['Kubernetes clusters', `off until: ${BUILD_KUBERNETES_COMMAND}, and another start`] as const]),
+    ...(await kubernetesOff(endpoints)).map(([name, why]) => [name, `off: ${why}`] as const),
     ['data', options.isEphemeral ? `${root} (removed at the end)` : root],
   ]
   printLine('')

@@ -27,13 +27,15 @@ import { openTemplateStore } from '../../agents/node/images/template-store.ts'
 import { GuestTemplates } from './guests/template.ts'
 import { GUEST_SIZE, type NodesWay, openHost } from './host.ts'
 import { openHostMetrics } from '../../kit/control-planes/hosting/metrics.ts'
-import { findKubernetes, NO_KUBERNETES } from './programs.ts'
+import { findKubernetes, kubernetesObstacle } from './programs.ts'
 
 const log = openLog('control-planes', environment()['SVCCLOUD_LOG_LEVEL'] ?? 'info')
 onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
 
-const programs = (await findKubernetes()) ?? (await sendAndExit({ refused: NO_KUBERNETES }, 1))
+const refused = await kubernetesObstacle()
+if (refused !== undefined) await sendAndExit({ refused }, 1)
+const programs = (await findKubernetes()) ?? (await sendAndExit({ refused: 'its programs are gone' }, 1))
 const folder = requiredVariable('SVCCLOUD_DATA')
 const host = requiredVariable('SVCCLOUD_HOST')
 const controlPort = Number(requiredVariable('SVCCLOUD_CONTROL_PORT'))

@@ -2,15 +2,23 @@
  *  found by every start. */
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  BUILD_KUBERNETES_COMMAND,
-  KUBERNETES_RELEASES,
-  TUNNEL_VERSION,
-  ETCD_VERSION,
-} from '../../kit/control-planes/versions.ts'
+import { availableParallelism } from 'node:os'
+import { missingPrograms, missingText } from '../../kit/control-planes/programs.ts'
+import { ETCD_VERSION, KUBERNETES_RELEASES, TUNNEL_VERSION } from '../../kit/control-planes/versions.ts'
+import { isRoot } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
+import { ownProgramsObstacle } from './own-programs.ts'
 
-export const NO_KUBERNETES = `its programs are not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
+/** What this machine has none of for want of programs that are built once, in the order of need, each with what is
+ *  missing, who has to do what, and how long that takes. Empty where it has all. */
+export const missingKubernetes = async (folder = toolsFolder()): Promise<readonly (readonly [string, string])[]> =>
+  (await missingPrograms(folder)).map((each) => [each.purpose, missingText(each, availableParallelism())])
+
+/** Why this machine hosts no control planes, for people; undefined where it can. */
+export async function kubernetesObstacle(folder = toolsFolder()): Promise<string | undefined> {
+  if ((await findKubernetes(folder)) !== undefined) return isRoot() ? ownProgramsObstacle() : undefined
+  return (await missingKubernetes(folder))[0]?.[1] ?? 'its programs cannot be run'
+}
 
 export interface KubernetesPrograms {
   readonly release: string

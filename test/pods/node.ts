@@ -11,7 +11,8 @@ import {
   NODE_API,
   serviceAddress,
 } from '../../kit/control-planes/control.ts'
-import { COREDNS_IMAGE, KUBERNETES_RELEASES, PAUSE_IMAGE } from '../../kit/control-planes/versions.ts'
+import { NEWEST_RELEASE } from '../../kit/control-planes/programs.ts'
+import { COREDNS_IMAGE, PAUSE_IMAGE } from '../../kit/control-planes/versions.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { until } from '../eventually.ts'
 import { type Hosted, newDesired, openHosted, untilState } from '../embedded/control-planes/hosted.ts'
@@ -173,7 +174,7 @@ export async function joinNode(
   const { name: nodeName, address: nodeAddress, podCidr, serviceCidr } = machine
   const bootstrapToken = token ?? (await hosted.host.joinToken(id, 'abcdef', POOL, 3_600)).token
   const dnsAddress = serviceAddress(serviceCidr, DNS_SERVICE_NUMBER) ?? ''
-  const release = KUBERNETES_RELEASES.at(-1) ?? ''
+  const release = NEWEST_RELEASE
   await startNode(machine, {
     ...{ state, release, nodeName, nodeAddress, bootstrapToken, podCidr, dnsAddress, taints: [] },
   })
@@ -210,8 +211,7 @@ async function layOut(machine: Machine, told: NodeTold) {
   const proxy = await write('kube-proxy.json', proxyConfiguration(told, own))
   const containerd = await write('containerd.toml', containerdConfiguration(folder))
   const { host, port } = state.forNodes?.tunnel ?? { host: '', port: 0 }
-  const built = (name: 'kubelet' | 'kube-proxy') =>
-    buildTool(told.release === KUBERNETES_RELEASES[0] ? `${name}-1.35` : name)
+  const built = (name: 'kubelet' | 'kube-proxy') => buildTool(told.release === NEWEST_RELEASE ? name : `${name}-1.35`)
   return {
     containerd: ['containerd', '--config', containerd],
     kubelet: [

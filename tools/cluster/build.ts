@@ -6,7 +6,7 @@
  *  cold, everything about 8.
  *
  *  Command line: `node tools/cluster/build.ts kubectl` or `node tools/cluster/build.ts all` (any tool names may be
- *  given). */
+ *  given). Those of clusters are built by `build-kubernetes.ts`. */
 
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -26,6 +26,7 @@ import {
 } from '../../kit/control-planes/versions.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
+import { releasedFile, type UpstreamFile } from './upstream.ts'
 
 const run = promisify(execFile)
 
@@ -41,6 +42,8 @@ interface Recipe {
   /** The binary of the package's tests is wanted. */
   readonly isTest?: boolean
   readonly linkerFlags: string
+  /** Who releases it as a file. */
+  readonly released?: 'kubernetes' | 'etcd' | undefined
 }
 
 const CSI_TEST_VERSION = 'v5.6.0'
@@ -65,6 +68,7 @@ function kubernetes(command: string, release: Release = '1.36.3'): Recipe {
   return {
     name: command,
     version: `v${release}`,
+    released: 'kubernetes',
     package: `k8s.io/kubernetes/cmd/${command}`,
     module: kubernetesModules[release],
     // kubectl and helm refuse to talk to a server (or to print themselves) without a version they can parse.
@@ -75,6 +79,11 @@ function kubernetes(command: string, release: Release = '1.36.3'): Recipe {
     ].join(' '),
   }
 }
+
+const etcd = (name: string, folder: string): Recipe => ({
+  ...{ name, version: ETCD_VERSION, module: 'etcd', released: 'etcd', linkerFlags: '' },
+  package: `go.etcd.io/etcd/${folder}/v3`,
+})
 
 const tunnel = (end: 'server' | 'agent'): Recipe => ({
   version: TUNNEL_VERSION,
@@ -100,7 +109,7 @@ const recipes = {
   /** The end-to-end tests of the Kubernetes project. */
   'e2e.test': {
     ...kubernetes('e2e.test'),
-    ...{ package: 'k8s.io/kubernetes/test/e2e', module: 'kubernetes-e2e', isTest: true },
+    ...{ package: 'k8s.io/kubernetes/test/e2e', module: 'kubernetes-e2e', isTest: true, released: undefined },
   },
   coredns: {
     version: `v${COREDNS_VERSION}`,
@@ -128,9 +137,9 @@ const recipes = {
   },
   /** Plays the kubelets of nodes that are only objects. */
   kwok: { version: 'v0.8.0', package: 'sigs.k8s.io/kwok/cmd/kwok', linkerFlags: '' },
-  etcd: { version: ETCD_VERSION, package: 'go.etcd.io/etcd/server/v3', module: 'etcd', linkerFlags: '' },
+  etcd: etcd('etcd', 'server'),
   /** Judges snapshots of etcd, and makes its folders from them. */
-  etcdutl: { version: ETCD_VERSION, package: 'go.etcd.io/etcd/etcdutl/v3', module: 'etcd', linkerFlags: '' },
+  etcdutl: etcd('etcdutl', 'etcdutl'),
   helm: {
     version: 'v4.3.1',
     package: 'helm.sh/helm/v4/cmd/helm',
@@ -178,6 +187,13 @@ export const tools = Object.keys(recipes) as readonly Tool[] // the keys of a li
 export function toolPath(tool: Tool): string {
   const { version, name = tool }: Recipe = recipes[tool]
   return join(toolsFolder(), version, name)
+}
+
+/** The file by which its project releases it for such a processor, as Node names that; undefined for the tools that are
+ *  made from their sources only. */
+export function releasedFileOf(tool: Tool, architecture: string): UpstreamFile | undefined {
+  const { version, name = tool, released }: Recipe = recipes[tool]
+  return released && releasedFile({ name, version }, released, architecture)
 }
 
 export const isBuilt = (tool: Tool): Promise<boolean> =>

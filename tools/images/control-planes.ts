@@ -11,6 +11,7 @@ import {
   SNAPSHOT_CONTROLLER_VERSION,
   TUNNEL_VERSION,
 } from '../../kit/control-planes/versions.ts'
+import { type KubernetesRelease, toolOf } from '../../kit/control-planes/programs.ts'
 import { buildTool, isBuilt, type Tool } from '../cluster/build.ts'
 
 interface Image {
@@ -19,10 +20,7 @@ interface Image {
   readonly programs: Readonly<Record<string, Tool>>
 }
 
-type Release = (typeof KUBERNETES_RELEASES)[number]
 const PARTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const
-const toolOf = (part: (typeof PARTS)[number], release: Release): Tool =>
-  release === KUBERNETES_RELEASES.at(-1) ? part : (`${part}-1.35` as const)
 
 const SIDECARS = ['provisioner', 'attacher', 'resizer', 'snapshotter'] as const
 
@@ -30,7 +28,7 @@ const SIDECARS = ['provisioner', 'attacher', 'resizer', 'snapshotter'] as const
 const named = (name: string, version: string): string => `docker.io/svccloud/${name}:${version}`
 
 /** Names of the images, as the settings of a host cluster want them. */
-export const controlPlaneImages = (releases: readonly Release[] = KUBERNETES_RELEASES) => ({
+export const controlPlaneImages = (releases: readonly KubernetesRelease[] = KUBERNETES_RELEASES) => ({
   etcd: named('etcd', ETCD_VERSION),
   tunnel: named('konnectivity-server', TUNNEL_VERSION),
   sidecars: {
@@ -49,7 +47,7 @@ export const controlPlaneImages = (releases: readonly Release[] = KUBERNETES_REL
   ),
 })
 
-const imagesOf = (releases: readonly Release[]): readonly Image[] => [
+const imagesOf = (releases: readonly KubernetesRelease[]): readonly Image[] => [
   { name: named('etcd', ETCD_VERSION), programs: { etcd: 'etcd', etcdutl: 'etcdutl' } },
   { name: named('konnectivity-server', TUNNEL_VERSION), programs: { 'proxy-server': 'konnectivity-server' } },
   ...SIDECARS.map(
@@ -67,7 +65,7 @@ const imagesOf = (releases: readonly Release[]): readonly Image[] => [
 ]
 
 /** Releases whose programs are built. */
-export async function builtReleases(): Promise<readonly Release[]> {
+export async function builtReleases(): Promise<readonly KubernetesRelease[]> {
   const areBuilt = await Promise.all(
     KUBERNETES_RELEASES.map(async (release) => Promise.all(PARTS.map((part) => isBuilt(toolOf(part, release))))),
   )
@@ -77,7 +75,7 @@ export async function builtReleases(): Promise<readonly Release[]> {
 /** Writes one file for each to the folder, and answers their paths. What is not built is built. */
 export async function writeControlPlaneImages(
   folder: string,
-  releases: readonly Release[],
+  releases: readonly KubernetesRelease[],
 ): Promise<readonly string[]> {
   const files: string[] = []
   for (const { name, programs } of imagesOf(releases)) {

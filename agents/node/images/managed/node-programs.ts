@@ -15,6 +15,7 @@ import {
   PAUSE_VERSION,
   TUNNEL_VERSION,
 } from '../../../../kit/control-planes/versions.ts'
+import { NEWEST_RELEASE } from '../../../../kit/control-planes/programs.ts'
 import { toolsFolder } from '../../../../kit/sys/tools-folder.ts'
 import { VERSION } from '../../../../resources/version.ts'
 import { ociArchive } from '../oci-archive.ts'
@@ -51,12 +52,11 @@ export async function findNodePrograms(root: string, folder = toolsFolder()): Pr
   const files: Record<string, string> = {
     [`${PROGRAMS}/konnectivity-agent`]: join(folder, TUNNEL_VERSION, 'konnectivity-agent'),
   }
-  for (const release of KUBERNETES_RELEASES) {
-    const of = (name: string) => join(folder, `v${release}`, name)
-    const isNewest = release === KUBERNETES_RELEASES.at(-1)
-    if (!isNewest && !(await isThere(of('kube-apiserver')))) continue
-    for (const name of ['kubelet', 'kube-proxy']) files[`${PROGRAMS}/${release}/${name}`] = of(name)
-  }
+  const of = (release: string, name: string) => join(folder, `v${release}`, name)
+  const areHere = await Promise.all(KUBERNETES_RELEASES.map((release) => isThere(of(release, 'kube-apiserver'))))
+  const here = KUBERNETES_RELEASES.filter((_, index) => areHere[index])
+  for (const release of here.length === 0 ? [NEWEST_RELEASE] : here)
+    for (const name of ['kubelet', 'kube-proxy']) files[`${PROGRAMS}/${release}/${name}`] = of(release, name)
   return requireBuilt({ files, images: clusterImages(root, folder) })
 }
 

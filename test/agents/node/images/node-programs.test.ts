@@ -41,7 +41,7 @@ test('what is not built is named, with the command that builds it', async () => 
 })
 
 test('nodes can run each release that control planes run', async () => {
-  await build(...COMMON, ...NEWEST)
+  await build(...COMMON, ...NEWEST, 'v1.36.3/kube-apiserver')
   const releasesOf = async () =>
     Object.keys((await findNodePrograms(root(), folder)).files).map((path) => path.split('/')[2])
   expect(new Set(await releasesOf())).toEqual(new Set(['konnectivity-agent', '1.36.3']))
@@ -49,6 +49,9 @@ test('nodes can run each release that control planes run', async () => {
   await expect(findNodePrograms(root(), folder)).rejects.toThrow('v1.35.4/kubelet is missing')
   await build('v1.35.4/kubelet', 'v1.35.4/kube-proxy')
   expect(new Set(await releasesOf())).toEqual(new Set(['konnectivity-agent', '1.35.4', '1.36.3']))
+  // Whoever built the older minor version alone needs no other one.
+  await rm(join(folder, 'v1.36.3'), { recursive: true })
+  expect(new Set(await releasesOf())).toEqual(new Set(['konnectivity-agent', '1.35.4']))
 })
 
 test('an image is a layout whose every part has the digest that it is called by', async () => {

@@ -1,0 +1,133 @@
+/** The programs of others that clusters consist of, in the order in which somebody who tries them needs them: where a
+ *  host has them, and what there is none of without them. */
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  BUILD_KUBERNETES_COMMAND,
+  COREDNS_VERSION,
+  CSI_SIDECARS,
+  ETCD_VERSION,
+  KUBERNETES_RELEASES,
+  LOCAL_PATH_VERSION,
+  PAUSE_VERSION,
+  SNAPSHOT_CONTROLLER_VERSION,
+  SNAPSHOT_KINDS_FILE,
+  TUNNEL_VERSION,
+} from './versions.ts'
+
+export type KubernetesRelease = (typeof KUBERNETES_RELEASES)[number]
+
+/** Those that come with each release of Kubernetes. */
+export type ReleaseProgram = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubelet' | 'kube-proxy'
+
+export const NEWEST_RELEASE: KubernetesRelease = '1.36.3'
+
+/** Of `1.36.3` it is `1.36`. */
+export const minorOf = (release: string): string => release.split('.').slice(0, 2).join('.')
+
+/** What the tool that builds it is called: those of an older release say which. */
+export const toolOf = (program: ReleaseProgram, release: KubernetesRelease) =>
+  release === '1.36.3' ? program : (`${program}-1.35` as const)
+
+const ofRelease = (name: ReleaseProgram, release: KubernetesRelease, seconds: number) => ({
+  ...{ tool: toolOf(name, release), path: join(`v${release}`, name), seconds },
+})
+const other = <Tool extends string>(tool: Tool, version: string, seconds: number) => ({
+  ...{ tool, path: join(version, tool), seconds },
+})
+
+/** What there is none of without a control plane. */
+export const CLUSTERS = 'Kubernetes clusters'
+
+/** Of what there is none while a program of it is missing. `seconds` are those of one processor that a first build
+ *  took, each after those before it: the same sources are compiled once. `path` is below the folder of tools. */
+export const purposesOf = (release: KubernetesRelease) =>
+  [
+    {
+      name: CLUSTERS,
+      programs: [
+        other('etcd', ETCD_VERSION, 77),
+        other('etcdutl', ETCD_VERSION, 2),
+        ofRelease('kube-apiserver', release, 360),
+        ofRelease('kube-controller-manager', release, 90),
+        ofRelease('kube-scheduler', release, 50),
+      ],
+    },
+    {
+      name: 'nodes of clusters',
+      programs: [
+        other('konnectivity-server', TUNNEL_VERSION, 97),
+        ofRelease('kubelet', release, 70),
+        ofRelease('kube-proxy', release, 30),
+        other('konnectivity-agent', TUNNEL_VERSION, 5),
+        other('coredns', `v${COREDNS_VERSION}`, 240),
+        other('pause', `pause-${PAUSE_VERSION}`, 1),
+      ],
+    },
+    {
+      name: 'volumes of clusters',
+      programs: [
+        other('csi-provisioner', CSI_SIDECARS.provisioner, 306),
+        other('csi-attacher', CSI_SIDECARS.attacher, 6),
+        other('csi-resizer', CSI_SIDECARS.resizer, 12),
+        other('csi-snapshotter', CSI_SIDECARS.snapshotter, 7),
+        other('snapshot-controller', SNAPSHOT_CONTROLLER_VERSION, 6),
+        {
+          ...{ tool: 'snapshot-kinds' as const, path: join(SNAPSHOT_CONTROLLER_VERSION, SNAPSHOT_KINDS_FILE) },
+          seconds: 1,
+        },
+      ],
+    },
+    {
+      name: 'volumes of dev clusters',
+      programs: [other('local-path-provisioner', LOCAL_PATH_VERSION, 60)],
+    },
+  ] as const
+
+export type ClusterTool = ReturnType<typeof purposesOf>[number]['programs'][number]['tool']
+
+export interface MissingPrograms {
+  /** What there is none of. */
+  readonly purpose: string
+  /** At least one, as the tool that builds them calls them. */
+  readonly tools: readonly string[]
+  /** Of one processor. */
+  readonly seconds: number
+}
+
+/** By purpose, in the order of need, those that are not in the folder; empty where clusters have everything. Of the
+ *  release that is built by default, unless the folder has all that control planes need of another one only. */
+export async function missingPrograms(folder: string): Promise<readonly MissingPrograms[]> {
+  const ofReleases = await Promise.all(KUBERNETES_RELEASES.toReversed().map((release) => missingOf(folder, release)))
+  // The newest first: of another one only where that can be used, and the newest cannot.
+  return ofReleases.find(([first]) => first?.purpose !== CLUSTERS) ?? ofReleases[0] ?? []
+}
+
+async function missingOf(folder: string, release: KubernetesRelease): Promise<readonly MissingPrograms[]> {
+  const missing: MissingPrograms[] = []
+  for (const { name: purpose, programs } of purposesOf(release)) {
+    const there = await Promise.all(programs.map(({ path }) => isThere(join(folder, path))))
+    const absent = programs.filter((_, index) => there[index] !== true)
+    if (absent.length > 0)
+      missing.push({
+        ...{ purpose, tools: absent.map(({ tool }) => tool) },
+        seconds: absent.reduce((sum, { seconds }) => sum + seconds, 0),
+      })
+  }
+  return missing
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+const MINUTE_SECONDS = 60
+
+/** For people: what is missing, who has to do what about it, and how long that takes with so many free processors. */
+export function missingText({ tools, seconds }: MissingPrograms, processors: number): string {
+  const minutes = Math.max(1, Math.ceil(seconds / processors / MINUTE_SECONDS))
+  const time = `about ${minutes} minute${minutes === 1 ? '' : 's'} with ${processors} free processors`
+  return `${tools.join(', ')} not built: the operator runs ${BUILD_KUBERNETES_COMMAND} (${time}), and starts again`
+}
