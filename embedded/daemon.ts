@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 import { type BackoffLimits, backoffMilliseconds } from '../kit/sys/backoff.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
@@ -30,6 +31,10 @@ export interface DaemonOptions {
   readonly onLine?: (line: string) => void
   /** What it prints goes there instead of into the log of this process. Whoever names it keeps it short. */
   readonly logFile?: string
+  /** Its input and output are pipes to this process, which gets them at every start. */
+  readonly onPipes?: (input: Writable, output: Readable) => void
+  /** Descriptors of this process that it has as well, from 3 on. */
+  readonly handed?: readonly number[]
   /** Done after every start. When it fails the program is ended and started again. */
   readonly whenStarted?: () => Promise<void>
 }
@@ -89,21 +94,27 @@ export function startDaemon(options: DaemonOptions, parts: DaemonParts): Daemon 
   return { child: () => current, isReady: ready.promise, ended: keepRunning() }
 }
 
-function start({ command, folder, environment: own = {}, hasChannel, onLine, logFile }: DaemonOptions) {
+function start({ command, folder, environment: own = {}, ...options }: DaemonOptions) {
+  const { hasChannel, onLine, onPipes, handed = [], logFile } = options
   const [program = '', ...words] = command
   const log = logFile === undefined ? undefined : openLog(logFile)
   const child = spawn(program, words, {
     cwd: folder,
     stdio: [
-      'ignore',
-      onLine === undefined ? (log ?? 'inherit') : 'pipe',
+      onPipes === undefined ? 'ignore' : 'pipe',
+      onLine === undefined && onPipes === undefined ? (log ?? 'inherit') : 'pipe',
       log ?? 'inherit',
+      ...handed,
       ...(hasChannel === true ? (['ipc'] as const) : []),
     ],
     env: { PATH: environment()['PATH'], ...own },
   })
   if (log !== undefined) closeSync(log)
   if (onLine !== undefined && child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine)
+  if (onPipes !== undefined && child.stdin !== null && child.stdout !== null) {
+    child.stdin.on('error', () => {}) // of one that has ended: whoever waits for its answers learns that
+    onPipes(child.stdin, child.stdout)
+  }
   const over = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))

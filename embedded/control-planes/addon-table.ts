@@ -19,16 +19,16 @@ import {
   SNAPSHOT_CONTROLLER_USER,
 } from '../../kit/control-planes/hosting/addon-parts.ts'
 import { CSI_SIDECARS, SNAPSHOT_CONTROLLER_VERSION, SNAPSHOT_KINDS_FILE } from '../../kit/control-planes/versions.ts'
-import { nodeBinary } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 import { VERSION } from '../../resources/version.ts'
 import { GO_ENVIRONMENT } from '../../kit/control-planes/hosting/flags.ts'
+import { ownProgram } from './own-programs.ts'
 import { areThere } from './programs.ts'
+import { RUN_FOLDER } from './users.ts'
 
-/** What a program is told of the cluster that it is for. */
+/** What a program is told of the cluster that it is for. It runs in the folder of the control plane: paths are below
+ *  that. */
 export interface AddonPlace extends PlatformPlace {
-  /** Of the control plane. */
-  readonly folder: string
   /** By which the program gets into the cluster; there where it has rules. */
   readonly kubeconfig: string
 }
@@ -49,7 +49,6 @@ export interface Addon extends AddonNeeds {
 }
 
 const MEBIBYTE = 1024 ** 2
-const PROJECT = join(import.meta.dirname, '../..')
 
 /** Those whose programs are there: of Kubernetes they must be built. */
 export async function findAddons(folder = toolsFolder()): Promise<readonly Addon[]> {
@@ -70,13 +69,14 @@ const CLOUD_CONTROLLER: Addon = {
   programs: [
     {
       ...CLOUD_USER,
-      command: () => [nodeBinary(), join(PROJECT, 'addons/cloud/main.ts')],
+      command: () => ownProgram('addons/cloud/main.ts'),
       environment: (place) => ({ ...platformSettings(place), KUBECONFIG: place.kubeconfig }),
     },
   ],
 }
 
-const csiSocket = ({ folder }: AddonPlace): string => join(folder, 'csi.sock')
+/** Sidecars take a path from the root on only. */
+const CSI_SOCKET = join('/proc/self/cwd', RUN_FOLDER, 'csi.sock')
 
 const csiDriver = (
   files: Readonly<Record<Sidecar | 'snapshot-controller', string>>,
@@ -86,14 +86,14 @@ const csiDriver = (
   programs: [
     {
       ...CSI_CONTROLLER,
-      command: () => [nodeBinary(), join(PROJECT, 'addons/csi/main.ts'), 'controller'],
-      environment: (place) => ({ ...platformSettings(place), SVCCLOUD_CSI_SOCKET: csiSocket(place) }),
+      command: () => ownProgram('addons/csi/main.ts', ['controller']),
+      environment: (place) => ({ ...platformSettings(place), SVCCLOUD_CSI_SOCKET: CSI_SOCKET }),
     },
     ...SIDECAR_KINDS.map(
       (kind): AddonProgram => ({
         ...sidecarUser(kind),
         environment: () => GO_ENVIRONMENT,
-        command: (place) => [files[kind], ...sidecarFlags(kind, place.kubeconfig, csiSocket(place))],
+        command: (place) => [files[kind], ...sidecarFlags(kind, place.kubeconfig, CSI_SOCKET)],
       }),
     ),
     {

@@ -9,9 +9,9 @@ import type { Addon, AddonPlace } from './addon-table.ts'
 import { withCredentials } from './commands.ts'
 import { kubeconfig } from '../../kit/control-planes/hosting/configuration-files.ts'
 import { openClientCertificate } from '../../kit/control-planes/hosting/credentials.ts'
-import { applyAddon, userOf } from '../../kit/control-planes/hosting/addon-parts.ts'
-import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
-import type { RunningPrograms } from './programs-running.ts'
+import { type AddonNeeds, userOf } from '../../kit/control-planes/hosting/addon-parts.ts'
+import { handedToOwn } from './own-programs.ts'
+import type { ProgramOptions } from './programs-running.ts'
 import type { ControlPlaneRecord } from './record.ts'
 
 export interface AddonsOptions {
@@ -20,7 +20,11 @@ export interface AddonsOptions {
   readonly addons: readonly Addon[]
   /** Of the platform. */
   readonly apiUrl: string
-  readonly programs: RunningPrograms
+  /** As the user of the control plane, from now on, and which do. */
+  readonly run: (name: string, command: readonly string[], more: Omit<ProgramOptions, 'as'>) => Promise<void>
+  readonly running: () => readonly string[]
+  /** Lets that user read what is written here. */
+  readonly give: () => Promise<void>
   readonly clock: Clock
   readonly random: Random
 }
@@ -28,7 +32,8 @@ export interface AddonsOptions {
 /** What the round of now has to know. */
 export interface AddonsRound {
   readonly record: ControlPlaneRecord
-  readonly api: KubeApi
+  /** Makes what one needs in the cluster. */
+  readonly apply: (needs: AddonNeeds) => Promise<void>
   /** PEM. */
   readonly authority: string
   /** Of the API, as programs of this machine reach it. */
@@ -48,7 +53,7 @@ export class RunningAddons {
 
   /** Of those that run. */
   versions(): ControlPlaneState['addons'] {
-    const running = this.#options.programs.names()
+    const running = this.#options.running()
     return this.#options.addons
       .filter(({ programs }) => programs.every(({ name }) => running.includes(name)))
       .map(({ name, version }) => ({ name, version }))
@@ -60,7 +65,7 @@ export class RunningAddons {
 
   /** Their programs that run, those that others wait for last. */
   names(): readonly string[] {
-    const running = this.#options.programs.names()
+    const running = this.#options.running()
     const known = this.#options.addons.flatMap(({ programs }) => programs.map(({ name }) => name))
     return known.filter((name) => running.includes(name)).toReversed()
   }
@@ -70,8 +75,10 @@ export class RunningAddons {
   }
 
   /** Its file has this token from now on. */
-  writeToken(addon: string, { token }: Pick<AddonGrant, 'token'>): Promise<void> {
-    return writeDurably(this.#tokenFile(addon), token)
+  async writeToken(addon: string, { token }: Pick<AddonGrant, 'token'>): Promise<void> {
+    const { folder, give } = this.#options
+    await writeDurably(join(folder, tokenFile(addon)), token)
+    await give()
   }
 
   /** What the cluster holds of them may be gone, or their certificates end. */
@@ -84,39 +91,38 @@ export class RunningAddons {
     for (const addon of this.#options.addons) {
       const told = round.record.addons[addon.name]
       if (told === undefined) continue
-      const { folder, apiUrl, programs } = this.#options
+      const { apiUrl, run } = this.#options
       if (!this.#applied.has(addon.name)) {
         await this.#apply(addon, round)
         this.#applied.add(addon.name)
       }
       for (const program of addon.programs) {
         const place: AddonPlace = {
-          ...{ folder, apiUrl, clusterId: told.clusterId, zone: told.zone },
-          ...{ tokenFile: this.#tokenFile(addon.name), kubeconfig: join(folder, `${program.name}.kubeconfig`) },
+          ...{ apiUrl, clusterId: told.clusterId, zone: told.zone },
+          ...{ tokenFile: tokenFile(addon.name), kubeconfig: kubeconfigFile(program) },
         }
         const certificate = this.#certificates.get(program.name)
-        const environment = program.environment(place)
-        await programs.start(
-          program.name,
-          program.command(place),
-          certificate === undefined ? environment : withCredentials(environment, certificate),
-        )
+        const given = program.environment(place)
+        const environment = certificate === undefined ? given : withCredentials(given, certificate)
+        await run(program.name, program.command(place), { environment, handed: handedToOwn() })
       }
     }
   }
 
-  #tokenFile(addon: string): string {
-    return join(this.#options.folder, `${addon}.token`)
-  }
-
-  async #apply(addon: Addon, { api, authority, endpoint }: AddonsRound): Promise<void> {
-    const { folder, clock } = this.#options
-    await applyAddon(api, addon, clock)
+  async #apply(addon: Addon, { apply, authority, endpoint }: AddonsRound): Promise<void> {
+    const { folder, give } = this.#options
+    const { name, objects } = addon
+    await apply({ name, objects, programs: addon.programs.map(({ name: user, rules }) => ({ name: user, rules })) })
     for (const program of addon.programs.filter(({ rules }) => rules.length > 0)) {
       const certificate = await openClientCertificate(this.#options, program.name, userOf(program))
       const content = JSON.stringify(kubeconfig(endpoint, authority, certificate))
-      await writeDurably(join(folder, `${program.name}.kubeconfig`), content)
+      await writeDurably(join(folder, kubeconfigFile(program)), content)
       this.#certificates.set(program.name, certificate.certificate)
     }
+    await give()
   }
 }
+
+/** Below the folder of the control plane, in which they run. */
+const tokenFile = (addon: string): string => `${addon}.token`
+const kubeconfigFile = ({ name }: { readonly name: string }): string => `${name}.kubeconfig`

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
-import { isDeepStrictEqual, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { StoreAway } from '../../kit/chunks/object-store.ts'
 import {
   type AddonGrant,
@@ -15,11 +15,10 @@ import {
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { ADDONS, applyAddons } from '../../kit/control-planes/hosting/addons.ts'
+import { ADDONS } from '../../kit/control-planes/hosting/addons.ts'
 import type { Addon } from './addon-table.ts'
 import { RunningAddons } from './addons-running.ts'
 import { type Balancer, pipeTo, startBalancer } from './balancer.ts'
-import { applyClusterObjects } from '../../kit/control-planes/hosting/cluster-objects.ts'
 import {
   apiserverCommand,
   controllerManagerCommand,
@@ -34,20 +33,21 @@ import {
 } from './commands.ts'
 import { writeConfiguration } from '../../kit/control-planes/hosting/configuration-files.ts'
 import { GO_ENVIRONMENT } from '../../kit/control-planes/hosting/flags.ts'
+import type { Playground } from './guests/apps.ts'
 import { GUEST, GuestKeeper, type KeeperOptions } from './guests/keeper.ts'
-import { isApiReady, isMemberHealthy } from './health.ts'
 import { GATEWAY } from './guests/machine.ts'
 import { type Credentials, endOf, LOOPBACK, openCredentials } from '../../kit/control-planes/hosting/credentials.ts'
-import { type Client, openClient } from '../../kit/control-planes/hosting/https-client.ts'
 import type { IssuerDoor } from './issuer-door.ts'
-import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import type { ControlPlanePrograms, KubernetesPrograms } from './programs.ts'
-import { RunningPrograms } from './programs-running.ts'
+import { type ProgramOptions, RunningPrograms } from './programs-running.ts'
+import { Reader } from './reading/reader.ts'
+import { type ClusterReading, SNAPSHOT_FILE, type TaskName } from './reading/tasks.ts'
 import type { UserRange } from '../object-storage/user-range.ts'
-import { asUser, giveCopy, giveData, giveFolder } from './users.ts'
+import { asUser, giveCopy, giveData, giveFolder, takeBack } from './users.ts'
 import { type ControlPlaneRecord, portsOf, writeRecord } from './record.ts'
 import { releasePort } from '../ports.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
+import { snapshotFile, type TakenSnapshot } from '../../kit/control-planes/hosting/snapshots.ts'
 
 const run = promisify(execFile)
 
@@ -76,14 +76,9 @@ export interface ControlPlaneOptions {
 interface Opened {
   readonly desired: ControlPlaneDesired
   readonly credentials: Credentials
-  readonly kube: Client
-  readonly etcd: Client
-  /** As who reads what autoscaling looks at. */
-  readonly autoscaler: Client
 }
 
 const ROUND_MILLISECONDS = 1_000
-const PROBE_MILLISECONDS = 3_000
 const ROLL_MILLISECONDS = 180_000
 /** So often it is looked at whether a certificate ends soon. */
 const CREDENTIALS_MILLISECONDS = 3_600_000
@@ -100,6 +95,7 @@ export class ControlPlane {
   readonly #killing = new AbortController()
   readonly #programs: RunningPrograms
   readonly #addons: RunningAddons
+  readonly #reader: Reader
   readonly #leaving = new Set<number>()
   #record: ControlPlaneRecord
   #opened: Opened | undefined
@@ -112,6 +108,7 @@ export class ControlPlane {
   #observedAt: Date | undefined
   #wake = new AbortController()
   #changing: Promise<unknown> = Promise.resolve()
+  #snapshotting: Promise<unknown> = Promise.resolve()
   #running: Promise<void> = Promise.resolve()
   readonly #guest: GuestKeeper | undefined
   #guestRunning: Promise<void> = Promise.resolve()
@@ -124,21 +121,27 @@ export class ControlPlane {
     this.#record = record
     this.#programs = new RunningPrograms(folder, { clock, random, log, signal: this.#killing.signal })
     const programs = this.#programs
-    this.#addons = new RunningAddons({ folder, addons: addons.known, apiUrl: addons.apiUrl, programs, clock, random })
+    this.#reader = new Reader({ programs, clock, as: (words) => asUser(this.#uid(), words) })
+    this.#addons = new RunningAddons({
+      ...{ folder, addons: addons.known, apiUrl: addons.apiUrl, clock, random },
+      run: (name, command, more) => this.#run(name, command, more),
+      running: () => programs.names(),
+      give: () => giveFolder(folder, this.#uid()),
+    })
     this.snapshots = new SnapshotKeeper({
-      ...{ folder, clock, random, log, controlPlane: record.desired.id, etcdutl: options.programs.etcdutl },
-      etcd: () => this.#etcd(),
+      ...{ folder, clock, random, log, controlPlane: record.desired.id },
+      take: (into, id) => this.#inTurn(() => this.#takeSnapshot(snapshotFile(into, id))),
     })
     this.#guest = this.#guestOf(options)
   }
 
-  #guestOf({ folder, record, guests, clock, random }: ControlPlaneOptions): GuestKeeper | undefined {
+  #guestOf({ folder, record, guests, clock }: ControlPlaneOptions): GuestKeeper | undefined {
     const { guest } = record.desired
     if (guest === undefined || guests === undefined) return undefined
     return new GuestKeeper({
       ...{ folder, guest, ...guests, programs: this.#programs, record: () => this.#record },
-      ...{ api: () => this.api(), authority: () => this.#opened?.credentials.authority },
-      ...{ clock, random, signal: this.#stopping.signal },
+      ...{ cluster: () => this.cluster(), authority: () => this.#opened?.credentials.authority },
+      ...{ clock, signal: this.#stopping.signal },
     })
   }
 
@@ -233,20 +236,25 @@ export class ControlPlane {
     return release === desired.release ? 'running' : 'upgrading'
   }
 
-  /** Undefined while no API server is ready. As its administrator, unless somebody else is named. */
-  api(as: 'kube' | 'autoscaler' = 'kube'): KubeApi | undefined {
+  /** Undefined while no API server is ready. */
+  cluster(): ClusterReading | undefined {
     const port = this.#readyApis.map((replica) => this.#record.replicas[replica]?.api)[0]
-    return port === undefined || this.#opened === undefined || !this.#areObjectsApplied
-      ? undefined
-      : { url: `https://${LOOPBACK}:${port}`, client: this.#opened[as] }
+    if (port === undefined || this.#opened === undefined || !this.#areObjectsApplied) return undefined
+    // The types of its words and of its answer are those of the interface.
+    const ask = this.#reader.ask.bind(this.#reader) as (task: TaskName, ...words: unknown[]) => Promise<never>
+    return { ask: async (task, ...words) => ask(task, port, ...words) }
   }
 
   /** How what is in a playground of that name is reached; undefined for another one, and until its guest is ready. */
-  playground(name: string): { readonly api: KubeApi; readonly tunnel: string } | undefined {
-    const api = this.api()
-    if (this.#record.desired.guest?.name !== name || this.#guest?.isReady !== true || api === undefined)
+  playground(name: string): Playground | undefined {
+    const cluster = this.cluster()
+    if (this.#record.desired.guest?.name !== name || this.#guest?.isReady !== true || cluster === undefined)
       return undefined
-    return { api, tunnel: tunnelSocket(this.folder) }
+    return {
+      routes: () => cluster.ask('routes'),
+      target: (route) => cluster.ask('target', route),
+      tunnel: tunnelSocket(this.folder),
+    }
   }
 
   /** When the first of its certificates ends that are renewed; undefined before it has any. */
@@ -262,10 +270,18 @@ export class ControlPlane {
     return true
   }
 
-  #etcd(): { readonly etcdUrl: string; readonly client: Client } {
+  async #takeSnapshot(file: string): Promise<TakenSnapshot> {
     const port = this.#record.replicas[this.#readyMembers[0] ?? -1]?.etcdClient
-    if (port === undefined || this.#opened === undefined) throw new Error('etcd is not ready')
-    return { etcdUrl: `https://${LOOPBACK}:${port}`, client: this.#opened.etcd }
+    if (port === undefined) throw new Error('etcd is not ready')
+    await this.#reader.ask('snapshot', port, this.#options.programs.etcdutl)
+    return takeBack(join(this.folder, SNAPSHOT_FILE), file)
+  }
+
+  /** One after the other: there is one file to take it by. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#snapshotting.then(work)
+    this.#snapshotting = result.catch(() => undefined) // whoever asked is told
+    return result
   }
 
   async #keep(): Promise<void> {
@@ -301,8 +317,14 @@ export class ControlPlane {
     }
     const opened = await this.#open()
     if (this.#record.restore?.isWritten === false) await this.#writeRestore(this.#record.restore)
-    await this.#look(opened)
+    await this.#startReader(opened)
+    // What has ended runs again, whoever may look at it.
+    const failure = await this.#look().then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    )
     await this.#startPrograms(opened)
+    if (failure !== undefined) throw failure.error
     await this.#finish(opened)
     await this.#programs.boundLogs()
   }
@@ -316,7 +338,6 @@ export class ControlPlane {
     await this.#stopPrograms()
     this.#killing.abort()
     await this.snapshots.stop()
-    closeClients(this.#opened)
     this.#opened = undefined
   }
 
@@ -340,7 +361,6 @@ export class ControlPlane {
     const { desired, endpointPort } = this.#record
     const now = clock.monotonicMilliseconds()
     if (this.#opened?.desired !== desired || now - this.#openedAt >= CREDENTIALS_MILLISECONDS) {
-      const before = this.#opened
       const forNodes = nodeAddress === undefined ? [] : [nodeAddress]
       const forGuest = desired.guest === undefined ? [] : [GATEWAY.address]
       const hosts = [
@@ -357,15 +377,7 @@ export class ControlPlane {
       await writeConfiguration(of)
       this.#openedAt = now
       this.#addons.applyAnew() // with certificates of their own
-      if (before?.desired === desired && isDeepStrictEqual(before.credentials, credentials)) return before
-      this.#opened = {
-        desired,
-        credentials,
-        kube: openClient(credentials.authority, credentials.admin),
-        etcd: openClient(credentials.etcdAuthority, credentials.etcdClient),
-        autoscaler: openClient(credentials.authority, credentials.autoscaler),
-      }
-      closeClients(before)
+      this.#opened = { desired, credentials }
     }
     this.#balancer ??= await startBalancer({
       host,
@@ -378,6 +390,14 @@ export class ControlPlane {
     return this.#opened
   }
 
+  /** It reads its credentials once. */
+  async #startReader({ credentials }: Opened): Promise<void> {
+    await giveFolder(this.folder, this.#uid())
+    const { authority, admin, etcdAuthority, etcdClient, autoscaler } = credentials
+    const pems = [authority, etcdAuthority, ...[admin, etcdClient, autoscaler].map(({ certificate }) => certificate)]
+    await this.#reader.start(withCredentials(GO_ENVIRONMENT, ...pems))
+  }
+
   async #startPrograms(opened: Opened): Promise<void> {
     const { programs } = this.#options
     const { credentials } = opened
@@ -387,21 +407,19 @@ export class ControlPlane {
     const members = record.replicas.map((_, index) => index)
     await giveFolder(this.folder, this.#uid())
     if (record.tunnel !== null && programs.tunnel !== undefined)
-      await this.#run(
-        TUNNEL ?? '',
-        tunnelCommand(programs.tunnel, record.tunnel),
-        withCredentials(GO_ENVIRONMENT, credentials.apiserver.certificate),
-      )
+      await this.#run(TUNNEL ?? '', tunnelCommand(programs.tunnel, record.tunnel), {
+        environment: withCredentials(GO_ENVIRONMENT, credentials.apiserver.certificate),
+      })
     for (const member of members) {
       await giveData(dataFolder(this.folder, record.generation, member), this.#uid())
       await this.#run(etcdName(member), etcdCommand(programs, record, member))
     }
-    for (const replica of members) await this.#startApi(opened, kubernetes, replica)
+    for (const replica of members) await this.#startApi(kubernetes, replica)
     if (this.#readyApis.length === 0) return
     const asManager = withCredentials(GO_ENVIRONMENT, credentials.controllerManager.certificate)
-    await this.#run(MANAGER ?? '', controllerManagerCommand(kubernetes, record), asManager)
+    await this.#run(MANAGER ?? '', controllerManagerCommand(kubernetes, record), { environment: asManager })
     const asScheduler = withCredentials(GO_ENVIRONMENT, credentials.scheduler.certificate)
-    await this.#run(SCHEDULER ?? '', schedulerCommand(kubernetes), asScheduler)
+    await this.#run(SCHEDULER ?? '', schedulerCommand(kubernetes), { environment: asScheduler })
   }
 
   #uid(): number | undefined {
@@ -411,73 +429,75 @@ export class ControlPlane {
   }
 
   /** As the user of the control plane. */
-  #run(name: string, command: readonly string[], environment?: Readonly<Record<string, string>>): Promise<void> {
-    return this.#programs.start(name, command, environment, (words) => asUser(this.#uid(), words))
+  async #run(name: string, command: readonly string[], more: Omit<ProgramOptions, 'as'> = {}): Promise<void> {
+    await this.#programs.start(name, command, { ...more, as: (words) => asUser(this.#uid(), words) })
   }
 
   /** One that runs another release makes way only while all others serve. */
-  async #startApi(opened: Opened, kubernetes: KubernetesPrograms, replica: number): Promise<void> {
+  async #startApi(kubernetes: KubernetesPrograms, replica: number): Promise<void> {
     const command = apiserverCommand(kubernetes, this.#record, replica)
     const name = apiName(replica)
     if (!this.#programs.isOther(name, command)) return
     if (!this.#programs.names().includes(name)) return this.#run(name, command)
-    await this.#look(opened)
+    await this.#look()
     const others = this.#record.replicas.map((_, index) => index).filter((index) => index !== replica)
     if (!others.every((other) => this.#readyApis.includes(other)))
       throw new Error(`${name} is not replaced while another does not serve`)
     this.#leaving.add(replica)
     try {
       await this.#run(name, command)
-      await this.#untilReady(opened, replica)
+      await this.#untilReady(replica)
     } finally {
       this.#leaving.delete(replica)
     }
   }
 
-  async #untilReady(opened: Opened, replica: number): Promise<void> {
+  async #untilReady(replica: number): Promise<void> {
     const { clock } = this.#options
     const deadline = clock.monotonicMilliseconds() + ROLL_MILLISECONDS
     do {
       if (this.#stopping.signal.aborted) throw new Error('it is being stopped')
       if (clock.monotonicMilliseconds() > deadline) throw new Error(`${apiName(replica)} did not get ready`)
       await clock.sleep(ROUND_MILLISECONDS / 4, this.#stopping.signal)
-      await this.#look(opened)
+      await this.#look()
     } while (!this.#readyApis.includes(replica))
   }
 
-  async #look({ kube, etcd }: Opened): Promise<void> {
+  async #look(): Promise<void> {
     const { replicas } = this.#record
-    const isGood = (client: Client, url: string, isRight: typeof isApiReady) =>
-      client.send(url, { timeoutMilliseconds: PROBE_MILLISECONDS }).then(isRight, () => false)
-    const isRunning = (name: string) => this.#programs.pid(name) !== undefined
-    const apis = replicas.map(
-      async ({ api }, index) =>
-        isRunning(apiName(index)) && isGood(kube, `https://${LOOPBACK}:${api}/readyz`, isApiReady),
-    )
-    const members = replicas.map(
-      async ({ etcdClient }, index) =>
-        isRunning(etcdName(index)) && isGood(etcd, `https://${LOOPBACK}:${etcdClient}/health`, isMemberHealthy),
-    )
-    const indices = (found: readonly boolean[]) => found.flatMap((is, index) => (is ? [index] : []))
-    this.#readyApis = indices(await Promise.all(apis))
-    this.#readyMembers = indices(await Promise.all(members))
-    this.#observedAt = this.#options.clock.now()
+    const ofRunning = (port: number, name: string) => (this.#programs.pid(name) === undefined ? null : port)
+    const ports = {
+      apis: replicas.map(({ api }, index) => ofRunning(api, apiName(index))),
+      members: replicas.map(({ etcdClient }, index) => ofRunning(etcdClient, etcdName(index))),
+    }
+    const indices = (found: readonly unknown[]) => found.flatMap((is, index) => (is === true ? [index] : []))
+    const isThere = (of: readonly (number | null)[]) => (index: number) => (of[index] ?? null) !== null
+    try {
+      const { apis, members } = await this.#reader.ask('look', ports)
+      this.#readyApis = indices(apis).filter(isThere(ports.apis))
+      this.#readyMembers = indices(members).filter(isThere(ports.members))
+      this.#observedAt = this.#options.clock.now()
+    } catch (error) {
+      // Who looks has ended, and not what was looked at: clients are served by what still runs.
+      this.#readyApis = this.#readyApis.filter(isThere(ports.apis))
+      this.#readyMembers = this.#readyMembers.filter(isThere(ports.members))
+      throw error
+    }
   }
 
   /** Notes what has been reached. */
-  async #finish({ kube, credentials }: Opened): Promise<void> {
+  async #finish({ credentials }: Opened): Promise<void> {
     const record = this.#record
     const api = record.replicas[this.#readyApis[0] ?? -1]?.api
     if (api === undefined) return
     if (!this.#areObjectsApplied) {
-      const server = { url: `https://${LOOPBACK}:${api}`, client: kube }
-      await applyClusterObjects(server)
-      if (record.tunnel !== null) await applyAddons(server, record.desired)
+      await this.#reader.ask('prepare', api, record.desired, record.tunnel !== null)
       this.#addons.applyAnew()
       this.#areObjectsApplied = true
     }
     await this.#addons.start({
-      ...{ record, api: { url: `https://${LOOPBACK}:${api}`, client: kube }, authority: credentials.authority },
+      ...{ record, authority: credentials.authority },
+      apply: (needs) => this.#reader.ask('applyAddon', api, needs),
       endpoint: `https://${this.#endpointHost()}:${record.endpointPort}`,
     })
     if (this.#readyApis.length < record.replicas.length) return
@@ -534,12 +554,6 @@ export class ControlPlane {
       restore: { ...restore, isWritten: true },
     }))
   }
-}
-
-function closeClients(opened: Opened | undefined): void {
-  opened?.kube.close()
-  opened?.etcd.close()
-  opened?.autoscaler.close()
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -4,13 +4,10 @@ import { mkdir, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ControlPlaneDesired, ControlPlaneOffer } from '../../kit/control-planes/control.ts'
 import { LOOPBACK } from '../../kit/control-planes/hosting/credentials.ts'
-import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
-import { readLoad } from '../../kit/control-planes/hosting/load.ts'
 import type { HostedPlanes } from '../../kit/control-planes/hosting/metrics.ts'
 import {
   beginRestore,
   changeDesired,
-  clusterCalls,
   earliest,
   fromPlace,
   requireOffered,
@@ -31,6 +28,7 @@ import type { GuestTemplates } from './guests/template.ts'
 import { openIssuerDoor } from './issuer-door.ts'
 import { openNodeDoor } from './node-door.ts'
 import type { ControlPlanePrograms } from './programs.ts'
+import { CLUSTER_CALLS, type ClusterCall, type ClusterReading } from './reading/tasks.ts'
 import { openUsers, shareForUsers } from './users.ts'
 import { type ControlPlaneRecord, portsOf, readRecord, writeRecord } from './record.ts'
 
@@ -74,9 +72,9 @@ export interface ControlPlaneHost extends HostedPlanes {
 }
 
 const MEBIBYTE = 1024 ** 2
-/** What one takes for itself without load and without add-ons, and a tenth of that. */
-const BYTES_OF_ONE = 260 * MEBIBYTE
-const BYTES_OF_THREE = 740 * MEBIBYTE
+/** What one takes for itself without load and without add-ons, and a tenth of that: its reader is 70 of them. */
+const BYTES_OF_ONE = 330 * MEBIBYTE
+const BYTES_OF_THREE = 810 * MEBIBYTE
 /** The text of all programs, add-ons and two releases included, which lies in memory once for all of them. */
 const BYTES_OF_TEXT = 650 * MEBIBYTE
 /** What is there for control planes. */
@@ -97,7 +95,7 @@ const releasesOf = ({ programs }: HostOptions): string[] => programs.releases.ma
 
 const NO_ADDONS: ControlPlaneOptions['addons'] = { apiUrl: '', known: [] }
 
-const TUNNEL_MISSING = `the tunnel to them is not built: ${BUILD_KUBERNETES_COMMAND}, and start again`
+const TUNNEL_MISSING = `the operator has not built the tunnel to them: ${BUILD_KUBERNETES_COMMAND}, and start again`
 
 /** Of the disk that the folder is on. */
 async function freeBytes(folder: string): Promise<number> {
@@ -153,10 +151,11 @@ class Planes {
     return plane
   }
 
-  api(id: string, as?: 'autoscaler'): KubeApi {
-    const api = this.known(id).api(as)
-    if (api === undefined) throw new Error('no API server is ready')
-    return api
+  /** Throws where no API server is ready. */
+  cluster(id: string): ClusterReading {
+    const cluster = this.known(id).cluster()
+    if (cluster === undefined) throw new Error('no API server is ready')
+    return cluster
   }
 
   /** With a user that no other one has, where this host has users. */
@@ -286,8 +285,7 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
         const prepare = fromPlace(options, place, { restoreId, snapshotId })
         return (await planes.create(desired, { prepare, endpointPort })).state()
       }),
-    ...clusterCalls((id) => planes.api(id), options),
-    load: async (id) => readLoad(planes.api(id, 'autoscaler')),
+    ...clusterCalls((id) => planes.cluster(id)),
     pid: (id, program) => planes.find(id)?.pid(program),
     certificatesEndAt: () => earliest(planes.all().flatMap((plane) => plane.certificatesEndAt() ?? [])),
     async stop() {
@@ -299,6 +297,19 @@ export async function openHost(options: HostOptions): Promise<ControlPlaneHost> 
       await issuerDoor.stop()
     },
   }
+}
+
+/** What is asked of the API of one of them. */
+function clusterCalls(clusterOf: (id: string) => ClusterReading): Pick<HostedPlanes, ClusterCall> {
+  const callOf =
+    (name: ClusterCall) =>
+    async (id: string, ...words: readonly never[]) => {
+      // What it takes is what the call of that name takes after the id.
+      const ask = clusterOf(id).ask as (task: ClusterCall, ...given: readonly never[]) => Promise<unknown>
+      return ask(name, ...words)
+    }
+  // The tasks of these names take what the calls take, but for the id.
+  return Object.fromEntries(CLUSTER_CALLS.map((name) => [name, callOf(name)])) as Pick<HostedPlanes, ClusterCall>
 }
 
 const appsDoorOf = (

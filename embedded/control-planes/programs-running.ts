@@ -1,10 +1,15 @@
 /** The programs of one control plane that run now, each kept running until it is stopped. */
 import { join } from 'node:path'
-import { type Daemon, type DaemonParts, startDaemon, tied } from '../daemon.ts'
+import { type Daemon, type DaemonOptions, type DaemonParts, startDaemon, tied } from '../daemon.ts'
 import { boundLogFile } from '../log-file.ts'
 import { GO_ENVIRONMENT } from '../../kit/control-planes/hosting/flags.ts'
 
 type Settings = Readonly<Record<string, string>>
+
+export interface ProgramOptions extends Pick<DaemonOptions, 'onPipes' | 'handed'> {
+  readonly environment?: Settings
+  readonly as?: (command: readonly string[]) => readonly string[]
+}
 
 interface Running {
   readonly words: string
@@ -40,17 +45,14 @@ export class RunningPrograms {
   }
 
   /** Runs from now on, by this command; `as` is what ties it to this process. */
-  async start(
-    name: string,
-    command: readonly string[],
-    environment: Settings = GO_ENVIRONMENT,
-    as: (command: readonly string[]) => readonly string[] = tied,
-  ): Promise<void> {
+  async start(name: string, command: readonly string[], how: ProgramOptions = {}): Promise<void> {
+    const { environment = GO_ENVIRONMENT, as = tied, ...more } = how
     if (!this.isOther(name, command, environment)) return
     await this.stop([name])
     const stopping = new AbortController()
     const daemon = startDaemon(
       {
+        ...more,
         name,
         command: as(command),
         folder: this.#folder,

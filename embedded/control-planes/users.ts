@@ -1,7 +1,8 @@
 /** Each control plane's programs run as a user of its own, where this process is root: numbers that no account of the
  *  machine has, of a range of this installation. They read their keys and write their data, and have no rights besides;
  *  what this process writes as root is in folders that they cannot write. */
-import { constants } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { constants, createWriteStream } from 'node:fs'
 import {
   chmod,
   chown,
@@ -10,6 +11,7 @@ import {
   link,
   lstat,
   mkdir,
+  open,
   readdir,
   readFile,
   rename,
@@ -17,7 +19,11 @@ import {
   stat,
 } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { ETCD_QUOTA_BYTES } from '../../kit/control-planes/hosting/flags.ts'
+import { TooLong } from '../../kit/http/bounded.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { syncToDisk } from '../../kit/sys/durable-file.ts'
 import { makeFolder } from '../../kit/sys/make-folder.ts'
 import { isRoot, processId } from '../../kit/sys/process.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -31,9 +37,15 @@ export const RUN_FOLDER = 'run'
 const SHARED_PROGRAMS = '/var/cache/svccloud/control-planes'
 const [READABLE_BY_ALL, PASSABLE_BY_ALL] = [0o005, 0o001]
 /** Not for its programs: what only this process reads. */
-const PRIVATE = /^record\.json|\.token$|\.log$|\.kubeconfig\.new$/
-const [GROUP_FILE, GROUP_FOLDER, OWN_FOLDER] = [0o640, 0o750, 0o700]
+const PRIVATE = /^record\.json$|^snapshot-place\.json$|\.log$/
+/** Somebody is writing it. */
+const UNFINISHED = /\.new$/
+/** Below it is what is handed over. */
+const DESCRIPTORS = '/proc/self/fd/'
+const [OWN_FILE, GROUP_FILE, GROUP_FOLDER, OWN_FOLDER] = [0o600, 0o640, 0o750, 0o700]
 
+/** The data of a member of etcd, which may be a little more than its quota. */
+const TAKEN_BYTES_MAXIMUM = 2 * ETCD_QUOTA_BYTES
 const GIBIBYTE = 1024 ** 3
 /** Of one program, and of all threads of a control plane. */
 const LIMITS = ['--core=0', `--data=${6 * GIBIBYTE}`, '--nproc=2048']
@@ -67,8 +79,11 @@ export async function giveFolder(folder: string, uid: number | undefined): Promi
   await own(folder, { uid: 0, gid: uid, mode: GROUP_FOLDER })
   await own(run, { uid, gid: uid, mode: OWN_FOLDER })
   for (const entry of await readdir(folder, { withFileTypes: true }))
-    if (entry.isFile() && !PRIVATE.test(entry.name))
-      await own(join(folder, entry.name), { uid: 0, gid: uid, mode: GROUP_FILE })
+    if (entry.isFile() && !UNFINISHED.test(entry.name))
+      await own(
+        join(folder, entry.name),
+        PRIVATE.test(entry.name) ? { uid: 0, gid: 0, mode: OWN_FILE } : { uid: 0, gid: uid, mode: GROUP_FILE },
+      )
 }
 
 /** A folder of etcd's data: made when it is not there. What another user had written is given over. */
@@ -92,6 +107,33 @@ export async function giveCopy(
   await copyFile(file, path, constants.COPYFILE_EXCL)
   if (uid !== undefined) await lchown(path, uid, uid)
   return { path, here }
+}
+
+/** A file of its programs as a file of this process, which it is a copy of: what they do to theirs meanwhile is at most
+ *  another content of it. Throws for what is no file, and for one that is longer than any of theirs. */
+export async function takeBack(from: string, to: string): Promise<{ sizeBytes: number; sha256: string }> {
+  const source = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    if (!(await source.stat()).isFile()) throw new Error(`${basename(from)} is no file`)
+    const partial = `${to}.partial`
+    const digest = createHash('sha256')
+    let sizeBytes = 0
+    const counted = async function* (parts: AsyncIterable<Buffer>) {
+      for await (const part of parts) {
+        sizeBytes += part.length
+        if (sizeBytes > TAKEN_BYTES_MAXIMUM) throw new TooLong(TAKEN_BYTES_MAXIMUM)
+        digest.update(part)
+        yield part
+      }
+    }
+    await pipeline(source.createReadStream({ autoClose: false }), counted, createWriteStream(partial, { mode: 0o600 }))
+    await syncToDisk(partial)
+    await rename(partial, to)
+    await rm(from, { force: true })
+    return { sizeBytes, sha256: digest.digest('hex') }
+  } finally {
+    await source.close()
+  }
 }
 
 interface Owned {
@@ -123,6 +165,10 @@ export async function shareForUsers(programs: ControlPlanePrograms): Promise<Con
     ),
   }
 }
+
+/** The program, where the user can run it. */
+export const reachable = async (program: string, uid: number | undefined): Promise<string> =>
+  uid === undefined || program.startsWith(DESCRIPTORS) ? program : shared(program)
 
 async function shared(program: string): Promise<string> {
   if (await isForAll(program)) return program

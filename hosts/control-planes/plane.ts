@@ -10,6 +10,7 @@ import { endOf } from '../../kit/control-planes/hosting/credentials.ts'
 import { type Client, openClient } from '../../kit/control-planes/hosting/https-client.ts'
 import type { KubeApi } from '../../kit/control-planes/hosting/kube-api.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
+import { takeSnapshot } from '../../kit/control-planes/hosting/snapshots.ts'
 import { isApiError, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
@@ -94,8 +95,8 @@ export class PodsPlane {
     this.#cluster = new HostCluster(cluster, namespaceOf(record.desired.id), clock)
     this.#addons = new PodsAddons({ ...options, cluster: this.#cluster })
     this.snapshots = new SnapshotKeeper({
-      ...{ folder, clock, random, log, controlPlane: record.desired.id, etcdutl: undefined },
-      etcd: () => this.#etcd(),
+      ...{ folder, clock, random, log, controlPlane: record.desired.id },
+      take: (into, id) => takeSnapshot({ folder: into, id, etcdutl: undefined, ...this.#etcd() }),
     })
   }
 

@@ -2,10 +2,9 @@
  *  service, and through the tunnel to its node. Nothing else is reached by this door, and it keeps nothing. */
 import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import { type KubeApi, send as ask } from '../../../kit/control-planes/hosting/kube-api.ts'
+import type { AppRoute, AppTarget } from './routes.ts'
 
 export interface AppsDoorOptions {
   readonly host: string
@@ -19,7 +18,9 @@ export interface AppsDoorOptions {
 }
 
 export interface Playground {
-  readonly api: KubeApi
+  routes(): Promise<readonly AppRoute[]>
+  /** Of a service of such a route; undefined where it has none. */
+  target(route: AppRoute): Promise<AppTarget | undefined>
   /** Of the tunnel to its node. */
   readonly tunnel: string
 }
@@ -27,61 +28,10 @@ export interface Playground {
 const CONNECTIONS_MAXIMUM = 512
 const SILENCE_MILLISECONDS = 60_000
 const CONNECT_MILLISECONDS = 15_000
-const ROUTES_MAXIMUM = 100
 /** Ingresses are looked at again after that. */
 const FRESH_MILLISECONDS = 2_000
 const [NOT_FOUND, BAD_GATEWAY] = [404, 502]
 const HOP_HEADERS: readonly string[] = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']
-
-const Ingresses = z.object({
-  items: z.array(
-    z.object({
-      metadata: z.object({ namespace: z.string() }),
-      spec: z.object({
-        rules: z
-          .array(
-            z.object({
-              host: z.string().default(''),
-              http: z
-                .object({
-                  paths: z.array(
-                    z.object({
-                      path: z.string().default('/'),
-                      pathType: z.string(),
-                      backend: z.object({
-                        service: z
-                          .object({
-                            name: z.string(),
-                            port: z.object({ number: z.number().optional(), name: z.string().optional() }),
-                          })
-                          .optional(),
-                      }),
-                    }),
-                  ),
-                })
-                .optional(),
-            }),
-          )
-          .default([]),
-      }),
-    }),
-  ),
-})
-const Service = z.object({
-  spec: z.object({
-    clusterIP: z.string().default(''),
-    ports: z.array(z.object({ port: z.number(), name: z.string().optional() })).default([]),
-  }),
-})
-
-interface AppRoute {
-  readonly host: string
-  readonly path: string
-  readonly isExact: boolean
-  readonly namespace: string
-  readonly service: string
-  readonly port: { readonly number?: number | undefined; readonly name?: string | undefined }
-}
 
 /** Where the request goes: host names with a star are for one more label, and the longest path wins. */
 export function routeOf(routes: readonly AppRoute[], host: string, path: string): AppRoute | undefined {
@@ -99,40 +49,8 @@ export function routeOf(routes: readonly AppRoute[], host: string, path: string)
     )[0]
 }
 
-async function readRoutes(api: KubeApi): Promise<readonly AppRoute[]> {
-  const { text } = await ask(api, 'GET', `/apis/networking.k8s.io/v1/ingresses?limit=${ROUTES_MAXIMUM}`)
-  return Ingresses.parse(JSON.parse(text)).items.flatMap(({ metadata: { namespace }, spec: { rules } }) =>
-    rules.flatMap(({ host, http }) =>
-      (http?.paths ?? []).flatMap(({ path, pathType, backend: { service } }) =>
-        service === undefined
-          ? []
-          : [
-              {
-                ...{ host, path, namespace, isExact: pathType === 'Exact' },
-                service: service.name,
-                port: service.port,
-              },
-            ],
-      ),
-    ),
-  )
-}
-
-/** Address of the service in its cluster; undefined where it has none, or not that port. */
-async function targetOf(
-  api: KubeApi,
-  { namespace, service, port }: AppRoute,
-): Promise<{ readonly address: string; readonly port: number } | undefined> {
-  const path = `/api/v1/namespaces/${namespace}/services/${service}`
-  const { status, text } = await ask(api, 'GET', path, { accepted: [NOT_FOUND] })
-  if (status === NOT_FOUND) return undefined
-  const { clusterIP: address, ports } = Service.parse(JSON.parse(text)).spec
-  const found = ports.find((each) => each.port === port.number || (port.name !== undefined && each.name === port.name))
-  return found === undefined || !/^[\d.]+$/.test(address) ? undefined : { address, port: found.port }
-}
-
 /** A connection to that address as the node has it. */
-const throughTunnel = (socketPath: string, { address, port }: { readonly address: string; readonly port: number }) =>
+const throughTunnel = (socketPath: string, { address, port }: AppTarget) =>
   new Promise<Socket>((resolve, reject) => {
     const asked = send({ socketPath, method: 'CONNECT', path: `${address}:${port}`, timeout: CONNECT_MILLISECONDS })
     asked.once('connect', ({ statusCode }, socket) =>
@@ -147,11 +65,11 @@ const throughTunnel = (socketPath: string, { address, port }: { readonly address
 export async function openAppsDoor(options: AppsDoorOptions): Promise<{ stop(): Promise<void> }> {
   const { host, port, domain, clock, log } = options
   const known = new Map<string, { readonly routes: readonly AppRoute[]; readonly at: number }>()
-  const routesOf = async (name: string, { api }: Playground): Promise<readonly AppRoute[]> => {
+  const routesOf = async (name: string, playground: Playground): Promise<readonly AppRoute[]> => {
     const now = clock.monotonicMilliseconds()
     const before = known.get(name)
     if (before !== undefined && now - before.at < FRESH_MILLISECONDS) return before.routes
-    const routes = await readRoutes(api)
+    const routes = await playground.routes()
     for (const [other, { at }] of known) if (now - at > FRESH_MILLISECONDS) known.delete(other)
     known.set(name, { routes, at: now })
     return routes
@@ -168,7 +86,7 @@ export async function openAppsDoor(options: AppsDoorOptions): Promise<{ stop(): 
     if (playground === undefined) return end(response, NOT_FOUND, 'There is no such playground.')
     const [path = '/'] = (request.url ?? '/').split('?')
     const route = routeOf(await routesOf(label, playground), name, path)
-    const target = route && (await targetOf(playground.api, route))
+    const target = route && (await playground.target(route))
     if (target === undefined) return end(response, NOT_FOUND, 'No Ingress of the playground is for this.')
     const socket = await throughTunnel(playground.tunnel, target)
     await forward(request, response, socket)

@@ -5,18 +5,12 @@ import { isOwnRequest } from '../../../domain/node-pool.ts'
 import type { ControlPlaneGuest } from '../../../kit/control-planes/control.ts'
 import { DNS_SERVICE_NUMBER, NODE_API, serviceAddress } from '../../../kit/control-planes/control.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import type { Random } from '../../../kit/sys/random.ts'
 import { tied } from '../../daemon.ts'
-import { putJoinToken, removeJoinToken } from '../../../kit/control-planes/hosting/cluster-objects.ts'
-import type { KubeApi } from '../../../kit/control-planes/hosting/kube-api.ts'
-import { approveServing, listNodes, listServingRequests } from '../../../kit/control-planes/hosting/nodes.ts'
+import type { ClusterReading } from '../reading/tasks.ts'
 import type { RunningPrograms } from '../programs-running.ts'
 import type { ControlPlaneRecord } from '../record.ts'
-import { applyIngressStatus } from './ingress-status.ts'
-import { applyLimits } from './limits.ts'
 import { GATEWAY, GUEST_ADDRESS, GUEST_FILES, type GuestSize, guestCommand, userIdOf } from './machine.ts'
 import { type GuestTemplates, inGuest, prepareGuest } from './template.ts'
-import { applyVolumes } from './volumes.ts'
 
 export interface KeeperOptions {
   /** Of the control plane. */
@@ -30,10 +24,9 @@ export interface KeeperOptions {
   readonly programs: RunningPrograms
   readonly record: () => ControlPlaneRecord
   /** Undefined while its API does not answer. */
-  readonly api: () => KubeApi | undefined
+  readonly cluster: () => ClusterReading | undefined
   readonly authority: () => string | undefined
   readonly clock: Clock
-  readonly random: Random
   readonly signal: AbortSignal
 }
 
@@ -81,26 +74,24 @@ export class GuestKeeper {
     await prepareGuest(folder, template, userId)
     const ports = { api, tunnel: tunnel.agents }
     await programs.start(GUEST, tied(guestCommand({ ...template, ...size, folder, userId, ports })))
-    const server = this.#options.api()
+    const server = this.#options.cluster()
     if (server === undefined) return 'its control plane to answer'
-    const node = (await listNodes(server)).find(({ name }) => name === guest.name)
+    const node = (await server.ask('nodes')).find(({ name }) => name === guest.name)
     if (node === undefined && !this.#isDelivered) await this.#deliver(server, folder)
-    for (const request of await listServingRequests(server))
+    for (const request of await server.ask('servingRequests'))
       if (isOwnRequest(request, { name: guest.name, addresses: [GUEST_ADDRESS] }))
-        await approveServing(server, request.name)
+        await server.ask('approveServing', request.name)
     this.isReady = node?.isReady === true
     if (!this.isReady) return 'its node to be ready'
     await this.#settle(server)
     return undefined
   }
 
-  async #settle(server: KubeApi): Promise<void> {
+  async #settle(server: ClusterReading): Promise<void> {
     const { guest, appDomain, port } = this.#options
-    if (this.#hasToken) await removeJoinToken(server, this.#tokenId(), POOL)
+    if (this.#hasToken) await server.ask('removeJoinToken', this.#tokenId(), POOL)
     this.#hasToken = false
-    await applyLimits(server, guest)
-    await applyVolumes(server, guest)
-    await applyIngressStatus(server, { hostname: `${guest.name}.${appDomain}`, port })
+    await server.ask('settleGuest', guest, { hostname: `${guest.name}.${appDomain}`, port })
   }
 
   #tokenId(): string {
@@ -109,12 +100,11 @@ export class GuestKeeper {
 
   /** By the port of the guest, so that no disk ever holds the token. What all copies of the template have in common is
    *  made anew first. */
-  async #deliver(server: KubeApi, folder: string): Promise<void> {
-    const { clock, random, guest, authority, signal } = this.#options
+  async #deliver(server: ClusterReading, folder: string): Promise<void> {
+    const { clock, guest, authority, signal } = this.#options
     const { desired } = this.#options.record()
     const now = clock.now()
-    const expiresAt = new Date(now.getTime() + JOIN_SECONDS * 1_000)
-    const { token } = await putJoinToken(server, { tokenId: this.#tokenId(), pool: POOL, expiresAt, random })
+    const { token } = await server.ask('joinToken', this.#tokenId(), POOL, JOIN_SECONDS)
     const [podCidr = ''] = desired.podCidrs
     const [serviceCidr = ''] = desired.serviceCidrs
     const document = {

@@ -15,8 +15,7 @@ import {
   listSnapshots,
   removeSnapshot,
   snapshotFile,
-  type TakeOptions,
-  takeSnapshot,
+  type TakenSnapshot,
   writeSnapshot,
 } from './snapshots.ts'
 import {
@@ -35,10 +34,8 @@ export interface KeeperOptions {
   /** Of the control plane. */
   readonly folder: string
   readonly controlPlane: string
-  /** Judges what was taken; undefined where that is not: then the sum that etcd appends does. */
-  readonly etcdutl: string | undefined
-  /** A member that serves; throws when none does. */
-  readonly etcd: () => Pick<TakeOptions, 'etcdUrl' | 'client'>
+  /** Takes one into the folder of snapshots, as `takeSnapshot` does; throws when no member of etcd serves. */
+  readonly take: (folder: string, id: string) => Promise<TakenSnapshot>
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -180,11 +177,11 @@ export class SnapshotKeeper {
   }
 
   async #take(id: string): Promise<void> {
-    const { clock, log, etcdutl, etcd, controlPlane } = this.#options
+    const { clock, log, take, controlPlane } = this.#options
     let failure: unknown
     for (let tries = 0; tries < TRIES && !this.#stopping.signal.aborted; tries++) {
       try {
-        const content = await takeSnapshot({ folder: this.folder, id, etcdutl, ...etcd() })
+        const content = await take(this.folder, id)
         await this.#change(id, async (kept) => ({ ...kept, ...content, phase: 'done' }))
         const isLetGo = (await listSnapshots(this.folder)).every((each) => each.id !== id)
         if (isLetGo) await removeSnapshot(this.folder, id)

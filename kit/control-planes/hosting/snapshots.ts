@@ -60,18 +60,19 @@ export interface TakeOptions {
   readonly folder: string
   readonly id: string
   readonly etcdUrl: string
+  /** Judges it; undefined where that is not: then the sum that etcd appends does. */
   readonly etcdutl: string | undefined
   readonly client: Client
 }
 
+/** What a whole one is: bytes, and the digest of them. */
+export interface TakenSnapshot {
+  readonly sizeBytes: number
+  readonly sha256: string
+}
+
 /** Streams it from etcd, has it verified, and answers what it is once it is on the disk. */
-export async function takeSnapshot({
-  folder,
-  id,
-  etcdUrl,
-  etcdutl,
-  client,
-}: TakeOptions): Promise<{ readonly sizeBytes: number; readonly sha256: string }> {
+export async function takeSnapshot({ folder, id, etcdUrl, etcdutl, client }: TakeOptions): Promise<TakenSnapshot> {
   const file = snapshotFile(folder, id)
   const partial = `${file}.partial`
   const response = await client.open(`${etcdUrl}/v3/maintenance/snapshot`, {

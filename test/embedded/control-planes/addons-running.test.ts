@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Addon, type AddonProgram, findAddons } from '../../../embedded/control-planes/addon-table.ts'
 import { RunningAddons } from '../../../embedded/control-planes/addons-running.ts'
+import { type AddonNeeds, applyAddon } from '../../../kit/control-planes/hosting/addon-parts.ts'
 import { openCredentials } from '../../../kit/control-planes/hosting/credentials.ts'
 import type { KubeApi } from '../../../kit/control-planes/hosting/kube-api.ts'
 import { openHost } from '../../../embedded/control-planes/host.ts'
@@ -62,11 +63,16 @@ const ADDON: Addon = {
 }
 
 test('what is the cluster’s own is made and never changed, and who does not get in has no certificate', async () => {
-  const options = { folder, addons: [ADDON], apiUrl: 'http://platform', programs, clock: systemClock }
-  const addons = new RunningAddons({ ...options, random: systemRandom })
+  const addons = new RunningAddons({
+    ...{ folder, addons: [ADDON], apiUrl: 'http://platform', clock: systemClock, random: systemRandom },
+    run: (name, command, more) => programs.start(name, command, more),
+    running: () => programs.names(),
+    give: async () => {},
+  })
   const told = { tokenId: newUuid(systemRandom), clusterId: 'shop', zone: 'eu-1a' }
   const record = { desired: newDesired(), addons: {} } as unknown as ControlPlaneRecord // what add-ons look at
-  const round = { api, authority: 'pem', endpoint: 'https://127.0.0.1:1', record }
+  const apply = (needs: AddonNeeds) => applyAddon(api, needs, systemClock)
+  const round = { apply, authority: 'pem', endpoint: 'https://127.0.0.1:1', record }
   await addons.start(round)
   expect([asked, programs.names(), addons.versions()]).toEqual([[], [], []])
 

@@ -1,10 +1,10 @@
 /** Add-ons beside a real control plane: programs with a token of the platform and a user of the cluster. The one here
  *  calls a platform that only listens. */
 import { createServer, type Server } from 'node:http'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Addon } from '../../../embedded/control-planes/addon-table.ts'
+import { type Addon, findAddons } from '../../../embedded/control-planes/addon-table.ts'
 import { nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { until } from '../../eventually.ts'
@@ -100,6 +100,9 @@ test('an add-on runs from its token on, with its own rights, until its cluster g
     { name: 'csi-driver', version: '7.1' },
   ])
 
+  const ownerOf = async (name: string) => (await stat(`/proc/${host.pid(id, name)}`)).uid
+  expect(await ownerOf('caller')).toBe(await ownerOf('kube-apiserver-0'))
+
   // A new token needs no new process, and one that was killed comes back with the token of now.
   const pid = host.pid(id, 'caller')
   await host.grant(id, 'csi-driver', { ...told, tokenId: second, token: 'second-token' })
@@ -132,4 +135,35 @@ test('an add-on runs from its token on, with its own rights, until its cluster g
     (state) => state === undefined,
   )
   expect(signalProcess(last, 0)).toBe(false)
+})
+
+const known = await findAddons()
+const hasDriver = known.some(({ name }) => name === 'csi-driver')
+
+test.runIf(hasDriver)('the add-ons of the platform find each other as the user of the control plane', async () => {
+  const own = await openHosted({ addons: { apiUrl: 'http://127.0.0.1:1', known } })
+  try {
+    const { id } = newDesired()
+    await own.host.ensure(newDesired({ id }))
+    await untilState(own, id, isWhole)
+    const told = { clusterId: 'shop', zone: 'eu-1a', token: 'a-token' }
+    for (const { name } of known) await own.host.grant(id, name, { ...told, tokenId: newUuid(systemRandom) })
+    const logOf = (name: string) => readFile(join(own.folder, id, `${name}.log`), 'utf8')
+    // The one has found the driver by its socket, the other the API of the cluster.
+    await until(
+      'the attacher',
+      () => logOf('csi-attacher'),
+      (log) => log.includes('Starting CSI attacher'),
+    )
+    await until(
+      'the cloud controller',
+      () => logOf('cloud-controller'),
+      (log) => log.includes('"ready"'),
+    )
+    const ownerOf = async (name: string) => (await stat(`/proc/${own.host.pid(id, name)}`)).uid
+    const owner = await ownerOf('etcd-0')
+    for (const { programs } of known) for (const { name } of programs) expect(await ownerOf(name), name).toBe(owner)
+  } finally {
+    await own.end()
+  }
 })

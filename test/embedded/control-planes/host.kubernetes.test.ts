@@ -12,7 +12,7 @@ import { adminOf, type Hosted, isWhole, kubeClient, newDesired, openHosted, unti
 let hosted: Hosted
 const [one, other] = [newDesired(), newDesired()]
 beforeAll(async () => {
-  hosted = await openHosted({ memoryBytes: 1_200 * 1024 ** 2 })
+  hosted = await openHosted({ memoryBytes: 1_400 * 1024 ** 2 })
   await hosted.host.ensure(one)
   await hosted.host.ensure(other)
 })

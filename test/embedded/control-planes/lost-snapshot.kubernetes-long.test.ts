@@ -15,7 +15,7 @@ const SEALED = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'sealed' },
 let hosted: Hosted
 const one = newDesired()
 beforeAll(async () => {
-  hosted = await openHosted({ memoryBytes: 1_200 * 1024 ** 2 })
+  hosted = await openHosted({ memoryBytes: 1_400 * 1024 ** 2 })
   await hosted.host.ensure(one)
 })
 afterAll(() => hosted.end())

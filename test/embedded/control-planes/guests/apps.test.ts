@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openAppsDoor, routeOf } from '../../../../embedded/control-planes/guests/apps.ts'
+import { readRoutes, targetOf } from '../../../../embedded/control-planes/guests/routes.ts'
 import { probePort } from '../../../../embedded/ports.ts'
 import { systemClock as clock } from '../../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../../kit/sys/log.ts'
@@ -26,6 +27,7 @@ const client = {
   send: async (url: string) => ({ status: 200, text: JSON.stringify(ANSWERS[url.slice('https://api'.length)] ?? {}) }),
   close() {},
 }
+const api = { url: 'https://api', client }
 
 let folder: string
 let port: number
@@ -49,7 +51,13 @@ beforeAll(async () => {
   const door = await openAppsDoor({
     ...{ host: '127.0.0.1', port, domain: 'apps.test', clock, log },
     playground: (name) =>
-      name === NAME ? { api: { url: 'https://api', client }, tunnel: join(folder, 'tunnel.sock') } : undefined,
+      name === NAME
+        ? {
+            routes: () => readRoutes(api),
+            target: (route) => targetOf(api, route),
+            tunnel: join(folder, 'tunnel.sock'),
+          }
+        : undefined,
   })
   for (const server of [app, tunnel]) stop.push(async () => void server.close())
   stop.push(

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { recoverFolder, SnapshotKeeper } from '../../../../kit/control-planes/hosting/snapshot-keeper.ts'
-import { snapshotFile } from '../../../../kit/control-planes/hosting/snapshots.ts'
+import { snapshotFile, takeSnapshot } from '../../../../kit/control-planes/hosting/snapshots.ts'
 import { StoreAway } from '../../../../kit/chunks/object-store.ts'
 import { markOf } from '../../../../kit/control-planes/control.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
@@ -48,9 +48,13 @@ async function open(): Promise<SnapshotKeeper> {
   })
   const answer = () => Object.assign(Readable.from([Buffer.from(`${lines.join('\n')}\n`)]), { statusCode: 200 })
   const opened = new SnapshotKeeper({
-    ...{ folder, controlPlane: 'one', etcdutl: join(folder, 'etcdutl'), clock, random: systemRandom, log: silentLog },
+    ...{ folder, controlPlane: 'one', clock, random: systemRandom, log: silentLog },
     // Of a client only this is used, and of its answer only what there is.
-    etcd: () => ({ etcdUrl: 'https://etcd', client: { open: async () => answer() } as never }),
+    take: (into, id) =>
+      takeSnapshot({
+        ...{ folder: into, id, etcdutl: join(folder, 'etcdutl'), etcdUrl: 'https://etcd' },
+        client: { open: async () => answer() } as never,
+      }),
   })
   await opened.start()
   return opened
