@@ -314,7 +314,7 @@ export interface paths {
         get?: never;
         /**
          * Require a second factor of every member
-         * @description Only the owner, and only with a second factor of their own. Open sessions keep running.
+         * @description Only the owner, and only with their own second factor. Open sessions keep running.
          */
         put: operations["set_account_mfa_policy"];
         post?: never;
@@ -1424,7 +1424,7 @@ export interface paths {
         post?: never;
         /**
          * Take a server out of a private network
-         * @description Also while the guest runs. Its addresses are free again when the host says that the guest has let go.
+         * @description Also while the guest runs. Its addresses are free again when the host reports that the guest has released them.
          */
         delete: operations["detach_server_network"];
         options?: never;
@@ -1720,7 +1720,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what the account has of hosts of its own
+         * Get the private hosts of the account
          * @description Servers are placed on them before any others while they have room; nobody else is placed there.
          */
         get: operations["get_private_cloud"];
@@ -1740,13 +1740,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List requests for hosts of its own
+         * List requests for private hosts
          * @description Newest first.
          */
         get: operations["list_private_cloud_requests"];
         put?: never;
         /**
-         * Ask for hosts of its own
+         * Request private hosts
          * @description Staff decide; until then nothing is made and nothing costs. One request at a time.
          */
         post: operations["create_private_cloud_request"];
@@ -1767,8 +1767,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Withdraw a request for hosts of its own
-         * @description Withdraw a request for hosts of its own.
+         * Withdraw a request for private hosts
+         * @description Withdraw a request for private hosts.
          */
         delete: operations["cancel_private_cloud_request"];
         options?: never;
@@ -2095,7 +2095,7 @@ export interface paths {
         put?: never;
         /**
          * Copy a custom image to another zone
-         * @description The copy is an image of its own, with the same title and labels.
+         * @description The copy is a separate image, with the same title and labels.
          */
         post: operations["copy_custom_image"];
         delete?: never;
@@ -2327,7 +2327,7 @@ export interface paths {
         head?: never;
         /**
          * Change name, labels, DNS servers or DHCP of a private network
-         * @description labels replaces all labels. Name and labels change at once (200); what hosts are told of starts an operation (202). Servers learn of it when they ask for their addresses again. With If-Match the change is made only to that version.
+         * @description labels replaces all labels. Name and labels change at once (200); what hosts must learn starts an operation (202). Servers learn of it when they ask for their addresses again. With If-Match the change is made only to that version.
          */
         patch: operations["update_network"];
         trace?: never;
@@ -2640,7 +2640,7 @@ export interface paths {
         post?: never;
         /**
          * Release a floating IP
-         * @description It must lead to no server. Its address goes back to its pool.
+         * @description It must be unassigned. Its address returns to its pool.
          */
         delete: operations["release_floating_ip"];
         options?: never;
@@ -2659,7 +2659,7 @@ export interface paths {
         put?: never;
         /**
          * Assign a floating IP to a server, move it or unassign it
-         * @description One that leads to another server is moved in one step: that server loses it at once. Without server_id, or with null, it leads to no server any more.
+         * @description One that is assigned to another server is moved in one step: that server loses it at once. Without server_id, or with null, it is unassigned.
          */
         post: operations["assign_floating_ip"];
         delete?: never;
@@ -2735,7 +2735,7 @@ export interface paths {
         put?: never;
         /**
          * Make a PostgreSQL database
-         * @description One machine with its data on a storage of its own, reached over TLS from the network. The answer has the password of its owner.
+         * @description One machine with its data on a separate storage, reached over TLS from the network. The answer has the password of its owner.
          */
         post: operations["create_database"];
         delete?: never;
@@ -3019,7 +3019,7 @@ export interface paths {
         put?: never;
         /**
          * Take a Kubernetes cluster back to a snapshot
-         * @description Its API is closed meanwhile. What was stored since then is gone, but for a snapshot of it that is taken first where the cluster still answers.
+         * @description Its API is closed meanwhile. What was stored since then is lost, but for a snapshot of it that is taken first where the cluster still answers.
          */
         post: operations["restore_kubernetes_cluster"];
         delete?: never;
@@ -3235,7 +3235,7 @@ export interface paths {
         put?: never;
         /**
          * Start a playground
-         * @description A free Kubernetes cluster of a few hours: a control plane and one guest of its own, one at a time.
+         * @description A free Kubernetes cluster of a few hours: a control plane and its own guest, one at a time.
          */
         post: operations["start_playground"];
         delete?: never;
@@ -3634,7 +3634,7 @@ export interface components {
             /** @description Last port; that of port_start when left out. */
             port_end?: number | null;
             /**
-             * @description Where packets come from or go to; anywhere when empty. An address is a network of its own.
+             * @description Where packets come from or go to; anywhere when empty. An address is a network with one address.
              * @default []
              */
             remote_cidrs?: string[];
@@ -3731,7 +3731,7 @@ export interface components {
             source_storage_id?: string | null;
             /** @description Snapshot of a storage of the zone; its server may run. */
             source_snapshot_id?: string | null;
-            /** @description Backup in the zone, also of a storage that is gone. */
+            /** @description Backup in the zone, also of a storage that is deleted. */
             source_backup_id?: string | null;
             /**
              * @description Keys with values, to find it by; at most 64.
@@ -3750,7 +3750,7 @@ export interface components {
             /** @description Snapshot of a storage of the zone; its server may run. */
             source_snapshot_id: string;
         } | {
-            /** @description Backup in the zone, also of a storage that is gone. */
+            /** @description Backup in the zone, also of a storage that is deleted. */
             source_backup_id: string;
         });
         CreateStorage: {
@@ -3853,7 +3853,7 @@ export interface components {
             };
             /** @description Addresses of at most 4 servers that servers of the network ask for names. */
             dns_servers?: string[];
-            /** @description Whether servers of the network are told their addresses by DHCP. */
+            /** @description Whether servers of the network get their addresses by DHCP. */
             dhcp_enabled?: boolean;
         };
         CreateLoadBalancer: {
@@ -4047,7 +4047,7 @@ export interface components {
             network_ids?: string[];
             /** @description Where else it leads; at most 50. */
             static_routes?: {
-                /** @description The network that it leads to, IPv4 or IPv6. */
+                /** @description Destination network, IPv4 or IPv6. */
                 destination: string;
                 /** @description Who takes what is sent there: an address in one of the router's networks. */
                 next_hop: string;
@@ -4076,7 +4076,7 @@ export interface components {
             nat_enabled?: boolean;
             /** @description Where else it leads; at most 50. */
             static_routes?: {
-                /** @description The network that it leads to, IPv4 or IPv6. */
+                /** @description Destination network, IPv4 or IPv6. */
                 destination: string;
                 /** @description Who takes what is sent there: an address in one of the router's networks. */
                 next_hop: string;
@@ -4103,7 +4103,7 @@ export interface components {
             plan?: string;
             /** @description Keys that may sign in to its bastion; all of the account when left out. */
             ssh_key_ids?: string[];
-            /** @description What its load balancer leads to. */
+            /** @description Where its load balancer forwards to. */
             members?: components["schemas"]["EdgeMemberInput"][];
         };
         EdgeMemberInput: {
@@ -4326,7 +4326,7 @@ export interface components {
             };
             /** @description Taints of its nodes. */
             taints?: components["schemas"]["KubernetesTaint"][];
-            /** @description Minor version that its nodes shall run, at most that of the control plane: they are replaced. */
+            /** @description Minor version that its nodes are to run, at most that of the control plane: they are replaced. */
             version?: string;
             /** @description How many nodes may be away at a time. */
             max_unavailable?: number;
@@ -4420,7 +4420,7 @@ export interface components {
             };
             /** @description The operation that keeps the resource busy. */
             active_operation_id?: string;
-            /** @description The limit that stands in the way. */
+            /** @description The limit that was reached. */
             quota?: {
                 /** @description Name. */
                 name: string;
@@ -4649,7 +4649,7 @@ export interface components {
             configured: boolean;
             /** @description Name for people. */
             display_name?: string;
-            /** @description Which icon stands for it. */
+            /** @description Which icon it has. */
             icon?: string;
             /** @description Whether signing in can be tried without showing a page. */
             silent_sign_in?: boolean;
@@ -4663,7 +4663,7 @@ export interface components {
             name: string;
             /** @description Name for people. */
             display_name: string;
-            /** @description Which icon stands for it. */
+            /** @description Which icon it has. */
             icon: string;
         };
         IdentityProvider: {
@@ -4671,7 +4671,7 @@ export interface components {
             name: string;
             /** @description Name for people. */
             display_name: string;
-            /** @description Which icon stands for it. */
+            /** @description Which icon it has. */
             icon?: string;
             /** @description Whether signing in can be tried without showing a page. */
             silent_sign_in: boolean;
@@ -5243,7 +5243,7 @@ export interface components {
              */
             state: "creating" | "starting" | "started" | "stopping" | "stopped" | "deleting" | "error";
             /**
-             * @description Whether the server shall run.
+             * @description Whether the server is to run.
              * @enum {string}
              */
             desired_power: "running" | "stopped";
@@ -5259,7 +5259,7 @@ export interface components {
             public_ipv6_is_private: boolean;
             /** @description Whether the server can be given a new IPv6 prefix. */
             ipv6_renumber_available: boolean;
-            /** @description What to type to sign in; null while nothing leads to the SSH port of the server. */
+            /** @description What to type to sign in; null while nothing forwards to the SSH port of the server. */
             ssh_command: string | null;
             /** @description The same for programs. */
             ssh: {
@@ -5557,7 +5557,7 @@ export interface components {
             ipv6_prefix: string | null;
             /** @description 0 for the public one; the others keep theirs while they are there. */
             index: number;
-            /** @description Floating IPs that lead to it. */
+            /** @description Floating IPs that are assigned to it. */
             floating_ip_ids: string[];
             /**
              * Format: date-time
@@ -5840,7 +5840,7 @@ export interface components {
             url: string;
         };
         PrivateCloudOverview: {
-            /** @description Whether the account has hosts of its own. */
+            /** @description Whether the account has private hosts. */
             has_private_hosts: boolean;
             /** @description The least that can be asked for. */
             minimums: components["schemas"]["PrivateCloudAmounts"];
@@ -5848,7 +5848,7 @@ export interface components {
             maximums: components["schemas"]["PrivateCloudAmounts"];
             /** @description Of all zones together. */
             totals: components["schemas"]["PrivateCloudCapacity"];
-            /** @description Where the account has hosts of its own. */
+            /** @description Where the account has private hosts. */
             zones: components["schemas"]["PrivateCloudZone"][];
             /** @description Servers on these hosts, newest first, 500 of them at most. */
             servers: components["schemas"]["PrivateCloudServer"][];
@@ -6246,7 +6246,7 @@ export interface components {
             ipv6_prefix: string;
             /** @description Address of the network's router; null while it has none. */
             gateway_ipv4: string | null;
-            /** @description Whether servers are told their addresses by DHCP. */
+            /** @description Whether servers get their addresses by DHCP. */
             dhcp_enabled: boolean;
             /** @description What servers ask for names. */
             dns_servers: string[];
@@ -6284,7 +6284,7 @@ export interface components {
              * @enum {string}
              */
             state: "creating" | "running" | "error" | "deleting";
-            /** @description Whether both of its machines do all that they shall. */
+            /** @description Whether both of its machines are healthy. */
             is_healthy: boolean;
             /** @description What is wrong, for people; empty otherwise. */
             health_detail: string;
@@ -6305,7 +6305,7 @@ export interface components {
                  * @enum {string}
                  */
                 role: "active" | "standby";
-                /** @description Whether it does all that it shall. */
+                /** @description Whether it is healthy. */
                 is_healthy: boolean;
                 /** @description Of the configuration that it runs; 0 before the first. */
                 configuration_generation: number;
@@ -6368,7 +6368,7 @@ export interface components {
              * @enum {string}
              */
             state: "creating" | "running" | "error" | "deleting";
-            /** @description Whether both of its machines do all that they shall. */
+            /** @description Whether both of its machines are healthy. */
             is_healthy: boolean;
             /** @description What is wrong, for people; empty otherwise. */
             health_detail: string;
@@ -6389,7 +6389,7 @@ export interface components {
                  * @enum {string}
                  */
                 role: "active" | "standby";
-                /** @description Whether it does all that it shall. */
+                /** @description Whether it is healthy. */
                 is_healthy: boolean;
                 /** @description Of the configuration that it runs; 0 before the first. */
                 configuration_generation: number;
@@ -6505,7 +6505,7 @@ export interface components {
             node_id: string | null;
             /** @description When it said so, within about half a minute; null before the first. */
             observed_at: string | null;
-            /** @description Of each frontend that the machine has told of. */
+            /** @description Of each frontend that the machine has reported. */
             frontends: {
                 /** @description Name. */
                 name: string;
@@ -6562,14 +6562,14 @@ export interface components {
             }[];
             /** @description Where else it leads; at most 50. */
             static_routes: {
-                /** @description The network that the route leads to. */
+                /** @description Destination network of the route. */
                 destination: string;
                 /** @description Who takes what is sent there: an address in one of the router's networks. */
                 next_hop: string;
                 /** @description Free text for people. */
                 comment: string;
             }[];
-            /** @description Whether it does all that it shall. */
+            /** @description Whether it is healthy. */
             is_healthy: boolean;
             /** @description What it does not do, and why; empty when it is healthy. */
             health_detail: string;
@@ -6592,7 +6592,7 @@ export interface components {
             zone: string;
             /** @description Where it is reached. */
             address: string;
-            /** @description Server that it leads to; null while it is unassigned. */
+            /** @description Server that it is assigned to; null while it is unassigned. */
             server_id: string | null;
             /** @description public: its public address; private:<network_id>: its interface there; null while unassigned. */
             target: string | null;
@@ -6614,7 +6614,7 @@ export interface components {
             /** @description What the host is for. */
             roles: ("bastion" | "nat_gateway" | "load_balancer")[];
             /**
-             * @description Whether each role has a machine of its own (separate), or all of them share one (combined).
+             * @description Whether each role has its own machine (separate), or all of them share one (combined).
              * @enum {string}
              */
             placement: "separate" | "combined";
@@ -6663,7 +6663,7 @@ export interface components {
             /** @description What the host is for. */
             roles: ("bastion" | "nat_gateway" | "load_balancer")[];
             /**
-             * @description Whether each role has a machine of its own (separate), or all of them share one (combined).
+             * @description Whether each role has its own machine (separate), or all of them share one (combined).
              * @enum {string}
              */
             placement: "separate" | "combined";
@@ -6709,7 +6709,7 @@ export interface components {
                 roles: ("bastion" | "nat_gateway" | "load_balancer")[];
                 /** @description State. */
                 state: string;
-                /** @description Whether it does all that it shall. */
+                /** @description Whether it is healthy. */
                 is_healthy: boolean;
                 /** @description Why it is not healthy, for people; empty when it is. */
                 health_detail: string;
@@ -6724,7 +6724,7 @@ export interface components {
                 /** @description IPv6 address in the network; null while it has none. */
                 private_ipv6: string | null;
             }[];
-            /** @description What its load balancer leads to. */
+            /** @description Where its load balancer forwards to. */
             members: {
                 /** @description Id. */
                 id: string;
@@ -6775,7 +6775,7 @@ export interface components {
              * @enum {string}
              */
             state: "creating" | "running" | "error" | "deleting";
-            /** @description Whether its machine runs PostgreSQL as it shall. */
+            /** @description Whether its machine runs PostgreSQL as desired. */
             is_healthy: boolean;
             /** @description What is wrong, for people; empty otherwise. */
             health_detail: string;
@@ -6970,7 +6970,7 @@ export interface components {
             name: string;
             /** @description Name of the plan. */
             plan: string;
-            /** @description How many nodes it shall have. */
+            /** @description How many nodes it is to have. */
             count: number;
             /** @description Names of the zones. */
             zones: string[];
@@ -7220,7 +7220,7 @@ export interface components {
             /** @description Whether any region offers playgrounds now. */
             is_available: boolean;
             /**
-             * @description Whether one can be started, or what stands in the way first.
+             * @description Whether one can be started, or why not.
              * @enum {string}
              */
             eligibility: "eligible" | "unavailable" | "active_playground" | "allowance_used" | "account_suspended";
@@ -14562,7 +14562,7 @@ export interface operations {
                 "application/json": {
                     /** @description Name of the zone. */
                     zone: string;
-                    /** @description Server of the zone that it leads to; to none when left out. */
+                    /** @description Server of the zone that it is assigned to; none when left out. */
                     server_id?: string | null;
                     /**
                      * @description public: the public IPv4 address of the server; private:<network_id>: its interface there, where a router with NAT must be.
@@ -14694,7 +14694,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Server of the zone that it leads to; to none when null or left out. */
+                    /** @description Server of the zone that it is assigned to; none when null or left out. */
                     server_id?: string | null;
                     /**
                      * @description public: the public IPv4 address of the server; private:<network_id>: its interface there, where a router with NAT must be.

@@ -107,7 +107,7 @@ function chainFault(chain: readonly X509Certificate[], now: Date): string | unde
     const fault = strengthFault(one.publicKey)
     if (fault !== undefined) return fault
     if (!isSelfSigned(one) && WEAK_DIGEST.test(one.signatureAlgorithm ?? ''))
-      return 'is signed with a digest that is not safe any more: SHA-256 or better is needed'
+      return 'is signed with a digest that is no longer safe: SHA-256 or better is needed'
   }
   return orderFault(chain)
 }

@@ -30,5 +30,7 @@ export function requireAssignable(facts: FloatingIpFacts): void {
 export function requireReleasable(facts: FloatingIpFacts): void {
   requireAssignable(facts)
   if (facts.isAssigned)
-    throw conflict('in_use', 'The floating IP leads to a server. Unassign it first.', { resource: resourceOf(facts) })
+    throw conflict('in_use', 'The floating IP is assigned to a server. Unassign it first.', {
+      resource: resourceOf(facts),
+    })
 }

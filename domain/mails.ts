@@ -69,7 +69,7 @@ export const secondFactorLockedMail = (): MailText =>
 
 /** To the staff; what was asked for is behind their sign-in. */
 export const privateCloudRequestMail = (id: string): MailText =>
-  letter('A request for private hosts', `An account asks for hosts of its own. The request is ${id}.`)
+  letter('A request for private hosts', `An account requests private hosts. The request is ${id}.`)
 
 export const privateCloudFulfilledMail = (): MailText =>
   letter(

@@ -64,7 +64,7 @@ export function requireFenceable(node: NodeFacts, isForced: boolean): void {
   if (node.state !== 'unreachable' && !isForced)
     throw stateNotAllowed(
       node,
-      `The node is ${node.state}: it answers. Fence it with force when its servers shall lose their guests.`,
+      `The node is ${node.state}: it answers. Fence it with force only if its servers may lose their guests.`,
     )
 }
 

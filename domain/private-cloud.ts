@@ -60,8 +60,8 @@ export function requireStep(before: PrivateCloudState, after: keyof typeof STEPS
 const STEP_NAMES = {
   in_review: 'reviewed',
   fulfilled: 'fulfilled before it is reviewed',
-  declined: 'declined any more',
-  withdrawn: 'withdrawn any more',
+  declined: 'declined now',
+  withdrawn: 'withdrawn now',
 } as const
 
 /** A node that may be given away. */

@@ -145,7 +145,7 @@ export function routesFault(
       return fault('destination', 'must be a network whose address has no bits beyond its prefix')
     if (hop?.family !== network.family) return fault('nextHop', "must be an address of the destination's family")
     if (UNROUTABLE.some((one) => one.family === network.family && isWithin(one, network)))
-      return fault('destination', 'is nothing that a route leads to')
+      return fault('destination', 'cannot be the destination of a route')
     if (UNROUTABLE.some((one) => one.family === hop.family && contains(one, hop.value)))
       return fault('nextHop', 'is no address of a network')
     if (natEnabled && destination === ANYWHERE_IPV4)

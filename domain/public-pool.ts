@@ -90,7 +90,7 @@ function gatewayFault(network: Network, text: string | undefined): PoolFault | u
   if (network.family === 'ipv6')
     return contains(LINK_LOCAL, gateway.value)
       ? undefined
-      : { field: 'gateway', detail: 'must be a link-local address: every server has a network of its own' }
+      : { field: 'gateway', detail: 'must be a link-local address: every server has its own network' }
   const isHost =
     contains(network, gateway.value) && gateway.value !== network.first && contains(network, gateway.value + 1n)
   return isHost ? undefined : { field: 'gateway', detail: 'must be an address of the network that a host can have' }

@@ -86,7 +86,7 @@ function standing({ root: floatingIp, observed: { claim, facts } }: ReconcileInp
   if (refusal !== undefined) return { health: 'stalled', reason: refusal.reason, message: refusal.message }
   const rest = { waitFor: 'a change', waitSeconds: LOOK_SECONDS } as const
   return claim?.serverId !== undefined && facts === undefined
-    ? { health: 'stalled', reason: 'NoTarget', message: 'What it leads to is not there now.', ...rest }
+    ? { health: 'stalled', reason: 'NoTarget', message: 'What it points to is not there now.', ...rest }
     : { health: 'ready', reason: claim?.serverId === undefined ? 'Unassigned' : 'Assigned', ...rest }
 }
 

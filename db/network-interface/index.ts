@@ -325,7 +325,7 @@ export async function requireNoInterfaces(db: Queries, server: ServerKey): Promi
     })
   const [floating] = [...(await listFloatingTargets(db, server)).values()].flat()
   if (floating !== undefined)
-    throw conflict('in_use', 'A floating IP leads to the server, which stays in its zone. Unassign it first.', {
+    throw conflict('in_use', 'A floating IP is assigned to the server, which stays in its zone. Unassign it first.', {
       resource: { type: 'floating_ip', id: floating },
     })
 }

@@ -91,7 +91,7 @@ async function requireForwarding(tx: Transaction<Tables>, { accountId, routerId 
     .orderBy('floating_ip.id')
     .executeTakeFirst()
   if (floating !== undefined)
-    throw conflict('in_use', 'A floating IP leads through the router to a server. Unassign it first.', {
+    throw conflict('in_use', 'A floating IP is assigned to a server behind the router. Unassign it first.', {
       resource: { type: 'floating_ip', id: floating.id },
     })
 }

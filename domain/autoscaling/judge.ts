@@ -22,7 +22,7 @@ export interface ScalingPool {
   readonly id: string
   /** Null for one that does not scale by itself. */
   readonly bounds: Bounds | null
-  /** How many nodes it shall have. */
+  /** How many nodes it is to have. */
   readonly count: number
   /** Its nodes in the cluster that shall be there. */
   readonly nodes: readonly string[]

@@ -114,7 +114,7 @@ export const Zone = resource({
             .array(z.string().min(1).max(45))
             .max(3)
             .optional()
-            .describe('Resolvers that servers with a public IPv4 address are told of by DHCP; none when absent.'),
+            .describe('Resolvers that DHCP gives to servers with a public IPv4 address; none when absent.'),
           proxy: z
             .string()
             .regex(/^socks5:\/\/[a-zA-Z0-9.:[\]-]{1,253}:[0-9]{1,5}$/)
@@ -143,7 +143,7 @@ export const Zone = resource({
             ),
           policy: StoragePolicySpec.optional().describe(
             'How it keeps its data. Where it is absent each pool gets as many copies as it has hosts, up to three, ' +
-              'in racks of their own from the third rack on, and none loses any.',
+              'in separate racks from the third rack on, and none loses any.',
           ),
         })
         .optional()
@@ -342,7 +342,7 @@ export const Template = resource({
             .max(TEMPLATE_URL_LENGTH_MAXIMUM)
             .regex(/^https:\/\//)
             .optional()
-            .describe('A raw or qcow2 disk with a boot loader of its own, on the public Internet, by https.'),
+            .describe('A raw or qcow2 disk with its own boot loader, on the public Internet, by https.'),
           checksum: z
             .string()
             .regex(/^[0-9a-fA-F]{64}$/)
@@ -350,7 +350,7 @@ export const Template = resource({
             .optional()
             .describe('SHA-256 of the file at url, in hex.'),
         })
-        .describe('How a node comes by the image: built, or url with checksum. Cannot be changed.'),
+        .describe('How a node gets the image: built, or url with checksum. Cannot be changed.'),
       hiddenAt: z
         .string()
         .max(64)

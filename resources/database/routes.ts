@@ -50,7 +50,7 @@ export const DatabaseView = z
     port: z.int().describe('Where it listens.'),
     connection_uri: z.string().nullable().describe('For clients, without the password; null until there is a host.'),
     state: z.enum(DATABASE_STATES),
-    is_healthy: z.boolean().describe('Whether its machine runs PostgreSQL as it shall.'),
+    is_healthy: z.boolean().describe('Whether its machine runs PostgreSQL as desired.'),
     health_detail: z.string().describe('What is wrong, for people; empty otherwise.'),
     is_configuration_applied: z.boolean().describe('Whether its machine runs its newest configuration.'),
     backup_schedule: z.string().describe('When full backups are made: five fields as cron has them, in UTC.'),
@@ -257,7 +257,7 @@ export const createDatabase = route({
   area: AREA,
   summary: 'Make a PostgreSQL database',
   description:
-    'One machine with its data on a storage of its own, reached over TLS from the network. The answer has the ' +
+    'One machine with its data on a separate storage, reached over TLS from the network. The answer has the ' +
     'password of its owner.',
   secretFields: ['credentials'],
   permission: 'operate',

@@ -53,7 +53,7 @@ export const Database = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'PostgreSQL on a machine of the platform, with its data on a storage of its own, reached over TLS from a private ' +
+    'PostgreSQL on a machine of the platform, with its data on a separate storage, reached over TLS from a private ' +
     'network. The password of its owner is read through the API.',
   spec: z
     .strictObject({
@@ -97,7 +97,7 @@ export const Database = resource({
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the database shall be.'),
+    .describe('The desired state of the database.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -107,7 +107,7 @@ export const Database = resource({
       isHealthy: z
         .boolean()
         .optional()
-        .describe('Whether its machine runs PostgreSQL as it shall, and its owner gets in with the credentials.'),
+        .describe('Whether its machine runs PostgreSQL as desired, and its owner gets in with the credentials.'),
       hasStaleCredentials: z
         .boolean()
         .optional()

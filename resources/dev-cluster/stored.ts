@@ -42,7 +42,7 @@ export const DevCluster = resource({
         .describe('Public keys of who may sign in to its server, as root. Cannot be changed.'),
       labels: StoredLabels.default({}).describe('Labels of the API, also of its server. Cannot be changed.'),
     })
-    .describe('What the cluster shall be.'),
+    .describe('The desired state of the cluster.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,

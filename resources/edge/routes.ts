@@ -76,7 +76,7 @@ export const EdgeItem = z
   .meta({ id: 'EdgeItem' })
 export const EdgeView = EdgeItem.extend({
   machines: z.array(MachineView).describe('The servers that it runs on.'),
-  members: z.array(MemberView).describe('What its load balancer leads to.'),
+  members: z.array(MemberView).describe('Where its load balancer forwards to.'),
 }).meta({ id: 'Edge' })
 export type EdgeItem = z.infer<typeof EdgeItem>
 export type EdgeView = z.infer<typeof EdgeView>
@@ -186,7 +186,7 @@ export const CreateEdge = z
       .describe('A machine for each role, or one for all; separate where the zone offers it when left out.'),
     plan: PlanName.optional().describe('Plan of its machines; the cheapest that takes them when left out.'),
     ssh_key_ids: KeyIds.optional().describe('Keys that may sign in to its bastion; all of the account when left out.'),
-    members: Members.default([]).describe('What its load balancer leads to.'),
+    members: Members.default([]).describe('Where its load balancer forwards to.'),
   })
   .meta({ id: 'CreateEdge' })
 export type CreateEdge = z.infer<typeof CreateEdge>

@@ -57,7 +57,7 @@ export const Edge = resource({
   customers: 'write',
   description:
     'The ways into and out of a private network for servers without IPv4: a bastion to sign in by, a gateway to the ' +
-    'IPv4 Internet, and a load balancer. It has machines of its own, which are servers of the account that nobody ' +
+    'IPv4 Internet, and a load balancer. It has its own machines, which are servers of the account that nobody ' +
     'else changes. A network has one edge.',
   spec: z
     .strictObject({
@@ -68,19 +68,19 @@ export const Edge = resource({
       placement: z
         .enum(EDGE_PLACEMENTS)
         .default('combined')
-        .describe('Whether each role has a machine of its own, or all of them share one. Cannot be changed.'),
+        .describe('Whether each role has a separate machine, or all of them share one. Cannot be changed.'),
       plan: z.string().min(1).max(63).describe('Plan of its machines.'),
       sshKeys: z
         .array(z.string().max(16_384))
         .max(100)
         .default([])
         .describe('Public keys, in the one-line form of OpenSSH, that may sign in to its bastion.'),
-      members: Members.default([]).describe('Services of the network that its load balancer leads to.'),
+      members: Members.default([]).describe('Services of the network that its load balancer forwards to.'),
       operation: OperationStanza.optional().describe(
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the edge shall be.'),
+    .describe('The desired state of the edge.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -92,12 +92,12 @@ export const Edge = resource({
           fingerprint: z.string().max(FINGERPRINT_LENGTH_MAXIMUM).describe('Of the spec that has this generation.'),
         })
         .optional()
-        .describe('What its machines are told last.'),
+        .describe('What its machines were configured with last.'),
       machines: z.array(Machine).max(MACHINES_MAXIMUM).optional().describe('Its machines.'),
       balancer: z
         .strictObject({
           id: z.string().max(253).describe('Name of the LoadBalancer.'),
-          isHealthy: z.boolean().describe('Whether both of its machines do all that they shall.'),
+          isHealthy: z.boolean().describe('Whether both of its machines are healthy.'),
           healthDetail: z.string().max(1024).describe('Why it is not healthy; for people.'),
           publicIpv4: Address.optional().describe('Its public IPv4 address.'),
           addresses: z.array(Address).max(ADDRESSES_OF_BALANCER_MAXIMUM).describe('All of its addresses.'),
@@ -108,7 +108,7 @@ export const Edge = resource({
         .strictObject({
           plan: z.string().min(1).max(63).describe('Of each of its machines.'),
           machines: z.array(z.string().max(63)).max(MACHINES_MAXIMUM).describe('Which of the machines of an edge.'),
-          hasPair: z.boolean().default(false).describe('Whether a load balancer of its own.'),
+          hasPair: z.boolean().default(false).describe('Whether it has a separate load balancer.'),
         })
         .optional()
         .describe('What of the spec the account may have; a change that it may not pay for is not in it.'),

@@ -13,7 +13,7 @@ export const FloatingIpView = z
     id: z.string(),
     zone: z.string(),
     address: z.string(),
-    server_id: z.string().nullable().describe('Server that it leads to; null while it is unassigned.'),
+    server_id: z.string().nullable().describe('Server that it is assigned to; null while it is unassigned.'),
     target: z
       .string()
       .nullable()
@@ -82,7 +82,7 @@ export const allocateFloatingIp = route({
   requiresStanding: true,
   body: z.strictObject({
     zone: ZoneName,
-    server_id: Id.nullish().describe('Server of the zone that it leads to; to none when left out.'),
+    server_id: Id.nullish().describe('Server of the zone that it is assigned to; none when left out.'),
     target: Target.default('public'),
   }),
   example: { zone: 'eu-1a', server_id: '01a1ff50-8add-720c-b721-970d86569b22', target: 'public' },
@@ -110,7 +110,7 @@ export const releaseFloatingIp = route({
   path: '/v1/floating-ips/{id}',
   area: AREA,
   summary: 'Release a floating IP',
-  description: 'It must lead to no server. Its address goes back to its pool.',
+  description: 'It must be unassigned. Its address returns to its pool.',
   ...startsOperation('floating_ip.sync'),
   audit: 'floating_ip.release',
   isDestructive: true,
@@ -124,12 +124,12 @@ export const assignFloatingIp = route({
   area: AREA,
   summary: 'Assign a floating IP to a server, move it or unassign it',
   description:
-    'One that leads to another server is moved in one step: that server loses it at once. Without server_id, or with ' +
-    'null, it leads to no server any more.',
+    'One that is assigned to another server is moved in one step: that server loses it at once. Without server_id, ' +
+    'or with null, it is unassigned.',
   ...startsOperation('floating_ip.sync'),
   audit: 'floating_ip.assign',
   body: z.strictObject({
-    server_id: Id.nullish().describe('Server of the zone that it leads to; to none when null or left out.'),
+    server_id: Id.nullish().describe('Server of the zone that it is assigned to; none when null or left out.'),
     target: Target.default('public'),
   }),
   example: { server_id: '01a1ff50-8add-720c-b721-970d86569b22', target: 'public' },

@@ -14,7 +14,7 @@ export const FloatingIp = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'A public IPv4 address of an account in a zone, which leads to one server at a time: to its public address, or ' +
+    'A public IPv4 address of an account in a zone, which points to one server at a time: to its public address, or ' +
     'to its interface in a private network whose router has NAT. It stays when it is moved to another server.',
   spec: z
     .strictObject({
@@ -24,7 +24,7 @@ export const FloatingIp = resource({
         .min(1)
         .max(253)
         .optional()
-        .describe('Name of the Server that it leads to; to none when absent.'),
+        .describe('Name of the Server that it is assigned to; unassigned when absent.'),
       target: z
         .string()
         .max(TARGET_LENGTH_MAXIMUM)
@@ -40,14 +40,14 @@ export const FloatingIp = resource({
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the floating IP shall lead to.'),
+    .describe('Target of the floating IP.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       address: z.string().max(ADDRESS_LENGTH_MAXIMUM).optional().describe('Its address.'),
-      serverId: z.string().max(253).optional().describe('Name of the Server that it leads to.'),
-      target: z.string().max(TARGET_LENGTH_MAXIMUM).optional().describe('What of the server it leads to.'),
+      serverId: z.string().max(253).optional().describe('Name of the Server that it is assigned to.'),
+      target: z.string().max(TARGET_LENGTH_MAXIMUM).optional().describe('What of the server it points to.'),
       appliedSequence: z
         .int()
         .min(0)
@@ -55,7 +55,7 @@ export const FloatingIp = resource({
         .describe('The change of the network database after which the newest operation waits for its hosts.'),
       operation: OperationProgress.optional().describe('How far the newest operation is.'),
     })
-    .describe('What the floating IP leads to. Written by its controller.'),
+    .describe('What the floating IP points to. Written by its controller.'),
   columns: [
     { name: 'Address', type: 'string', jsonPath: '.status.address' },
     { name: 'Server', type: 'string', jsonPath: '.status.serverId' },

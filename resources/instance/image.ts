@@ -88,7 +88,7 @@ export const Image = resource({
         .enum(['creating', 'ready', 'error', 'lost'])
         .describe(
           'Whether volumes can begin as it. What has failed is not tried again. lost: it was made of a disk and is ' +
-            'not there any more; the disk has changed since, and it is not made a second time.',
+            'missing now; the disk has changed since, and it is not made a second time.',
         ),
       detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
       sizeGibibytes: z.int().min(1).optional().describe('Least size of a volume that begins as it, in GiB.'),

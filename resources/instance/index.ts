@@ -28,7 +28,7 @@ const HypervisorName = z
 const InterfaceAddress = z.strictObject({
   address: z.string().max(45).describe('The address.'),
   prefix: z.int().min(0).max(128).describe('Length of its network prefix in bits.'),
-  gateway: z.string().max(45).describe('Router that leads to everything else.'),
+  gateway: z.string().max(45).describe('Router for everything else.'),
 })
 
 /** More than a server may have besides the first one. */
@@ -46,7 +46,7 @@ const NetworkInterface = z.strictObject({
     .optional()
     .describe('Where the guest has it, when it comes and goes while the guest runs; never the public one.'),
   macAddress: z.string().max(17).describe('Its MAC address, as in 52:54:00:12:34:56.'),
-  kind: z.enum(['public', 'private']).describe('Whether it leads to the Internet or to a private network.'),
+  kind: z.enum(['public', 'private']).describe('Whether it is in the Internet or in a private network.'),
   ipv4: InterfaceAddress.optional().describe('Its IPv4 address.'),
   ipv6: InterfaceAddress.optional().describe('Its IPv6 address: the first one of its prefix.'),
   routedPrefixes: z
@@ -54,7 +54,8 @@ const NetworkInterface = z.strictObject({
     .max(PREFIXES_OF_SERVER_MAXIMUM)
     .optional()
     .describe(
-      'IPv6 prefixes that lead to the guest: that of its address, and those that it had before and may still use.',
+      'IPv6 prefixes that are forwarded to the guest: that of its address, and those that it had before and may ' +
+        'still use.',
     ),
 })
 
@@ -80,7 +81,7 @@ const Send = z.strictObject({
   diskPort: Port.optional().describe('Port on which it takes the copies of mirrored volumes.'),
   mirroredVolumes: MirroredVolumes,
   secretName: MigrationSecretName,
-  downtimeLimitMilliseconds: z.int().min(1).max(60_000).describe('How long the guest may stand still at most.'),
+  downtimeLimitMilliseconds: z.int().min(1).max(60_000).describe('How long the guest may be paused at most.'),
   isThrottled: z.boolean().describe('Whether the guest may be slowed down so that the transfer ends.'),
   timeoutSeconds: z.int().min(1).max(86_400).describe('After which the attempt has failed.'),
   isCancelled: z
@@ -140,7 +141,7 @@ export const Instance = resource({
     .strictObject({
       server: Reference.describe('Server that it is the guest of. Cannot be changed.'),
       hostname: z.string().max(63).describe('Host name of the guest.'),
-      power: z.enum(['running', 'stopped']).describe('Whether the guest shall run.'),
+      power: z.enum(['running', 'stopped']).describe('Whether the guest is to run.'),
       incarnation: z
         .int()
         .min(0)
@@ -197,7 +198,7 @@ export const Instance = resource({
         .enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error', 'receiving', 'handed_over'])
         .describe(
           'What the guest does. receiving waits for a guest that another node sends; handed_over was sent whole, ' +
-            'stands still here and must not go on.',
+            'is paused here and must not go on.',
         ),
       detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
       incarnation: z
@@ -249,7 +250,7 @@ export const Instance = resource({
         .max(16)
         .optional()
         .describe(
-          'Ports of the host that lead to ports of the guest, where the guest has no address of its own ' +
+          'Ports of the host that are forwarded to ports of the guest, where the guest has no own address ' +
             '(user-mode networking).',
         ),
       sshHostKeys: SshHostKeys.optional().describe(
@@ -364,13 +365,13 @@ export const Volume = resource({
         .array(
           z.strictObject({
             node: z.string().max(63).describe('The lost host.'),
-            bootId: z.string().max(64).describe('The boot of it of which nothing runs any more.'),
+            bootId: z.string().max(64).describe('The boot of it of which nothing runs.'),
           }),
         )
         .max(LOST_HOSTS_MAXIMUM)
         .optional()
         .describe(
-          'Of shared storage: hosts that were proven to run nothing any more, so that this one takes over what they ' +
+          'Of shared storage: hosts that were proven to run nothing, so that this one takes over what they ' +
             'had. Any other host that has the disk keeps it.',
         ),
       arrivingFor: z
@@ -399,7 +400,7 @@ export const Volume = resource({
       state: z
         .enum(['creating', 'ready', 'error', 'lost'])
         .describe(
-          'Whether guests may open the disk. lost: it was there once and is not any more, or what counts is on ' +
+          'Whether guests may open the disk. lost: it was there once and is missing now, or what counts is on ' +
             'another host; no other disk is made in its place.',
         ),
       detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
@@ -429,7 +430,7 @@ export const Volume = resource({
         .array(SnapshotName)
         .max(VOLUME_SNAPSHOTS_MAXIMUM)
         .optional()
-        .describe('Snapshots of spec.snapshots that were in the disk and are not any more: they are not taken again.'),
+        .describe('Snapshots of spec.snapshots that were in the disk and are missing now: they are not taken again.'),
       isRemoved: IsRemoved,
     })
     .describe('What the node holds. Written by its agent.'),

@@ -457,7 +457,7 @@ export const restoreKubernetesCluster = route({
   area: AREA,
   summary: 'Take a Kubernetes cluster back to a snapshot',
   description:
-    'Its API is closed meanwhile. What was stored since then is gone, but for a snapshot of it that is taken first ' +
+    'Its API is closed meanwhile. What was stored since then is lost, but for a snapshot of it that is taken first ' +
     'where the cluster still answers.',
   ...startsOperation('kubernetes_cluster.restore'),
   body: z.strictObject({ snapshot_id: Uuid }).meta({ id: 'RestoreKubernetesCluster' }),

@@ -77,7 +77,7 @@ export const KubernetesCluster = resource({
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the cluster shall be.'),
+    .describe('The desired state of the cluster.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -147,7 +147,7 @@ export const KubernetesCluster = resource({
           organisationId: z.string().max(36).optional().describe('The organisation that it is registered in.'),
           clusterId: z.string().max(100).optional().describe('What the platform calls it.'),
           url: z.string().max(URL_LENGTH_MAXIMUM).optional().describe('Its page there.'),
-          reason: z.string().max(1024).describe('Why it is not as it shall be; empty when it is.'),
+          reason: z.string().max(1024).describe('Why it is not in its desired state; empty when it is.'),
           attempts: z.int().min(0).describe('Attempts in a row that the platform did not answer.'),
           operationId: z.string().max(36).optional().describe('The newest operation that has tried.'),
           nextAttemptAt: Instant.optional().describe('When it is tried again.'),

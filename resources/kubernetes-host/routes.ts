@@ -70,8 +70,8 @@ export const bootstrapKubernetesHost = route({
   summary: 'Make a host of control planes',
   description:
     'Makes a cluster of Kubernetes of servers that the platform owns, and the host process in it; its own control ' +
-    'plane is run by the host of another region, which the settings name. One whose making has failed is gone on ' +
-    'with by the same request. Answers 409 in a region that has one, and 503 where the platform is not told how.',
+    'plane is run by the host of another region, which the settings name. A failed bootstrap is continued ' +
+    'by the same request. Answers 409 in a region that has one, and 503 where the platform is not configured for it.',
   access: access('update'),
   audit: 'kubernetes_host.bootstrap',
   starts: ['kubernetes_host.bootstrap'],

@@ -44,7 +44,7 @@ export const KubernetesHost = resource({
           digest: z.string().max(64).describe('Digest of what it was told to be last.'),
           appliedAt: Instant.describe('When that was.'),
           isReady: z.boolean().describe('Whether its pod is ready.'),
-          detail: z.string().max(1024).describe('Why it is not as it shall be, for people; empty when it is.'),
+          detail: z.string().max(1024).describe('Why it is not in its desired state, for people; empty when it is.'),
           address: z.string().max(253).optional().describe('Where its balancer is; absent until it has one.'),
         })
         .optional()

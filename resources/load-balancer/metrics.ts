@@ -20,7 +20,7 @@ export const LoadBalancerMetrics = z
     observed_at: DateTime.nullable().describe('When it said so, within about half a minute; null before the first.'),
     frontends: z
       .array(z.strictObject({ name: z.string(), ...Traffic, requests: Count.describe('Of http and https, so far.') }))
-      .describe('Of each frontend that the machine has told of.'),
+      .describe('Of each frontend that the machine has reported.'),
     members: z.array(
       z.strictObject({ id: z.string(), backend: z.string().describe('Its pool.'), name: z.string(), ...Traffic }),
     ),

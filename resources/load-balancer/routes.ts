@@ -45,7 +45,7 @@ const Summary = z.strictObject({
   network_id: z.string(),
   plan: z.string().describe('Plan of each of its two machines.'),
   state: z.enum(LOAD_BALANCER_STATES),
-  is_healthy: z.boolean().describe('Whether both of its machines do all that they shall.'),
+  is_healthy: z.boolean().describe('Whether both of its machines are healthy.'),
   health_detail: z.string().describe('What is wrong, for people; empty otherwise.'),
   public_ipv4: z.string().nullable(),
   public_ipv6: z

@@ -98,7 +98,7 @@ const StoredMember = z.strictObject({
     .max(63)
     .regex(NAME_PATTERN)
     .optional()
-    .describe('Its id in the API; its name when it has none of its own.'),
+    .describe('Its id in the API; its name when it has no other.'),
   name: Name.describe('Unique among the members of the backend.'),
   address: Address.describe('An IPv4 host of the network, or an IPv6 address.'),
   port: Port.describe('Where it answers.'),
@@ -186,13 +186,13 @@ export const LoadBalancer = resource({
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the load balancer shall be.'),
+    .describe('The desired state of the load balancer.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
       conditions: Conditions.optional(),
       isMade: z.boolean().optional().describe('Whether its machines have run once.'),
-      isHealthy: z.boolean().optional().describe('Whether both of its machines do all that they shall.'),
+      isHealthy: z.boolean().optional().describe('Whether both of its machines are healthy.'),
       healthDetail: z.string().max(1024).optional().describe('What is wrong, for people; empty otherwise.'),
       publicIpv4: Address.optional().describe('Its public address, which the active machine has.'),
       publicIpv6: Address.optional().describe('Its public IPv6 address, which the active machine has.'),
@@ -210,8 +210,8 @@ export const LoadBalancer = resource({
           z.strictObject({
             id: z.string().max(253).describe('Name of its Server.'),
             role: z.enum(['active', 'standby']).describe('Whether it has the addresses.'),
-            isHealthy: z.boolean().describe('Whether it does all that it shall.'),
-            addresses: z.array(Address).max(ADDRESSES_OF_MACHINE_MAXIMUM).describe('Those of its own.'),
+            isHealthy: z.boolean().describe('Whether it is healthy.'),
+            addresses: z.array(Address).max(ADDRESSES_OF_MACHINE_MAXIMUM).describe('Its own addresses.'),
             configurationGeneration: z.int().min(0).describe('Of the configuration that it runs; 0 before the first.'),
           }),
         )

@@ -27,7 +27,7 @@ export const ManagedMachine = resource({
   shortNames: ['mm'],
   scope: 'Namespaced',
   description:
-    'What the guest of a managed machine shall run on this node, and what it says that it runs. Made by the ' +
+    'What the guest of a managed machine is to run on this node, and what it says that it runs. Made by the ' +
     'platform; its name is the uid of the Server.',
   spec: z
     .strictObject({
@@ -52,9 +52,9 @@ export const ManagedMachine = resource({
             .describe('Since when it is this one. Absent where an earlier version has written it.'),
         })
         .optional()
-        .describe('What the guest shall run; nothing is delivered while it is absent.'),
+        .describe('What the guest is to run; nothing is delivered while it is absent.'),
     })
-    .describe('What the guest shall run. Written by the platform.'),
+    .describe('What the guest is to run. Written by the platform.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -74,7 +74,7 @@ export const ManagedMachine = resource({
       isRemoved: z
         .boolean()
         .optional()
-        .describe('Of an object that is being deleted: nothing is delivered any more, and the platform lets it go.'),
+        .describe('Of an object that is being deleted: nothing more is delivered, and the platform releases it.'),
     })
     .describe('What the guest runs. Written by the agent of the node.'),
   columns: [

@@ -29,7 +29,7 @@ export const NetworkView = z
     ipv4_cidr: z.string().describe('The IPv4 range of the network.'),
     ipv6_prefix: z.string().describe('The /64 that the network has besides; nobody else has it.'),
     gateway_ipv4: z.string().nullable().describe("Address of the network's router; null while it has none."),
-    dhcp_enabled: z.boolean().describe('Whether servers are told their addresses by DHCP.'),
+    dhcp_enabled: z.boolean().describe('Whether servers get their addresses by DHCP.'),
     dns_servers: z.array(z.string()).describe('What servers ask for names.'),
     router_id: z.string().nullable(),
     edge_id: z.string().nullable(),
@@ -180,7 +180,7 @@ export const updateNetwork = route({
   area: AREA,
   summary: 'Change name, labels, DNS servers or DHCP of a private network',
   description:
-    'labels replaces all labels. Name and labels change at once (200); what hosts are told of starts an operation ' +
+    'labels replaces all labels. Name and labels change at once (200); what hosts must learn starts an operation ' +
     '(202). Servers learn of it when they ask for their addresses again. With If-Match the change is made only to ' +
     'that version.',
   permission: 'operate',

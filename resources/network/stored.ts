@@ -42,13 +42,13 @@ export const Network = resource({
             '/24 when absent. Cannot be changed.',
         ),
       dnsServers: DnsServers.default([]).describe('Addresses of the servers that its hosts ask for names.'),
-      dhcpEnabled: z.boolean().default(true).describe('Whether its hosts are told their addresses by DHCP.'),
+      dhcpEnabled: z.boolean().default(true).describe('Whether its hosts get their addresses by DHCP.'),
       labels: StoredLabels.default({}).describe('Labels of the API.'),
       operation: OperationStanza.optional().describe(
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the network shall be.'),
+    .describe('The desired state of the network.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,

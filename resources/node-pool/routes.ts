@@ -86,7 +86,7 @@ export const UpdateNodePool = z
       .string()
       .regex(MINOR_PATTERN, 'must be a minor version such as 1.36')
       .optional()
-      .describe('Minor version that its nodes shall run, at most that of the control plane: they are replaced.'),
+      .describe('Minor version that its nodes are to run, at most that of the control plane: they are replaced.'),
     max_unavailable: MaxUnavailable.optional(),
   })
   .meta({ id: 'UpdateKubernetesNodePool' })
@@ -111,7 +111,7 @@ export const NodePoolView = z
     cluster_id: z.string().describe('The cluster that it belongs to.'),
     name: z.string(),
     plan: z.string(),
-    count: z.int().describe('How many nodes it shall have.'),
+    count: z.int().describe('How many nodes it is to have.'),
     zones: z.array(z.string()),
     labels: z.record(z.string(), z.string()),
     taints: z.array(Taint).describe('Taints of its nodes.'),

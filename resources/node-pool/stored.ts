@@ -55,7 +55,7 @@ export const NodePool = resource({
         .max(2 * NODES_MAXIMUM)
         .optional()
         .describe(
-          'Numbers of nodes that autoscaling has let go: the count is of the other numbers, from 0 on. Written by ' +
+          'Numbers of nodes that autoscaling has removed: the count is of the other numbers, from 0 on. Written by ' +
             'the platform only.',
         ),
       version: Minor.describe(
@@ -81,7 +81,7 @@ export const NodePool = resource({
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the pool shall be.'),
+    .describe('The desired state of the pool.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,

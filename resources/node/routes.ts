@@ -163,7 +163,9 @@ export const ProvisionNode = z.strictObject({
     .strictObject({
       address: z.string().min(1).max(253),
       protocol: z.enum(['redfish', 'ipmi']),
-      secret_ref: Id.describe('Secret of the namespace svccloud-system whose keys username and password let in.'),
+      secret_ref: Id.describe(
+        'Secret of the namespace svccloud-system whose keys username and password are the credentials.',
+      ),
     })
     .optional()
     .describe('The board management controller, by which the host can be powered off.'),
@@ -339,7 +341,7 @@ export const removeNode = route({
   method: 'DELETE',
   path: '/v1/operator/nodes/{id}',
   summary: 'Remove a node',
-  description: 'Only when it is cordoned and empty. Its agent has no access any more.',
+  description: 'Only when it is cordoned and empty. Its agent no longer has access.',
   access: access('delete'),
   audit: 'node.remove',
   isDestructive: true,

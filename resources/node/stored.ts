@@ -58,7 +58,7 @@ const StorageAccess = z.strictObject({
     .max(253)
     .describe(
       'Secret of the namespace svccloud-system: its key monitors says where the monitors are, username (without ' +
-        '`client.`) and key let in.',
+        '`client.`) and key are the credentials.',
     ),
 })
 
@@ -84,13 +84,13 @@ export const Node = resource({
     'in its namespace. A deleted one goes when nothing is left on it.',
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that the host stands in. Cannot be changed.'),
+      zone: ZoneName.describe('Zone that the host is in. Cannot be changed.'),
       rack: z
         .string()
         .min(1)
         .max(63)
         .default('rack-1')
-        .describe('Rack that it stands in: what fails together within the zone.'),
+        .describe('Rack that it is in: what fails together within the zone.'),
       cpuPool: z.string().min(1).max(63).optional().describe('Pool of like processors; plans may ask for one.'),
       dedicatedAccountId: z
         .string()
@@ -108,7 +108,7 @@ export const Node = resource({
         .boolean()
         .optional()
         .describe(
-          'Whether the node shall be empty: its servers are moved away and nothing new comes, until it is uncordoned.',
+          'Whether the node is to be empty: its servers are moved away and nothing new comes, until it is uncordoned.',
         ),
       labels: StoredLabels.optional().describe('Labels of the API, for operators.'),
       managementAddress: z.string().min(1).max(253).optional().describe('Where operators reach the host.'),
@@ -121,7 +121,7 @@ export const Node = resource({
             .min(1)
             .max(253)
             .describe(
-              'Secret of the namespace svccloud-system whose keys username and password let in; its key ' +
+              'Secret of the namespace svccloud-system whose keys username and password are the credentials; its key ' +
                 'certificateFingerprint (SHA-256 in hex) or ca.crt says which certificate is the right one.',
             ),
         })
@@ -136,7 +136,7 @@ export const Node = resource({
         .min(1)
         .max(63)
         .optional()
-        .describe('Version that its agent shall have; whatever it has when absent.'),
+        .describe('Version that its agent is to have; any version when absent.'),
       operation: OperationStanza.optional().describe(
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),

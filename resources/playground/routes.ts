@@ -40,7 +40,7 @@ export type PlaygroundView = z.infer<typeof PlaygroundView>
 const Offer = z
   .strictObject({
     is_available: z.boolean().describe('Whether any region offers playgrounds now.'),
-    eligibility: z.enum(ELIGIBILITIES).describe('Whether one can be started, or what stands in the way first.'),
+    eligibility: z.enum(ELIGIBILITIES).describe('Whether one can be started, or why not.'),
     regions: z.array(z.string()).describe('Regions that offer them; the first is taken when none is named.'),
     lifetime_hours: z.int().describe('How long one lasts.'),
     allowance: z.int().describe('How many an account may ever have.'),
@@ -71,7 +71,7 @@ export const startPlayground = route({
   path: '/v1/playgrounds',
   area: AREA,
   summary: 'Start a playground',
-  description: 'A free Kubernetes cluster of a few hours: a control plane and one guest of its own, one at a time.',
+  description: 'A free Kubernetes cluster of a few hours: a control plane and its own guest, one at a time.',
   permission: 'operate',
   audit: 'playground.start',
   requiresVerifiedEmail: true,

@@ -14,13 +14,13 @@ export const Playground = resource({
   scope: 'Namespaced',
   customers: 'write',
   description:
-    'A free Kubernetes cluster of a few hours: a control plane and one guest of its own. Deleting it ends it. How to ' +
+    'A free Kubernetes cluster of a few hours: a control plane and its own guest. Deleting it ends it. How to ' +
     'get into it is read through the API.',
   spec: z
     .strictObject({
       region: z.string().min(1).max(63).describe('Region that it runs in. Cannot be changed.'),
     })
-    .describe('What the playground shall be.'),
+    .describe('The desired state of the playground.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,

@@ -35,7 +35,7 @@ export const PublicPool = resource({
   ].join(' '),
   spec: z
     .strictObject({
-      zone: ZoneName.describe('Zone that its addresses lead to. Cannot be changed.'),
+      zone: ZoneName.describe('Zone of its addresses. Cannot be changed.'),
       family: z.enum(['ipv4', 'ipv6']).describe('Which protocol the addresses are of. Cannot be changed.'),
       cidr: z
         .string()

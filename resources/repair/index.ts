@@ -25,7 +25,7 @@ export const fenceNode = route({
   id: 'fence_node',
   method: 'POST',
   path: '/v1/operator/nodes/{id}/fence',
-  summary: 'Prove that nothing runs on a node any more',
+  summary: 'Prove that nothing runs on a node',
   access: { verb: 'update', resource: 'nodes', scope: 'cluster' } as const,
   description:
     'Its servers live elsewhere from then on. auto climbs the ladder: its power is cut and seen to be off twice, ' +
@@ -46,7 +46,7 @@ export const fenceNode = route({
       path: ['second_approver'],
       message: 'is required for attest',
     }),
-  example: { method: 'auto', reason: 'Nobody hears it, and its fans stand still.' },
+  example: { method: 'auto', reason: 'Nobody hears it, and its fans do not turn.' },
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
@@ -109,8 +109,8 @@ export const forceReleaseServer = route({
   audit: 'server.force_release',
   starts: ['server.force_release'],
   description:
-    'Frees its room, addresses and disks without the word of its node; the server is gone afterwards. Needs the ' +
-    'fencing of that node, or somebody else who attests that the host is gone.',
+    'Frees its room, addresses and disks without the word of its node; the server is deleted afterwards. Needs the ' +
+    'fencing of that node, or somebody else who attests that the host is lost.',
   isDestructive: true,
   params: ById,
   body: z

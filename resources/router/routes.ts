@@ -86,7 +86,7 @@ const Route = z.strictObject({
     .string()
     .refine((text) => parseNetwork(text) !== undefined, 'must be a network whose address has no bits beyond its prefix')
     .transform(canonicalCidr)
-    .describe('The network that it leads to, IPv4 or IPv6.'),
+    .describe('Destination network, IPv4 or IPv6.'),
   next_hop: z
     .string()
     .refine((text) => parseAddress(text) !== undefined, 'must be an address')

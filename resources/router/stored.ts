@@ -23,7 +23,7 @@ const NetworkIds = z
 const StaticRoutes = z
   .array(
     z.strictObject({
-      destination: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('The network that it leads to.'),
+      destination: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('Destination network.'),
       nextHop: Address.describe('Who takes what is sent there: an address in one of the networks.'),
       comment: z.string().max(ROUTE_COMMENT_LENGTH_MAXIMUM).default('').describe('For people.'),
     }),
@@ -60,7 +60,7 @@ export const Router = resource({
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the router shall be.'),
+    .describe('The desired state of the router.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -78,7 +78,7 @@ export const Router = resource({
         .max(NETWORKS_OF_ROUTER_MAXIMUM)
         .optional()
         .describe('Networks that are at it.'),
-      isHealthy: z.boolean().optional().describe('Whether it does all that it shall.'),
+      isHealthy: z.boolean().optional().describe('Whether it is healthy.'),
       healthDetail: z.string().max(1024).optional().describe('What it does not do, and why; for people.'),
       asked: z
         .strictObject({

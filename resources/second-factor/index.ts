@@ -111,7 +111,7 @@ export const setAccountMfaPolicy = route({
   path: '/v1/account/mfa/policy',
   summary: 'Require a second factor of every member',
   permission: 'members.manage',
-  description: 'Only the owner, and only with a second factor of their own. Open sessions keep running.',
+  description: 'Only the owner, and only with their own second factor. Open sessions keep running.',
   audit: 'account.mfa_policy_changed',
   body: z.strictObject({ required: z.boolean() }),
   example: { required: true },

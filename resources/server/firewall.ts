@@ -116,7 +116,9 @@ export const FirewallInput = z
             remote_cidrs: z
               .array(z.string().max(CIDR_LENGTH_MAXIMUM))
               .default([])
-              .describe('Where packets come from or go to; anywhere when empty. An address is a network of its own.'),
+              .describe(
+                'Where packets come from or go to; anywhere when empty. An address is a network with one address.',
+              ),
             comment: Printable.default('').describe('For people.'),
           })
           .meta({ id: 'FirewallRuleInput' }),

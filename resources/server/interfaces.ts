@@ -59,7 +59,7 @@ export const InterfaceView = z
     ipv6_address: z.string().nullable().describe('Its IPv6 address; null without one.'),
     ipv6_prefix: z.string().nullable().describe('The /64 that its IPv6 address lies in.'),
     index: z.int().describe('0 for the public one; the others keep theirs while they are there.'),
-    floating_ip_ids: z.array(z.string()).describe('Floating IPs that lead to it.'),
+    floating_ip_ids: z.array(z.string()).describe('Floating IPs that are assigned to it.'),
     created_at: DateTime,
   })
   .meta({ id: 'Interface' })
@@ -131,7 +131,8 @@ export const detachServerNetwork = route({
   path: '/v1/servers/{id}/interfaces/{interface_id}',
   area: AREA,
   summary: 'Take a server out of a private network',
-  description: 'Also while the guest runs. Its addresses are free again when the host says that the guest has let go.',
+  description:
+    'Also while the guest runs. Its addresses are free again when the host reports that the guest has released them.',
   permission: 'operate',
   audit: 'server.detach_network',
   starts: ['server.detach_network'],

@@ -74,7 +74,7 @@ export const ServerView = z
     ssh_command: z
       .string()
       .nullable()
-      .describe('What to type to sign in; null while nothing leads to the SSH port of the server.'),
+      .describe('What to type to sign in; null while nothing forwards to the SSH port of the server.'),
     ssh: z
       .strictObject({
         host: z
@@ -199,8 +199,8 @@ const sshCommand = (
   const twin = proxy === null || twins === undefined ? undefined : loopbackTwinOf(twins, host)
   if (twins !== undefined && twin !== undefined)
     return sshCommand({ host: twin, port: twins.sshPort, user, proxy: null, host_keys: [] }, undefined)
-  const door = proxy === null ? '' : `-o 'ProxyCommand=nc -X 5 -x ${proxy.replace(/^.*\/\//, '')} %h %p' `
-  return `ssh ${door}${port === SSH_PORT ? '' : `-p ${port} `}${user}@${host}`
+  const way = proxy === null ? '' : `-o 'ProxyCommand=nc -X 5 -x ${proxy.replace(/^.*\/\//, '')} %h %p' `
+  return `ssh ${way}${port === SSH_PORT ? '' : `-p ${port} `}${user}@${host}`
 }
 
 /** What its controller says of its host; until then, what follows from its zone. */

@@ -134,7 +134,7 @@ export const Server = resource({
         .enum(['running', 'stopped'])
         .default('running')
         .describe(
-          'Whether the server shall run. running starts a stopped server; stopped asks the guest to shut down, ' +
+          'Whether the server is to run. running starts a stopped server; stopped asks the guest to shut down, ' +
             'and cuts its power when it does not in time.',
         ),
       sshKeys: z
@@ -196,7 +196,7 @@ export const Server = resource({
       isProtected: z
         .boolean()
         .default(false)
-        .describe('While true the server can be neither deleted nor rebuilt, by whatever door.'),
+        .describe('While true the server can be neither deleted nor rebuilt, through any interface.'),
       managedBy: ManagedBy.optional(),
       backupSchedule: z
         .string()
@@ -210,7 +210,7 @@ export const Server = resource({
         'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
       ),
     })
-    .describe('What the server shall be.'),
+    .describe('The desired state of the server.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -245,9 +245,7 @@ export const Server = resource({
           port: z.int().min(1).max(65_535).describe('Port there.'),
         })
         .optional()
-        .describe(
-          'Where its SSH port is reached while it runs, in a zone whose servers have no addresses of their own.',
-        ),
+        .describe('Where its SSH port is reached while it runs, in a zone whose servers have no own addresses.'),
       sshUser: z
         .string()
         .max(32)
@@ -283,7 +281,7 @@ export const Server = resource({
       networkPorts: z
         .strictObject({
           zone: ZoneName.describe('Zone whose network has them.'),
-          fingerprint: z.string().max(64).describe("Of what the zone's network shall have of the server."),
+          fingerprint: z.string().max(64).describe("Of what the zone's network is to have of the server."),
           sequence: z.int().min(0).describe('The change of the network database that says it.'),
           isInstalled: z.boolean().describe('Whether every host that the server is on follows it.'),
         })

@@ -179,7 +179,7 @@ export const suspendAccount = route({
   method: 'POST',
   path: '/v1/admin/accounts/{account_id}/suspend',
   summary: 'Suspend an account',
-  description: 'It creates nothing any more; nothing that runs is stopped.',
+  description: 'It can create nothing; nothing that runs is stopped.',
   audit: 'account.suspended',
   params: AccountParams,
   body: Reason,

@@ -117,8 +117,8 @@ export const setZoneStoragePolicy = route({
   starts: ['storage.rebalance_policy'],
   params: ByZone,
   body: z.strictObject({
-    replicas: z.int().min(1).max(STORAGE_REPLICAS_MAXIMUM).describe('How many copies it shall keep.'),
-    failure_domain: z.enum(STORAGE_FAILURE_DOMAINS).describe('What no two copies shall share.'),
+    replicas: z.int().min(1).max(STORAGE_REPLICAS_MAXIMUM).describe('How many copies it is to keep.'),
+    failure_domain: z.enum(STORAGE_FAILURE_DOMAINS).describe('What no two copies may share.'),
     pools: z.array(z.string().min(1).max(63)).max(16).optional().describe('Which of them; all when left out.'),
   }),
   example: { replicas: 3, failure_domain: 'host' },

@@ -84,7 +84,7 @@ export const Storage = resource({
         'The newest change that was asked for. Written by the platform only.',
       ),
     })
-    .describe('What the storage shall be.'),
+    .describe('The desired state of the storage.'),
   status: z
     .strictObject({
       observedGeneration: ObservedGeneration,
@@ -120,7 +120,7 @@ export const Storage = resource({
           wasBroken: z
             .boolean()
             .optional()
-            .describe('Whether the content was half of another backup before, which this one shall replace.'),
+            .describe('Whether the content was half of another backup before, which this one is to replace.'),
         })
         .optional()
         .describe('A backup that is being restored to the storage, or whose restore ended half-way.'),

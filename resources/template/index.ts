@@ -24,12 +24,12 @@ const ZONES_MAXIMUM = 256
 export const OperatorTemplateView = z
   .strictObject({
     ...TemplateView.shape,
-    zones: z.array(z.string()).describe('Zones that it shall be in; those of the catalog show where it is.'),
+    zones: z.array(z.string()).describe('Zones that it is to be in; those of the catalog show where it is.'),
     hidden_at: DateTime.nullable().describe('From when on it is in no list.'),
     state: z.enum(TEMPLATE_STATES),
     state_detail: z.string(),
     source: z.strictObject({
-      kind: z.enum(['built', 'url']).describe('built: nodes make it by a recipe of their own.'),
+      kind: z.enum(['built', 'url']).describe('built: nodes make it by their own recipe.'),
       url: z.string().nullable().describe('Where nodes fetch it; null when they build it.'),
       checksum_sha256: z.string().nullable().describe('Of the file at url.'),
     }),
@@ -91,7 +91,7 @@ export const CreateTemplate = z
       .regex(GUEST_USER_PATTERN, 'must be a letter or _, then letters, digits, _, . and -')
       .describe('User whose SSH keys are those of the server.'),
     min_memory_mebibytes: z.int().min(32).max(4_194_304).default(MEMORY_DEFAULT_MEBIBYTES),
-    zones: z.array(ZoneName).min(1).max(ZONES_MAXIMUM).describe('Zones whose nodes shall hold it.'),
+    zones: z.array(ZoneName).min(1).max(ZONES_MAXIMUM).describe('Zones whose nodes are to hold it.'),
   })
   .meta({ id: 'CreateTemplate' })
 

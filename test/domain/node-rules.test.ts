@@ -100,7 +100,7 @@ describe('fencing', () => {
   test.each<readonly [NodeState, string]>([
     ['fenced', 'The node is fenced already.'],
     ['provisioning', 'The node is provisioning: nothing has run on it yet.'],
-    ['ready', 'The node is ready: it answers. Fence it with force when its servers shall lose their guests.'],
+    ['ready', 'The node is ready: it answers. Fence it with force only if its servers may lose their guests.'],
   ])('of a %s node says what to do', (state, text) =>
     expect(judged(() => requireFenceable(node({ state }), false))).toBe(WRONG + text),
   )
