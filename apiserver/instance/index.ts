@@ -12,7 +12,9 @@ export const instance = noun({
   kinds: [
     // what load balancers have moved
     exemptKind(ManagedMachine, { access: 'read', because }),
-    ...[Instance, Volume, Image, BackupJob, NodeReport, Observation].map((resource) =>
+    // how many guests a host says that it has
+    exemptKind(NodeReport, { access: 'read', because }),
+    ...[Instance, Volume, Image, BackupJob, Observation].map((resource) =>
       exemptKind(resource, { access: 'none', because }),
     ),
   ],

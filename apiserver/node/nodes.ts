@@ -9,7 +9,7 @@ import { listStoragesOn } from '../../db/storage/index.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import { type KubeObject, Lease } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { HEARTBEAT_LEASE_NAME, nodeNamespace } from '../../resources/instance/index.ts'
+import { HEARTBEAT_LEASE_NAME, NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance/index.ts'
 import {
   Node,
   nodeFactsOf,
@@ -38,16 +38,21 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
   const cache = caches.of(Node)
   const lastSeenOf = async ({ metadata: { name } }: NodeObject) =>
     (await store.get(Lease, { namespace: nodeNamespace(name), name: HEARTBEAT_LEASE_NAME }))?.spec.renewTime
+  /** As the host says itself: PostgreSQL may have forgotten some. */
+  const guestsOn = async ({ metadata: { name } }: NodeObject): Promise<number> =>
+    (await store.get(NodeReport, { namespace: nodeNamespace(name), name: NODE_REPORT_NAME }))?.status?.held?.guests ?? 0
   const viewsOf = async (nodes: readonly NodeObject[]): Promise<readonly NodeView[]> => {
-    const [candidates, counts, ...heard] = await Promise.all([
+    const [candidates, counts, heard, guests] = await Promise.all([
       listAllCandidates(db),
       countTenants(db),
-      ...nodes.map(lastSeenOf),
+      Promise.all(nodes.map(lastSeenOf)),
+      Promise.all(nodes.map(guestsOn)),
     ])
     return nodes.map((node, index) => {
       const { name } = node.metadata
       const used = candidates.find((candidate) => candidate.node === name)?.used ?? { cores: 0, memoryMebibytes: 0 }
-      return toNodeView(storedOf(node), { used, serverCount: counts.get(name) ?? 0, lastSeenAt: heard[index] })
+      const serverCount = Math.max(counts.get(name) ?? 0, guests[index] ?? 0)
+      return toNodeView(storedOf(node), { used, serverCount, lastSeenAt: heard[index] })
     })
   }
   return {

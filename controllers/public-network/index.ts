@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalAddress, canonicalCidr, parseNetwork } from '../../domain/addresses.ts'
 import { gatewayOf } from '../../domain/private-network.ts'
+import { listPools } from '../../db/public-pool/index.ts'
 import { wasRemovalOrdered } from '../../db/removal/index.ts'
 import { findServerClaims } from '../../db/server/index.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
@@ -68,12 +69,15 @@ export const publicNetworkController = controller<NetworkEffects>()({
         watch(PublicPool, ({ spec }) => [{ name: spec.zone }]),
         watch(Server, () => []),
       ],
-      observe({ metadata: { name }, spec }, now) {
+      async observe({ metadata: { name }, spec }, now) {
         const last = applied.get(name)
-        const pools = caches
-          .of(PublicPool)
-          .list()
-          .filter((pool) => pool.spec.zone === name)
+        const pools = [
+          ...caches
+            .of(PublicPool)
+            .list()
+            .filter((pool) => pool.spec.zone === name),
+          ...(await missingPools(parts, name)),
+        ]
         return {
           network: networkOf(name, spec, { pools, gatewayNodes: gatewayNodes(caches, name) }),
           appliedDigest: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
@@ -91,6 +95,18 @@ export const publicNetworkController = controller<NetworkEffects>()({
     }
   },
 })
+
+/** Pools of the zone that have no object and were not deleted: their row goes with their deletion. Kubernetes may be of
+ *  yesterday, and servers have addresses of them. */
+const missingPools = async (
+  { db, caches }: Pick<Parts, 'db' | 'caches'>,
+  zone: string,
+): Promise<readonly { readonly spec: Subnetted }[]> =>
+  (await orUnavailable(listPools(db, zone)))
+    .filter(({ id }) => caches.of(PublicPool).get({ name: id }) === undefined)
+    .map((spec) => ({ spec }))
+
+type Subnetted = Pick<PublicPoolSpec, 'family' | 'use' | 'cidr' | 'gateway'>
 
 /** Ports of servers that hold something in another zone, or were deleted, as when a process ended while they left.
  *  Those of others stay: PostgreSQL may be of yesterday, and their guests run on. */
@@ -122,7 +138,7 @@ export function networkOf(
     pools,
     gatewayNodes,
   }: {
-    readonly pools: readonly Pick<KubeObject<PublicPoolSpec>, 'spec'>[]
+    readonly pools: readonly { readonly spec: Subnetted }[]
     readonly gatewayNodes: readonly string[]
   },
 ): PublicNetwork {
@@ -135,7 +151,7 @@ export function networkOf(
 }
 
 /** IPv6 prefixes are routed to their servers. */
-function subnetOf({ family, use, cidr, gateway }: PublicPoolSpec): readonly Subnet[] {
+function subnetOf({ family, use, cidr, gateway }: Subnetted): readonly Subnet[] {
   const network = parseNetwork(cidr)
   if (family === 'ipv6' || network === undefined) return []
   return [

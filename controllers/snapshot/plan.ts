@@ -69,8 +69,26 @@ function unchanged({ snapshot: { status } }: ReconcileInput): Decision {
 
 function idle(input: ReconcileInput): Decision {
   if (isLeft(input.snapshot, KINDS)) return { ...reconciling('Deleting'), isGone: true }
+  const vanished = vanishedOrBack(input)
+  if (vanished !== undefined) return { ...vanished, ...untilExpiry(input) }
   const decision = { ...measured(input, unchanged(input)), ...untilExpiry(input) }
   return input.observed.holdsForNothing === true ? { ...decision, actions: heldNoLonger(input) } : decision
+}
+
+const LOST = 'The snapshot was taken, and is not in the disk any more.'
+
+/** One that was online and is not in the disk any more says so, and is online again when its disk is back. It goes on
+ *  holding its storage. */
+function vanishedOrBack(input: ReconcileInput): Decision | undefined {
+  const { status } = input.snapshot
+  const isGone = takenOf(input) === undefined && isLost(input)
+  if (status?.state === 'online' && isGone)
+    return { health: 'stalled', reason: 'Error', message: LOST, status: { state: 'error', stateDetail: LOST } }
+  const hasVanished = status?.state === 'error' && status.sizeGibibytes !== undefined && status.stateDetail === LOST
+  if (!hasVanished) return undefined
+  return takenOf(input) === undefined
+    ? unchanged(input)
+    : { health: 'ready', reason: 'Online', status: { state: 'online', stateDetail: undefined } }
 }
 
 /** What the host says of its room; while that is silent, what it said before. */
@@ -165,8 +183,7 @@ const isLost = ({ snapshot, observed }: ReconcileInput): boolean =>
 
 const taken: Rule = (input) => {
   const point = takenOf(input)
-  if (point === undefined && isLost(input))
-    return failed('taken', 'The snapshot was taken, and is not in the disk any more.')
+  if (point === undefined && isLost(input)) return failed('taken', LOST)
   if (point === undefined)
     return {
       ...reconciling('Taking'),

@@ -83,6 +83,10 @@ export async function findPool(db: Queries, id: string): Promise<Pool | undefine
   return row && toPool(row)
 }
 
+/** Those of the zone, by id: what PublicPool objects said last. A pool that was deleted is not among them. */
+export const listPools = async (db: Queries, zone: string): Promise<readonly Pool[]> =>
+  (await db.selectFrom('public_pool').selectAll().where('zone', '=', zone).orderBy('id').execute()).map(toPool)
+
 const toPool = ({ id, zone, family, cidr, use, state, gateway }: Selectable<Tables['public_pool']>): Pool => ({
   id,
   zone,

@@ -5,7 +5,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import type { FinishedOperation } from '../../../domain/operations.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
+import { Namespace } from '../../../kit/kube/object.ts'
 import { accountNamespace } from '../../../resources/index.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
 import { Node, type NodeStatus } from '../../../resources/node/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
@@ -284,6 +286,17 @@ describe('nodes', () => {
       desired_agent_version: '1',
       logical_cpus: 4,
     })
+    // Its host has more than PostgreSQL knows.
+    const key = { namespace: nodeNamespace(name), name: NODE_REPORT_NAME }
+    const held = { guests: 3, volumes: 3, images: 0, unclaimed: 2 }
+    const size = { logicalCpus: 4, memoryMebibytes: 4096, storageGibibytes: 10 }
+    await cloud.store.create(Namespace, { metadata: { name: key.namespace }, spec: undefined })
+    await cloud.store.create(NodeReport, {
+      metadata: key,
+      spec: { agentVersion: '1', bootId: 'b', hypervisor: 'simulated', features: [], ...size },
+    })
+    await cloud.store.patch(NodeReport, key, { status: { held } }, 'status')
+    expect((await olga('GET', `/nodes/${name}`)).body['node']).toMatchObject({ server_count: 3 })
     expect((await olga('GET', '/nodes/nowhere')).status).toBe(404)
   })
   test('change their rack, pool, labels and overcommit, and their account only while they are empty', async () => {

@@ -1,9 +1,10 @@
 /** Where the network of a zone takes its ports from: what servers have claimed, whatever Instances say. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { publicPortController } from '../../../controllers/public-network/index.ts'
+import { publicNetworkController, publicPortController } from '../../../controllers/public-network/index.ts'
 import type { Observed } from '../../../controllers/public-network/port.ts'
 import { openSimulatedOvn } from '../../../controllers/ovn/simulated-ovn.ts'
-import { rowsOf } from '../../../controllers/public-network/topology.ts'
+import { type PublicNetwork, rowsOf } from '../../../controllers/public-network/topology.ts'
+import { forgetPool, mirrorPool } from '../../../db/public-pool/index.ts'
 import { orderRemoval } from '../../../db/removal/index.ts'
 import { findServerClaims } from '../../../db/server/index.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
@@ -166,4 +167,27 @@ test('a port that is brought about while its server gives everything back does n
   const server = { metadata: { namespace, name: 'gone', uid: 'gone' } } as KubeObject // the rest is not looked at
   await effects?.['connect']?.({ zone: ZONE, port }, server)
   expect(await ovn.ownersIn(ZONE)).toEqual(['zone'])
+})
+
+test('a pool that is missing stays in the network of its zone until it is deleted', async () => {
+  const pool = { id: 'yesterday', zone: ZONE, family: 'ipv4', use: 'server_ipv4', state: 'active' } as const
+  await database.db.transaction().execute((tx) => mirrorPool(tx, { ...pool, cidr: '203.0.113.0/24' }))
+  const caches = openCaches({
+    store: cloud.kubectl,
+    clock,
+    random,
+    log,
+    registry: openRegistry({ isProcessWide: false }),
+  })
+  const parts = { caches, db: database.db, ovn: openSimulatedOvn() }
+  const reconciler = publicNetworkController.open(parts as never) // parts of the network are all that it opens
+  if (reconciler === undefined) throw new Error('there is a northbound database')
+  const subnets = async () => {
+    const zone = { metadata: { name: ZONE }, spec: {} } as KubeObject // the rest is not looked at
+    const { network } = (await reconciler.observe(zone as never, clock.now())) as { network: PublicNetwork }
+    return network.subnets.map(({ cidr }) => cidr)
+  }
+  expect(await subnets()).toEqual(['203.0.113.0/24'])
+  await database.db.transaction().execute((tx) => forgetPool(tx, pool.id))
+  expect(await subnets()).toEqual([])
 })

@@ -111,6 +111,21 @@ describe('the room of one that is online', () => {
     expect(outcome({ status: { ...ONLINE, usedBytes: 5 } }, told()).status).not.toHaveProperty('usedBytes'))
 })
 
+describe('one that is online', () => {
+  const gone = { ...volumeOf([...shall('be')], []), status: { state: 'ready', lostSnapshots: ['uid-s1'] } }
+  const volumes = [gone as Observed['volumes'][number]]
+  const detail = expect.stringContaining('not in the disk any more') as string
+  it('says so when its disk has lost it', () =>
+    expect(outcome({ status: ONLINE }, { volumes }).status).toMatchObject({ state: 'error', stateDetail: detail }))
+  it('keeps its storage then, and is online again when it is back', () => {
+    const stateDetail = String(outcome({ status: ONLINE }, { volumes }).status?.['stateDetail'])
+    const lost = { ...ONLINE, state: 'error', stateDetail } as const
+    expect(outcome({ status: lost }, { volumes, holdsForNothing: true }).effects).toEqual([])
+    const back = outcome({ status: lost }, { volumes: [volumeOf([...shall('be')], [POINT])] })
+    expect(back.status).toMatchObject({ state: 'online' })
+  })
+})
+
 describe('(none) to creating', () => {
   it('by an operation that was accepted: first what it holds is taken', () =>
     expect(outcome(create())).toMatchObject({ state: 'creating', step: 'claimed', effects: ['claim'] }))
