@@ -1,8 +1,9 @@
-/** Writes the generated files: `npm run generate`. The CRDs, one per kind, the ClusterRoles of accounts and the types
- *  of the client, from the definitions in `resources/`; what the charts give the webhook, the API server, the
+/** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, from the
+ *  definitions in `resources/`; what the charts give the webhook, the API server, the
  *  controllers and the agents, from the registrations in `apiserver/` and `controllers/` and the rules of the embedded
  *  Kubernetes API; the tables of values in the charts' READMEs, from their schemas. Unit tests compare what is
- *  committed with what this makes. */
+ *  committed with what this makes. The types of the client are made by every `npm ci` (`--client`, nothing else then)
+ *  and are not committed. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
@@ -13,7 +14,7 @@ import { CONTROLLERS } from '../controllers/index.ts'
 import { controllerRights } from '../controllers/rights.ts'
 import { NODE_RULES } from '../embedded/kubernetes/access/default-roles.ts'
 import { openApiDocument } from '../kit/http/openapi.ts'
-import { printLine, workingDirectory } from '../kit/sys/process.ts'
+import { printLine, processArguments, workingDirectory } from '../kit/sys/process.ts'
 import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
 import { FIELD_DESCRIPTIONS } from '../resources/descriptions.ts'
 import { crds } from '../controllers/crds.ts'
@@ -101,7 +102,12 @@ async function writeFiles(name: string, files: Files): Promise<void> {
   printLine(`${files.size} files written to ${name}/`)
 }
 
-if (import.meta.main) {
+async function writeClient(): Promise<void> {
+  for (const [file, text] of await clientFiles()) await writeFile(join(workingDirectory(), 'client', file), text)
+}
+
+/** What is committed. */
+async function writeCommitted(): Promise<void> {
   await writeFiles(CRD_FOLDER, crdFiles())
   await writeFiles(ROLE_FOLDER, roleFiles())
   // a chart has no links: Helm warns of them, and an archive may lose them
@@ -109,5 +115,9 @@ if (import.meta.main) {
   await writeFiles(CHART_ROLE_FOLDER, roleFiles())
   for (const [file, text] of [...chartFiles(), ...(await chartReadmes())])
     await writeFile(join(workingDirectory(), CHART_FOLDER, file), text)
-  for (const [file, text] of await clientFiles()) await writeFile(join(workingDirectory(), 'client', file), text)
+}
+
+if (import.meta.main) {
+  if (!processArguments().includes('--client')) await writeCommitted()
+  await writeClient()
 }

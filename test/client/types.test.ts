@@ -9,7 +9,7 @@ import { clientFiles } from '../../tools/generate.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-test('the committed types are generated from the routes; npm run generate writes them', async () => {
+test('the types are those of the routes as they are now; npm run generate writes them', async () => {
   for (const [file, text] of await clientFiles()) expect(await readFile(join(ROOT, 'client', file), 'utf8')).toBe(text)
 })
 
