@@ -31,8 +31,8 @@ const PROCESS: readonly Grant[] = [
   // What happened to an object, for whoever describes it.
   { type: Event, verbs: ['get', 'create', 'patch'] },
   // Namespaces of accounts with what belongs to them, its own, and the catalog that it starts with.
-  { type: Namespace, verbs: ['create'] },
-  { type: ResourceQuota, verbs: ['create'] },
+  { type: Namespace, verbs: ['get', 'create'] },
+  { type: ResourceQuota, verbs: ['get', 'create'] },
   ...CATALOG_KINDS.map((type) => ({ type, verbs: ['get', 'create', 'patch'] })),
   { type: Secret, verbs: ['get', 'create'] },
   // What costs, and how much.
