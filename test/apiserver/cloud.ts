@@ -10,7 +10,7 @@ import type { AgentConnections } from '../../apiserver/console/consoles.ts'
 import type { Database } from '../../db/open.ts'
 import { mirrorNode } from '../../db/placement/index.ts'
 import { listStaffAudit, type StaffAuditEntry } from '../../db/staff/index.ts'
-import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { ADMIN, type Core, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { HttpResponse } from '../../kit/http/exchange.ts'
 import { BUDGETS } from '../../kit/http/steps/budget.ts'
@@ -86,18 +86,22 @@ export async function openCloud(
     /** False: no payment processor is configured. */
     readonly hasPayments?: boolean
     readonly hostClusters?: HostClustersSettings
+    /** Of a Kubernetes API that was started for it; one in memory when absent. */
+    readonly core?: Core
   } = {},
 ) {
-  const core = await openCore({
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    storage: memoryStorage(),
-    authenticate: (token) =>
-      token.startsWith(OPERATOR_TOKEN)
-        ? { name: token.slice(OPERATOR_TOKEN.length), groups: ['system:authenticated'] }
-        : undefined,
-  })
+  const core =
+    options.core ??
+    (await openCore({
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      storage: memoryStorage(),
+      authenticate: (token) =>
+        token.startsWith(OPERATOR_TOKEN)
+          ? { name: token.slice(OPERATOR_TOKEN.length), groups: ['system:authenticated'] }
+          : undefined,
+    }))
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const client = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
   const admin = openClient({ ...client, transport: serve, fieldManager: 'kubectl' })
@@ -388,7 +392,7 @@ export async function openCloud(
     staffAuditOf,
     async close() {
       stop.abort()
-      await core.close()
+      if (options.core === undefined) await core.close()
     },
   }
 }
