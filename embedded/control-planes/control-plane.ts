@@ -43,7 +43,7 @@ import { type ProgramOptions, RunningPrograms } from './programs-running.ts'
 import { Reader } from './reading/reader.ts'
 import { type ClusterReading, SNAPSHOT_FILE, type TaskName } from './reading/tasks.ts'
 import type { UserRange } from '../object-storage/user-range.ts'
-import { asUser, giveCopy, giveData, giveFolder, takeBack } from './users.ts'
+import { asUser, giveCopy, giveData, giveFolder, reachable, takeBack } from './users.ts'
 import { type ControlPlaneRecord, portsOf, writeRecord } from './record.ts'
 import { releasePort } from '../ports.ts'
 import { SnapshotKeeper } from '../../kit/control-planes/hosting/snapshot-keeper.ts'
@@ -124,7 +124,8 @@ export class ControlPlane {
     this.#reader = new Reader({ programs, clock, as: (words) => asUser(this.#uid(), words) })
     this.#addons = new RunningAddons({
       ...{ folder, addons: addons.known, apiUrl: addons.apiUrl, clock, random },
-      run: (name, command, more) => this.#run(name, command, more),
+      run: async (name, [program = '', ...words], more) =>
+        this.#run(name, [await reachable(program, this.#uid()), ...words], more),
       running: () => programs.names(),
       give: () => giveFolder(folder, this.#uid()),
     })
