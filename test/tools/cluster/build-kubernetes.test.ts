@@ -70,7 +70,7 @@ test('what is missing is named in the order of need, with who does what and for 
   const [first, ...others] = await missingPrograms(folder)
   expect(first).toMatchObject({ purpose: 'Kubernetes clusters', tools: ['kube-scheduler'] })
   expect(others.map(({ purpose }) => purpose)).toEqual([
-    ...['nodes of clusters', 'volumes of clusters', 'volumes of dev clusters'],
+    ...['nodes of clusters', 'volumes of clusters', 'dev cluster volumes'],
   ])
   expect(await findKubernetes(folder)).toBeUndefined()
   expect(await kubernetesObstacle(folder)).toMatch(
