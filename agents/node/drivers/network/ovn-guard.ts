@@ -110,5 +110,7 @@ async function restoreFlows(): Promise<void> {
   const known = await ofctl('--names', 'dump-flows', GUARD_BRIDGE)
   for (const device of devices)
     if (!known.includes(`in_port=${endsOf(device).inner} `) && !known.includes(`in_port="${endsOf(device).inner}"`))
-      await writeFlows(device)
+      await writeFlows(device).catch((error: unknown) => {
+        if (!isUnknownPort(error)) throw error // it came or went meanwhile, and others need theirs
+      })
 }
