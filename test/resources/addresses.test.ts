@@ -23,7 +23,7 @@ const GUESTS = 'guests of different hosts reach each other, by both protocols'
 const BOTH = 'joins guests of different hosts, by both protocols'
 const RESOLVER = 'answers for the names of its guests, and of no others'
 const BETWEEN = 'leads from one of its networks to the other, by both protocols, and to no other'
-const BY_DHCPV6 = 'a guest is told its IPv6 address by DHCPv6, as router advertisements say'
+const BY_DHCPV6 = 'a machine that only asks by DHCPv6 answers at the IPv6 address that it is shown with'
 
 /** The file and the name of the test that sends packets there. */
 const PROVEN: Readonly<Record<string, readonly [file: string, name: string]>> = {

@@ -122,6 +122,22 @@ test('a guest is told its IPv6 address by DHCPv6, as router advertisements say',
   }
 })
 
+test('a machine that only asks by DHCPv6 answers at the IPv6 address that it is shown with', async () => {
+  await bring(port(1), port(2), port(3, { nodes: ['h1'] }))
+  await world.addGuest('g3', 'h1', '52:54:00:00:00:03')
+  const shown = '2001:db8:1:3::1'
+  const ask = () =>
+    world.run('g3', PYTHON, '-c', ASK_DHCPV6, '52:54:00:00:00:03').then(
+      (said) => said.trim().split(' ')[1],
+      () => undefined,
+    )
+  await expect.poll(ask, { interval: 500 }).toBe(shown)
+  expect(await ping('g2', shown)).toBe(false)
+  // As a client of DHCPv6 does: the address alone, without a prefix. The route comes with router advertisements.
+  await world.run('g3', 'ip', 'address', 'add', `${shown}/128`, 'dev', 'eth0', 'nodad')
+  for (const from of ['g1', 'g2', 'world']) await reaches(from, shown)
+})
+
 test('every address of a prefix leads to its guest', async () => {
   await world.run('g1', 'ip', 'address', 'add', '2001:db8:1:1:a:b:c:d/128', 'dev', 'eth0', 'nodad')
   await reaches('world', '2001:db8:1:1:a:b:c:d')
