@@ -28,7 +28,7 @@ beforeAll(async () => {
   data = await newFolder()
   collector = await startCollector()
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'], environment })
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'], environment, warnings: [] })
 })
 afterAll(async () => {
   await clearAway(product, data)

@@ -10,6 +10,7 @@ import pg from 'pg'
 import type { Endpoints } from '../../embedded/cloud.ts'
 import { signalProcess } from '../../kit/sys/process.ts'
 import { eventually, Unrecoverable } from '../eventually.ts'
+import { unexpectedWarnings } from './warnings.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
@@ -24,6 +25,9 @@ export interface ProductOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** An ordinary user that starts it, to whom the folder belongs; the one that runs the tests when absent. */
   readonly user?: number | undefined
+  /** Lines at warn that the test brings about, by killing parts of the product for example. Any other fails it. None is
+   *  judged when absent: in tests that run for minutes beside what they kill. */
+  readonly warnings?: readonly RegExp[] | undefined
 }
 
 /** Runs `npm start` to its end and answers what it said; for starts that are refused. */
@@ -80,16 +84,24 @@ export class Product {
   readonly endpoints: Endpoints
   readonly output: () => string
   readonly #child: ChildProcess
+  readonly #warnings: readonly RegExp[] | undefined
+  #isJudged = false
 
-  private constructor(data: string, endpoints: Endpoints, child: ChildProcess, output: () => string) {
+  private constructor(
+    { data, warnings }: Pick<ProductOptions, 'data' | 'warnings'>,
+    endpoints: Endpoints,
+    child: ChildProcess,
+    output: () => string,
+  ) {
     this.data = data
+    this.#warnings = warnings
     this.endpoints = endpoints
     this.#child = child
     this.output = output
   }
 
   /** Starts and waits for `endpoints.json`. */
-  static async start({ data, flags = [], environment = {}, user }: ProductOptions): Promise<Product> {
+  static async start({ data, flags = [], environment = {}, user, warnings }: ProductOptions): Promise<Product> {
     const { child, output } = launch(
       ['--data', data, '--port', '0', '--operator-port', '0', '--kubernetes-port', '0', '--no-install', ...flags],
       user === undefined ? environment : { HOME: data, SVCCLOUD_IMAGE_CACHE: join(data, 'images'), ...environment },
@@ -106,15 +118,25 @@ export class Product {
         },
         READY_MILLISECONDS,
       )
-      return new Product(data, endpoints, child, output)
+      return new Product({ data, warnings }, endpoints, child, output)
     } catch (error) {
       if (child.pid !== undefined) signalProcess(-child.pid, 'SIGKILL')
       throw new Error(`${output()}\n${await logTails(data)}`, { cause: error })
     }
   }
 
-  /** As Ctrl-C does; answers the exit code of npm. */
+  /** As Ctrl-C does; answers the exit code of npm. Rejects when the logs have a line at warn that the test does not
+   *  expect. */
   async stop(): Promise<number | null> {
+    const code = await this.#end()
+    if (this.#isJudged || this.#warnings === undefined) return code
+    this.#isJudged = true
+    const unexpected = await unexpectedWarnings(this.data, this.#warnings)
+    if (unexpected.length > 0) throw new Error(`logged at warn:\n${unexpected.join('\n')}`)
+    return code
+  }
+
+  async #end(): Promise<number | null> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode
     const ended = new Promise<number | null>((resolve) => this.#child.once('exit', resolve))
     signalProcess(this.endpoints.pid, 'SIGINT')
@@ -243,9 +265,12 @@ export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'svccloud
 /** Stops the product, ends its guests and removes the folder; for products that did not start, too. */
 export async function clearAway(product: Product | undefined, folder: string): Promise<void> {
   const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(folder, { recursive: true, force: true })
+  try {
+    await product?.stop()
+  } finally {
+    for (const pid of guests) signalProcess(pid, 'SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 const TAIL_CHARACTERS = 1_500

@@ -20,9 +20,10 @@ export interface Survivor {
   close(): Promise<void>
 }
 
-export async function openSurvivor(email: string): Promise<Survivor> {
+/** `warnings`: what the kills of the test bring about; not judged when absent. */
+export async function openSurvivor(email: string, warnings?: readonly RegExp[]): Promise<Survivor> {
   const data = await newFolder()
-  const start = () => Product.start({ data, flags: FLAGS })
+  const start = () => Product.start({ data, flags: FLAGS, warnings })
   let product = await start()
   const customer = await Customer.signUp(() => product, email)
   await customer.addSshKey()
