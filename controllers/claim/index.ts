@@ -19,7 +19,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { lookForAbsence, mayTakeAway } from '../absence.ts'
+import { lookForAbsence, mayTakeAway, openSweepRate } from '../absence.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'
@@ -47,30 +47,38 @@ export interface ClaimSweep {
 
 /** Sweeps until the signal aborts. Never throws. */
 export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): Promise<void> {
+  const rate = openSweepRate(parts.clock)
   while (!signal.aborted) {
     await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
     if (!signal.aborted && parts.caches.isReady())
-      await sweepClaims(parts).then(parts.onClaimsSwept, (error: unknown) =>
+      await sweepClaims(parts, rate).then(parts.onClaimsSwept, (error: unknown) =>
         parts.log.warn('claims not swept', { error }),
       )
   }
 }
 
 /** Releases the claims of what was deleted and is gone; keeps and counts those of what is missing. */
-export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep> {
-  const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[] }[] = []
+export async function sweepClaims(parts: SweepParts, rate = openSweepRate(parts.clock)): Promise<ClaimSweep> {
+  const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[]; readonly known: number }[] = []
   const lost: Record<string, number> = {}
   // All kinds are looked at before anything is given back: what stops one sweep stops all.
   for (const kind of CLAIMANT_KINDS) {
     const round = await lookAt(parts, kind)
-    rounds.push({ kind, ordered: round.ordered })
+    rounds.push({ kind, ordered: round.ordered, known: round.known })
     lost[kind.type.kind] = round.lost
   }
   const isStopped = !(await mayTakeAway(parts))
   let released = 0
   if (!isStopped)
-    for (const { kind, ordered } of rounds)
-      for (const each of ordered) if (await tryToRelease(parts, kind, each)) released++
+    for (const { kind, ordered, known } of rounds) {
+      const now = ordered.filter(({ claimant }) => rate.mayGo(kind.type.kind, keyOf(claimant), known))
+      for (const each of now) if (await tryToRelease(parts, kind, each)) released++
+      if (now.length < ordered.length)
+        parts.log.error('so much was deleted past its controllers that the rest waits', {
+          kind: kind.type.kind,
+          waiting: ordered.length - now.length,
+        })
+    }
   await orUnavailable(pruneRemovals(parts.db, parts.clock.now()))
   return { released, lost, isStopped }
 }
@@ -87,7 +95,7 @@ const namespaceOf = ({ accountId }: Claimant): string => accountNamespace(accoun
 async function lookAt(
   parts: SweepParts,
   kind: ClaimantKind,
-): Promise<{ readonly ordered: readonly Ordered[]; readonly lost: number }> {
+): Promise<{ readonly ordered: readonly Ordered[]; readonly lost: number; readonly known: number }> {
   const { db, clock, shard = WHOLE } = parts
   const list = () => orUnavailable(kind.list(db, clock.now()))
   const all = await list()
@@ -114,7 +122,7 @@ async function lookAt(
       return owned.has(key) || (!everybody.has(key) && shard.hasCommonWork)
     },
   })
-  return { ordered, lost: absent.length }
+  return { ordered, lost: absent.length, known: own.length }
 }
 
 /** Those that are not in Kubernetes, of which nothing is on a host and no change is under way. The order matters: an

@@ -255,6 +255,15 @@ test('an order that was carried out says nothing about the next one of that name
   expect([await sweep(HOUR_MILLISECONDS), await held()]).toEqual([0, { custom_images: 1 }])
 })
 
+test('of many that were deleted past their controllers most wait', async () => {
+  await database.db.updateTable('account_quota').set({ limit: 1_000 }).where('account_id', '=', accountId).execute()
+  for (let index = 0; index < 25; index++) {
+    await claimImage(`many-${index}`)
+    await wasDeleted('CustomImage', `many-${index}`)
+  }
+  expect([await sweep(HOUR_MILLISECONDS), await held()]).toEqual([20, { custom_images: 5 }])
+})
+
 test('an empty Kubernetes costs nobody anything: every sweep stops until somebody has looked', async () => {
   const names = ['a', 'b', 'c', 'd']
   for (const name of names) await claimImage(name)

@@ -1,0 +1,16 @@
+/** How much sweeps take away at once. */
+import { expect, test } from 'vitest'
+import { openSweepRate } from '../../controllers/absence.ts'
+
+test('of many that were deleted past their controllers, twenty or one in fifty go in ten minutes', () => {
+  let now = 0
+  const rate = openSweepRate({ monotonicMilliseconds: () => now })
+  const going = (kind: string, known: number) =>
+    Array.from({ length: 200 }, (_, index) => `${kind}-${index}`).filter((id) => rate.mayGo(kind, id, known)).length
+  expect([going('Storage', 200), going('Server', 5_000)]).toEqual([20, 100])
+  // Those that may go may still, and no other.
+  now = 599_999
+  expect(going('Storage', 200)).toBe(20)
+  now = 600_000
+  expect([going('Storage', 200), rate.mayGo('Storage', 'Storage-0', 200)]).toEqual([20, true])
+})
