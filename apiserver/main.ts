@@ -20,7 +20,10 @@ import { type ObjectStorageOffer, openObjectStorage } from '../kit/object-storag
 import { openPayments } from '../kit/payments/configuration.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
+import { NamespaceRights, withNamespaceRights } from '../kit/kube/namespace-rights.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
+import type { Store } from '../kit/kube/store.ts'
+import type { Transport } from '../kit/kube/transport.ts'
 import { type Clock, systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
@@ -65,6 +68,8 @@ const Environment = z.object({
   SVCCLOUD_DATABASE_URL: z.string().optional(),
   SVCCLOUD_DATABASE_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(20),
   SVCCLOUD_KUBECONFIG: z.string().optional(),
+  /** What the processes may do in namespaces of accounts and nodes, by bindings there. */
+  SVCCLOUD_NAMESPACE_RIGHTS: NamespaceRights,
   SVCCLOUD_PUBLIC_URL: z.url().optional(),
   SVCCLOUD_SMTP_URL: z.string().optional(),
   SVCCLOUD_SMTP_ALLOW_PLAIN: z.enum(['true', 'false']).default('false'),
@@ -137,7 +142,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   openAdmissionMetrics(metrics, isWebhookServed)
 
   const kubernetes = await openKubernetes(settings)
-  const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-apiserver', clock, random })
+  const store = openStore(settings, kubernetes.transport)
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
   let customerApi: HttpService = notReady(random)
@@ -262,6 +267,12 @@ const openMail = (settings: Settings): MailTransport | undefined =>
     allowsPlain: settings.SVCCLOUD_SMTP_ALLOW_PLAIN === 'true',
     folder: settings.SVCCLOUD_MAIL_DIRECTORY,
   })
+
+/** Binds its rights in the namespaces of accounts and nodes. */
+const openStore = ({ SVCCLOUD_NAMESPACE_RIGHTS: rights }: Settings, transport: Transport): Store => {
+  const own = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
+  return withNamespaceRights(openClient({ transport, ...own }), { rights, clock: systemClock })
+}
 
 async function openKubernetes(settings: Settings) {
   const access =

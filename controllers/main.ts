@@ -19,6 +19,7 @@ import { openPayments, type Payments } from '../kit/payments/configuration.ts'
 import type { PaymentProcessor } from '../kit/payments/processor.ts'
 import { openMetricsAccess } from '../kit/kube/metrics-access.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
+import { NamespaceRights, withNamespaceRights } from '../kit/kube/namespace-rights.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
 import { type KubeObject, Namespace } from '../kit/kube/object.ts'
 import { isAlreadyExists, type Store } from '../kit/kube/store.ts'
@@ -74,6 +75,8 @@ const Environment = z.object({
   SVCCLOUD_DATABASE_URL: z.string().optional(),
   SVCCLOUD_DATABASE_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(20),
   SVCCLOUD_KUBECONFIG: z.string().optional(),
+  /** What the processes may do in namespaces of accounts and nodes, by bindings there. */
+  SVCCLOUD_NAMESPACE_RIGHTS: NamespaceRights,
   SVCCLOUD_INSTALL_CRDS: z.enum(['true', 'false']).default('false'),
   SVCCLOUD_CATALOG_FILE: z.string().optional(),
   /** Of this process in the election: unlike any other, ever. A supervisor gives it to know whom it may call ended. */
@@ -247,13 +250,14 @@ async function openStore(
   transport: Transport,
   log: Logger,
 ): Promise<{ readonly store: Store; readonly differences: readonly string[] }> {
-  const store = openClient({
+  const client = openClient({
     transport,
     fieldManager: 'svccloud-controllers',
     clock: systemClock,
     random: systemRandom,
     requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
   })
+  const store = withNamespaceRights(client, { rights: settings.SVCCLOUD_NAMESPACE_RIGHTS, clock: systemClock })
   if (settings.SVCCLOUD_INSTALL_CRDS === 'true') {
     await installCrds(store, crds(), systemClock)
     await installRoles(store)

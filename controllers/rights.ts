@@ -1,4 +1,4 @@
-/** What the controllers may do in Kubernetes: the chart's ClusterRole holds these rules. They follow from what each
+/** What the controllers may do in Kubernetes: the chart's roles hold these rules. They follow from what each
  *  controller has registered that it reads and writes, and from what the process does besides. */
 import { Event, Lease, Namespace, ResourceQuota, type ResourceType, Secret } from '../kit/kube/object.ts'
 import { Operation } from '../resources/operation/index.ts'
@@ -24,24 +24,38 @@ const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete']
 const READ = ['get', 'list', 'watch']
 const WRITE = ['get', 'create', 'patch', 'delete']
 
+/** What happened to an object, for whoever describes it. */
+const EVENTS: Grant = { type: Event, verbs: ['get', 'create', 'patch'] }
 /** Besides what controllers do to their kinds. */
 const PROCESS: readonly Grant[] = [
-  // Its lead.
-  { type: Lease, verbs: ['get', 'create', 'update'] },
-  // What happened to an object, for whoever describes it.
-  { type: Event, verbs: ['get', 'create', 'patch'] },
   // Namespaces of accounts with what belongs to them, its own, and the catalog that it starts with.
   { type: Namespace, verbs: ['get', 'create'] },
   { type: ResourceQuota, verbs: ['get', 'create'] },
   ...CATALOG_KINDS.map((type) => ({ type, verbs: ['get', 'create', 'patch'] })),
-  { type: Secret, verbs: ['get', 'create'] },
   // What costs, and how much.
   ...BILLING_KINDS.map((type) => ({ type, verbs: READ })),
 ]
 
-/** The rules that let the process do what these have registered. */
-export function controllerRights(registrations: readonly Registration<never>[]): readonly AccessRule[] {
+/** In the platform's own namespace: its lead, and the Secrets of the catalog and of power controls. */
+const SYSTEM: readonly Grant[] = [
+  { type: Lease, verbs: ['get', 'create', 'update'] },
+  { type: Secret, verbs: ['get', 'create'] },
+  EVENTS,
+]
+
+/** The rules that let the process do what these have registered, by where they hold: in the whole cluster, in each
+ *  namespace of an account or a node, in the platform's own. */
+export function controllerRights(registrations: readonly Registration<never>[]) {
   const grants = [...PROCESS, ...registrations.flatMap(grantsOf)]
+  const isBounded = ({ type }: Grant) => type === Secret || type === ResourceQuota
+  return {
+    everywhere: rulesOf(grants.filter((grant) => !isBounded(grant))),
+    inNamespaces: rulesOf([...grants.filter(isBounded), EVENTS]),
+    inSystem: rulesOf(SYSTEM),
+  }
+}
+
+function rulesOf(grants: readonly Grant[]): readonly AccessRule[] {
   const verbsOf = new Map<string, { readonly group: string; readonly resource: string; readonly verbs: Set<string> }>()
   for (const { type, subresource, verbs } of grants) {
     const resource = subresource === undefined ? type.plural : `${type.plural}/${subresource}`

@@ -53,13 +53,18 @@ const agentRights = NODE_RULES.flatMap(({ resources = [], ...rule }) => {
 
 /** Text by path: for which kinds the Kubernetes API calls the webhook, and what the API server, the controllers and the
  *  agents may do with which. */
-export const chartFiles = (): Files =>
-  new Map([
+export const chartFiles = (): Files => {
+  const controllers = controllerRights(CONTROLLERS)
+  const ofControllers = (rules: object) => textOf(rules, 'controllers/index.ts')
+  return new Map([
     ['svccloud/files/webhook-rules.yaml', textOf(webhookRules(KINDS), 'apiserver/nouns.ts')],
     ['svccloud/files/apiserver-rights.yaml', textOf(apiServerRights(KINDS), 'apiserver/nouns.ts')],
-    ['svccloud/files/controllers-rights.yaml', textOf(controllerRights(CONTROLLERS), 'controllers/index.ts')],
+    ['svccloud/files/controllers-rights.yaml', ofControllers(controllers.everywhere)],
+    ['svccloud/files/controllers-namespace-rights.yaml', ofControllers(controllers.inNamespaces)],
+    ['svccloud/files/controllers-system-rights.yaml', ofControllers(controllers.inSystem)],
     ['svccloud-node-agent/files/agent-rights.yaml', textOf(agentRights, 'embedded/kubernetes/access/default-roles.ts')],
   ])
+}
 
 /** Text by path: the charts' READMEs, whose tables of values are generated and whose other text is kept. */
 export async function chartReadmes(): Promise<Files> {

@@ -87,6 +87,13 @@ export const Secret: ResourceType<undefined, undefined> = {
   plural: 'secrets',
   scope: 'Namespaced',
 }
+export const RoleBinding: ResourceType<undefined, undefined> = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  scope: 'Namespaced',
+}
 export const ResourceQuota: ResourceType<{ readonly hard: Readonly<Record<string, string>> }> = {
   group: '',
   version: 'v1',

@@ -84,6 +84,8 @@ test.each([
   ['svccloud/templates/webhook.yaml', '.Files.Get "files/webhook-rules.yaml"'],
   ['svccloud/templates/access.yaml', '.Files.Get "files/apiserver-rights.yaml"'],
   ['svccloud/templates/access.yaml', '.Files.Get "files/controllers-rights.yaml"'],
+  ['svccloud/templates/access.yaml', '.Files.Get "files/controllers-namespace-rights.yaml"'],
+  ['svccloud/templates/access.yaml', '.Files.Get "files/controllers-system-rights.yaml"'],
   ['svccloud-node-agent/templates/access.yaml', '.Files.Get "files/agent-rights.yaml"'],
 ])('%s holds %s', async (template, reference) => {
   expect(await readFile(join(ROOT, CHART_FOLDER, template), 'utf8')).toContain(reference)

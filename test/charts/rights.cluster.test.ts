@@ -18,6 +18,7 @@ import { Customer, PUBLIC_KEY } from '../e2e/customer.ts'
 import type { Product } from '../e2e/product.ts'
 import { eventually } from '../eventually.ts'
 import { openHelm } from './helm.ts'
+import { namespaceRights } from './namespace-rights.ts'
 import { manifestsOf } from '../catalog.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -37,6 +38,7 @@ let folder: string
 let customer: Customer
 let endpoints: { readonly api_url: string; readonly operator_url: string; readonly mail_directory: string }
 const children: ChildProcess[] = []
+let rights: string
 const logs = new Map<string, string>()
 
 /** Asks the API server as an administrator. */
@@ -147,12 +149,14 @@ beforeAll(async () => {
     'nodes[0].name=n1,nodes[0].host=h1',
   )
   await helm.close()
+  rights = await namespaceRights(cluster, connections)
   const { url } = await postgres.createDatabase()
   const catalog = join(folder, 'catalog.yaml')
   await writeFile(catalog, CATALOG.map((object) => stringify(object)).join('---\n'))
   await start('controllers/main.ts', {
     SVCCLOUD_DATABASE_URL: url,
     SVCCLOUD_KUBECONFIG: await accessOf('cloud-controllers'),
+    SVCCLOUD_NAMESPACE_RIGHTS: rights,
     SVCCLOUD_CATALOG_FILE: catalog,
   })
   const agent = start('agents/node/main.ts', {
@@ -165,6 +169,7 @@ beforeAll(async () => {
   const apiserver = await start('apiserver/main.ts', {
     SVCCLOUD_DATABASE_URL: url,
     SVCCLOUD_KUBECONFIG: await accessOf('cloud-apiserver'),
+    SVCCLOUD_NAMESPACE_RIGHTS: rights,
     SVCCLOUD_PORT: '0',
     SVCCLOUD_OPERATOR_PORT: '0',
     SVCCLOUD_MAIL_DIRECTORY: mail,

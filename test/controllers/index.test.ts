@@ -100,7 +100,7 @@ test.each(OPENED)(
 )
 
 test('the controllers may write what they have registered and nothing else of the platform', () => {
-  const rules = controllerRights(CONTROLLERS)
+  const rules = controllerRights(CONTROLLERS).everywhere
   const may = (verb: string) =>
     rules
       .filter(({ apiGroups, verbs }) => apiGroups[0] === API_GROUP && verbs.includes(verb))

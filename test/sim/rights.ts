@@ -16,7 +16,7 @@ interface Rule {
 /** By the beginning of the name of a process. What else the API server may do is written into the chart by hand. */
 const RIGHTS: Readonly<Record<string, { readonly rules: readonly Rule[]; readonly group?: string }>> = {
   apiserver: { rules: apiServerRights(KINDS), group: API_GROUP },
-  controllers: { rules: controllerRights(CONTROLLERS) },
+  controllers: { rules: Object.values(controllerRights(CONTROLLERS)).flat() },
   agent: { rules: NODE_RULES },
 }
 

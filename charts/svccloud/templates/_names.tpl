@@ -90,6 +90,28 @@ readinessProbe:
 system:serviceaccount:{{ .Release.Namespace }}:{{ .Release.Name }}-apiserver,system:serviceaccount:{{ .Release.Namespace }}:{{ .Release.Name }}-controllers
 {{- end }}
 
+{{/* By which a process binds these ClusterRoles in a namespace; a policy bounds where and to whom. */}}
+{{- define "svccloud.bindingRights" -}}
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [rolebindings]
+  verbs: [create]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterroles]
+  resourceNames: {{ toJson . }}
+  verbs: [bind]
+{{- end }}
+
+{{/* What the processes may do in namespaces of accounts and nodes, which they bind there: JSON. */}}
+{{- define "svccloud.namespaceRights" -}}
+{{- $cluster := include "svccloud.clusterName" . }}
+{{- $rights := list }}
+{{- range list (list "acct-" "apiserver-accounts" "apiserver") (list "acct-" "controllers-namespaces" "controllers") (list "node-" "apiserver-nodes" "apiserver") (list "node-" "controllers-namespaces" "controllers") }}
+{{- $account := dict "name" (printf "%s-%s" $.Release.Name (index . 2)) "namespace" $.Release.Namespace }}
+{{- $rights = append $rights (dict "start" (index . 0) "clusterRole" (printf "%s-%s" $cluster (index . 1)) "serviceAccount" $account) }}
+{{- end }}
+{{- toJson $rights }}
+{{- end }}
+
 {{/* All zones that have a shard of their own, comma separated. A zone or a name in two shards is refused. */}}
 {{- define "svccloud.shardedZones" -}}
 {{- $zones := list }}
