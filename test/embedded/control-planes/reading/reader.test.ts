@@ -12,7 +12,7 @@ import { Reader, READER } from '../../../../embedded/control-planes/reading/read
 import { asUser } from '../../../../embedded/control-planes/users.ts'
 import { openCredentials } from '../../../../kit/control-planes/hosting/credentials.ts'
 import { Refused } from '../../../../kit/control-planes/hosting/refused.ts'
-import { systemClock } from '../../../../kit/sys/clock.ts'
+import { type Clock, systemClock } from '../../../../kit/sys/clock.ts'
 import { silentLog } from '../../../../kit/sys/log.ts'
 import { nodeBinary, signalProcess } from '../../../../kit/sys/process.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
@@ -62,11 +62,14 @@ class Others extends RunningPrograms {
   }
 }
 
-async function openReader(code?: string): Promise<{ readonly reader: Reader; readonly pid: () => number | undefined }> {
+async function openReader(
+  code?: string,
+  clock: Clock = systemClock,
+): Promise<{ readonly reader: Reader; readonly pid: () => number | undefined }> {
   const programs = new Others(code)
   const reader = new Reader({
     programs,
-    clock: code === undefined ? systemClock : hasty,
+    clock,
     as: (words) => asUser(undefined, words),
   })
   ends.push(() => programs.stop([READER]))
@@ -131,29 +134,36 @@ test.each(HOSTILE)('an API server that answers %s harms nobody else', async (_wh
 })
 
 const SAY = 'const say = (said) => process.stdout.write(JSON.stringify(said) + "\\n");'
-const HANDED_OVER: readonly (readonly [string, string])[] = [
+const [SENSELESS, SILENT] = ['what cannot be meant', 'silent for too long']
+const HANDED_OVER: readonly (readonly [what: string, code: string, why: string])[] = [
   [
     'another shape',
     `${SAY} process.stdin.once('data', () => say({ id: 0, value: [{ name: 1 }] })); setInterval(() => {}, 1000)`,
+    SENSELESS,
   ],
-  ['garbage', `process.stdin.once('data', () => console.log('no JSON')); setInterval(() => {}, 1000)`],
-  ['what nobody asked', `${SAY} process.stdin.once('data', () => say({ id: 7 })); setInterval(() => {}, 1000)`],
+  ['garbage', `process.stdin.once('data', () => console.log('no JSON')); setInterval(() => {}, 1000)`, SENSELESS],
+  [
+    'what nobody asked',
+    `${SAY} process.stdin.once('data', () => say({ id: 7 })); setInterval(() => {}, 1000)`,
+    SENSELESS,
+  ],
   [
     'a line without end',
     `const more = () => { while (process.stdout.write('x'.repeat(65536))); process.stdout.once('drain', more) };
      process.stdin.once('data', more)`,
+    SENSELESS,
   ],
-  ['nothing', 'setInterval(() => {}, 1000)'],
+  ['nothing', 'setInterval(() => {}, 1000)', SILENT],
 ]
 
-test.each(HANDED_OVER)('a reader that says %s is ended, and another one started', async (_what, code) => {
-  const { reader, pid } = await openReader(code)
+test.each(HANDED_OVER)('a reader that says %s is ended, and another one started', async (_what, code, why) => {
+  const { reader, pid } = await openReader(code, why === SILENT ? hasty : systemClock)
   const first = await until(
     'a process',
     async () => pid(),
     (found) => found !== undefined,
   )
-  await expect(reader.ask('nodes', 1)).rejects.toThrow('is started again')
+  await expect(reader.ask('nodes', 1)).rejects.toThrow(why)
   await until(
     'that process to be gone',
     async () => signalProcess(first ?? 0, 0),
