@@ -8,6 +8,7 @@ import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import type { ImageState, TemplateStore } from '../../agents/node/images/template-store.ts'
 import { createApp } from '../../apiserver/app.ts'
+import { look, runLooks } from '../../apiserver/look.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import { parseShard, type Shard, WHOLE } from '../../controllers/shard.ts'
 import type { UsageSource } from '../../controllers/usage/collector.ts'
@@ -193,13 +194,11 @@ function startApiServer(world: Surroundings, process: SimulatedProcess): void {
   process.onCrash(() => onServing(undefined))
   // Opening hashes a password in a real thread; nothing fails and no time passes meanwhile.
   const boot = { isOver: false }
+  const parts = { caches, db: databaseOf(process, database, faultsAfter(faults, boot)), clock, log }
   const opening = createApp({
+    ...parts,
     store,
-    caches,
-    db: databaseOf(process, database, faultsAfter(faults, boot)),
-    clock,
     random,
-    log,
     metrics,
     agents: NO_AGENTS,
     publicUrl: 'http://127.0.0.1:8080',
@@ -215,8 +214,9 @@ function startApiServer(world: Surroundings, process: SimulatedProcess): void {
       boot.isOver = true
       caches.start(never())
       await caches.ready()
+      await look(parts).catch(() => undefined) // it looks again
       if (process.isAlive(epoch)) onServing(documented('customer', app.customers, (fault) => void bugs.push(fault)))
-      await new Promise(() => {})
+      await runLooks(parts, never())
     }),
   )
 }
