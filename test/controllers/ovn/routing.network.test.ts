@@ -34,7 +34,7 @@ describe('guests are told', () => {
   test('their IPv6 address and their servers of names by DHCPv6', async () => {
     await expect
       .poll(() => tenants.tell('a1', 'lease6', { mac: macOf('a1') }), PATIENCE)
-      .toMatchObject({ kind: 7, address: ipv6Of('a1'), 23: 'fd00000a000000000000000000000001' })
+      .toMatchObject({ kind: 7, address: ipv6Of('a1'), 23: '20010db8000000000000000000000053' })
   })
 
   test('by their router that DHCPv6 has their addresses, and what the wire carries; never a way outside', async () => {

@@ -69,7 +69,7 @@ export const networkFacts = (id: keyof typeof NETWORKS) => ({
   zone: ZONE,
   id,
   ...NETWORKS[id],
-  dnsServers: ['192.0.2.53'],
+  dnsServers: ['192.0.2.53', '2001:db8::53'],
   dhcpEnabled: true,
   router: {
     natEnabled: true,
