@@ -24,6 +24,7 @@ import { databaseController, runArchiveSweeper } from './database/index.ts'
 import { runAccountNamespaces } from './account-namespaces.ts'
 import { type CheckpointOptions, runAuditCheckpoints } from './audit-checkpoints.ts'
 import { runInternalTenantSweeper } from './internal-tenant.ts'
+import { runKubeconfigs } from './kubeconfigs.ts'
 import { devClusterController } from './dev-cluster/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
@@ -196,6 +197,7 @@ export async function runControllers(
         runPayments(options, signal),
         runArchiveSweeper(options, signal),
         runInternalTenantSweeper(options, signal),
+        runKubeconfigs(options, signal),
         runAuditCheckpoints(options, signal),
       ]
     : []

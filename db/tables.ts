@@ -387,6 +387,26 @@ export interface Tables extends IdentityTables {
     end_reason: EndReason | null
     failure_reason: string | null
   }
+  kubeconfig_grant: {
+    id: string
+    account_id: string
+    resource_type: string
+    resource_id: string
+    region: string
+    control_plane_id: string
+    /** The token, the support session or the user. */
+    holder: string
+    user_id: string
+    token_id: string | null
+    support_session_id: string | null
+    cluster_role: 'admin' | 'edit'
+    account_roles: string[]
+    created_at: Instant
+    expires_at: Instant
+    ended_at: OptionalInstant
+    /** When its service account was removed last. */
+    removed_at: OptionalInstant
+  }
   kubernetes_token: {
     id: string
     account_id: string

@@ -21,6 +21,10 @@ export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: ['read', 'self'],
 }
 
+/** Those that hold the permission. */
+export const rolesWith = (permission: Permission): readonly Role[] =>
+  ROLES.filter((role) => ROLE_PERMISSIONS[role].includes(permission))
+
 /** `read`, `read_write`, or exactly the listed permissions. */
 export type TokenScope = 'read' | 'read_write' | readonly Permission[]
 

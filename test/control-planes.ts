@@ -25,6 +25,8 @@ interface Plane {
   readonly nodes: Map<string, ControlPlaneNode>
   readonly requests: Map<string, ServingRequest>
   readonly tokens: Set<string>
+  /** Who has a credential of their own, with its role. */
+  readonly people: Map<string, string>
   /** By the names of the add-ons that it could run. */
   readonly grants: Map<string, AddonGrant>
   place: SnapshotPlace | undefined
@@ -100,7 +102,14 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       if (before === undefined)
         planes.set(desired.id, {
           ...{ desired, release: null, restoreId: null, hasQuorum: true, snapshots: new Map() },
-          ...{ place: undefined, nodes: new Map(), requests: new Map(), tokens: new Set(), busy: new Set() },
+          ...{
+            place: undefined,
+            nodes: new Map(),
+            requests: new Map(),
+            tokens: new Set(),
+            busy: new Set(),
+            people: new Map(),
+          },
           ...{ grants: new Map(), agent: [] },
           ...{ grants: new Map(), load: { nodes: [], pods: [], budgets: {} } },
         })
@@ -150,6 +159,12 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       if (simulated.driver === 'process') return { token: 'of an administrator', expiresAt: AT }
       throw unavailable('not_configured', 'The cluster is simulated: nothing answers.')
     },
+    async personToken(id, person) {
+      const answer = await control.userToken(id, person.role, 0)
+      known(id).people.set(person.id, person.role)
+      return { ...answer, token: `of ${person.id}` }
+    },
+    removePerson: async (id, person) => void known(id).people.delete(person.id),
     async joinToken(id, tokenId, _pool, seconds) {
       const token = `${tokenId}.0123456789abcdef`
       known(id).tokens.add(token)

@@ -2,11 +2,14 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import { stringify } from 'yaml'
 import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../domain/kubernetes-cluster.ts'
+import { type Role, rolesWith } from '../../domain/permissions.ts'
 import { conflict, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { type ClusterClaim, ensureIssuer, findCluster, type Issuer } from '../../db/kubernetes-cluster/index.ts'
+import { openKubeconfigGrant } from '../../db/kubeconfig/index.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
-import type { ControlPlanes } from '../../kit/control-planes/control.ts'
+import type { ClusterRole, ControlPlanes, ControlPlaneToken } from '../../kit/control-planes/control.ts'
 import type { Customer } from '../../kit/http/call.ts'
+import { newUuid } from '../../kit/sys/random.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Parts } from '../parts.ts'
 import type { KubernetesClusterObject } from './clusters.ts'
@@ -56,15 +59,52 @@ export interface Kubeconfig {
   readonly expires_at: string
 }
 
-/** With a token of an administrator that ends by then, and with a context that asks the program for short ones. */
+/** Of the account: whoever has this role, or one of these, may do that in the cluster. */
+interface OwnCredential {
+  readonly resourceType: 'kubernetes_cluster' | 'playground'
+  readonly resourceId: string
+  readonly region: string
+  readonly controlPlaneId: string
+  readonly clusterRole: ClusterRole
+  readonly accountRoles: readonly Role[]
+  readonly seconds: number
+}
+
+/** A token of the caller's own credential in a control plane, which ends with what the caller has it by
+ *  (`controllers/kubeconfigs.ts`). */
+export async function ownToken(
+  parts: Pick<Parts, 'db' | 'random' | 'controlPlanes'>,
+  { caller, now }: { readonly caller: Customer; readonly now: Date },
+  { seconds, ...wanted }: OwnCredential,
+): Promise<ControlPlaneToken> {
+  const { userId, accountId, token, support, session } = caller
+  const id = await openKubeconfigGrant(parts.db, {
+    ...wanted,
+    ...{ id: newUuid(parts.random), accountId, userId, now },
+    tokenId: token?.id,
+    supportSessionId: support === undefined ? undefined : session?.id,
+    expiresAt: new Date(now.getTime() + seconds * 1_000),
+  })
+  const { region, controlPlaneId, clusterRole: role } = wanted
+  return await requireHost(parts, region).personToken(controlPlaneId, { id, role }, seconds)
+}
+
+/** With a token of the caller's own that ends by then, and with a context that asks the program for short ones. */
 export async function kubeconfigOf(
   parts: AccessParts,
-  accountId: string,
+  { caller, now }: { readonly caller: Customer; readonly now: Date },
   { cluster, seconds }: { readonly cluster: KubernetesClusterObject; readonly seconds: number },
 ): Promise<Kubeconfig> {
   const { endpoint, certificateAuthority } = entryOf(cluster)
-  const { controlPlaneId, region, name } = await requireClaim(parts, accountId, cluster)
-  const { token, expiresAt } = await requireHost(parts, region).userToken(controlPlaneId, 'admin', seconds)
+  const { controlPlaneId, region, name } = await requireClaim(parts, caller.accountId, cluster)
+  const { token, expiresAt } = await ownToken(
+    parts,
+    { caller, now },
+    {
+      ...{ resourceType: 'kubernetes_cluster', resourceId: cluster.metadata.name, region, controlPlaneId, seconds },
+      ...{ clusterRole: 'admin', accountRoles: rolesWith('operate') },
+    },
+  )
   const kubeconfig = kubeconfigText({
     name,
     endpoint,

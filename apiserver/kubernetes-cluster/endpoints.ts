@@ -227,9 +227,8 @@ async function readKubeconfig(
   parts: KubernetesClusterParts,
   call: Call<typeof getKubernetesClusterKubeconfig, Customer>,
 ): Promise<Answer> {
-  const { accountId } = call.caller
-  const cluster = await serving(parts, accountId, call.params.id)
-  const body = await kubeconfigOf(parts, accountId, { cluster, seconds: call.query.expires_in_seconds })
+  const cluster = await serving(parts, call.caller.accountId, call.params.id)
+  const body = await kubeconfigOf(parts, call, { cluster, seconds: call.query.expires_in_seconds })
   await noteRead(parts, call, cluster)
   return { status: 200, body }
 }

@@ -9,6 +9,7 @@ export {
   type AccessParts,
   type Kubeconfig,
   kubeconfigText,
+  ownToken,
   requireHost,
   requireIssuer,
   signedToken,

@@ -8,6 +8,7 @@ import {
   requireEndable,
   requireReady,
 } from '../../domain/playground.ts'
+import { type Role, rolesWith } from '../../domain/permissions.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import type { Queries } from '../../db/open.ts'
@@ -41,7 +42,7 @@ import {
 } from '../../resources/playground/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { auditStaff } from '../change/staff-audit.ts'
-import { kubeconfigText, requireHost } from '../kubernetes-cluster/index.ts'
+import { kubeconfigText, ownToken } from '../kubernetes-cluster/index.ts'
 import { pageOfRows } from '../list/page.ts'
 import { createClaimed, deleteClaimed } from '../plain/claimed-objects.ts'
 import type { Parts } from '../parts.ts'
@@ -204,6 +205,8 @@ async function endAsStaff(parts: Parts, call: Call<typeof endPlaygroundAsStaff, 
   return answerOf(200, ended, now)
 }
 
+const ADMINS: readonly Role[] = ['owner', 'admin']
+
 async function readKubeconfig(parts: Parts, call: Call<typeof getPlaygroundKubeconfig, Customer>): Promise<Answer> {
   const { caller, params, now } = call
   const row = await find(parts.db, caller.accountId, params.id)
@@ -212,8 +215,12 @@ async function readKubeconfig(parts: Parts, call: Call<typeof getPlaygroundKubec
   if (endpoint === null || certificateAuthority === null)
     throw conflict('state_not_allowed', 'The playground is simulated: nothing answers there.')
   const seconds = Math.max(TOKEN_SECONDS_LEAST, Math.floor((expiresAt.getTime() - now.getTime()) / MILLISECONDS))
-  const role = ['owner', 'admin'].includes(caller.role) ? 'admin' : 'edit'
-  const { token } = await requireHost(parts, row.region).userToken(controlPlaneId, role, seconds)
+  const isAdmin = ADMINS.includes(caller.role)
+  const { token } = await ownToken(parts, call, {
+    ...{ resourceType: 'playground', resourceId: row.id, region: row.region, controlPlaneId, seconds },
+    clusterRole: isAdmin ? 'admin' : 'edit',
+    accountRoles: isAdmin ? ADMINS : rolesWith('operate'),
+  })
   const admin = { context: USER, user: USER, token }
   const kubeconfig = kubeconfigText({ name, endpoint, certificateAuthority, admin })
   await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: row.id }), parts))

@@ -15,6 +15,7 @@ import {
   revokeTokensOfUser,
   spendEmailToken,
 } from '../../db/identity/index.ts'
+import { endKubeconfigs } from '../../db/kubeconfig/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { changePassword, confirmPasswordReset, requestPasswordReset } from '../../resources/identity/index.ts'
@@ -86,7 +87,12 @@ async function resetPassword(
       .execute()
     await endSessionsOfUser(tx, user.id, now)
     const dropped = await proveAddress(tx, user, { now, isHolder: false })
-    const tokens = body.end_tokens ? { tokens: await revokeTokensOfUser(tx, user.id, now) } : {}
+    const ended = body.end_tokens
+      ? {
+          tokens: await revokeTokensOfUser(tx, user.id, now),
+          kubeconfigs: await endKubeconfigs(tx, { user_id: user.id }, now),
+        }
+      : {}
     const { active_account_id: accountId } = await lockUser(tx, user.id)
     await forgetAttempts(tx, emailSubject(user.email))
     await mailTo(tx, parts, user.email, passwordChangedMail())
@@ -96,7 +102,7 @@ async function resetPassword(
         action: 'auth.password_reset',
         resourceType: 'user',
         resourceId: user.id,
-        ...countsOf({ ...tokens, ...dropped }),
+        ...countsOf({ ...ended, ...dropped }),
       }),
       parts,
     )

@@ -4,6 +4,7 @@ import type { Role } from '../../domain/permissions.ts'
 import { isPlatformAccount } from '../../domain/platform-account.ts'
 import type { Queries } from '../open.ts'
 import { endSessionsOfUser, hashSecret, revokeTokensOfMember } from '../identity/index.ts'
+import { endKubeconfigs } from '../kubeconfig/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface MemberRow {
@@ -131,6 +132,7 @@ export async function removeMembership(
 ): Promise<void> {
   await tx.deleteFrom('membership').where('account_id', '=', accountId).where('user_id', '=', userId).execute()
   await revokeTokensOfMember(tx, accountId, userId, now)
+  await endKubeconfigs(tx, { account_id: accountId, user_id: userId }, now)
   const user = await tx
     .selectFrom('app_user')
     .select('active_account_id')

@@ -1,6 +1,7 @@
 /** What was made with an address before anybody proved that it is theirs. */
 import type { Transaction } from 'kysely'
 import { endSessionsOfUser, removeSecondFactor, revokeTokensOfAccount, revokeTokensOfUser } from '../identity/index.ts'
+import { endKubeconfigs } from '../kubeconfig/index.ts'
 import type { Tables } from '../tables.ts'
 import type { UserRow } from './accounts.ts'
 import { removeMembership, resolveActiveAccount } from './members.ts'
@@ -30,8 +31,9 @@ async function dropUnproven(
   await endSessionsOfUser(tx, userId, now)
   await removeSecondFactor(tx, userId)
   let tokens = await revokeTokensOfUser(tx, userId, now)
+  let kubeconfigs = await endKubeconfigs(tx, { user_id: userId }, now)
   const identities = await tx.deleteFrom('linked_identity').where('user_id', '=', userId).executeTakeFirst()
-  if (own === null) return { tokens, identities: Number(identities.numDeletedRows) }
+  if (own === null) return { tokens, kubeconfigs, identities: Number(identities.numDeletedRows) }
   const others = await tx
     .selectFrom('membership')
     .select(['account_id', 'user_id'])
@@ -44,6 +46,7 @@ async function dropUnproven(
     .execute()
   for (const { account_id, user_id } of others) await removeMembership(tx, account_id, user_id, now)
   tokens += await revokeTokensOfAccount(tx, own, now)
+  kubeconfigs += await endKubeconfigs(tx, { account_id: own }, now)
   const invitations = await tx
     .updateTable('invitation')
     .set({ state: 'revoked', decided_at: now })
@@ -54,6 +57,7 @@ async function dropUnproven(
   await resolveActiveAccount(tx, userId)
   return {
     tokens,
+    kubeconfigs,
     identities: Number(identities.numDeletedRows),
     memberships: others.length,
     invitations: Number(invitations.numUpdatedRows),

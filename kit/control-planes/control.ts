@@ -205,6 +205,9 @@ export type AddonGrant = z.infer<typeof AddonGrant>
 /** Of whoever has a token: `admin` may do everything in the cluster, `edit` what the role of that name may. */
 export const ClusterRole = z.enum(['admin', 'edit'])
 export type ClusterRole = z.infer<typeof ClusterRole>
+/** Somebody who has a credential of their own in a cluster. */
+export const Person = z.strictObject({ id: Id, role: ClusterRole })
+export type Person = z.infer<typeof Person>
 /** What an agent of the organisation platform consists of. */
 export const AgentObjects = z.array(AgentObject).max(AGENT_OBJECTS_MAXIMUM)
 
@@ -243,8 +246,12 @@ export interface ControlPlanes {
     endpointPort: number | null,
   ): Promise<ControlPlaneState>
   nodes(id: string): Promise<readonly ControlPlaneNode[]>
-  /** Of a service account with that role, which can be revoked. */
+  /** For the platform itself, of a service account with that role. */
   userToken(id: string, role: ClusterRole, seconds: number): Promise<ControlPlaneToken>
+  /** Of a service account of that id and role, which is made for one person or token. */
+  personToken(id: string, person: Person, seconds: number): Promise<ControlPlaneToken>
+  /** The service account is gone, and every token of it worthless. Free for one that is not there. */
+  removePerson(id: string, person: Person): Promise<void>
   /** One token, with which the nodes of one pool join, and no other. */
   joinToken(id: string, tokenId: string, pool: string, seconds: number): Promise<ControlPlaneToken>
   /** Nothing of it is left, nor of what the pool's nodes may do before they have joined. */

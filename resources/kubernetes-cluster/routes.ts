@@ -376,7 +376,8 @@ export const getKubernetesClusterKubeconfig = route({
   area: AREA,
   summary: 'Read how kubectl gets into a Kubernetes cluster',
   description:
-    'The context svccloud-admin has a token with all rights until expires_at; svccloud-oidc asks the svccloud ' +
+    'The context svccloud-admin has a token with all rights until expires_at, which is of the caller alone and ends ' +
+    'with their membership, role or API token; svccloud-oidc asks the svccloud ' +
     'program for short tokens, with the rights of your role.',
   permission: 'operate',
   audit: 'kubernetes_cluster.kubeconfig',

@@ -80,6 +80,16 @@ const methodsOf = (control: ControlPlanes): ControlPlanes =>
 
 const METHODS: readonly (keyof ControlPlanes)[] = [
   ...(['offer', 'ensure', 'get', 'remove', 'snapshot', 'snapshots', 'keepSnapshotsIn', 'removeSnapshot'] as const),
-  ...(['restore', 'grant', 'recover', 'nodes', 'userToken', 'joinToken', 'removeJoinToken'] as const),
+  ...([
+    'restore',
+    'grant',
+    'recover',
+    'nodes',
+    'userToken',
+    'personToken',
+    'removePerson',
+    'joinToken',
+    'removeJoinToken',
+  ] as const),
   ...(['servingRequests', 'approveServing', 'markNode', 'drain', 'uncordon', 'load', 'removeNode'] as const),
 ]

@@ -28,6 +28,7 @@ const [SECOND, MINUTE] = [1_000, 60_000]
 /** What the platform asks of the API of a cluster, by the names that it has for it. */
 export const CLUSTER_CALLS = [
   ...(['nodes', 'userToken', 'joinToken', 'removeJoinToken', 'servingRequests', 'approveServing'] as const),
+  ...(['personToken', 'removePerson'] as const),
   ...(['markNode', 'drain', 'uncordon', 'removeNode', 'setAgent', 'load'] as const),
 ]
 export type ClusterCall = (typeof CLUSTER_CALLS)[number]

@@ -1,16 +1,19 @@
 /** What the platform keeps in a cluster: who may do what by role, how nodes join, and where pods find the API. */
-import { type ClusterRole, NODE_API, type ControlPlaneToken } from '../control.ts'
+import { type ClusterRole, NODE_API, type ControlPlaneToken, type Person } from '../control.ts'
 import { newBase62, type Random } from '../../sys/random.ts'
 import { z } from 'zod'
 import { apply, type KubeApi, send } from './kube-api.ts'
 import { AUTOSCALER, AUTOSCALER_RULES, AUTOSCALER_USER } from './load.ts'
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
-/** Service accounts by the role that they have, and what Kubernetes calls that. */
+/** Service accounts of the platform by the role that they have, and what Kubernetes calls that. */
 const USERS: Readonly<Record<ClusterRole, { readonly name: string; readonly role: string }>> = {
-  admin: { name: 'svccloud-admin', role: 'cluster-admin' },
-  edit: { name: 'svccloud-edit', role: 'edit' },
+  admin: { name: 'svccloud-platform', role: 'cluster-admin' },
+  edit: { name: 'svccloud-platform-edit', role: 'edit' },
 }
+/** Those that everybody shared once, with the bindings of them: what was signed for them ends with them. */
+const SHARED = ['admin', 'edit']
+const PERSON_LABEL = 'svccloud.dev/kubeconfig'
 const SYSTEM = '/api/v1/namespaces/kube-system'
 const SECRET_LETTERS = 16
 /** What API servers give at least. */
@@ -55,7 +58,11 @@ export async function applyClusterObjects(api: KubeApi): Promise<void> {
       ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
       metadata: { name },
     })
-    await bind(api, user, role, { kind: 'ServiceAccount', name, namespace: 'kube-system' })
+    await bind(api, `platform-${user}`, role, { kind: 'ServiceAccount', name, namespace: 'kube-system' })
+  }
+  for (const role of SHARED) {
+    await unbind(api, role)
+    await send(api, 'DELETE', `${SYSTEM}/serviceaccounts/svccloud-${role}`, { accepted: [404] })
   }
   await apply(api, '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', ENDPOINT_SLICE)
   await apply(api, '/api/v1/namespaces/default/endpoints', ENDPOINTS)
@@ -81,9 +88,32 @@ const ENDPOINTS = {
 
 const TokenAnswer = z.object({ status: z.object({ token: z.string(), expirationTimestamp: z.iso.datetime() }) })
 
-/** Of the service account of that role; gone with it. */
-export async function requestUserToken(api: KubeApi, role: ClusterRole, seconds: number): Promise<ControlPlaneToken> {
-  const { text } = await send(api, 'POST', `${SYSTEM}/serviceaccounts/${USERS[role].name}/token`, {
+/** Of the platform's service account of that role; gone with it. */
+export const requestUserToken = (api: KubeApi, role: ClusterRole, seconds: number): Promise<ControlPlaneToken> =>
+  requestToken(api, USERS[role].name, seconds)
+
+const accountOf = ({ id, role }: Person): string => `svccloud-${role}-${id}`
+
+/** Of the service account that is made for the person, with their role. */
+export async function requestPersonToken(api: KubeApi, person: Person, seconds: number): Promise<ControlPlaneToken> {
+  const name = accountOf(person)
+  await apply(api, `${SYSTEM}/serviceaccounts`, {
+    ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
+    metadata: { name, labels: { [PERSON_LABEL]: person.id } },
+  })
+  const subject = { kind: 'ServiceAccount', name, namespace: 'kube-system' }
+  await bind(api, `kubeconfig-${person.role}-${person.id}`, USERS[person.role].role, subject)
+  return await requestToken(api, name, seconds)
+}
+
+/** The service account goes first: API servers take no token of one that is not there. */
+export async function removePerson(api: KubeApi, person: Person): Promise<void> {
+  await send(api, 'DELETE', `${SYSTEM}/serviceaccounts/${accountOf(person)}`, { accepted: [404] })
+  await unbind(api, `kubeconfig-${person.role}-${person.id}`)
+}
+
+async function requestToken(api: KubeApi, account: string, seconds: number): Promise<ControlPlaneToken> {
+  const { text } = await send(api, 'POST', `${SYSTEM}/serviceaccounts/${account}/token`, {
     body: {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',

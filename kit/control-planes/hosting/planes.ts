@@ -4,7 +4,7 @@ import { Damaged } from '../../chunks/seal.ts'
 import type { Clock } from '../../sys/clock.ts'
 import type { Random } from '../../sys/random.ts'
 import { ControlPlaneDesired, type ControlPlanes, type ControlPlaneState, type SnapshotPlace } from '../control.ts'
-import { putJoinToken, removeJoinToken, requestUserToken } from './cluster-objects.ts'
+import { putJoinToken, removeJoinToken, removePerson, requestPersonToken, requestUserToken } from './cluster-objects.ts'
 import type { KubeApi } from './kube-api.ts'
 import {
   approveServing,
@@ -57,6 +57,8 @@ export function clusterCalls(
   ControlPlanes,
   | 'nodes'
   | 'userToken'
+  | 'personToken'
+  | 'removePerson'
   | 'joinToken'
   | 'removeJoinToken'
   | 'servingRequests'
@@ -70,6 +72,8 @@ export function clusterCalls(
   return {
     nodes: async (id) => listNodes(apiOf(id)),
     userToken: async (id, role, seconds) => requestUserToken(apiOf(id), role, seconds),
+    personToken: async (id, person, seconds) => requestPersonToken(apiOf(id), person, seconds),
+    removePerson: async (id, person) => removePerson(apiOf(id), person),
     joinToken: async (id, tokenId, pool, seconds) => {
       const expiresAt = new Date(clock.now().getTime() + seconds * 1_000)
       return putJoinToken(apiOf(id), { tokenId, pool, expiresAt, random })

@@ -19,6 +19,10 @@ beforeAll(async () => {
 afterAll(() => hosted.end())
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'
+interface Named {
+  readonly metadata: { readonly name: string }
+}
 const configMap = (name: string, value = 'x') => ({
   ...{ apiVersion: 'v1', kind: 'ConfigMap' },
   metadata: { name },
@@ -75,6 +79,54 @@ test('the keys of one cluster open no other', async () => {
   const anonymous = kubeClient(state)
   expect((await anonymous.send('GET', '/readyz')).status).toBe(200)
   expect((await anonymous.send('GET', '/version')).status).toBe(401)
+})
+
+test('a person has a credential with their role, worthless once it is removed, and no other with it', async () => {
+  const state = await untilState(hosted, one.id, isWhole)
+  const people = (['admin', 'edit', 'admin'] as const).map((role) => ({ id: newUuid(systemRandom), role }))
+  const clients = await Promise.all(
+    people.map(async (person) => kubeClient(state, (await hosted.host.personToken(one.id, person, 3_600)).token)),
+  )
+  const statusesOf = (path: string) =>
+    Promise.all(clients.map(async (client) => (await client.send('GET', path)).status))
+  expect(await statusesOf('/api/v1/nodes')).toEqual([200, 403, 200])
+  // What `edit` may do is gathered once the controllers of a new cluster run.
+  await until(
+    'all to be let in',
+    () => statusesOf(CONFIG_MAPS),
+    (statuses) => statuses.join() === '200,200,200',
+  )
+  const [first, second, third] = people
+  // Twice, as whoever asks may not have heard the answer; and one that never was.
+  for (const person of [first!, first!, second!, { ...third!, role: 'edit' as const }])
+    await hosted.host.removePerson(one.id, person)
+  await until(
+    'both to be refused',
+    () => statusesOf(CONFIG_MAPS),
+    (statuses) => statuses.join() === '401,401,200',
+  )
+  const bindings = (await (await adminOf(hosted, one.id)).send('GET', BINDINGS)).body['items'] as Named[]
+  const names = bindings.map(({ metadata: { name } }) => name).filter((name) => name.startsWith('svccloud:kubeconfig-'))
+  expect(names).toEqual([`svccloud:kubeconfig-admin-${third!.id}`])
+})
+
+test('what everybody shared once is gone when its host has started', async () => {
+  await untilState(hosted, other.id, isWhole)
+  const admin = await adminOf(hosted, other.id)
+  const accounts = '/api/v1/namespaces/kube-system/serviceaccounts'
+  const shared = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'svccloud-admin' } }
+  expect((await admin.send('POST', accounts, shared)).status).toBe(201)
+  const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
+  const { status } = (await admin.send('POST', `${accounts}/svccloud-admin/token`, asked)).body as {
+    status: { token: string }
+  }
+  const statusNow = async () => {
+    const state = await untilState(hosted, other.id, isWhole)
+    return (await kubeClient(state, status.token).send('GET', '/api/v1')).status
+  }
+  expect(await statusNow()).toBe(200)
+  await hosted.reopen()
+  await until('the token to be refused', statusNow, (found) => found === 401)
 })
 
 test('a snapshot comes back, and watchers are told that their revisions are gone', async () => {
