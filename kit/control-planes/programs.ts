@@ -85,8 +85,6 @@ export const purposesOf = (release: KubernetesRelease) =>
     },
   ] as const
 
-export type ClusterTool = ReturnType<typeof purposesOf>[number]['programs'][number]['tool']
-
 export interface MissingPrograms {
   /** What there is none of. */
   readonly purpose: string
