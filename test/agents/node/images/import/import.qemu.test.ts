@@ -24,8 +24,8 @@ const MEBIBYTE = 1024 ** 2
 const LIMITS: ImportLimits = {
   maximumBytes: 4 * MEBIBYTE,
   maximumVirtualBytes: 64 * MEBIBYTE,
-  fetchMilliseconds: 60_000,
-  convertMilliseconds: 60_000,
+  fetchMilliseconds: 170_000,
+  convertMilliseconds: 170_000,
   idleMilliseconds: 30_000,
 }
 const SECRET = 'not-for-the-sandbox'
