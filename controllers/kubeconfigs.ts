@@ -3,6 +3,7 @@
 import {
   endLostKubeconfigs,
   forgetKubeconfigs,
+  hasLostKubeconfigs,
   type KubeconfigGrant,
   listKubeconfigsToRemove,
   noteKubeconfigRemoved,
@@ -35,12 +36,13 @@ export async function runKubeconfigs(parts: KubeconfigParts, signal: AbortSignal
 export async function endKubeconfigsOnce(parts: KubeconfigParts): Promise<void> {
   const { db, clock, random } = parts
   const now = clock.now()
-  await orUnavailable(
-    db.transaction().execute(async (tx) => {
-      for (const grant of await endLostKubeconfigs(tx, now, ROUND_GRANTS))
-        await appendAudit(tx, endOf(grant, newUuid(random)), { clock, random })
-    }),
-  )
+  if (await orUnavailable(hasLostKubeconfigs(db, now)))
+    await orUnavailable(
+      db.transaction().execute(async (tx) => {
+        for (const grant of await endLostKubeconfigs(tx, now, ROUND_GRANTS))
+          await appendAudit(tx, endOf(grant, newUuid(random)), { clock, random })
+      }),
+    )
   const again = new Date(now.getTime() - AGAIN_MILLISECONDS)
   const over = await orUnavailable(listKubeconfigsToRemove(db, { now, again, limit: ROUND_GRANTS }))
   await Promise.all(

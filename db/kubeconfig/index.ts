@@ -87,6 +87,16 @@ const isHeld = sql<boolean>`(
   and (support_session_id is null or exists (select 1 from support_session
     where support_session.id = kubeconfig_grant.support_session_id and support_session.ended_at is null)))`
 
+/** Whether a live credential has lost what it hangs on. */
+export const hasLostKubeconfigs = async (queries: Queries, now: Date): Promise<boolean> =>
+  (await queries
+    .selectFrom('kubeconfig_grant')
+    .select('id')
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .where((where) => where.not(isHeld))
+    .executeTakeFirst()) !== undefined
+
 /** Ends live credentials whose holder lost what they hang on, some at a time, and answers those. */
 export async function endLostKubeconfigs(
   tx: Transaction<Tables>,

@@ -31,6 +31,7 @@ import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { installCrds } from '../../kit/kube/crd.ts'
 import { crds } from '../../controllers/crds.ts'
+import { makeNamespace } from '../../kit/kube/namespaces.ts'
 import { Event, Namespace } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
@@ -39,7 +40,7 @@ import { type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { createSealing } from '../../kit/sys/sealing.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
-import { accountNamespace } from '../../resources/index.ts'
+import { accountNamespaceOf } from '../../resources/index.ts'
 import { BACKUPS_FEATURE, backupSourceFeature, OBJECT_BACKUPS_FEATURE } from '../../resources/backup-job/index.ts'
 import { Image, Instance, Volume } from '../../resources/instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
@@ -379,7 +380,8 @@ export async function openCloud(
     },
     async openAccount(accountId) {
       if (await accountExists(db, accountId)) await giveStanding(db, accountId)
-      await kubectl.create(Namespace, { metadata: { name: accountNamespace(accountId) }, spec: undefined })
+      // Controllers that run already may have made it.
+      await makeNamespace(kubectl, accountNamespaceOf(accountId))
     },
     async sweepClaims(laterMilliseconds) {
       const ending = new AbortController()

@@ -96,7 +96,7 @@ const runOwner = (actors: Actors, account: Account): Promise<void> => {
     else if (dice < 0.86) {
       const own = [...ledger.known].filter(([, known]) => known.account === account).map(([id]) => id)
       await restore(actors, account, scheduler.pick(own) ?? database.metadata.name)
-    } else if (items.length > 1 || random.fraction() < 0.3)
+    } else if ((items.length > 1 || random.fraction() < 0.3) && !isSpared(random, database))
       await send(account, 'DELETE', `${path}?keep_backups_days=${scheduler.pick([0, 7, 7])}`)
   })
 }
@@ -155,13 +155,18 @@ const serialOf = (database: DatabaseObject): string => dataStorageName(database)
 export const clustersOf = ({ guests }: Pick<World, 'guests'>, database: DatabaseObject): readonly Cluster[] =>
   guests?.databases?.clustersOn(serialOf(database)) ?? []
 
+/** A deletion ends a restore, by kubectl as well: few would reach their end if every deletion struck one. */
+const isSpared = (random: World['scheduler']['random'], { spec, status }: DatabaseObject): boolean =>
+  spec.operation?.kind === 'database.restore' && status?.operation?.status !== 'succeeded' && random.fraction() < 0.95
+
 /** Operators change and delete past the API what may be. */
 const runKubectl = ({ world: { scheduler, admin }, isOver }: Actors): Promise<void> =>
   scheduler.repeat({ least: 6_000, most: 25_000 }, isOver, async () => {
     const database = scheduler.pick((await admin.list(Database)).items)
     if (database === undefined) return
     const key = { namespace: database.metadata.namespace ?? '', name: database.metadata.name }
-    if (scheduler.random.fraction() < 0.3) await admin.delete(Database, key).catch(() => {})
+    if (scheduler.random.fraction() < 0.3 && !isSpared(scheduler.random, database))
+      await admin.delete(Database, key).catch(() => {})
     else await admin.patch(Database, key, { spec: { backupRetentionDays: 8 } }).catch(() => {})
   })
 

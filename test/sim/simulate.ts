@@ -44,6 +44,8 @@ import { checkSnapshots, checkStorages } from './storages.ts'
 const CHAOS_MILLISECONDS = 45_000
 /** Machines have to be there before anything can happen to them. */
 const CHAOS_OF_MACHINES_MILLISECONDS = 120_000
+/** One is archived before it can be restored, and its copy takes as long again. */
+const CHAOS_OF_DATABASES_MILLISECONDS = 200_000
 /** A node goes after ten minutes without use. */
 const CHAOS_OF_CLUSTERS_MILLISECONDS = 1_200_000
 /** Copies, restores, and some time after each. */
@@ -241,6 +243,7 @@ function chaosMillisecondsOf({ hasLosses, hasRestores, only }: SimulationOptions
   if (hasRestores === true) return CHAOS_WITH_RESTORES_MILLISECONDS
   if (hasLosses === true) return CHAOS_WITH_LOSSES_MILLISECONDS
   if (only === 'kubernetes') return CHAOS_OF_CLUSTERS_MILLISECONDS
+  if (only === 'databases') return CHAOS_OF_DATABASES_MILLISECONDS
   return only !== undefined ? CHAOS_OF_MACHINES_MILLISECONDS : CHAOS_MILLISECONDS
 }
 

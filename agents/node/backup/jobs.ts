@@ -66,7 +66,9 @@ export function planBackupJob(job: JobObject, { course, known }: ObservedJob): r
         ]
   if (status?.state === 'done' || status?.state === 'failed') return []
   if (isTaken) return [{ ...report({ state: 'failed', detail: TAKEN }), conditions: [nameTaken(TAKEN)] }]
-  if (known?.job?.report !== undefined) return [report(known.job.report)]
+  // What could not be done may be asked for anew, by another object.
+  if (known?.job?.report !== undefined && (known.job.report.state === 'done' || known.uid === metadata.uid))
+    return [report(known.job.report)]
   if (known?.state === 'removed' && known.uid === metadata.uid) return [report({ state: 'failed', detail: ENDED })]
   if (course === undefined) return [report({ state: 'running' }), { do: 'effect', name: 'begin', input: {} }]
   return [report(reportOf(course, 'running'))]
@@ -128,7 +130,7 @@ function note(
 ): void {
   const { name, uid = '' } = metadata
   const known = ledger.bytesOf('backup_job', name)?.job
-  const report = ended ?? (known?.work === workOf(spec) ? known.report : undefined)
+  const report = ended ?? (state !== 'making' && known?.work === workOf(spec) ? known.report : undefined)
   ledger.putBytes('backup_job', name, {
     ...{ uid, state, at: clock.now().toISOString() },
     job: { work: workOf(spec), ...(report === undefined ? {} : { report }) },

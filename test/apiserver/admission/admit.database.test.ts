@@ -1278,10 +1278,10 @@ describe('what networks are made of', () => {
     test('is not moved while it changes, nor released while it leads somewhere, whatever runs', async () => {
       await surroundings()
       await claimed.floatingIp('f', 'web', 'private:back')
-      expect(await said(remove())).toContain('409 in_use: The floating IP leads to a server.')
+      expect(await said(remove())).toContain('409 in_use: The floating IP is assigned to a server.')
       await busy(FloatingIp, 'f', 'floating_ip.sync')
       expect(await said(change({ spec: { serverId: 'db' } }))).toContain('409 operation_in_progress: ')
-      expect(await said(remove())).toContain('409 in_use: The floating IP leads to a server.')
+      expect(await said(remove())).toContain('409 in_use: The floating IP is assigned to a server.')
     })
   })
 })

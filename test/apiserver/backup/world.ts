@@ -3,13 +3,14 @@ import { openAdmission } from '../../../apiserver/admission/admit.ts'
 import { AdmissionReview } from '../../../apiserver/admission/review.ts'
 import { KINDS } from '../../../apiserver/nouns.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
-import { type KubeObject, Namespace, type ResourceType } from '../../../kit/kube/object.ts'
+import { makeNamespace } from '../../../kit/kube/namespaces.ts'
+import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { Backup, type BackupSpec, type BackupStatus } from '../../../resources/backup/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
-import { accountNamespace } from '../../../resources/index.ts'
+import { accountNamespace, accountNamespaceOf } from '../../../resources/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
 import type { Cloud, Person } from '../cloud.ts'
@@ -38,7 +39,7 @@ export interface Given<Spec, Status> {
 
 export async function openWorld(cloud: Cloud, person: Person) {
   const namespace = accountNamespace(person.accountId)
-  await cloud.admin.create(Namespace, { metadata: { name: namespace }, spec: {} })
+  await makeNamespace(cloud.admin, accountNamespaceOf(person.accountId))
   for (const [name, region] of [
     [BARE_ZONE, 'eu-1'],
     [COPY_ZONE, 'eu-1'],

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimNetwork } from '../../../db/network/index.ts'
 import { listInterfaces } from '../../../db/network-interface/index.ts'
-import { Namespace } from '../../../kit/kube/object.ts'
+import { makeNamespace } from '../../../kit/kube/namespaces.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { accountNamespace } from '../../../resources/index.ts'
+import { accountNamespace, accountNamespaceOf } from '../../../resources/index.ts'
 import { Network } from '../../../resources/network/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
   bob = await cloud.signUp('bob@example.com')
   await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
   for (const { accountId } of [ada, bob])
-    await cloud.admin.create(Namespace, { metadata: { name: accountNamespace(accountId) }, spec: {} })
+    await makeNamespace(cloud.admin, accountNamespaceOf(accountId))
   networkId = await makeNetwork('back', '10.1.0.0/24')
 })
 afterAll(() => cloud.close())

@@ -6,9 +6,9 @@ import { lockPlacement } from '../../../db/placement/index.ts'
 import { claimSnapshot } from '../../../db/snapshot/index.ts'
 import { claimStorage } from '../../../db/storage/index.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
-import { Namespace } from '../../../kit/kube/object.ts'
+import { makeNamespace } from '../../../kit/kube/namespaces.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
-import { accountNamespace } from '../../../resources/index.ts'
+import { accountNamespace, accountNamespaceOf } from '../../../resources/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { Snapshot } from '../../../resources/snapshot/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   owner = await cloud.signUp('owner@example.com')
   stranger = await cloud.signUp('stranger@example.com')
   for (const { accountId } of [owner, stranger])
-    await cloud.admin.create(Namespace, { metadata: { name: accountNamespace(accountId) }, spec: undefined })
+    await makeNamespace(cloud.admin, accountNamespaceOf(accountId))
   await cloud.grant('olga', [{ resources: ['nodes', 'storages'], verbs: ['get', 'list', 'update'] }])
   for (const name of [cloud.node, SECOND])
     await cloud.addNode(name, { room: { cores: 256, memoryMebibytes: 1_048_576, storageGibibytes: 8_192 } })

@@ -1,10 +1,10 @@
 /** The operators' routes about where storages lie. No controllers run: tests say what they would. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimStorage, findStorageClaim } from '../../../db/storage/index.ts'
-import { Namespace } from '../../../kit/kube/object.ts'
+import { makeNamespace } from '../../../kit/kube/namespaces.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../../resources/catalog/index.ts'
-import { accountNamespace } from '../../../resources/index.ts'
+import { accountNamespace, accountNamespaceOf } from '../../../resources/index.ts'
 import { Node } from '../../../resources/node/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../../resources/storage/index.ts'
 import { useDatabase } from '../../database.ts'
@@ -17,7 +17,7 @@ let owner: Person
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
-  await cloud.admin.create(Namespace, { metadata: { name: accountNamespace(owner.accountId) }, spec: undefined })
+  await makeNamespace(cloud.admin, accountNamespaceOf(owner.accountId))
   await cloud.grant('olga', [{ resources: ['nodes', 'storages', 'zones'], verbs: ['get', 'list', 'update'] }])
   await cloud.grant('nora', [{ resources: ['nodes'], verbs: ['get', 'list', 'update'] }])
 })

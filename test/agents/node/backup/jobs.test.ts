@@ -39,6 +39,12 @@ test.each<[string, ReturnType<typeof job>, ObservedJob, readonly string[]]>([
   ['one that is removed', job({ ...running, isRemoved: true }, true), {}, []],
   ['an older object of one that was done', job(), known('removed', done), ['done']],
   ['another object for the same work', job(undefined, false, 'w'), known('removed', done), ['done']],
+  [
+    'another object for what could not be done',
+    job(undefined, false, 'w'),
+    known('removed', { state: 'failed', detail: 'why' }),
+    ['running', 'begin'],
+  ],
   ['an older object of one that was ended', job(), known('removed'), ['failed']],
   ['one whose disk has come back', job(undefined, false, 'w'), known('removed'), ['running', 'begin']],
   ['other work under a name', job(undefined, false, 'w'), known('made', done, 'write b v '), ['failed, NameTaken']],
