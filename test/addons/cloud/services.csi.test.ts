@@ -1,7 +1,7 @@
 /** Services of a cluster of the running product become load balancers: by the add-on that its host runs, with the
  *  rights and the token that it has, killed again and again. Of nodes there are their objects only, and the guests of
  *  balancers are played. */
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -131,10 +131,12 @@ const patch = (path: string, body: object) => admin.send('PATCH', path, body, 'a
 /** Of this product. */
 async function processIds(): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
-  const read = (pid: number, name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
+  const commandOf = (pid: number) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  // It runs in the folder of its control plane.
+  const folderOf = (pid: number) => readlink(`/proc/${pid}/cwd`).catch(() => '')
   const found = await Promise.all(
     pids.map(async (pid) => {
-      const isOurs = (await read(pid, 'cmdline')).includes(PROGRAM) && (await read(pid, 'environ')).includes(data)
+      const isOurs = (await commandOf(pid)).includes(PROGRAM) && (await folderOf(pid)).startsWith(data)
       return isOurs ? [pid] : []
     }),
   )
