@@ -18,6 +18,7 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   prices: 'what things cost changes no object: billing is tested by its controllers',
   edges: 'worlds of their own: `balancers.seeds.test.ts`',
   loadbalancers: 'worlds of their own: `balancers.seeds.test.ts`',
+  nodereports: 'hosts alone write what they hold; what follows from it: `older-stores.test.ts`',
   managedmachines: 'the platform and its hosts write them; people only see what they have moved',
   databases: 'worlds of their own have them: `databases.seeds.test.ts`',
   kubernetesclusters: 'worlds of their own have them: `clusters.seeds.test.ts`',
