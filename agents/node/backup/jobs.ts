@@ -67,7 +67,7 @@ export function planBackupJob(job: JobObject, { course, known }: ObservedJob): r
   if (status?.state === 'done' || status?.state === 'failed') return []
   if (isTaken) return [{ ...report({ state: 'failed', detail: TAKEN }), conditions: [nameTaken(TAKEN)] }]
   // What could not be done may be asked for anew, by another object.
-  if (known?.job?.report !== undefined && (known.job.report.state === 'done' || known.uid === metadata.uid))
+  if (known?.job?.report !== undefined && (known.job.report.state === 'done' || known.uid === (metadata.uid ?? '')))
     return [report(known.job.report)]
   if (known?.state === 'removed' && known.uid === metadata.uid) return [report({ state: 'failed', detail: ENDED })]
   if (course === undefined) return [report({ state: 'running' }), { do: 'effect', name: 'begin', input: {} }]
