@@ -14,9 +14,10 @@ const LOOK_SECONDS_MAXIMUM = 600
 const BUSY_SECONDS = 30
 const DAY_MILLISECONDS = 86_400_000
 
-/** Beside whatever else is done. */
+/** Beside whatever else is done; a schedule begins once the storage has a status. */
 export function planSchedule(input: ReconcileInput): readonly StorageAction[] {
   const { storage, now } = input
+  if (storage.status?.state === undefined) return []
   const text = storage.metadata.deletionTimestamp === undefined ? storage.spec.backupSchedule : undefined
   const schedule = text === undefined ? undefined : parseBackupSchedule(text)
   if (text === undefined || schedule === undefined || 'fault' in schedule)

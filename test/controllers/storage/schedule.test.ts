@@ -15,7 +15,8 @@ interface World {
   readonly now: string
   readonly spec?: Partial<StorageSpec>
   readonly schedule?: StorageStatus['schedule']
-  readonly state?: StorageStatus['state']
+  /** `none`: the storage has no status yet. */
+  readonly state?: StorageStatus['state'] | 'none'
   readonly observed?: Partial<Observed>
   readonly isDeleting?: boolean
 }
@@ -41,7 +42,7 @@ const plan = ({ now, spec, schedule, state = 'online', observed, isDeleting = fa
         backupSchedule: DAILY,
         ...spec,
       },
-      status: { state, ...(schedule === undefined ? {} : { schedule }) },
+      ...(state === 'none' ? {} : { status: { state, ...(schedule === undefined ? {} : { schedule }) } }),
     },
     observed: {
       accountId: '1',
@@ -74,6 +75,7 @@ test.each<readonly [string, World, readonly string[]]>([
     { now: '20T12:00', spec: { backupSchedule: undefined }, schedule: noted('20T03:00') },
     ['forgets'],
   ],
+  ['begins none before the storage has a status', { now: '20T12:00', state: 'none' }, []],
   ['begins a new schedule from now on', { now: '20T12:00' }, ['done until 20T12:00', NEXT]],
   [
     'begins anew with another schedule',
