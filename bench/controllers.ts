@@ -1,4 +1,5 @@
 /** The controllers of one process for benchmarks, over a store that counts its writes. */
+import { openSweepRate } from '../controllers/sweep-rate.ts'
 import { openControllers, runControllers } from '../controllers/index.ts'
 import type { Ovn } from '../controllers/ovn/ovn.ts'
 import { openCaches } from '../kit/kube/caches.ts'
@@ -48,7 +49,7 @@ export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn)
   const registry = openRegistry({ isProcessWide: false })
   const caches = openCaches({ store, clock, random, log, registry })
   const metrics = openControllerMetrics(registry)
-  const parts = { store, caches, db: cloud.db, clock, random, log }
+  const parts = { store, caches, db: cloud.db, clock, random, log, sweepRate: openSweepRate(clock) }
   const controllers = openControllers({ ...parts, ...(ovn === undefined ? {} : { ovn }), metrics })
   const stop = new AbortController()
   let running: Promise<void> | undefined

@@ -19,6 +19,8 @@ export interface Watched {
   readonly operations: () => readonly OperationObject[]
   /** What hosts hold for owners that are missing, by kind. */
   readonly unowned: () => ReadonlyMap<string, number>
+  /** What was deleted past its controllers and is more than sweeps take away at once, by kind. */
+  readonly sweepsWaiting: () => ReadonlyMap<string, number>
 }
 
 /** What is told to the alarms, because nothing can be asked for it. */
@@ -31,7 +33,7 @@ export interface Alarms {
 }
 
 export function openAlarms(
-  { nodes, servers, operations, unowned }: Watched,
+  { nodes, servers, operations, unowned, sweepsWaiting }: Watched,
   registry: Registry,
   clock: Pick<Clock, 'now'>,
 ): Alarms {
@@ -72,15 +74,7 @@ export function openAlarms(
       )
     },
   })
-  new Gauge({
-    name: 'svccloud_unowned',
-    help: 'What hosts hold for an owner that is missing and was not deleted, by kind: it is kept',
-    labelNames: ['kind'],
-    registers: [registry],
-    collect() {
-      for (const [kind, count] of unowned()) this.set({ kind }, count)
-    },
-  })
+  openMissingGauges({ unowned, sweepsWaiting }, registry)
   const unknownIntents = new Gauge({
     name: 'svccloud_change_intents_unknown',
     help: 'Change intents of the last sweep that no noun has registered for',
@@ -92,6 +86,32 @@ export function openAlarms(
     noteBilling: openBillingGauges(registry),
     noteCheckpoint: (at) => (checkpointAt = at),
   }
+}
+
+/** What is missing, and what waits to be taken away. */
+function openMissingGauges(
+  { unowned, sweepsWaiting }: Pick<Watched, 'unowned' | 'sweepsWaiting'>,
+  registry: Registry,
+): void {
+  new Gauge({
+    name: 'svccloud_unowned',
+    help: 'What hosts hold for an owner that is missing and was not deleted, by kind: it is kept',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      for (const [kind, count] of unowned()) this.set({ kind }, count)
+    },
+  })
+  new Gauge({
+    name: 'svccloud_sweeps_waiting',
+    help: 'What was deleted past its controllers and waits, because sweeps have taken as many of the kind already',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [kind, count] of sweepsWaiting()) this.set({ kind }, count)
+    },
+  })
 }
 
 function openClaimGauges(registry: Registry): (sweep: ClaimSweep) => void {

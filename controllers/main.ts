@@ -44,6 +44,7 @@ import { ObjectStorage } from '../resources/object-storage/index.ts'
 import { Volume } from '../resources/instance/index.ts'
 import { Storage } from '../resources/storage/index.ts'
 import { VERSION } from '../resources/version.ts'
+import { openSweepRate } from './sweep-rate.ts'
 import { type Alarms, openAlarms } from './alarms.ts'
 import { installCatalog } from './catalog/index.ts'
 import { openControllers, runControllers } from './index.ts'
@@ -153,7 +154,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
   const parts = {
-    ...{ store, caches, db, clock, random, log, shard },
+    ...{ store, caches, db, clock, random, log, shard, sweepRate: openSweepRate(clock) },
     ...processorOf(await openPayments(settings)),
     objectStorage: await openObjectStorage(settings, clock),
     ...rulesOf(settings),
@@ -298,7 +299,10 @@ const toldTo = ({
 })
 
 /** Over what the shard looks after. */
-function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: Shard }, registry: Registry): Alarms {
+function alarmsOf(
+  { caches, shard, sweepRate }: Required<Pick<Parts, 'caches' | 'sweepRate'>> & { readonly shard: Shard },
+  registry: Registry,
+): Alarms {
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
   openStorageMetrics(
     {
@@ -321,6 +325,7 @@ function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: S
       servers: () => ofShard(caches.of(Server).list()),
       operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []),
       unowned: () => (shard.hasCommonWork ? countUnowned(caches) : new Map()),
+      sweepsWaiting: () => sweepRate.waiting(),
     },
     registry,
     systemClock,

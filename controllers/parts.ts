@@ -8,6 +8,7 @@ import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import type { Random } from '../kit/sys/random.ts'
+import type { SweepRate } from './sweep-rate.ts'
 import type { Ovn } from './ovn/ovn.ts'
 
 export interface Parts {
@@ -17,6 +18,8 @@ export interface Parts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  /** What bounds all sweeps of the process. */
+  readonly sweepRate: SweepRate
   /** The deployment can send no mail, so every address counts as confirmed. */
   readonly areAddressesConfirmed?: boolean | undefined
   /** Absent where the zones have no network of their own. */

@@ -19,13 +19,15 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { Router } from '../../resources/router/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { lookForAbsence, mayTakeAway, openSweepRate } from '../absence.ts'
+import { lookForAbsence, mayTakeAway } from '../absence.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'
 import { type Claimant, CLAIMANT_KINDS, type ClaimantKind } from './kinds.ts'
 
 const SWEEP_MILLISECONDS = 120_000
+/** The first look after a start: whoever has put a store back learns soon what is missing. */
+const FIRST_SWEEP_MILLISECONDS = 10_000
 /** So many missing objects are looked up one by one; more are listed. */
 const LOOKUPS_MAXIMUM = 20
 
@@ -47,18 +49,17 @@ export interface ClaimSweep {
 
 /** Sweeps until the signal aborts. Never throws. */
 export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): Promise<void> {
-  const rate = openSweepRate(parts.clock)
-  while (!signal.aborted) {
-    await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
+  for (let wait = FIRST_SWEEP_MILLISECONDS; !signal.aborted; wait = SWEEP_MILLISECONDS) {
+    await parts.clock.sleep(wait, signal)
     if (!signal.aborted && parts.caches.isReady())
-      await sweepClaims(parts, rate).then(parts.onClaimsSwept, (error: unknown) =>
+      await sweepClaims(parts).then(parts.onClaimsSwept, (error: unknown) =>
         parts.log.warn('claims not swept', { error }),
       )
   }
 }
 
 /** Releases the claims of what was deleted and is gone; keeps and counts those of what is missing. */
-export async function sweepClaims(parts: SweepParts, rate = openSweepRate(parts.clock)): Promise<ClaimSweep> {
+export async function sweepClaims(parts: SweepParts): Promise<ClaimSweep> {
   const rounds: { readonly kind: ClaimantKind; readonly ordered: readonly Ordered[]; readonly known: number }[] = []
   const lost: Record<string, number> = {}
   // All kinds are looked at before anything is given back: what stops one sweep stops all.
@@ -71,7 +72,7 @@ export async function sweepClaims(parts: SweepParts, rate = openSweepRate(parts.
   let released = 0
   if (!isStopped)
     for (const { kind, ordered, known } of rounds) {
-      const now = ordered.filter(({ claimant }) => rate.mayGo(kind.type.kind, keyOf(claimant), known))
+      const now = ordered.filter(({ claimant }) => parts.sweepRate.mayGo(kind.type.kind, keyOf(claimant), known))
       for (const each of now) if (await tryToRelease(parts, kind, each)) released++
       if (now.length < ordered.length)
         parts.log.error('so much was deleted past its controllers that the rest waits', {

@@ -14,7 +14,7 @@ import { CustomImage } from '../../resources/custom-image/index.ts'
 import { ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
-import { mayTakeAway, openSweepRate } from '../absence.ts'
+import { mayTakeAway } from '../absence.ts'
 import { controller, type Registration } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { NoEffects, PlainAction } from '../effects.ts'
@@ -42,8 +42,7 @@ export const orphanController = <Spec, Status extends Pick<InstanceStatus, 'isRe
     reads: owners,
     writes: [child],
     open(parts: Parts) {
-      const { caches, store, db, clock } = parts
-      const rate = openSweepRate(clock)
+      const { caches, store, db, sweepRate } = parts
       const children = caches.of(child)
       children.addIndex('owner-uid', (object) => [ownerOf(object).uid])
       return {
@@ -57,7 +56,7 @@ export const orphanController = <Spec, Status extends Pick<InstanceStatus, 'isRe
           if (caches.of(owner).get(key)?.metadata.uid === uid) return 'there'
           if ((await store.get(owner, key))?.metadata.uid === uid) return 'there' // a cache may be behind
           const isOrdered = (await orUnavailable(wasRemovalOrdered(db, uid))) && (await mayTakeAway(parts))
-          return isOrdered && rate.mayGo(child.kind, object.metadata.uid ?? '', children.list().length)
+          return isOrdered && sweepRate.mayGo(child.kind, object.metadata.uid ?? '', children.list().length)
             ? 'deleted'
             : 'missing'
         },

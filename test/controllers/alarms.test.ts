@@ -41,7 +41,11 @@ test(
     const servers: ServerObject[] = []
     const operations: OperationObject[] = []
     const unowned = new Map<string, number>()
-    const watched = { nodes: () => nodes, servers: () => servers, operations: () => operations, unowned: () => unowned }
+    const waiting = new Map<string, number>()
+    const watched = {
+      ...{ nodes: () => nodes, servers: () => servers, operations: () => operations },
+      ...{ unowned: () => unowned, sweepsWaiting: () => waiting },
+    }
     const alarms = openAlarms(watched, registry, { now: () => new Date('2026-01-01T01:00:00Z') })
     const linesOf = async () =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('svccloud_') && !line.endsWith(' 0'))
@@ -65,6 +69,11 @@ test(
     expect(await linesOf()).toContain('svccloud_change_intents_unknown 2')
     alarms.noteSweep({ resolved: 0, unknown: 0 })
     expect(await linesOf()).not.toContain('svccloud_change_intents_unknown 2')
+
+    waiting.set('Storage', 7)
+    expect(await linesOf()).toContain('svccloud_sweeps_waiting{kind="Storage"} 7')
+    waiting.clear()
+    expect((await linesOf()).filter((line) => line.startsWith('svccloud_sweeps_waiting'))).toEqual([])
 
     unowned.set('Volume', 2)
     alarms.noteClaims({ released: 1, lost: { Server: 4, Storage: 0 }, isStopped: true })

@@ -12,6 +12,7 @@ import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.
 import { simulatedImages } from '../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import type { TemplateStore } from '../../agents/node/images/template-store.ts'
+import { openSweepRate } from '../../controllers/sweep-rate.ts'
 import { type ClaimSweep, sweepClaims } from '../../controllers/claim/index.ts'
 import type { OpenStorageAccess } from '../../controllers/fencing/effects.ts'
 import { CLAIMANT_KINDS } from '../../controllers/claim/kinds.ts'
@@ -310,6 +311,7 @@ export async function openCloud(
         store,
         caches: openCaches({ store, clock, random, log, registry }),
         db: mortal === undefined ? db : mortal.database(db),
+        sweepRate: openSweepRate(clock),
         clock: mortal === undefined ? clock : mortal.clock(clock),
         random,
         log,
@@ -397,7 +399,10 @@ export async function openCloud(
       caches.start(ending.signal)
       await caches.ready()
       const later = { ...clock, now: () => new Date(clock.now().getTime() + laterMilliseconds) }
-      const swept = await sweepClaims({ store: kubectl, caches, db, clock: later, random, log, ovn })
+      const swept = await sweepClaims({
+        ...{ store: kubectl, caches, db, clock: later, random, log, ovn },
+        sweepRate: openSweepRate(clock),
+      })
       ending.abort()
       return swept
     },

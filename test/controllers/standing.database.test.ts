@@ -1,6 +1,7 @@
 /** What people write past admission is claimed only for accounts that may make what costs; what requests began, and
  *  what the platform does by itself, was judged before. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openSweepRate } from '../../controllers/sweep-rate.ts'
 import { CONTROLLERS } from '../../controllers/index.ts'
 import type { Parts } from '../../controllers/parts.ts'
 import { takeQuotas } from '../../db/account/index.ts'
@@ -31,7 +32,10 @@ let options: Parts
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
-  const clockwork = { clock: fastClock, random: systemRandom, log: silentLog }
+  const clockwork = {
+    ...{ clock: fastClock, random: systemRandom, log: silentLog },
+    sweepRate: openSweepRate(fastClock),
+  }
   const caches = openCaches({ store: cloud.kubectl, ...clockwork, registry: openRegistry({ isProcessWide: false }) })
   options = { store: cloud.kubectl, caches, db: database.db, ovn: cloud.ovn, ...clockwork }
 })

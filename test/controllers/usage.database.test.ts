@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { openSweepRate } from '../../controllers/sweep-rate.ts'
 import { openUsageCollector } from '../../controllers/usage/collector.ts'
 import { listServerTransfers } from '../../db/usage/index.ts'
 import { monthAround } from '../../domain/transfer.ts'
@@ -51,7 +52,10 @@ async function openHost() {
   const key = { namespace: nodeNamespace(NODE), name: GUEST }
   return {
     moved,
-    collect: openUsageCollector({ store, caches, db: database.db, clock, random, log, usageOf }),
+    collect: openUsageCollector({
+      ...{ store, caches, db: database.db, clock, random, log, usageOf },
+      sweepRate: openSweepRate(clock),
+    }),
     begin: () =>
       void instances.apply({
         apiVersion: 'v1',

@@ -9,6 +9,7 @@ import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import type { ImageState, TemplateStore } from '../../agents/node/images/template-store.ts'
 import { createApp } from '../../apiserver/app.ts'
 import { look, runLooks } from '../../apiserver/look.ts'
+import { openSweepRate } from '../../controllers/sweep-rate.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import { parseShard, type Shard, WHOLE } from '../../controllers/shard.ts'
 import type { UsageSource } from '../../controllers/usage/collector.ts'
@@ -248,6 +249,7 @@ function startControllers(
     random,
     log,
     shard,
+    sweepRate: openSweepRate(clock),
     ...(ovn && { ovn }),
     ...(world.stores && { objectStorage: offerTo(process, world.stores) }),
     ...(world.clusters && { controlPlanes: world.clusters.offerTo(process) }),

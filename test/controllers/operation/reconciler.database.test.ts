@@ -1,5 +1,6 @@
 /** The record of an operation whose target went before it began: cancelled, and never because a cache is behind. */
 import { expect, test } from 'vitest'
+import { openSweepRate } from '../../../controllers/sweep-rate.ts'
 import { OPERATION_TARGETS } from '../../../controllers/index.ts'
 import { listAudit } from '../../../db/audit/index.ts'
 import { findOperation } from '../../../db/operation/index.ts'
@@ -46,7 +47,7 @@ async function openParts(): Promise<Parts> {
   await store.create(Namespace, { metadata: { name: nodeNamespace('n1') }, spec: undefined })
   // Nothing starts the caches: they are as far behind as they can be.
   const caches = openCaches({ store, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
-  return { store, caches, db: database.db, clock, random, log }
+  return { store, caches, db: database.db, clock, random, log, sweepRate: openSweepRate(clock) }
 }
 
 const draft: Draft<OperationSpec, OperationState> = {

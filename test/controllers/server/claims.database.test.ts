@@ -1,6 +1,7 @@
 /** What servers made with kubectl at the same time claim, and what is written of it in their account's log. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { sql } from 'kysely'
+import { openSweepRate } from '../../../controllers/sweep-rate.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { serverEffects } from '../../../controllers/server/effects.ts'
 import { serverController } from '../../../controllers/server/index.ts'
@@ -57,7 +58,10 @@ function partsWith(db: Parts['db']): Parts {
     log: silentLog,
     registry: openRegistry({ isProcessWide: false }),
   })
-  return { store, caches, db, clock: fastClock, random: systemRandom, log: silentLog }
+  return {
+    ...{ store, caches, db, clock: fastClock, random: systemRandom, log: silentLog },
+    sweepRate: openSweepRate(fastClock),
+  }
 }
 
 const effects = () => serverEffects(partsWith(database.db), new Map())

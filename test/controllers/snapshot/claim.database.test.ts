@@ -1,6 +1,7 @@
 /** What the controller claims for a snapshot, when its caches are behind what is done to the disk, or to the snapshot.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSweepRate } from '../../../controllers/sweep-rate.ts'
 import { snapshotController } from '../../../controllers/snapshot/index.ts'
 import { claimServer } from '../../../db/server/index.ts'
 import { hasHold, snapshotHolder } from '../../../db/storage-hold/index.ts'
@@ -38,7 +39,10 @@ afterAll(() => cloud.close())
 async function claim(name: string, bootServerId: string | undefined, isGoing = false): Promise<string | undefined> {
   const store: Cloud['kubectl'] = isGoing ? goingOnceRead(cloud.kubectl) : cloud.kubectl
   const registry = openRegistry({ isProcessWide: false })
-  const clockwork = { clock: fastClock, random: systemRandom, log: silentLog }
+  const clockwork = {
+    ...{ clock: fastClock, random: systemRandom, log: silentLog },
+    sweepRate: openSweepRate(fastClock),
+  }
   const parts = { store, caches: openCaches({ store, ...clockwork, registry }), db: database.db, ...clockwork }
   const snapshot = await store.create(Snapshot, {
     metadata: { namespace, name },

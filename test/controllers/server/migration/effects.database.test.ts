@@ -1,5 +1,6 @@
 /** What a move does in PostgreSQL, asked for by a controller that sees the server as it was or as it is. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSweepRate } from '../../../../controllers/sweep-rate.ts'
 import type { Parts } from '../../../../controllers/parts.ts'
 import { serverEffects } from '../../../../controllers/server/effects.ts'
 import { migrationEffects } from '../../../../controllers/server/migration/effects.ts'
@@ -84,7 +85,10 @@ function parts(): Parts {
     log: silentLog,
     registry: openRegistry({ isProcessWide: false }),
   })
-  return { store, caches, db: database.db, clock: fastClock, random: systemRandom, log: silentLog }
+  return {
+    ...{ store, caches, db: database.db, clock: fastClock, random: systemRandom, log: silentLog },
+    sweepRate: openSweepRate(fastClock),
+  }
 }
 
 function reserve(
