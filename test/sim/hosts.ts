@@ -55,7 +55,7 @@ const noted = (machine: SimulatedHost, scheduler: Scheduler): SimulatedHost => (
     machine.keepGuestBusy(name, neededDowntimeMilliseconds)
   },
   failNextStart(reason) {
-    scheduler.note('guest will not start')
+    if (reason !== undefined) scheduler.note('guest will not start')
     machine.failNextStart(reason)
   },
 })

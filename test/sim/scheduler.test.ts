@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { openBudget } from './budget.ts'
 import { Endless, Scheduler, SimulatedProcess } from './scheduler.ts'
 
 it('runs what is due at one instant, however much follows from it', async () => {
@@ -63,12 +62,4 @@ it('answers what other threads compute behind what is tracked, in the order in w
   })
   await scheduler.runUntil(2)
   expect(answered).toEqual(['tracked', 'slow', 'fast'])
-})
-
-it('counts what seeds may take in time of the processor, however long they wait for it', async () => {
-  const [hasLittle, hasMuch] = [openBudget(0.05), openBudget(600)]
-  await new Promise<void>((resolve) => void setTimeout(resolve, 60))
-  expect(hasLittle()).toBe(true)
-  for (let sum = 0; hasLittle(); sum += 1) Math.sqrt(sum)
-  expect(hasMuch()).toBe(true)
 })

@@ -380,6 +380,7 @@ function disturbances(options: DisturbanceOptions): Pick<World, 'partition' | 'r
       for (const { name, machine } of hosts) {
         network.mend(name)
         for (const guest of machine.running()) machine.keepGuestBusy(guest.name, 0)
+        machine.failNextStart(undefined)
       }
       partitionedUntil.clear()
     },
