@@ -48,7 +48,7 @@ export function admissionOf<Spec extends Operable['spec'], Status extends Operab
         if (isDeepStrictEqual(object.spec, before.spec)) return []
         noun.readable?.(object.spec)
         const made = changesBetween(noun, before.spec, object.spec)
-        const subject = subjectOf(noun, object, before)
+        const subject = { ...subjectOf(noun, object, before), before: before.spec }
         for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
         await requireNeeds(parts, made, subject.accountId)
         await tryClaims(parts, made, { ...subject, spec: withoutPending(parts, noun, object, ['always']) })
@@ -106,25 +106,30 @@ function withoutPending<Spec extends object, Status>(
   { metadata: { namespace = '' }, spec }: KubeObject<Spec, Status>,
   pending: readonly Reference['mayFollow'][],
 ): Spec {
-  const absent = refers.filter(
-    ({ field, type, mayFollow }) =>
-      pending.includes(mayFollow) && caches.of(type).get({ namespace, name: String(spec[field]) }) === undefined,
-  )
-  return patched(spec, Object.fromEntries(absent.map(({ field }) => [field, undefined])) as Partial<Spec>) // its fields
+  const known = refers.flatMap(({ field, type, mayFollow, isReady }) => {
+    const named: unknown = spec[field]
+    const isThere = (name: unknown): boolean => {
+      const object = caches.of(type).get({ namespace, name: String(name) })
+      return object !== undefined && (isReady?.(object) ?? true)
+    }
+    if (!pending.includes(mayFollow)) return []
+    return [[field, Array.isArray(named) ? named.filter(isThere) : isThere(named) ? named : undefined]]
+  })
+  return patched(spec, Object.fromEntries(known) as Partial<Spec>) // its fields
 }
 
 /** What the controller takes the actor from: the operations, and the edits without one together. */
 function recordOf<Spec>(
-  { name }: Pick<Changeable<Spec, never, never>, 'name'>,
+  noun: Pick<Changeable<Spec, never, never>, 'name' | 'audited'>,
   made: readonly Pick<NamedChange<Spec, never>, 'operation' | 'name'>[],
   spec: Spec,
   before?: Spec,
 ): readonly AdmittedChange[] {
   const kinds = new Set(made.flatMap(({ operation }) => (operation === undefined ? [] : [operation])))
   const edits = made.filter((change): change is NamedChange<Spec, never> => change.operation === undefined)
-  const changes = before === undefined ? [] : auditChangesOf(edits, before, spec)
+  const changes = before === undefined ? [] : auditChangesOf(noun, edits, before, spec)
   return [
     ...[...kinds].map((action) => ({ action, changes: [] })),
-    ...(changes.length === 0 ? [] : [{ action: `${name}.update` as const, changes }]),
+    ...(changes.length === 0 ? [] : [{ action: `${noun.name}.update` as const, changes }]),
   ]
 }

@@ -3,11 +3,19 @@
  *  makes them. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
-import { type Changeable, type Grant, type NamedChange, type Patch, actionOf } from '../../changes/kit/define.ts'
+import { z } from 'zod'
+import {
+  type Changeable,
+  type Grant,
+  type NamedChange,
+  type Patch,
+  type Reading,
+  actionOf,
+} from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched } from '../../changes/kit/judge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { isDeletion, type OperationKind } from '../../domain/operations.ts'
-import { conflict, notFound } from '../../domain/problem.ts'
+import type { OperationKind } from '../../domain/operations.ts'
+import { conflict } from '../../domain/problem.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
@@ -19,7 +27,7 @@ import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
-import { isBeingDeleted, type Operable } from '../../resources/operation/index.ts'
+import type { Operable } from '../../resources/operation/index.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { accept, announceEarlier, commitEarlier, newStanza } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
@@ -31,6 +39,7 @@ import type { OperatedObjects } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import { readAgain } from '../plain/change-object.ts'
 import { etagOfObject } from '../plain/objects.ts'
+import { requireReferences } from './references.ts'
 import { inWords, WORDS } from './words.ts'
 
 type Answering = (call: Call<Route, Customer>) => Promise<Answer>
@@ -54,14 +63,20 @@ export function changeEndpoints<Spec extends Operable['spec'], Status extends Op
   objects: OperatedObjects<Spec, Status, View, Facts>,
 ): readonly Endpoint[] {
   const context = { parts, noun, objects }
-  const answering = (route: Route, answer: Answering): Endpoint =>
-    customerEndpoint(route, (call) => inWords(WORDS.rest, () => answer(call)))
-  const routes = new Set(noun.changes.flatMap((each) => (each.by === undefined ? [] : [each.by.route])))
+  const answering = (route: Route, answer: Answering, names: Reading<unknown>['names'] = {}): Endpoint =>
+    customerEndpoint(route, (call) =>
+      inWords(
+        (field) => WORDS.rest(names[field] ?? field),
+        () => answer(call),
+      ),
+    )
+  const readings = noun.changes.flatMap((each) => each.by ?? [])
+  const routes = new Map(readings.map(({ route, names }) => [route, names]))
   const { by, ...removal } = noun.remove
   return [
-    answering(noun.create.by.route, (call) => create(context, call)),
-    ...[...routes].map((route) =>
-      answering(route, (call) => change(context, call, (spec) => wishOf(noun, call, spec))),
+    answering(noun.create.by.route, (call) => create(context, call), noun.create.by.names),
+    ...[...routes].map(([route, names]) =>
+      answering(route, (call) => change(context, call, (spec) => wishOf(noun, call, spec)), names),
     ),
     answering(by.route, (call) => change(context, call, (after) => ({ after, made: [{ ...removal, sets: [] }] }))),
   ]
@@ -73,7 +88,8 @@ async function create<Spec extends Operable['spec'], Status extends Operable['st
 ): Promise<Answer> {
   const { accountId } = call.caller
   const { create: creation, resource, name: type } = noun
-  const spec = creation.by.read(call.body as never, undefined as never) // parsed with the schema of this very route
+  // Parsed with the schemas of this very route.
+  const spec = creation.by.read(call.body as never, undefined as never, call.params as never)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
   const id = newOrderedUuid(parts.random, call.now)
   const subject = { accountId, id, spec, facts: undefined }
@@ -89,7 +105,7 @@ async function create<Spec extends Operable['spec'], Status extends Operable['st
     ...(operation === undefined ? {} : { operation }),
     audit: auditEntryOf(call, { resourceId: id, detail: creation.detail(spec) }),
     claim: async (tx) => creation.claim?.(tx, subject, parts),
-    release: async (tx) => creation.release?.(tx, subject, undefined),
+    release: async (tx) => creation.release?.(tx, { ...subject, changes: [] }, undefined),
     write: async (claimed) => {
       const grant = claimed ?? {}
       await ensureNamespace(parts, accountId)
@@ -119,14 +135,15 @@ async function create<Spec extends Operable['spec'], Status extends Operable['st
  *  to do. */
 function wishOf<Spec extends object, Facts>(
   noun: Pick<Changeable<Spec, never, Facts>, 'changes'>,
-  { route, body }: Pick<Call<Route, Customer>, 'route' | 'body'>,
+  { route, body, params }: Pick<Call<Route, Customer>, 'route' | 'body' | 'params'>,
   spec: Spec,
 ): Wish<Spec, Facts> {
   const offered = noun.changes.filter(({ by }) => by?.route === route)
   const readings = new Set(offered.map(({ by }) => by?.read))
   let after = spec
   for (const read of readings) {
-    const patch: Patch<Spec> = read?.(body as never, after as never) ?? {} // parsed with the schema of this very route
+    // Parsed with the schemas of this very route.
+    const patch: Patch<Spec> = read?.(body as never, after as never, params as never) ?? {}
     after = patched(after, patch)
   }
   const made = changesBetween({ changes: offered }, spec, after)
@@ -146,7 +163,8 @@ function judge<Spec extends Operable['spec'], Status extends Operable['status'],
 ): void {
   requireMatch(request, etagOfObject(object))
   objects.requireOwn(object)
-  const subject = { accountId, id: object.metadata.name, spec: after, facts: objects.factsOf(object) }
+  const { metadata, spec: before } = object
+  const subject = { accountId, id: metadata.name, spec: after, before, facts: objects.factsOf(object) }
   for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
 }
 
@@ -162,11 +180,12 @@ async function change<Spec extends Operable['spec'], Status extends Operable['st
   const { after, made } = wish(before.spec)
   judge(context, call, before, { after, made })
   const fields = made.flatMap(({ sets }): readonly string[] => sets)
-  await requireReferences(parts, noun, target.accountId, { spec: after, fields })
-  const claim = async (tx: Transaction<Tables>, changes: typeof made): Promise<Grant<Spec>> => {
+  await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
+  const changes = auditChangesOf(noun, made, before.spec, after)
+  const subject = { ...target, spec: after, before: before.spec, facts: undefined }
+  const claim = async (tx: Transaction<Tables>, claiming: typeof made): Promise<Grant<Spec>> => {
     const grants: Grant<Spec>[] = []
-    for (const each of changes)
-      grants.push((await each.claim?.(tx, { ...target, spec: after, facts: undefined }, parts)) ?? {})
+    for (const each of claiming) grants.push((await each.claim?.(tx, subject, parts)) ?? {})
     return joined(grants)
   }
   const held = made.filter(({ release }) => release !== undefined)
@@ -182,7 +201,7 @@ async function change<Spec extends Operable['spec'], Status extends Operable['st
     ...(operation === undefined ? {} : { operation }),
     audit: auditEntryOf(call, {
       resourceId: target.id,
-      changes: auditChangesOf(made, before.spec, after),
+      changes,
       ...(made[0] === undefined ? {} : { action: `${type}.${actionOf(made[0])}` }),
     }),
     claim: (tx) => claim(tx, held),
@@ -190,7 +209,7 @@ async function change<Spec extends Operable['spec'], Status extends Operable['st
       ? {}
       : {
           release: async (tx, stored) => {
-            for (const { release } of held) await release?.(tx, target, stored)
+            for (const { release } of held) await release?.(tx, { ...target, changes }, stored)
           },
         }),
     write: async (granted = {}) => {
@@ -220,7 +239,7 @@ async function change<Spec extends Operable['spec'], Status extends Operable['st
   return answerOf(context, call.route, written, operation !== undefined)
 }
 
-/** 200 with the object, 202 with the operation, or both where the route has either answer. */
+/** 200 with the object, 202 with the operation, or both where the answer of the route has both. */
 function answerOf<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
   { noun: { name: type }, objects }: Context<Spec, Status, View, Facts>,
   route: Route,
@@ -231,9 +250,12 @@ function answerOf<Spec extends Operable['spec'], Status extends Operable['status
   const headers = { etag: etagOfObject(written) }
   if (!hasBegun) return { status: 200, body: shown, headers }
   const begun = { operation: begunView(written, { type, id: written.metadata.name }) }
-  return route.answers[200] === undefined
-    ? { status: 202, body: begun }
-    : { status: 202, body: { ...shown, ...begun }, headers }
+  return shows(route, 202, type) ? { status: 202, body: { ...shown, ...begun }, headers } : { status: 202, body: begun }
+}
+
+const shows = ({ answers }: Route, status: number, member: string): boolean => {
+  const schema = answers[status]
+  return schema instanceof z.ZodObject && member in schema.shape
 }
 
 /** The stanza of the operation that brings the change about; undefined when it takes effect with the write. */
@@ -244,28 +266,6 @@ function stanzaOf(
 ): Stanza | undefined {
   if (operation === undefined) return undefined
   return newStanza(parts, operation, { actor, now, requestId, arguments: { action: actionOf(change) } })
-}
-
-/** Throws 404 for another object of the account that is not there or is being deleted, and what it throws itself. */
-async function requireReferences<Spec extends object>(
-  { store }: Pick<Parts, 'store'>,
-  { refers }: Pick<Changeable<Spec, never, never>, 'refers'>,
-  accountId: string,
-  { spec, fields }: { readonly spec: Spec; readonly fields: readonly string[] },
-): Promise<void> {
-  for (const { field, type, title, requireUsable } of refers) {
-    const id: unknown = spec[field]
-    if (typeof id !== 'string' || !fields.includes(field)) continue
-    const object = await store.get(type, { namespace: accountNamespace(accountId), name: id })
-    if (object === undefined || isLeaving(object)) throw notFound(title)
-    requireUsable?.(object)
-  }
-}
-
-function isLeaving(object: KubeObject): boolean {
-  const operable = object as KubeObject & Operable // what has no operations has no such member
-  const kind = operable.spec.operation?.kind
-  return isBeingDeleted(operable) || (kind !== undefined && isDeletion(kind))
 }
 
 /** What all of them grant. */

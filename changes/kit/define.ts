@@ -2,9 +2,10 @@
  *  a body into a desired spec, kubectl sends one, a controller finds one. All three ask the same values which changes
  *  lead there, whether they are allowed, and what they claim. */
 import type { Transaction } from 'kysely'
+import type { AuditChange } from '../../domain/audit.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import type { Tables } from '../../db/tables.ts'
-import type { BodyOf, Route } from '../../kit/http/route.ts'
+import type { BodyOf, ParamsOf, Route } from '../../kit/http/route.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
@@ -25,7 +26,16 @@ export interface Target {
 /** What a change is judged and claimed for. `spec` is as it will be, `facts` are of the object before the change. */
 export interface Subject<Spec, Facts> extends Target {
   readonly spec: Spec
+  /** As a request found it; undefined at its creation, and where the change is brought about: it holds whatever was
+   *  claimed by then. */
+  readonly before?: Spec | undefined
   readonly facts: Facts
+}
+
+/** A change that was claimed and not written. */
+export interface Withdrawal extends Target {
+  /** As the audit log has them. */
+  readonly changes: readonly AuditChange[]
 }
 
 /** What was claimed, where it shows in the spec or in the arguments of the operation. */
@@ -57,24 +67,27 @@ export interface Rules<Spec, Facts> {
   /** Gives back what was claimed for a change that was not written. `stored` is the object by then. Safe to repeat. */
   readonly release?: (
     tx: Transaction<Tables>,
-    target: Target,
+    withdrawal: Withdrawal,
     stored: KubeObject<Spec, Operable['status']> | undefined,
   ) => Promise<void>
   /** The condition that says whether it was claimed; `Claimed` when absent. */
   readonly condition?: string
 }
 
-/** How the body of a request reads as a part of the spec. */
+/** How a request reads as a part of the spec. */
 export interface Reading<Result> {
   readonly route: Route
-  readonly read: (body: never, spec: never) => Result
+  readonly read: (body: never, spec: never, params: never) => Result
+  /** What the request calls fields of the spec, where that is not their name. */
+  readonly names: Readonly<Record<string, string>>
 }
 
-/** The reading of the bodies of a route. `spec` is the spec before. */
+/** The reading of the requests of a route. `spec` is the spec before. */
 export const fromBody = <R extends Route, Spec, Result>(
   route: R,
-  read: (body: BodyOf<R>, spec: Spec) => Result,
-): Reading<Result> => ({ route, read })
+  read: (body: BodyOf<R>, spec: Spec, params: ParamsOf<R>) => Result,
+  names: Reading<Result>['names'] = {},
+): Reading<Result> => ({ route, read, names })
 
 export interface Change<Spec, Facts> extends Rules<Spec, Facts> {
   readonly sets: readonly Field<Spec>[]
@@ -103,13 +116,15 @@ export interface Removal<Spec, Facts> extends Rules<Spec, Facts> {
   readonly by: { readonly route: Route }
 }
 
-/** Another object of the account that a field names. */
+/** Other objects of the account that a field names: one, or a list of them. */
 export interface Reference {
   readonly type: ResourceType
   /** As refusals have it. */
   readonly title: string
   /** Whether kubectl may name an object that is not there yet. */
   readonly mayFollow: 'never' | 'creation' | 'always'
+  /** Whether one that is there can be claimed by now; it can when absent. */
+  readonly isReady?: (object: KubeObject) => boolean
   /** Throws the Problem that refuses the object. */
   readonly requireUsable?: (object: KubeObject) => void
 }
@@ -131,6 +146,8 @@ interface ChangeableInput<Spec, Status, Facts> {
   /** Fields that only the platform writes. */
   readonly platform?: readonly Field<Spec>[]
   readonly refers?: { readonly [F in Field<Spec>]?: Reference }
+  /** What the audit log says of fields, where that is not their values. */
+  readonly audited?: { readonly [F in Field<Spec>]?: (value: Spec[F]) => Readonly<Record<string, unknown>> }
   /** Kinds that the rules look up. */
   readonly reads: readonly ResourceType[]
   /** Throws 400 for texts that the schema of the kind cannot hold to its rules. */

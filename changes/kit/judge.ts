@@ -40,14 +40,22 @@ export function patched<Spec extends object>(spec: Spec, patch: Patch<Spec>): Sp
 }
 
 /** What the audit log says of the changes: fields in the words of REST, absent values as null. */
-export const auditChangesOf = <Spec>(
+export function auditChangesOf<Spec>(
+  { audited }: Pick<Changeable<Spec, never, never>, 'audited'>,
   changes: readonly Pick<Change<Spec, never>, 'sets'>[],
   before: Spec,
   after: Spec,
-): readonly AuditChange[] =>
-  [...new Set(changes.flatMap(({ sets }): readonly Field<Spec>[] => sets))]
-    .filter((field) => !isDeepStrictEqual(before[field], after[field]))
-    .map((field) => ({ field: snakeCase(field), before: before[field] ?? null, after: after[field] ?? null }))
+): readonly AuditChange[] {
+  const fields = [...new Set(changes.flatMap(({ sets }): readonly Field<Spec>[] => sets))]
+  const shown = (spec: Spec): Readonly<Record<string, unknown>> =>
+    Object.fromEntries(
+      fields.flatMap((field) => Object.entries(audited?.[field]?.(spec[field]) ?? { [snakeCase(field)]: spec[field] })),
+    )
+  const [was, is] = [shown(before), shown(after)]
+  return Object.keys(is)
+    .filter((field) => !isDeepStrictEqual(was[field], is[field]))
+    .map((field) => ({ field, before: was[field] ?? null, after: is[field] ?? null }))
+}
 
 /** `serverId` is `server_id`, as REST has it; paths keep their dots. */
 export const snakeCase = (path: string): string => path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -123,9 +123,9 @@ export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatu
   wasApplied: wasOperationApplied(noun.resource),
   look: ({ store }, { accountId, resource }) =>
     store.get(noun.resource, { namespace: accountNamespace(accountId), name: resource.id }),
-  async release(tx, { accountId, resource: { id }, audit: { action } }, stored) {
+  async release(tx, { accountId, resource: { id }, audit: { action, changes } }, stored) {
     for (const change of everyChange(noun))
-      if (`${noun.name}.${actionOf(change)}` === action) await change.release?.(tx, { accountId, id }, stored)
+      if (`${noun.name}.${actionOf(change)}` === action) await change.release?.(tx, { accountId, id, changes }, stored)
   },
 })
 
