@@ -53,6 +53,7 @@ import { openDiskWork } from './backup/disk-work.ts'
 import { hostCapacity, bootId as readBootId } from './host.ts'
 import { type CephLogin, requireCephLogin } from './drivers/storage/ceph-pool.ts'
 import { keepFlowsFresh } from './drivers/network/cached-flows.ts'
+import { exposeOvnController } from './drivers/network/ovn-controller.ts'
 import { keepGuard } from './drivers/network/ovn-guard.ts'
 import { openHost } from './host-drivers.ts'
 import { LedgerInUse, openLedger } from './ledger.ts'
@@ -334,6 +335,7 @@ const metadataPort = host.features.includes(NETWORK_FEATURES.public)
       stop,
     )
   : undefined
+if (host.features.includes(NETWORK_FEATURES.public)) exposeOvnController(registry)
 const network = host.features.includes(NETWORK_FEATURES.public)
   ? Promise.all([keepGuard({ clock, log }, stop), keepFlowsFresh({ clock, log }, stop)])
   : undefined

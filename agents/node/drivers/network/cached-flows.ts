@@ -15,9 +15,11 @@ const DROPPED_AFTER = 'external_ids:svccloud-flows-dropped'
 /** For as long a change is waited for before it is looked at anew. */
 const WAIT_MILLISECONDS = 600_000
 const RETRY_MILLISECONDS = 2_000
+const ANSWERS_WITHIN = '--timeout=10'
 
-const ofBridge = async (column: string): Promise<string> =>
-  (await runProgram('ovs-vsctl', ['--if-exists', 'get', 'bridge', INTEGRATION_BRIDGE, column]))
+/** A column or a key of OVN's bridge; empty when it has none. ProgramFailed while Open vSwitch does not answer. */
+export const ofBridge = async (column: string): Promise<string> =>
+  (await runProgram('ovs-vsctl', [ANSWERS_WITHIN, '--if-exists', 'get', 'bridge', INTEGRATION_BRIDGE, column]))
     .trim()
     .replaceAll('"', '')
 
