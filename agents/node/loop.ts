@@ -148,7 +148,9 @@ export function openAgent(options: AgentOptions): Agent {
     userOf: (volume) => userOf(shared, volume),
     requireFree: ownership.requireFree,
   })
-  const parts = { ...shared, ...(backups === undefined ? {} : { backups }) }
+  const held = { ...shared, ...(backups === undefined ? {} : { backups }) }
+  const holdings = openHoldings(held)
+  const parts = { ...held, reportHeld: () => holdings.reportNow() }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
   const controllers = [
     openController(imageReconciler(parts), control),
@@ -158,7 +160,6 @@ export function openAgent(options: AgentOptions): Agent {
     openController(managedMachineReconciler(parts), control),
     openController(observationReconciler(options.probeHost ?? hostProbe(clock)), control),
   ]
-  const holdings = openHoldings(parts)
   const heartbeat = newHeartbeat({ ...parts, report: () => reportOf(options) })
   options.images.onChange(() => heartbeat.reportAgain())
   openGuestMetrics(options)

@@ -16,6 +16,7 @@ import {
   Volume,
 } from '../../resources/instance/index.ts'
 import { hasEnded } from './drivers/hypervisor/hypervisor.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 import type { Ledger } from './ledger.ts'
 import type { Usage } from './usage.ts'
 import { releaseUnused, type VolumeOptions } from './volume/effects.ts'
@@ -49,6 +50,9 @@ interface Missing {
 }
 
 export interface Holdings {
+  /** Reports what the host holds now: a guest that is said to be removed is no longer in its count. Throws as the store
+   *  does. */
+  reportNow(): Promise<void>
   /** Looks at once and then every LOOK_MILLISECONDS, until the signal. The caches must be ready. */
   run(signal: AbortSignal): Promise<void>
 }
@@ -79,17 +83,11 @@ export function openHoldings(options: HoldingsOptions): Holdings {
     reported = { text, atMilliseconds: now }
   }
 
-  async function look(): Promise<void> {
-    const names = await namesOn(options)
-    await compare(options, names, missing)
-    const unclaimed = [...missing.values()].filter(({ isUnclaimed }) => isUnclaimed)
-    for (const { kind, name } of unclaimed)
-      if (kind !== 'Image')
-        await PUT_AWAY[kind](options, name).catch((error: unknown) =>
-          log.warn('a record without an object is not put away yet', { kind, name, error }),
-        )
-    for (const kind of Object.keys(KINDS)) gauge.set({ kind }, unclaimed.filter((one) => one.kind === kind).length)
-    await report(
+  /** One at a time, so that no older count is written over a newer one. */
+  const turns = new KeyedMutex()
+  const findUnclaimed = () => [...missing.values()].filter(({ isUnclaimed }) => isUnclaimed)
+  const reportOf = (names: Names, unclaimed: readonly Missing[]) =>
+    report(
       {
         guests: names.Instance.length,
         volumes: names.Volume.length,
@@ -98,13 +96,28 @@ export function openHoldings(options: HoldingsOptions): Holdings {
       },
       unclaimed.slice(0, UNCLAIMED_NAMED_MAXIMUM).map(({ kind, name, since }) => ({ kind, name, since })),
     )
+
+  async function look(): Promise<void> {
+    const names = await namesOn(options)
+    await compare(options, names, missing)
+    const unclaimed = findUnclaimed()
+    for (const { kind, name } of unclaimed)
+      if (kind !== 'Image')
+        await PUT_AWAY[kind](options, name).catch((error: unknown) =>
+          log.warn('a record without an object is not put away yet', { kind, name, error }),
+        )
+    for (const kind of Object.keys(KINDS)) gauge.set({ kind }, unclaimed.filter((one) => one.kind === kind).length)
+    await reportOf(names, unclaimed)
     options.ledger.pruneRemoved(forgettableBefore(clock.now()))
   }
 
   return {
+    reportNow: () => turns.run('', async () => reportOf(await namesOn(options), findUnclaimed())),
     async run(signal) {
       while (!signal.aborted) {
-        await look().catch((error: unknown) => log.warn('what the host holds was not looked at', { error }))
+        await turns
+          .run('', look)
+          .catch((error: unknown) => log.warn('what the host holds was not looked at', { error }))
         await clock.sleep(LOOK_MILLISECONDS, signal)
       }
     },

@@ -92,6 +92,8 @@ export function instanceEffects(options: InstanceOptions): Handlers {
       await hypervisor.forget(name)
       await giveBack(parts, ledger.get(name)?.volumes ?? [])
       ledger.remove(name)
+      // Before it counts as removed: whoever waits for that reads the count of the host next.
+      await parts.reportHeld()
     },
   }
 }

@@ -33,6 +33,8 @@ export interface InstanceOptions {
   readonly backups?: Pick<BackupWork, 'yieldDisk'>
   readonly diskReads: DiskReads
   readonly usage: Pick<Usage, 'takeReading'>
+  /** Writes how many guests the host holds. */
+  readonly reportHeld: () => Promise<void>
   /** Guests reach the metadata service. */
   readonly isMetadataServed?: boolean
   readonly clock: Clock

@@ -537,6 +537,19 @@ describe('an agent of a simulated host', () => {
     expect((await status())?.unclaimed).toEqual([])
   })
 
+  it('counts a guest no more once it is removed', async () => {
+    const [instance, report] = [
+      { namespace: NAMESPACE, name: INSTANCE },
+      { namespace: NAMESPACE, name: NODE_REPORT_NAME },
+    ]
+    const guests = async () => (await world.store.get(NodeReport, report))?.status?.held?.guests
+    await world.createInstance()
+    await world.until(async () => (await guests()) === 1)
+    await world.settled(world.store.delete(Instance, instance))
+    await world.until(async () => (await world.store.get(Instance, instance)) === undefined)
+    expect(await world.settled(guests())).toBe(0)
+  })
+
   it('reports itself and keeps its lease', async () => {
     await world.until(
       async () => (await world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })) !== undefined,
