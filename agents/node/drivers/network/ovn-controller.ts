@@ -8,8 +8,8 @@ import { ofBridge } from './cached-flows.ts'
 const STARTED = 'external_ids:ovn-startup-ts'
 const MILLISECONDS = 1_000
 
-/** When it was started, as of each time that the metrics are read; no value while Open vSwitch does not say. A change is
- *  a restart. */
+/** When it was started, as of each time that the metrics are read; no value while Open vSwitch does not say. A change
+ *  is a restart. */
 export function exposeOvnController(registry: Registry): void {
   new Gauge({
     name: 'svccloud_node_ovn_controller_start_time_seconds',
