@@ -1,6 +1,7 @@
 /** Every noun whose changes are said once: what enumerates changes starts here. */
 import { floatingIpChanges } from './floating-ip.ts'
 import { networkChanges } from './network.ts'
+import { serverGroupChanges } from './server-group.ts'
 
-export const CHANGES = [floatingIpChanges, networkChanges] as const
-export { floatingIpChanges, networkChanges }
+export const CHANGES = [floatingIpChanges, networkChanges, serverGroupChanges] as const
+export { floatingIpChanges, networkChanges, serverGroupChanges }

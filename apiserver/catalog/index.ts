@@ -5,7 +5,7 @@ import type { Parts } from '../parts.ts'
 import { catalogEndpoints } from './endpoints.ts'
 
 export { findServerPlan, serverPlans } from './server-plans.ts'
-export { unknownPlan, unknownRegion, unknownTemplate, unknownZone } from './unknown.ts'
+export { unknownPlan, unknownTemplate, unknownZone } from './unknown.ts'
 
 export const catalog = noun<Pick<Parts, 'caches'>>({
   name: 'catalog',

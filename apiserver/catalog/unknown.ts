@@ -1,9 +1,9 @@
 /** Refusals of names that are not in the catalogue: they say which there are. */
 import { badField, type Problem } from '../../domain/problem.ts'
 import { noSuch } from '../../domain/suggestion.ts'
-import { unknownZone as unknownZoneIn } from '../../changes/kit/zone.ts'
+import { unknownRegion as unknownRegionIn, unknownZone as unknownZoneIn } from '../../changes/kit/zone.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { isHidden, isOffered, Region, Template } from '../../resources/catalog/index.ts'
+import { isHidden, isOffered, Template } from '../../resources/catalog/index.ts'
 import type { Parts } from '../parts.ts'
 import { serverPlans } from './server-plans.ts'
 
@@ -13,8 +13,7 @@ const sorted = (objects: readonly { readonly metadata: { readonly name: string }
 
 export const unknownZone = ({ caches }: Catalog, name: string, field = 'zone'): Problem =>
   unknownZoneIn(worldOf(caches), name, field)
-export const unknownRegion = ({ caches }: Catalog, name: string): Problem =>
-  badField('region', noSuch('region', name, sorted(caches.of(Region).list())))
+export const unknownRegion = ({ caches }: Catalog, name: string): Problem => unknownRegionIn(worldOf(caches), name)
 export const unknownPlan = (catalog: Catalog, name: string, field = 'plan'): Problem =>
   badField(field, noSuch('plan', name, sorted(serverPlans(catalog))))
 /** One that is not offered in the zone is unknown there. Hidden ones are not listed. */

@@ -5,6 +5,7 @@ import type { Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../../domain/problem.ts'
+import type { PlainType } from '../../changes/kit/define.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {
   type ChangeIntent,
@@ -28,9 +29,6 @@ import type { Parts } from '../parts.ts'
 import { throughOutage } from './audit.ts'
 
 export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'commitAudit'>
-
-/** Nouns without operations. */
-type PlainType = 'server_group' | 'dev_cluster' | 'playground'
 
 export interface Acceptance<Claims, Spec, Status> {
   /** Also the operation's id, where the change starts one. */

@@ -1,13 +1,21 @@
 /** Changes by kubectl: two states of an object become changes, which are judged as those of REST are. All their claims
  *  are tried in one transaction that is rolled back: the controllers take them once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Changeable, NamedChange, Reference, Rules, Subject } from '../../changes/kit/define.ts'
+import {
+  actionOf,
+  type Changeable,
+  type NamedChange,
+  type OperableSpec,
+  type OperableStatus,
+  type Reference,
+  type Rules,
+  type Subject,
+} from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched, requireUntouched } from '../../changes/kit/judge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import type { Operable } from '../../resources/operation/index.ts'
 import { requireAccount, requireStanding, requireVerifiedOwner } from '../admission/account-objects.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
@@ -16,7 +24,7 @@ import { storedOf } from '../list/stored.ts'
 import { inWords, WORDS } from './words.ts'
 
 /** The rules of admission of the noun. They throw the Problem that REST would answer, with the fields of the spec. */
-export function admissionOf<Spec extends Operable['spec'], Status extends Operable['status'], Facts>(
+export function admissionOf<Spec extends OperableSpec, Status extends OperableStatus, Facts>(
   noun: Changeable<Spec, Status, Facts>,
 ): AdmissionRules<Spec, Status> {
   const { title, resource, create, remove } = noun
@@ -118,18 +126,21 @@ function withoutPending<Spec extends object, Status>(
   return patched(spec, Object.fromEntries(known) as Partial<Spec>) // its fields
 }
 
-/** What the controller takes the actor from: the operations, and the edits without one together. */
+/** What the controller takes the actor from: the operations, what is made or removed without one, and the edits
+ *  without one together. */
 function recordOf<Spec>(
   noun: Pick<Changeable<Spec, never, never>, 'name' | 'audited'>,
-  made: readonly Pick<NamedChange<Spec, never>, 'operation' | 'name'>[],
+  made: readonly (Pick<NamedChange<Spec, never>, 'action' | 'name' | 'operation'> & { readonly sets?: unknown })[],
   spec: Spec,
   before?: Spec,
 ): readonly AdmittedChange[] {
-  const kinds = new Set(made.flatMap(({ operation }) => (operation === undefined ? [] : [operation])))
-  const edits = made.filter((change): change is NamedChange<Spec, never> => change.operation === undefined)
-  const changes = before === undefined ? [] : auditChangesOf(noun, edits, before, spec)
+  const isEdit = (change: (typeof made)[number]): change is NamedChange<Spec, never> =>
+    change.operation === undefined && change.sets !== undefined
+  const begun = made.filter((change) => !isEdit(change))
+  const actions = new Set(begun.map((change) => change.operation ?? (`${noun.name}.${actionOf(change)}` as const)))
+  const changes = before === undefined ? [] : auditChangesOf(noun, made.filter(isEdit), before, spec)
   return [
-    ...[...kinds].map((action) => ({ action, changes: [] })),
+    ...[...actions].map((action) => ({ action, changes: [] })),
     ...(changes.length === 0 ? [] : [{ action: `${noun.name}.update` as const, changes }]),
   ]
 }

@@ -1,20 +1,20 @@
 /** Changes by REST: an endpoint for each route that the changes of a noun name. A body becomes the desired spec; the
  *  changes that lead there are judged, what they need is claimed with the intent in one transaction, and ONE write
  *  makes them. */
-import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import {
   type Changeable,
   type Grant,
   type NamedChange,
+  type OperableSpec,
+  type OperableStatus,
   type Patch,
   type Reading,
   actionOf,
 } from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched } from '../../changes/kit/judge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import type { OperationKind } from '../../domain/operations.ts'
 import { conflict } from '../../domain/problem.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
@@ -22,14 +22,13 @@ import { requireMatch } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { mergePatch } from '../../kit/kube/merge-patch.ts'
-import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
 import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
-import type { Operable } from '../../resources/operation/index.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { accept, announceEarlier, commitEarlier, newStanza } from '../change/accept.ts'
+import { accept, announceEarlier } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { patchWithOperation } from '../change/begin.ts'
 import { begunView } from '../change/begun.ts'
@@ -40,7 +39,9 @@ import type { Parts } from '../parts.ts'
 import { readAgain } from '../plain/change-object.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import { requireReferences } from './references.ts'
+import { joined, stanzaOf, targetOf, withArguments } from './stanza.ts'
 import { inWords, WORDS } from './words.ts'
+import { writePlain } from './write-plain.ts'
 
 type Answering = (call: Call<Route, Customer>) => Promise<Answer>
 
@@ -48,19 +49,32 @@ type Answering = (call: Call<Route, Customer>) => Promise<Answer>
 interface Wish<Spec, Facts> {
   readonly after: Spec
   readonly made: readonly NamedChange<Spec, Facts>[]
+  /** A removal without an operation. */
+  readonly deletes?: boolean
+  /** For the audit log. */
+  readonly detail?: Readonly<Record<string, string>>
+}
+
+/** The objects of a noun, with or without operations. */
+interface ChangedObjects<Spec, Status, View, Facts>
+  extends Pick<OperatedObjects<Spec, Status, View, Facts>, 'factsOf' | 'read'>,
+    Partial<Pick<OperatedObjects<Spec, Status, View, Facts>, 'cache' | 'requireOwn'>> {
+  readonly viewOf: (object: KubeObject<Spec, Status>) => View | Promise<View>
+  /** What the answer to a creation shows besides, or otherwise. */
+  readonly createdOf?: (object: KubeObject<Spec, Status>) => Promise<object>
 }
 
 interface Context<Spec, Status, View, Facts> {
   readonly parts: Parts
   readonly noun: Changeable<Spec, Status, Facts>
-  readonly objects: OperatedObjects<Spec, Status, View, Facts>
+  readonly objects: ChangedObjects<Spec, Status, View, Facts>
 }
 
 /** The endpoints of the noun's creation, its changes and its removal. */
-export function changeEndpoints<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+export function changeEndpoints<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
   parts: Parts,
   noun: Changeable<Spec, Status, Facts>,
-  objects: OperatedObjects<Spec, Status, View, Facts>,
+  objects: ChangedObjects<Spec, Status, View, Facts>,
 ): readonly Endpoint[] {
   const context = { parts, noun, objects }
   const answering = (route: Route, answer: Answering, names: Reading<unknown>['names'] = {}): Endpoint =>
@@ -78,11 +92,16 @@ export function changeEndpoints<Spec extends Operable['spec'], Status extends Op
     ...[...routes].map(([route, names]) =>
       answering(route, (call) => change(context, call, (spec) => wishOf(noun, call, spec)), names),
     ),
-    answering(by.route, (call) => change(context, call, (after) => ({ after, made: [{ ...removal, sets: [] }] }))),
+    answering(by.route, (call) =>
+      change(context, call, (after) => ({
+        ...{ after, made: [{ ...removal, sets: [] }], deletes: removal.operation === undefined },
+        ...(removal.detail === undefined ? {} : { detail: removal.detail(after) }),
+      })),
+    ),
   ]
 }
 
-async function create<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+async function create<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
   { parts, noun, objects }: Context<Spec, Status, View, Facts>,
   call: Call<Route, Customer>,
 ): Promise<Answer> {
@@ -125,10 +144,13 @@ async function create<Spec extends Operable['spec'], Status extends Operable['st
     read: () => parts.store.get(resource, key),
     wasApplied: () => true, // nobody else has the id
   })
-  objects.cache.apply(written)
-  const begun = operation === undefined ? {} : { operation: begunView(written, { type, id }) }
-  const status = call.route.answers[201] === undefined ? 202 : 201
-  return { status, body: { [type]: objects.viewOf(written), ...begun } }
+  objects.cache?.apply(written)
+  const begun = operation === undefined ? {} : { operation: begunView(written, targetOf(type, id)) }
+  return {
+    status: call.route.answers[201] === undefined ? 202 : 201,
+    body: { [type]: await objects.viewOf(written), ...begun, ...(await objects.createdOf?.(written)) },
+    ...(operation === undefined ? { headers: { etag: etagOfObject(written) } } : {}),
+  }
 }
 
 /** What the body asks of the object. A verb that is asked for once more is made once more: its operation finds nothing
@@ -155,20 +177,20 @@ function wishOf<Spec extends object, Facts>(
 }
 
 /** Throws 409 for another version than the one that the request names, and what the rules of the changes throw. */
-function judge<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+function judge<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
   { parts, objects }: Context<Spec, Status, View, Facts>,
   { caller: { accountId }, request }: Call<Route, Customer>,
   object: KubeObject<Spec, Status>,
   { after, made }: Wish<Spec, Facts>,
 ): void {
   requireMatch(request, etagOfObject(object))
-  objects.requireOwn(object)
+  objects.requireOwn?.(object)
   const { metadata, spec: before } = object
   const subject = { accountId, id: metadata.name, spec: after, before, facts: objects.factsOf(object) }
   for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
 }
 
-async function change<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+async function change<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
   context: Context<Spec, Status, View, Facts>,
   call: Call<Route, Customer>,
   wish: (spec: Spec) => Wish<Spec, Facts>,
@@ -177,7 +199,7 @@ async function change<Spec extends Operable['spec'], Status extends Operable['st
   const { resource, name: type } = noun
   const target = { accountId: call.caller.accountId, id: idOf(call) }
   const before = await objects.read(target.accountId, target.id)
-  const { after, made } = wish(before.spec)
+  const { after, made, deletes, detail } = wish(before.spec)
   judge(context, call, before, { after, made })
   const fields = made.flatMap(({ sets }): readonly string[] => sets)
   await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
@@ -202,6 +224,7 @@ async function change<Spec extends Operable['spec'], Status extends Operable['st
     audit: auditEntryOf(call, {
       resourceId: target.id,
       changes,
+      ...(detail === undefined ? {} : { detail }),
       ...(made[0] === undefined ? {} : { action: `${type}.${actionOf(made[0])}` }),
     }),
     claim: (tx) => claim(tx, held),
@@ -222,34 +245,32 @@ async function change<Spec extends Operable['spec'], Status extends Operable['st
         })
       const spec = mergePatch(object.spec, patched(next.after, granted.spec ?? {}))
       if (operation !== undefined) {
-        await announceEarlier(parts, target.accountId, { type, id: target.id }, object)
+        await announceEarlier(parts, target.accountId, targetOf(type, target.id), object)
         return patchWithOperation(parts, resource, object, withArguments(operation, granted), spec)
       }
-      const { resourceVersion, annotations } = object.metadata
-      const earlier = annotations?.[LAST_CHANGE_ANNOTATION]
-      if (earlier !== undefined) await commitEarlier(parts, earlier)
-      const metadata = { resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: changeId } }
-      return parts.store.patch(resource, keyOf(object), { metadata, spec })
+      return writePlain(parts, resource, object, { changeId, spec, deletedAt: deletes === true ? call.now : undefined })
     },
     read: () => parts.store.get(resource, { namespace: accountNamespace(target.accountId), name: target.id }),
     wasApplied: ({ metadata, spec }) =>
+      (deletes === true && metadata.deletionTimestamp !== undefined) ||
       (operation === undefined ? metadata.annotations?.[LAST_CHANGE_ANNOTATION] : spec.operation?.id) === changeId,
   })
-  objects.cache.apply(written)
+  objects.cache?.apply(written)
   return answerOf(context, call.route, written, operation !== undefined)
 }
 
 /** 200 with the object, 202 with the operation, or both where the answer of the route has both. */
-function answerOf<Spec extends Operable['spec'], Status extends Operable['status'], View, Facts>(
+async function answerOf<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
   { noun: { name: type }, objects }: Context<Spec, Status, View, Facts>,
   route: Route,
   written: KubeObject<Spec, Status>,
   hasBegun: boolean,
-): Answer {
-  const shown = { [type]: objects.viewOf(written) }
+): Promise<Answer> {
+  if (route.answers[204] !== undefined) return { status: 204 }
+  const shown = { [type]: await objects.viewOf(written) }
   const headers = { etag: etagOfObject(written) }
   if (!hasBegun) return { status: 200, body: shown, headers }
-  const begun = { operation: begunView(written, { type, id: written.metadata.name }) }
+  const begun = { operation: begunView(written, targetOf(type, written.metadata.name)) }
   return shows(route, 202, type) ? { status: 202, body: { ...shown, ...begun }, headers } : { status: 202, body: begun }
 }
 
@@ -257,26 +278,3 @@ const shows = ({ answers }: Route, status: number, member: string): boolean => {
   const schema = answers[status]
   return schema instanceof z.ZodObject && member in schema.shape
 }
-
-/** The stanza of the operation that brings the change about; undefined when it takes effect with the write. */
-function stanzaOf(
-  parts: Pick<Parts, 'random'>,
-  { caller: { actor }, request: { requestId }, now }: Call<Route, Customer>,
-  { operation, ...change }: { readonly name: string; readonly action?: string; readonly operation?: OperationKind },
-): Stanza | undefined {
-  if (operation === undefined) return undefined
-  return newStanza(parts, operation, { actor, now, requestId, arguments: { action: actionOf(change) } })
-}
-
-/** What all of them grant. */
-const joined = <Spec>(grants: readonly Grant<Spec>[]): Grant<Spec> => ({
-  spec: Object.assign({}, ...grants.map(({ spec }) => spec)) as Patch<Spec>, // parts of the spec, joined
-  arguments: Object.assign({}, ...grants.map((grant) => grant.arguments)) as Readonly<Record<string, string>>, // texts
-})
-
-type Stanza = ReturnType<typeof newStanza>
-
-const withArguments = (operation: Stanza, { arguments: added }: Pick<Grant<never>, 'arguments'>): Stanza =>
-  added === undefined || isDeepStrictEqual(added, {})
-    ? operation
-    : { ...operation, arguments: { ...operation.arguments, ...added } }

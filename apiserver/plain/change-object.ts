@@ -70,8 +70,8 @@ export async function changeObject<R extends Route, Spec, Status, View>(
 }
 
 /** The object that was read already, then, after a conflict, the one that the store has by now. */
-export function readAgain<Spec, Status, View>(
-  objects: Objects<Spec, Status, View>,
+export function readAgain<Spec, Status>(
+  objects: Pick<Objects<Spec, Status, unknown>, 'read'>,
   { accountId, id }: { readonly accountId: string; readonly id: string },
   first: KubeObject<Spec, Status>,
 ): () => Promise<KubeObject<Spec, Status>> {

@@ -5,7 +5,6 @@ import { notFound } from '../../domain/problem.ts'
 import type { Queries } from '../../db/open.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
-import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -17,16 +16,14 @@ import { idOf } from '../change/id-of.ts'
 import { ensureNamespace } from '../change/namespaces.ts'
 import type { Parts } from '../parts.ts'
 
-export interface ClaimedRow {
+interface ClaimedRow {
   readonly id: string
   /** Unique in the account. */
   readonly name: string
-  /** Rises with every change, from 1. */
-  readonly generation: number
 }
 
 /** What the changes need to know of a noun. Ids of other accounts are unknown ids to every query. */
-export interface ClaimedNoun<Row extends ClaimedRow, Spec, Status> {
+interface ClaimedNoun<Row extends ClaimedRow, Spec, Status> {
   /** As answers and references have it. */
   readonly name: Acceptance<unknown, unknown, unknown>['resource']['type']
   /** As refusals have it. */
@@ -38,30 +35,14 @@ export interface ClaimedNoun<Row extends ClaimedRow, Spec, Status> {
   readonly find: (queries: Queries, accountId: string, id: string) => Promise<Row | undefined>
   /** Takes the quota too. Throws 409 for a name that is taken. */
   readonly claim: (tx: Transaction<Tables>, accountId: string, row: Row) => Promise<void>
-  /** Answers the row with the new name; its generation rises when that is another. Throws 409 for a taken one. */
-  readonly rename: (tx: Transaction<Tables>, accountId: string, id: string, name: string) => Promise<Row | undefined>
   /** Gives the quota back too. Answers the row that was deleted; throws 409 while it is in use. */
   readonly release: (tx: Transaction<Tables>, accountId: string, id: string) => Promise<Row | undefined>
 }
 
-/** Throws 404. */
-export async function findClaimed<Row extends ClaimedRow, Spec, Status>(
-  { db }: Pick<Parts, 'db'>,
-  noun: ClaimedNoun<Row, Spec, Status>,
-  accountId: string,
-  id: string,
-): Promise<Row> {
-  const row = await noun.find(db, accountId, id)
-  if (row === undefined) throw notFound(noun.title)
-  return row
-}
-
 /** Claims the row and makes the object that says the same. Throws what `claim` does. */
-export async function createClaimed<R extends Route, Row extends Pick<ClaimedRow, 'id' | 'name'>, Spec, Status>(
+export async function createClaimed<R extends Route, Row extends ClaimedRow, Spec, Status>(
   parts: Parts,
-  noun: Pick<ClaimedNoun<Row & ClaimedRow, Spec, Status>, 'name' | 'resource' | 'finalizer'> & {
-    readonly specOf: (row: Row) => Spec
-    readonly claim: (tx: Transaction<Tables>, accountId: string, row: Row) => Promise<void>
+  noun: Omit<ClaimedNoun<Row, Spec, Status>, 'title' | 'find' | 'release'> & {
     readonly release: (tx: Transaction<Tables>, accountId: string, id: string) => Promise<unknown>
   },
   call: Call<R, Customer>,
@@ -93,64 +74,10 @@ export async function createClaimed<R extends Route, Row extends Pick<ClaimedRow
   })
 }
 
-/** Answers the row as it is then. Throws 404, what `rename` does, and 409 for another version than the one that the
- *  request names. */
-export async function renameClaimed<R extends Route, Row extends ClaimedRow, Spec, Status>(
-  parts: Parts,
-  noun: ClaimedNoun<Row, Spec, Status>,
-  call: Call<R, Customer>,
-  name: string,
-): Promise<Row> {
-  const {
-    caller: { accountId },
-    request,
-  } = call
-  const { name: type, resource, title } = noun
-  const id = idOf(call)
-  const before = await findClaimed(parts, noun, accountId, id)
-  requireMatch(request, etagOf(before.generation))
-  const [changeId, key] = [newUuid(parts.random), { namespace: accountNamespace(accountId), name: id }]
-  let row = before
-  await accept(parts, {
-    id: changeId,
-    accountId,
-    resource: { type, id },
-    audit: auditEntryOf(call, {
-      resourceId: id,
-      changes: before.name === name ? [] : [{ field: 'name', before: before.name, after: name }],
-    }),
-    claim: async (tx) => {
-      const renamed = await noun.rename(tx, accountId, id, name)
-      if (renamed === undefined) throw notFound(title)
-      row = renamed
-      requireMatch(request, etagOf(renamed.name === before.name ? renamed.generation : renamed.generation - 1))
-    },
-    release: async (tx) => void (await noun.rename(tx, accountId, id, before.name)),
-    write: async () => {
-      const object = await parts.store.get(resource, key)
-      if (object === undefined || object.metadata.deletionTimestamp !== undefined) throw notFound(title)
-      await commitLast(parts, object)
-      const { resourceVersion } = object.metadata
-      return parts.store.patch(resource, key, {
-        metadata: { resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: changeId } },
-        spec: { name },
-      })
-    },
-    read: () => parts.store.get(resource, key),
-    wasApplied: (object) => object.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === changeId,
-  })
-  return row
-}
-
 /** Releases the row and deletes the object. Answers the row as `release` does. Throws 404 and what `release` does. */
-export async function deleteClaimed<R extends Route, Row extends Pick<ClaimedRow, 'id' | 'name'>, Spec, Status>(
+export async function deleteClaimed<R extends Route, Row extends ClaimedRow, Spec, Status>(
   parts: Parts,
-  noun: Pick<ClaimedNoun<Row & ClaimedRow, Spec, Status>, 'name' | 'title' | 'resource'> & {
-    readonly specOf: (row: Row) => Spec
-    readonly find: (queries: Queries, accountId: string, id: string) => Promise<Row | undefined>
-    readonly claim: (tx: Transaction<Tables>, accountId: string, row: Row) => Promise<void>
-    readonly release: (tx: Transaction<Tables>, accountId: string, id: string) => Promise<Row | undefined>
-  },
+  noun: Omit<ClaimedNoun<Row, Spec, Status>, 'finalizer'>,
   call: Call<R, Customer>,
 ): Promise<Row> {
   const { accountId } = call.caller

@@ -7,6 +7,7 @@ import type { OperationKind } from '../../domain/operations.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { BodyOf, ParamsOf, Route } from '../../kit/http/route.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import type { Caches } from '../../kit/kube/caches.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
@@ -45,6 +46,8 @@ export interface Grant<Spec> {
 }
 
 export interface Means {
+  readonly caches: Pick<Caches, 'of'>
+  readonly clock: { now(): Date }
   readonly random: Random
 }
 
@@ -110,10 +113,12 @@ export interface Creation<Spec> extends Rules<Spec, undefined> {
   readonly detail: (spec: Spec) => Readonly<Record<string, string>>
 }
 
+/** Without an operation the object is deleted with the write. */
 export interface Removal<Spec, Facts> extends Rules<Spec, Facts> {
   readonly name: string
-  readonly operation: OperationKind
   readonly by: { readonly route: Route }
+  /** For the audit log. */
+  readonly detail?: (spec: Spec) => Readonly<Record<string, string>>
 }
 
 /** Other objects of the account that a field names: one, or a list of them. */
@@ -133,9 +138,16 @@ export interface Reference {
 export type Named<Rule> = Rule & { readonly name: string }
 export type NamedChange<Spec, Facts> = Named<Change<Spec, Facts>>
 
+/** Nouns without operations. */
+export type PlainType = 'server_group' | 'dev_cluster' | 'playground'
+
+/** A spec and a status that may have operations. */
+export type OperableSpec = Operable['spec'] & object
+export type OperableStatus = NonNullable<Operable['status']> & object
+
 interface ChangeableInput<Spec, Status, Facts> {
   /** As operations and references have it: `floating_ip`. */
-  readonly name: OperationSpec['target']['type']
+  readonly name: OperationSpec['target']['type'] | PlainType
   /** As refusals have it: `floating IP`. */
   readonly title: string
   /** What completes "The finalizer goes when". */
@@ -168,7 +180,7 @@ export interface Changeable<Spec, Status, Facts>
 }
 
 /** Defines what can be changed of the kind. */
-export const changesOf = <Spec extends Operable['spec'], Status extends Operable['status'], Facts>(
+export const changesOf = <Spec extends OperableSpec, Status extends OperableStatus, Facts>(
   resource: ResourceType<Spec, Status>,
   { changes, platform = [], refers = {}, ...noun }: ChangeableInput<Spec, Status, Facts>,
 ): Changeable<Spec, Status, Facts> => ({

@@ -2,12 +2,16 @@
 import { badField, type Problem, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { noSuch } from '../../domain/suggestion.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { Zone, type ZONE_CAPABILITIES, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { Region, Zone, type ZONE_CAPABILITIES, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
 import type { World } from './world.ts'
 
 /** 400 that says which zones there are. */
 export const unknownZone = (world: World, name: string, field = 'zone'): Problem =>
   badField(field, noSuch('zone', name, [...world.list(Zone)].map(({ metadata }) => metadata.name).sort()))
+
+/** 400 that says which regions there are. */
+export const unknownRegion = (world: World, name: string): Problem =>
+  badField('region', noSuch('region', name, [...world.list(Region)].map(({ metadata }) => metadata.name).sort()))
 
 /** Throws 400 for a zone that is not there, 503 for one that takes nothing new, and 409 for one without private
  *  networks. */

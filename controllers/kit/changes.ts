@@ -1,12 +1,20 @@
 /** Changes as controllers find them: the spec differs from what the status or the claims show. Which change that is,
  *  what it claims and how it is undone is what the noun's changes say; the plan of a noun says what follows. */
-import { actionOf, type Changeable, conditionOf, type Named, type Rules } from '../../changes/kit/define.ts'
+import {
+  actionOf,
+  type Changeable,
+  conditionOf,
+  type Named,
+  type OperableSpec,
+  type OperableStatus,
+  type Rules,
+} from '../../changes/kit/define.ts'
 import { changesBetween } from '../../changes/kit/judge.ts'
 import type { OperationKind } from '../../domain/operations.ts'
+import type { ChangeIntent } from '../../db/change/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import type { Operable } from '../../resources/operation/index.ts'
 import type { Condition } from '../../resources/shapes.ts'
 import type { AuditAction } from '../audit.ts'
 import type { IntentHandler } from '../controller.ts'
@@ -33,9 +41,9 @@ import {
 } from '../synced.ts'
 
 type Root<Spec, Status> = KubeObject<Spec, Status>
-type OperatedSpec = Operable['spec']
+type OperatedSpec = OperableSpec
 /** What every such status has. */
-type OperatedStatus = NonNullable<Operable['status']> & {
+type OperatedStatus = OperableStatus & {
   readonly conditions?: readonly Condition[] | undefined
   readonly observedGeneration?: number | undefined
 }
@@ -78,7 +86,7 @@ export function detectChange<Spec extends OperatedSpec, Status extends OperatedS
 ): (AnyChange<Spec> & { readonly operation: OperationKind }) | undefined {
   const { metadata, spec } = root
   if (operationActionOf(spec.operation) === noun.remove.name) return undefined
-  if (metadata.deletionTimestamp !== undefined) return noun.remove
+  if (metadata.deletionTimestamp !== undefined) return operated(noun.remove)
   if (activeOperation(root) !== undefined) return undefined
   if (applied === undefined) {
     // What REST created without an operation shows what it claimed.
@@ -120,14 +128,25 @@ export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatu
   noun: Noun<Spec, Status, Facts>,
 ): IntentHandler<KubeObject<Spec, Status> | undefined> => ({
   resourceType: noun.name,
-  wasApplied: wasOperationApplied(noun.resource),
-  look: ({ store }, { accountId, resource }) =>
-    store.get(noun.resource, { namespace: accountNamespace(accountId), name: resource.id }),
+  async wasApplied(parts, intent) {
+    if (noun.remove.operation !== undefined || intent.audit.action !== `${noun.name}.${actionOf(noun.remove)}`)
+      return wasOperationApplied(noun.resource)(parts, intent)
+    const stored = await look(noun, parts, intent)
+    return stored === undefined || stored.metadata.deletionTimestamp !== undefined
+  },
+  look: (parts, intent) => look(noun, parts, intent),
   async release(tx, { accountId, resource: { id }, audit: { action, changes } }, stored) {
     for (const change of everyChange(noun))
       if (`${noun.name}.${actionOf(change)}` === action) await change.release?.(tx, { accountId, id, changes }, stored)
   },
 })
+
+const look = <Spec, Status, Facts>(
+  { resource: type }: Noun<Spec, Status, Facts>,
+  { store }: Pick<Parts, 'store'>,
+  { accountId, resource }: ChangeIntent,
+): Promise<KubeObject<Spec, Status> | undefined> =>
+  store.get(type, { namespace: accountNamespace(accountId), name: resource.id })
 
 /** The effect `claim`: what PostgreSQL refuses becomes the condition of the change. */
 export const claimEffect =
@@ -232,8 +251,10 @@ export const planChanges = <
     remove,
     knownOf,
   }: ChangedNoun<KubeObject<Spec, Status>, Spec, Status, Observed, Action>,
-): OperationPlan<KubeObject<Spec, Status>, Observed, Action | PlainAction | AuditAction> =>
-  planOperations<
+): OperationPlan<KubeObject<Spec, Status>, Observed, Action | PlainAction | AuditAction> => {
+  const flow = (input: During<SyncInput<KubeObject<Spec, Status>, Observed>>) =>
+    isBeingRemoved(noun, input.root) ? remove(input) : synchronize(input)
+  return planOperations<
     KubeObject<Spec, Status>,
     Observed,
     SyncInput<KubeObject<Spec, Status>, Observed>,
@@ -242,10 +263,9 @@ export const planChanges = <
   >({
     label: `A ${noun.title}`,
     endedByDeletion: (operation) => operationActionOf(operation) === actionOf(noun.create),
-    flows: {
-      [noun.remove.operation]: (input: During<SyncInput<KubeObject<Spec, Status>, Observed>>) =>
-        isBeingRemoved(noun, input.root) ? remove(input) : synchronize(input),
-    },
+    flows: Object.fromEntries(
+      everyChange(noun).flatMap(({ operation }) => (operation === undefined ? [] : [[operation, flow]])),
+    ),
     inputOf: (root, observed) => ({ root, observed }),
     unchanged: () => reconciling('Waiting'),
     always: ({ root, observed }) => auditRequests(root, observed.edits),
@@ -273,3 +293,4 @@ export const planChanges = <
     toActions: (input, decision) =>
       syncActions(input.root, { ...decision, status: { ...knownOf(input), ...decision.status } }),
   })
+}

@@ -1,20 +1,16 @@
 /** The server group controller: groups made with kubectl get their row in PostgreSQL, by which servers are placed; a
  *  group goes when it has no servers. Placing itself is part of a server's claims. */
 import { unmetMembers } from '../../domain/placement.ts'
+import { serverGroupChanges } from '../../changes/server-group.ts'
 import { listKubernetesRequests, type KubernetesRequest } from '../../db/request/index.ts'
 import {
-  addServerGroup,
   findServerGroup,
   listMembers,
-  removeServerGroup,
-  renameServerGroup,
   type ServerGroup as Row,
   type ServerGroupMember,
 } from '../../db/server-group/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
-import { accountNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -26,14 +22,13 @@ import {
 } from '../../resources/server-group/index.ts'
 import { findAccountOf } from '../account.ts'
 import { type AuditEffects, auditEffect } from '../audit.ts'
-import { controller, type IntentHandler } from '../controller.ts'
+import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { ActionWith, EffectsOn } from '../effects.ts'
 import { healthConditions } from '../health.ts'
+import { type ClaimEffects, claimEffect, intentOf } from '../kit/changes.ts'
 import { auditRequests } from '../operation/direct-edit.ts'
-import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { withRefusalCondition } from '../refusal.ts'
 
 type GroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
 
@@ -53,12 +48,7 @@ export interface Observed {
 const LOOK_SECONDS = 20
 
 /** The effects of groups by name, each with its input. */
-interface ServerGroupEffects extends AuditEffects {
-  /** Makes the row of the group. */
-  readonly open: Omit<Row, 'createdAt'> & { readonly accountId: string }
-  readonly rename: { readonly accountId: string; readonly groupId: string; readonly name: string }
-  readonly remove: { readonly accountId: string; readonly groupId: string }
-}
+interface ServerGroupEffects extends AuditEffects, ClaimEffects {}
 type ServerGroupAction = ActionWith<ServerGroupEffects>
 
 async function observe({ caches, db }: Parts, { metadata, spec, status }: GroupObject): Promise<Observed> {
@@ -81,7 +71,7 @@ export function plan(group: GroupObject, observed: Observed): readonly ServerGro
 }
 
 function decide(
-  { metadata: { name: groupId, deletionTimestamp }, spec, status }: GroupObject,
+  { metadata: { deletionTimestamp }, spec, status }: GroupObject,
   { accountId, region, row, members }: Observed,
 ): readonly ServerGroupAction[] {
   const wait: ServerGroupAction = { do: 'wait', seconds: LOOK_SECONDS, for: 'a change' }
@@ -97,7 +87,7 @@ function decide(
         wait,
       ]
     return [
-      { do: 'effect', name: 'remove', input: { accountId, groupId } },
+      { do: 'effect', name: 'claim', input: { accountId, change: 'delete' } },
       { do: 'wait', seconds: 0, for: 'the next look' },
     ]
   }
@@ -107,30 +97,17 @@ function decide(
   if (accountId === undefined) return stalled('NoAccount', 'The namespace belongs to no account.')
   if (region === undefined) return stalled('NoZone', `There is no zone ${spec.zone ?? ''}.`)
   const refusal = status?.conditions?.find(({ type, status: is }) => type === 'Claimed' && is === 'False')
-  if (row === undefined) {
-    const input = {
-      accountId,
-      id: groupId,
-      name: spec.name,
-      spread: spec.spread,
-      zone: spec.zone ?? null,
-      region,
-      isStrict: spec.strict,
-      generation: 1,
-    }
+  const due = row === undefined ? 'create' : row.name === spec.name ? undefined : 'rename'
+  if (due !== undefined)
     return [
-      { do: 'effect', name: 'open', input },
+      { do: 'effect', name: 'claim', input: { accountId, change: due } },
       ...(refusal === undefined ? [] : stalled(refusal.reason, refusal.message)),
-      { do: 'wait', seconds: refusal === undefined ? 0 : LOOK_SECONDS, for: 'room in the quota' },
+      {
+        do: 'wait',
+        seconds: refusal === undefined ? 0 : LOOK_SECONDS,
+        for: due === 'create' ? 'room in the quota' : 'the name',
+      },
     ]
-  }
-  if (row.name !== spec.name) {
-    return [
-      { do: 'effect', name: 'rename', input: { accountId, groupId, name: spec.name } },
-      ...(refusal === undefined ? [] : stalled(refusal.reason, refusal.message)),
-      { do: 'wait', seconds: refusal === undefined ? 0 : LOOK_SECONDS, for: 'the name' },
-    ]
-  }
   const unmet = shownUnmet(unmetMembers(spec.spread, members).map(({ serverId }) => serverId))
   return [
     {
@@ -145,27 +122,12 @@ function decide(
   ]
 }
 
-/** How a change that was left half-way shows: a deletion by what is gone, any other by the annotation. */
-const serverGroupIntents: IntentHandler = {
-  resourceType: 'server_group',
-  async wasApplied({ store }, { operationId, accountId, resource, audit }) {
-    const group = await store.get(ServerGroup, { namespace: accountNamespace(accountId), name: resource.id })
-    const isGoing = group === undefined || group.metadata.deletionTimestamp !== undefined
-    return audit.action === 'server_group.delete'
-      ? isGoing
-      : group?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
-  },
-  async release(tx, { accountId, resource, audit }) {
-    if (audit.action === 'server_group.create') await removeServerGroup(tx, { accountId, groupId: resource.id })
-  },
-}
-
 export const serverGroupController = controller<ServerGroupEffects>()({
   name: 'server-group',
   resource: ServerGroup,
   sharding: 'common',
   finalizer: finalizerOf(ServerGroup),
-  intent: serverGroupIntents,
+  intent: intentOf(serverGroupChanges),
   plan,
   reads: [Server, Zone],
   writes: [],
@@ -182,21 +144,6 @@ export const serverGroupController = controller<ServerGroupEffects>()({
 })
 
 const serverGroupEffects = (parts: Parts): EffectsOn<ServerGroupEffects, ServerGroupSpec, ServerGroupStatus> => ({
-  // A row that is made for a group which has gone meanwhile would stay for ever.
-  open: withRefusalCondition('Claimed', async ({ accountId, ...row }, group) => {
-    await requireNewest(parts.store, ServerGroup, group)
-    const made = { ...row, createdAt: parts.clock.now() }
-    await orUnavailable(parts.db.transaction().execute((tx) => addServerGroup(tx, accountId, made)))
-    return undefined
-  }),
-  rename: withRefusalCondition('Claimed', async ({ name, ...id }, group) => {
-    await requireNewest(parts.store, ServerGroup, group)
-    await orUnavailable(parts.db.transaction().execute((tx) => renameServerGroup(tx, id, name)))
-    return undefined
-  }),
-  remove: withRefusalCondition('Claimed', async (id) => {
-    await orUnavailable(parts.db.transaction().execute((tx) => removeServerGroup(tx, id)))
-    return undefined
-  }),
+  claim: claimEffect(parts, serverGroupChanges),
   audit: auditEffect(parts),
 })

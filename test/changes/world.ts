@@ -31,9 +31,14 @@ const zone = (name: string, spec: Partial<ZoneSpec>, status: Partial<ZoneStatus>
     },
   ] as const
 
-/** A zone with private networks, one that is closed, and one whose hosts do not answer. */
-export const ZONES = worldWith([
+const zones = [
   zone('z1', {}, { hasPrivateNetworks: true }),
   zone('closed', { isClosed: true }, { hasPrivateNetworks: true }),
   zone('bare', {}, { networkObstacle: 'no host answers' }),
-])
+]
+
+/** A zone with private networks, one that is closed, and one whose hosts do not answer. */
+export const ZONES = worldWith(zones)
+
+/** The same, and more. */
+export const withZones = (...objects: Parameters<typeof worldWith>[0]): World => worldWith([...zones, ...objects])

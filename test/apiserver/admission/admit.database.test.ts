@@ -1327,11 +1327,11 @@ describe('a server group', () => {
   })
 
   test.each<readonly [string, Partial<ServerGroupSpec>, string]>([
-    ['in a zone that is not there', { zone: 'nowhere' }, '400 zone: there is no zone nowhere; there are'],
+    ['in a zone that is not there', { zone: 'nowhere' }, '400 spec.zone: there is no zone nowhere; there are'],
     [
       'across the zones of no region',
       { spread: 'zone', zone: undefined, region: 'nowhere' },
-      '400 region: there is no region nowhere; there are',
+      '400 spec.region: there is no region nowhere; there are',
     ],
     ['across zones, in one', { spread: 'zone' }, '422 '],
     ['on hosts of no zone', { zone: undefined }, '422 '],
