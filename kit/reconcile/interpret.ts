@@ -43,6 +43,8 @@ export interface Interpreted {
   readonly waitSeconds: number | undefined
   /** Names of the actions that changed something or may have. */
   readonly done: readonly string[]
+  /** Of these, the effects that only read what moves by itself. */
+  readonly readings: readonly string[]
 }
 
 /** The hash of the draft that an object was last brought to. It tells whether a draft has lost a field since, which a
@@ -68,7 +70,7 @@ export async function interpret(
     throw error
   }
   await execution.writeStatus()
-  return { waitSeconds: execution.waitSeconds, done: execution.done }
+  return { waitSeconds: execution.waitSeconds, done: execution.done, readings: execution.readings }
 }
 
 class PlanExecution {
@@ -81,6 +83,7 @@ class PlanExecution {
   #isStated = false
   waitSeconds: number | undefined
   readonly done: string[] = []
+  readonly readings: string[] = []
 
   constructor(type: RootType, root: KubeObject, interpreter: Interpreter) {
     this.#type = type
@@ -214,6 +217,7 @@ class PlanExecution {
     this.#act(`effect ${name}`)
     const report = await inSpanOfTrace({ name: `effect ${name}` }, () => effect(input, this.#root))
     if (report === undefined) return
+    if (report.isReading === true) this.readings.push(`effect ${name}`)
     this.#in.answers?.judge({ uid: this.#root.metadata.uid ?? '', name }, input, report)
     this.#decideStatus({ do: 'status', status: report.status ?? {}, conditions: report.conditions ?? [] })
     for (const event of report.events ?? []) this.#in.events?.record(this.#root, event)

@@ -177,19 +177,21 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   }
 
   /** How long a root rests at least whose plan did the same again without any trace in the root, in milliseconds: what
-   *  it did does not take, and doing it every second until the deadline helps nobody. 0 in every other case. */
+   *  it did does not take, and doing it every second until the deadline helps nobody. 0 in every other case: what is
+   *  only read may stay as it is, and is asked for as often as the plan says. */
   #backoffOf(key: string, { metadata }: KubeObject<Spec, Status>, result: Interpreted | undefined): number {
-    if (result === undefined || result.done.length === 0) {
+    const done = result?.done.filter((each) => !result.readings.includes(each)) ?? []
+    if (done.length === 0) {
       this.#repeats.delete(key)
       return 0
     }
-    const what = `${metadata.uid}/${metadata.resourceVersion} ${result.done.join(', ')}`
+    const what = `${metadata.uid}/${metadata.resourceVersion} ${done.join(', ')}`
     const before = this.#repeats.get(key)
     const count = before?.what === what ? before.count + 1 : 0
     this.#repeats.set(key, { what, count })
     if (count < REPEATS_TOLERATED) return 0
     if (count === REPEATS_TOLERATED)
-      this.#log.warn('what the plan does takes no effect; it is tried ever more rarely', { key, did: result.done })
+      this.#log.warn('what the plan does takes no effect; it is tried ever more rarely', { key, did: done })
     return Math.min(1_000 * 2 ** (count - REPEATS_TOLERATED), REPEATED_MAXIMUM_MILLISECONDS)
   }
 

@@ -251,6 +251,7 @@ test('the earliest wait counts, and the plan goes on behind it', async () => {
   expect(await act([{ do: 'wait', seconds: 5, for: 'x' }, ensure('c'), { do: 'wait', seconds: 2, for: 'y' }])).toEqual({
     waitSeconds: 2,
     done: ['ensure Child'],
+    readings: [],
   })
   expect(children.size).toBe(1)
 })

@@ -377,6 +377,35 @@ test('an effect that does not take is tried ever more rarely, and the log says s
   await controller.stop()
 })
 
+test('what only reads is done as often as the plan says, however long nothing moves', async () => {
+  const world = await openWorld()
+  const warnings: string[] = []
+  let readings = 0
+  const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message), with: () => log }
+  const controller = run(
+    world,
+    (caches) => ({
+      ...sizing(caches),
+      plan: () => [
+        { do: 'effect', name: 'read', input: {} },
+        { do: 'wait', seconds: 1, for: 'an answer' },
+      ],
+      effects: {
+        read: async () => {
+          readings += 1
+          return { isReading: true }
+        },
+      },
+    }),
+    { log },
+  )
+  await create(world, 'a', { size: 0 })
+  await world.pass(600_000)
+  expect(readings).toBeGreaterThan(500)
+  expect(warnings).toEqual([])
+  await controller.stop()
+})
+
 test('a wait brings the root back', async () => {
   const world = await openWorld()
   const visits: number[] = []
