@@ -2,6 +2,7 @@
  *  name of the user who sends it. What is admitted is recorded, because the object does not say who changed it; what is
  *  refused is in the audit log, as it is when the API refuses it. A dry run leaves nothing behind, and neither does a
  *  caller that has not proven to be the Kubernetes API. */
+import { isDeepStrictEqual } from 'node:util'
 import { forbidden, Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
@@ -78,13 +79,35 @@ async function admit(
   if (subResource === 'status') throw forbidden('The status is written by the platform only.')
   const kind = kinds.find(({ resource }) => resource.plural === plural)
   if (kind === undefined) throw writtenByPlatform(plural)
-  const isCleanUp = operation === 'DELETE' && username.startsWith(CLUSTER_CONTROLLERS)
+  const isByCluster = username.startsWith(CLUSTER_CONTROLLERS)
+  if (isByCluster && isCollection(request)) return []
+  const isCleanUp = operation === 'DELETE' && isByCluster
   if (isCleanUp && !kind.validatesCleanUp) return []
   const managedBy = (namespace: string, name: string) =>
     parts.caches.of(Server).get({ namespace, name })?.spec.managedBy
   if (!isCleanUp) requireNoMachine(managedBy, request)
   return kind.admit(parts, request)
 }
+
+/** The second half of a deletion that was admitted: an object loses its owner, or an owner what it waited with. */
+function isCollection({ operation, object, oldObject }: AdmissionRequest): boolean {
+  if (operation !== 'UPDATE' || object == null || oldObject == null) return false
+  const { spec, metadata } = object
+  const gone = (oldObject.metadata.finalizers ?? []).filter((one) => !(metadata.finalizers ?? []).includes(one))
+  return (
+    isDeepStrictEqual(spec, oldObject.spec) &&
+    isDeepStrictEqual(notCollected(metadata), notCollected(oldObject.metadata)) &&
+    gone.every((one) => COLLECTORS_FINALIZERS.includes(one))
+  )
+}
+const COLLECTORS_FINALIZERS = ['foregroundDeletion', 'orphan']
+const notCollected = ({
+  finalizers: _finalizers,
+  ownerReferences: _owners,
+  managedFields: _managed,
+  resourceVersion: _revision,
+  ...rest
+}: NonNullable<AdmissionRequest['object']>['metadata']) => rest
 
 async function record(
   { db, clock }: AdmissionOptions,

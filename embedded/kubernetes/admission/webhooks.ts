@@ -178,10 +178,8 @@ async function answerOf(
   return asObject(response)
 }
 
-function reviewOf(
-  { definition, namespace, name, subresource, operation, user, object, old, isDryRun, fieldManager }: Admission,
-  uid: string,
-): JsonObject {
+function reviewOf(admission: Admission, uid: string): JsonObject {
+  const { definition, namespace, name, subresource, operation, user, object, old, isDryRun, fieldManager } = admission
   const { group, version, resource } = definition
   const isScale = subresource === 'scale'
   const kind = isScale
@@ -197,7 +195,7 @@ function reviewOf(
     requestKind: kind,
     requestResource: { group, version, resource },
     ...(subresource === '' ? {} : { requestSubResource: subresource }),
-    name,
+    ...(name === '' ? {} : { name }),
     ...(namespace === '' ? {} : { namespace }),
     operation,
     userInfo: { username: user.name, ...(user.uid === undefined ? {} : { uid: user.uid }), groups: user.groups },
@@ -208,6 +206,7 @@ function reviewOf(
       kind: `${operation[0]}${operation.slice(1).toLowerCase()}Options`,
       apiVersion: 'meta.k8s.io/v1',
       ...(fieldManager === '' ? {} : { fieldManager }),
+      ...admission.deleteOptions,
     },
   }
 }

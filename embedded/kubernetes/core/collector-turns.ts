@@ -3,7 +3,7 @@ import { backoffMilliseconds, type BackoffLimits } from '../../../kit/sys/backof
 import type { Engine } from './engine.ts'
 import type { ObjectRef } from './ownership.ts'
 
-const REFUSED_LIMITS: BackoffLimits = { baseMilliseconds: 2_000, maximumMilliseconds: 300_000 }
+const REFUSED_LIMITS: BackoffLimits = { baseMilliseconds: 2_000, maximumMilliseconds: 60_000 }
 
 /** `collect` answers whether something was refused. */
 export function openTurns(

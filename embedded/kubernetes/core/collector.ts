@@ -1,16 +1,13 @@
 /** Does what a cluster's controllers do: deletes owned objects with their owners, the contents of namespaces and
- *  definitions that are deleted, and expired events. It asks admission as they do; what is refused stays, says so, and
- *  is tried again ever more rarely. Changes wake it; all it does follows from the state, so it can stop at any moment
- *  and continue at the next start. */
-import { hash } from 'node:crypto'
-import { GARBAGE_COLLECTOR, removeAsked } from './asked-removal.ts'
+ *  definitions that are deleted, and expired events. It asks admission as they do; what is refused stays, is logged,
+ *  and is tried again ever more rarely. Changes wake it; all it does follows from the state, so it can stop at any
+ *  moment and continue at the next start. */
+import { changeAsked, removeAsked } from './asked.ts'
 import { CLEANUP, CRD_KEY } from './crd.ts'
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
-import { toSeconds } from '../../../kit/sys/clock.ts'
-import { asString, at, type JsonObject } from './json.ts'
+import { asString, at } from './json.ts'
 import { openTurns } from './collector-turns.ts'
-import { shape } from './shape.ts'
 import { emptyNamespace } from './empty-namespace.ts'
 import { withMetadata, type KubeObject, type OwnerReference } from './object.ts'
 import { openOwnership, type ObjectRef, type Ownership } from './ownership.ts'
@@ -81,8 +78,8 @@ async function collect(engine: Engine, ref: ObjectRef, ownership: Ownership, enq
     if (ref.storageKey === '/namespaces') return emptyNamespace(engine, object)
     const finalizers = object.metadata.finalizers ?? []
     if (ref.storageKey === CRD_KEY) emptyDefinition(engine, object)
-    else if (finalizers.includes(ORPHAN)) orphanDependents(engine, ref, object, definition, ownership)
-    else if (finalizers.includes(FOREGROUND)) waitForDependents(engine, ref, object, definition, ownership, enqueue)
+    else if (finalizers.includes(ORPHAN)) return orphanDependents(engine, object, definition, ownership)
+    else if (finalizers.includes(FOREGROUND)) return waitForDependents(engine, object, definition, ownership, enqueue)
     return false
   }
   return checkOwners(engine, object, definition, ownership)
@@ -118,9 +115,10 @@ async function checkOwners(
   }))
   const solid = owners.filter(({ owner }) => owner !== undefined && !isWaiting(owner))
   if (solid.length > 0) {
-    if (solid.length < owners.length)
-      rewrite(engine, definition, object, { ownerReferences: solid.map(({ reference }) => reference) })
-    return false
+    const stays = new Set(solid.map(({ reference }) => reference.uid))
+    return (
+      solid.length < owners.length && dropOwners(engine, object, definition, (reference) => stays.has(reference.uid))
+    )
   }
   const hasWaiting = owners.some(({ owner }) => owner !== undefined)
   const finalizers = object.metadata.finalizers ?? []
@@ -129,68 +127,77 @@ async function checkOwners(
     : (hasWaiting && ownership.dependentsOf(uid).length > 0) || finalizers.includes(FOREGROUND)
       ? 'Foreground'
       : 'Background'
-  const refusal = await removeAsked(engine, definition, object, { propagation }, GARBAGE_COLLECTOR)
-  if (refusal !== undefined) tellRefusal(engine, object, refusal)
-  return refusal !== undefined
+  return isRefused(engine, object, await removeAsked(engine, definition, object, { propagation }))
 }
 
-/** Its owner is gone, and it stays: an Event says why, one for each reason. */
-function tellRefusal(engine: Engine, { apiVersion, kind, metadata }: KubeObject, refusal: string): void {
-  const { store, registry, clock, random, log } = engine
-  const { namespace = 'default', name, uid } = metadata
-  log.warn('what has no owner is kept: its deletion was refused', { kind, namespace, name, refusal })
-  const definition = registry.findKind('', 'v1', 'Event')
-  if (!definition) return
-  const event = `${name}.${hash('sha256', `${uid} ${refusal}`).slice(0, EVENT_NAME_LENGTH)}`
-  const now = clock.now()
-  const old = store.table(definition.storageKey).get(`${namespace}/${event}`)
-  const given: JsonObject = {
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: event, namespace },
-    involvedObject: { apiVersion, kind, name, uid, ...(metadata.namespace === undefined ? {} : { namespace }) },
-    type: 'Warning',
-    reason: 'DeletionRefused',
-    message: `Its owners are gone, and its deletion was refused: ${refusal}`,
-    source: { component: 'garbage-collector' },
-    firstTimestamp: asString(at(old, 'firstTimestamp')) || toSeconds(now),
-    lastTimestamp: toSeconds(now),
-    count: Number(at(old, 'count') ?? 0) + 1,
-  }
-  store.put(
-    definition.storageKey,
-    `${namespace}/${event}`,
-    shape({ definition, given, old, namespace, name: event, subresource: '', now, random }).object,
-  )
+/** Its owner is gone, and it stays as it is: a cluster only logs that, too. */
+function isRefused({ log }: Engine, { kind, metadata }: KubeObject, refusal: string | undefined): boolean {
+  if (refusal === undefined) return false
+  const { namespace, name } = metadata
+  log.warn('an object is kept as it is, for its collection was refused', { kind, namespace, name, refusal })
+  return true
 }
-const EVENT_NAME_LENGTH = 16
 
-function orphanDependents(
+/** Answers whether it was refused. */
+const dropOwners = async (
   engine: Engine,
-  ref: ObjectRef,
+  object: KubeObject,
+  definition: Definition,
+  stays: (owner: OwnerReference) => boolean,
+): Promise<boolean> =>
+  isRefused(
+    engine,
+    object,
+    await changeAsked(engine, definition, object, ({ metadata: { ownerReferences = [] } }) => {
+      const left = ownerReferences.filter(stays)
+      if (left.length === ownerReferences.length) return undefined
+      return { ownerReferences: left.length === 0 ? undefined : left }
+    }),
+  )
+
+/** Answers whether it was refused. */
+const dropFinalizer = async (
+  engine: Engine,
+  object: KubeObject,
+  definition: Definition,
+  finalizer: string,
+): Promise<boolean> =>
+  isRefused(
+    engine,
+    object,
+    await changeAsked(engine, definition, object, ({ metadata: { finalizers = [] } }) => {
+      const left = finalizers.filter((one) => one !== finalizer)
+      if (left.length === finalizers.length) return undefined
+      return { finalizers: left.length === 0 ? undefined : left }
+    }),
+  )
+
+/** Dependents lose their owner; then it goes. Answers whether something was refused. */
+async function orphanDependents(
+  engine: Engine,
   owner: KubeObject,
   definition: Definition,
   ownership: Ownership,
-): void {
-  for (const dependent of ownership.dependentsOf(owner.metadata.uid)) {
+): Promise<boolean> {
+  const { uid } = owner.metadata
+  let wasRefused = false
+  for (const dependent of ownership.dependentsOf(uid)) {
     const object = engine.store.table(dependent.storageKey).get(dependent.key)
     const itsDefinition = engine.registry.ofStored(dependent.storageKey)
-    if (!object || !itsDefinition) continue
-    const left = (object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== owner.metadata.uid)
-    rewrite(engine, itsDefinition, object, { ownerReferences: left.length === 0 ? undefined : left })
+    if (object && itsDefinition && (await dropOwners(engine, object, itsDefinition, (one) => one.uid !== uid)))
+      wasRefused = true
   }
-  dropFinalizer(engine, ref, definition, ORPHAN)
+  return wasRefused || dropFinalizer(engine, owner, definition, ORPHAN)
 }
 
-/** Foreground: dependents go first; the owner waits for those that block it. */
-function waitForDependents(
+/** Foreground: dependents go first; the owner waits for those that block it. Answers whether its end was refused. */
+async function waitForDependents(
   engine: Engine,
-  ref: ObjectRef,
   owner: KubeObject,
   definition: Definition,
   ownership: Ownership,
   enqueue: Enqueue,
-): void {
+): Promise<boolean> {
   const dependents = ownership.dependentsOf(owner.metadata.uid)
   const isBlocked = dependents.some(({ storageKey, key }) => {
     const object = engine.store.table(storageKey).get(key)
@@ -200,39 +207,12 @@ function waitForDependents(
       ) === true
     )
   })
-  if (!isBlocked) return dropFinalizer(engine, ref, definition, FOREGROUND)
+  if (!isBlocked) return dropFinalizer(engine, owner, definition, FOREGROUND)
   for (const dependent of dependents) {
     if (engine.store.table(dependent.storageKey).get(dependent.key)?.metadata.deletionTimestamp === undefined)
       enqueue(dependent)
   }
-}
-
-function dropFinalizer(
-  engine: Engine,
-  { storageKey, key }: ObjectRef,
-  definition: Definition,
-  finalizer: string,
-): void {
-  const object = engine.store.table(storageKey).get(key)
-  if (!object) return
-  const left = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer)
-  const changed = withMetadata(object, { finalizers: left.length === 0 ? undefined : left })
-  if (left.length === 0 && definition.hooks.isHeld?.(changed) !== true) engine.store.remove(storageKey, key, changed)
-  else engine.store.put(storageKey, key, changed)
-}
-
-function rewrite(
-  engine: Engine,
-  definition: Definition,
-  object: KubeObject,
-  changes: { readonly ownerReferences: readonly OwnerReference[] | undefined },
-): void {
-  const { namespace, name } = object.metadata
-  engine.store.put(
-    definition.storageKey,
-    namespace === undefined ? name : `${namespace}/${name}`,
-    withMetadata(object, changes),
-  )
+  return false
 }
 
 /** Deletes all objects of a definition; when none is left, the definition may go. */
@@ -246,8 +226,11 @@ function emptyDefinition(engine: Engine, crd: KubeObject): void {
     if (definition) removeNow(engine, definition, namespace, name, { propagation: 'Background' })
     else engine.store.remove(storageKey, key)
   }
-  const crds = engine.registry.ofStored(CRD_KEY)
-  if (table.size() === 0 && crds) dropFinalizer(engine, { storageKey: CRD_KEY, key: crd.metadata.name }, crds, CLEANUP)
+  const held = (crd.metadata.finalizers ?? []).filter((one) => one !== CLEANUP)
+  if (table.size() > 0) return
+  const { name } = crd.metadata
+  if (held.length === 0) engine.store.remove(CRD_KEY, name, crd)
+  else engine.store.put(CRD_KEY, name, withMetadata(crd, { finalizers: held }))
 }
 
 /** Events vanish an hour after their last change. Answers how to stop. */

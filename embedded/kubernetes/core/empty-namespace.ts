@@ -1,52 +1,71 @@
 /** The end of a namespace: what is in it is deleted as admission allows; what stays is told in its conditions, as a
  *  cluster's namespace controller does. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
-import { NAMESPACE_CONTROLLER, removeAsked } from './asked-removal.ts'
+import { removeWithNamespace } from './asked.ts'
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
 import { asList, asObject, asString, at, type JsonObject } from './json.ts'
 import type { KubeObject } from './object.ts'
 
-/** Asked about at once. */
-const ASKED_TOGETHER = 16
 const NAMESPACES = '/namespaces'
 
-/** What is there of a resource, for people: `servers.svccloud.dev`. */
+/** How many are there: by resource (`servers.svccloud.dev`), or by finalizer. */
 type Counts = Map<string, number>
 
 /** Deletes what is left in the namespace; when nothing is, the namespace goes. Answers whether something was refused:
  *  the caller comes again. */
 export async function emptyNamespace(engine: Engine, { metadata: { name } }: KubeObject): Promise<boolean> {
-  const left: (readonly [Definition, KubeObject])[] = []
+  const all: Promise<Emptied>[] = []
   for (const [storageKey, table] of engine.store.tables()) {
     const definition = engine.registry.ofStored(storageKey)
     if (definition && !definition.isNamespaced) continue
-    for (const [key, object] of [...table.scan(`${name}/`)])
-      if (!definition) engine.store.remove(storageKey, key)
-      else if (object.metadata.deletionTimestamp === undefined) left.push([definition, object])
+    const here = [...table.scan(`${name}/`)]
+    if (definition) all.push(emptyResource(engine, definition, name))
+    else for (const [key] of here) engine.store.remove(storageKey, key)
   }
-  const refusals: string[] = []
-  for (let index = 0; index < left.length; index += ASKED_TOGETHER) {
-    const answers = left
-      .slice(index, index + ASKED_TOGETHER)
-      .map(([definition, object]) =>
-        removeAsked(engine, definition, object, { propagation: 'Background' }, NAMESPACE_CONTROLLER),
-      )
-    for (const refusal of await Promise.all(answers)) if (refusal !== undefined) refusals.push(refusal)
+  return finish(engine, name, await Promise.all(all))
+}
+
+/** What came of deleting the objects of one resource. */
+interface Emptied {
+  readonly storageKey: string
+  readonly refusal?: string
+}
+
+/** One by one; the first refusal ends it, as that of a collection does. */
+async function emptyResource(engine: Engine, definition: Definition, namespace: string): Promise<Emptied> {
+  const { storageKey } = definition
+  const left = () =>
+    [...engine.store.table(storageKey).scan(`${namespace}/`)]
+      .map(([, object]) => object)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  for (const object of left()) {
+    const refusal = await removeWithNamespace(engine, definition, object)
+    if (refusal !== undefined) return { storageKey, refusal }
   }
-  return finish(engine, name, refusals)
+  const { group, version, resource } = definition
+  return left().length === 0
+    ? { storageKey }
+    : {
+        storageKey,
+        refusal:
+          `unexpected items still remain in namespace: ${namespace} for gvr: ` +
+          `${group}/${version}, Resource=${resource}`,
+      }
 }
 
 /** The namespace as it is now: it may have changed while admission was asked. */
-function finish(engine: Engine, name: string, refusals: readonly string[]): boolean {
+function finish(engine: Engine, name: string, emptied: readonly Emptied[]): boolean {
   const namespace = engine.store.table(NAMESPACES).get(name)
   if (namespace?.metadata.deletionTimestamp === undefined) return false
-  const [resources, finalizers] = contentsOf(engine, name)
-  if (resources.size > 0) {
+  const refused = emptied.filter(({ refusal }) => refusal !== undefined)
+  const [resources, finalizers] = contentsOf(engine, name, new Set(refused.map(({ storageKey }) => storageKey)))
+  if (resources.size > 0 || refused.length > 0) {
+    const refusals = refused.map(({ refusal = '' }) => refusal)
     say(engine, namespace, conditionsFor(resources, finalizers, refusals), refusals.length > 0)
     return refusals.length > 0
   }
-  const emptied: KubeObject = {
+  const freed: KubeObject = {
     ...namespace,
     spec: {
       ...asObject(at(namespace, 'spec')),
@@ -54,23 +73,26 @@ function finish(engine: Engine, name: string, refusals: readonly string[]): bool
     },
   }
   const isFree =
-    (namespace.metadata.finalizers ?? []).length === 0 && asList(at(emptied, 'spec', 'finalizers')).length === 0
-  if (isFree) engine.store.remove(NAMESPACES, name, emptied)
-  else if (asList(at(namespace, 'spec', 'finalizers')).includes('kubernetes'))
-    engine.store.put(NAMESPACES, name, emptied)
+    (namespace.metadata.finalizers ?? []).length === 0 && asList(at(freed, 'spec', 'finalizers')).length === 0
+  if (isFree) engine.store.remove(NAMESPACES, name, freed)
+  else if (asList(at(namespace, 'spec', 'finalizers')).includes('kubernetes')) engine.store.put(NAMESPACES, name, freed)
   return false
 }
 
-/** What is left, by resource and by finalizer. */
-function contentsOf({ store, registry }: Engine, name: string): readonly [Counts, Counts] {
+/** What is left, by resource and by finalizer. What was refused is not counted, as a cluster does not. */
+function contentsOf(
+  { store, registry }: Engine,
+  name: string,
+  isRefused: ReadonlySet<string>,
+): readonly [Counts, Counts] {
   const [resources, finalizers]: [Counts, Counts] = [new Map(), new Map()]
   const count = (counts: Counts, what: string) => counts.set(what, (counts.get(what) ?? 0) + 1)
   for (const [storageKey, table] of store.tables()) {
     const definition = registry.ofStored(storageKey)
-    if (definition && !definition.isNamespaced) continue
+    if ((definition && !definition.isNamespaced) || isRefused.has(storageKey)) continue
     const [group = '', resource = ''] = storageKey.split('/')
     for (const [, object] of table.scan(`${name}/`)) {
-      count(resources, group === '' ? resource : `${resource}.${group}`)
+      count(resources, `${resource}.${group}`)
       for (const finalizer of object.metadata.finalizers ?? []) count(finalizers, finalizer)
     }
   }
@@ -83,44 +105,45 @@ const listed = (counts: Counts, have: string): string =>
     .map(([what, number]) => `${what} ${have} ${number} resource instances`)
     .join(', ')
 
-const REFUSALS_NAMED = 3
-
-/** Types, reasons and messages are those of a cluster. */
-function conditionsFor(resources: Counts, finalizers: Counts, refusals: readonly string[]): readonly JsonObject[] {
-  const named = [...new Set(refusals)].slice(0, REFUSALS_NAMED).join('; ')
-  const finalizing = listed(finalizers, 'in')
-  return [
-    refusals.length === 0
-      ? condition('NamespaceDeletionContentFailure', 'False', 'ContentDeleted', DELETED)
-      : condition(
-          'NamespaceDeletionContentFailure',
-          'True',
-          'ContentDeletionFailed',
-          `Failed to delete all resource types, ${resources.size} remaining: ${named}`,
-        ),
-    condition(
-      'NamespaceContentRemaining',
-      'True',
-      'SomeResourcesRemain',
-      `Some resources are remaining: ${listed(resources, 'has')}`,
-    ),
-    finalizing === ''
-      ? condition('NamespaceFinalizersRemaining', 'False', 'ContentHasNoFinalizers', NO_FINALIZERS)
-      : condition(
-          'NamespaceFinalizersRemaining',
-          'True',
-          'SomeFinalizersRemain',
-          `Some content in the namespace has finalizers remaining: ${finalizing}`,
-        ),
-  ]
-}
-const DELETED = 'All content successfully deleted, may be waiting on finalization'
-const NO_FINALIZERS = 'All content-preserving finalizers finished'
-const condition = (type: string, status: 'True' | 'False', reason: string, message: string): JsonObject => ({
-  type,
-  status,
-  reason,
-  message,
+/** Types, reasons and messages are those of a cluster, in its order. What can be read of a registry is always found
+ *  and parsed here. */
+const conditionsFor = (resources: Counts, finalizers: Counts, refusals: readonly string[]): readonly JsonObject[] => [
+  fine('NamespaceDeletionDiscoveryFailure', 'ResourcesDiscovered', 'All resources successfully discovered'),
+  fine(
+    'NamespaceDeletionGroupVersionParsingFailure',
+    'ParsedGroupVersions',
+    'All legacy kube types successfully parsed',
+  ),
+  refusals.length === 0
+    ? fine(
+        'NamespaceDeletionContentFailure',
+        'ContentDeleted',
+        'All content successfully deleted, may be waiting on finalization',
+      )
+    : failing(
+        'NamespaceDeletionContentFailure',
+        'ContentDeletionFailed',
+        `Failed to delete all resource types, ${refusals.length} remaining: ${refusals.toSorted().join(', ')}`,
+      ),
+  resources.size === 0
+    ? fine('NamespaceContentRemaining', 'ContentRemoved', 'All content successfully removed')
+    : failing(
+        'NamespaceContentRemaining',
+        'SomeResourcesRemain',
+        `Some resources are remaining: ${listed(resources, 'has')}`,
+      ),
+  finalizers.size === 0
+    ? fine('NamespaceFinalizersRemaining', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished')
+    : failing(
+        'NamespaceFinalizersRemaining',
+        'SomeFinalizersRemain',
+        `Some content in the namespace has finalizers remaining: ${listed(finalizers, 'in')}`,
+      ),
+]
+const fine = (type: string, reason: string, message: string): JsonObject => ({ type, status: 'False', reason, message })
+const failing = (type: string, reason: string, message: string): JsonObject => ({
+  ...fine(type, reason, message),
+  status: 'True',
 })
 
 /** Writes nothing when no more than numbers have changed, unless something was refused. */

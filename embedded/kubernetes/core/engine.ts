@@ -4,6 +4,7 @@ import type { Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 import type { Authorizer } from '../access/rbac.ts'
 import type { Definition } from './definition.ts'
+import type { JsonObject } from './json.ts'
 import type { KubeObject, User } from './object.ts'
 import type { Registry } from './registry.ts'
 import type { Store } from './store.ts'
@@ -14,6 +15,7 @@ export interface Admission {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   readonly definition: Definition
   readonly namespace: string
+  /** Empty for the objects of a collection that is deleted. */
   readonly name: string
   readonly subresource: string
   readonly object: KubeObject | undefined
@@ -22,6 +24,8 @@ export interface Admission {
   readonly isDryRun: boolean
   /** As the client gave it. */
   readonly fieldManager: string
+  /** Of a deletion: what the client gave besides `dryRun`. */
+  readonly deleteOptions?: JsonObject
 }
 
 export interface Admitted {

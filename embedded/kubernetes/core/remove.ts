@@ -22,6 +22,19 @@ export interface DeleteOptions {
   readonly isDryRun?: boolean
 }
 
+/** As a webhook is shown them. */
+export const shownOptions = ({ propagation, uid, resourceVersion }: DeleteOptions): JsonObject => ({
+  ...(propagation === undefined ? {} : { propagationPolicy: propagation }),
+  ...(uid === undefined && resourceVersion === undefined
+    ? {}
+    : {
+        preconditions: {
+          ...(uid === undefined ? {} : { uid }),
+          ...(resourceVersion === undefined ? {} : { resourceVersion }),
+        },
+      }),
+})
+
 export const FOREGROUND = 'foregroundDeletion'
 export const ORPHAN = 'orphan'
 
@@ -60,7 +73,7 @@ function deleteOptions(request: Request, query: Query): DeleteOptions {
 export async function remove(engine: Engine, { target, request, query, user }: Write): Promise<Answer> {
   const { definition, namespace, name } = target
   const options = deleteOptions(request, query)
-  const outcome = await removeOne(engine, definition, namespace, name, options, user)
+  const outcome = await removeOne(engine, { definition, namespace, name, options, user })
   await engine.store.durable()
   const { object } = outcome
   if (outcome.isGone && !ANSWERS_OBJECT.has(definition.storageKey)) {
@@ -88,9 +101,8 @@ export async function removeCollection(engine: Engine, { target, request, query,
   for (const stored of selected) {
     const { name, namespace: home = '', uid } = stored.metadata
     if (engine.store.table(definition.storageKey).get(keyOf(home, name))?.metadata.uid !== uid) continue
-    answered.push(
-      viewOf(definition, (await removeOne(engine, definition, home, name, { ...options, uid }, user)).object),
-    )
+    const removal = { definition, namespace: home, name, options, user, uidInCollection: uid }
+    answered.push(viewOf(definition, (await removeOne(engine, removal)).object))
   }
   await engine.store.durable()
   const metadata = { resourceVersion: String(engine.store.revision()) }
@@ -104,14 +116,18 @@ interface Removal {
   readonly isGone: boolean
 }
 
-async function removeOne(
-  engine: Engine,
-  definition: Definition,
-  namespace: string,
-  name: string,
-  options: DeleteOptions,
-  user: User,
-): Promise<Removal> {
+interface Removing {
+  readonly definition: Definition
+  readonly namespace: string
+  readonly name: string
+  readonly options: DeleteOptions
+  readonly user: User
+  /** The uid of the object, when its collection is deleted: a webhook is not shown its name then. */
+  readonly uidInCollection?: string
+}
+
+async function removeOne(engine: Engine, removing: Removing): Promise<Removal> {
+  const { definition, namespace, name, options, user, uidInCollection } = removing
   const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   if (!stored) throw notFound(definition, name)
   if (definition.storageKey === '/namespaces' && LASTING_NAMESPACES.has(name))
@@ -120,16 +136,17 @@ async function removeOne(
     operation: 'DELETE',
     definition,
     namespace,
-    name,
+    name: uidInCollection === undefined ? name : '',
     subresource: '',
     object: undefined,
     old: viewOf(definition, stored),
     user,
     isDryRun: options.isDryRun === true,
     fieldManager: '',
+    deleteOptions: shownOptions(options),
   })
   if (admission) await admission
-  return removeNow(engine, definition, namespace, name, options)
+  return removeNow(engine, definition, namespace, name, { ...options, uid: uidInCollection ?? options.uid })
 }
 
 /** Deletes without admission: for the server's own collectors, and for deletions that were admitted already. */

@@ -1674,6 +1674,40 @@ describe('asked past the Kubernetes API', () => {
       expect(await ask('widgets', request)).toMatchObject(REFUSED)
   })
 
+  describe('the garbage collector', () => {
+    const owned = {
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Any',
+      metadata: {
+        name: 'any',
+        namespace,
+        finalizers: ['svccloud.dev/own', 'foregroundDeletion', 'orphan'],
+        ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'o' }],
+        managedFields: [],
+      },
+      spec: {},
+    }
+    const username = 'system:serviceaccount:kube-system:generic-garbage-collector'
+    const change = (plural: string, metadata: object, more: object = {}) =>
+      ask(plural, {
+        operation: 'UPDATE',
+        oldObject: owned,
+        object: { ...owned, metadata: { ...owned.metadata, ...metadata }, ...more },
+        userInfo: { username },
+      })
+    const alone = { finalizers: ['svccloud.dev/own'], ownerReferences: undefined }
+
+    test.each(RESOURCES.map(({ plural }) => plural))('ends what it began in %s', async (plural) => {
+      expect(await change(plural, alone)).toMatchObject({ response: { allowed: true } })
+    })
+
+    test('changes nothing else of what the platform alone writes', async () => {
+      expect(await change('databases', alone, { spec: { changed: true } })).toMatchObject(REFUSED)
+      for (const metadata of [{ finalizers: [] }, { labels: { changed: 'yes' } }, { annotations: { changed: 'yes' } }])
+        expect(await change('databases', { ...alone, ...metadata })).toMatchObject(REFUSED)
+    })
+  })
+
   test.each(RESOURCES.map(({ plural }) => plural))('a person cannot forge an operation in %s', async (plural) => {
     const object = {
       apiVersion: 'svccloud.dev/v1alpha1',

@@ -1,6 +1,7 @@
-import { GROUP, widget, widgetsPath } from '../definitions.ts'
+import { API_VERSION, configMap, corePath, GROUP, widget, widgetsPath } from '../definitions.ts'
 import {
   del,
+  get,
   kubectl,
   kubectlWith,
   mergePatch,
@@ -46,6 +47,49 @@ const registered = (...of: Parameters<typeof configuration>): readonly Step[] =>
   post(configurations, configuration(...of), { only: ['metadata.name'] }),
   post(`${widgetsPath()}?dryRun=All`, widget('probe', { note: 'refused' }), { until: { status: 403 }, only: ['code'] }),
 ]
+/** Asked about changes; also about creations, by which `registered` sees that it is asked. */
+const CHANGES = { operations: ['CREATE', 'UPDATE'] }
+const FINALIZER = 'example.com/hold'
+
+/** A widget that may own others: its uid is remembered by its name. */
+const owner = (name = 'owner', note = 'fine'): Step =>
+  post(widgetsPath(), widget(name, { note }), { only: ['code'], remember: { [name]: 'metadata.uid' } })
+const owned = (name: string, note: string, reference: object = {}, owners: readonly string[] = ['owner']): Step =>
+  post(
+    widgetsPath(),
+    widget(
+      name,
+      { note },
+      {
+        ownerReferences: owners.map((of) => ({
+          apiVersion: API_VERSION,
+          kind: 'Widget',
+          name: of,
+          uid: `{${of}}`,
+          ...reference,
+        })),
+      },
+    ),
+    { only: ['code'] },
+  )
+const deleteOwner = (propagationPolicy: string): Step =>
+  del(widgetsPath('owner'), { propagationPolicy }, { only: ['status', 'metadata.finalizers'] })
+const gone = (name: string): Step => get(widgetsPath(name), { until: { status: 404 }, only: ['reason'] })
+const state = {
+  only: ['metadata.name', 'metadata.deletionTimestamp', 'metadata.finalizers', 'metadata.ownerReferences.*.name'],
+}
+const deleteNamespace = del('/api/v1/namespaces/{ns}', undefined, { only: ['status.phase'] })
+const namespaceGone = get('/api/v1/namespaces/{ns}', { until: { status: 404 }, only: ['reason'] })
+const conditions = { only: ['spec.finalizers', 'status'] }
+const asked = reviews(
+  'request.operation',
+  'request.name',
+  'request.namespace',
+  'request.userInfo.username',
+  'request.userInfo.groups',
+  'request.options',
+  'request.oldObject.metadata.name',
+)
 const removed = (): Step => del(`${configurations}/{ns}`, undefined, { only: ['status'] })
 
 export const admission: Theme = {
@@ -146,6 +190,160 @@ export const admission: Theme = {
       kubectl('delete widget a'),
       removed(),
       del(widgetsPath('a'), undefined, { until: { status: 200 }, only: ['status'] }),
+    ),
+    scenario(
+      'the garbage collector asks a webhook',
+      owner(),
+      owned('kept', 'refused'),
+      owned('child', 'fine'),
+      ...registered(),
+      deleteOwner('Background'),
+      gone('child'),
+      get(widgetsPath('kept'), state),
+      kubectl('get events'),
+      removed(),
+      gone('kept'),
+    ),
+    scenario(
+      'what a webhook is asked by the garbage collector',
+      owner(),
+      owned('child', 'fine'),
+      ...registered(),
+      deleteOwner('Background'),
+      gone('child'),
+      asked,
+      removed(),
+    ),
+    scenario(
+      'in the foreground an owner waits for what a webhook keeps, if it blocks',
+      owner(),
+      owned('kept', 'refused', { blockOwnerDeletion: true }),
+      owned('child', 'fine', { blockOwnerDeletion: true }),
+      ...registered(),
+      deleteOwner('Foreground'),
+      gone('child'),
+      get(widgetsPath('kept'), state),
+      get(widgetsPath('owner'), state),
+      removed(),
+      gone('kept'),
+      gone('owner'),
+    ),
+    scenario(
+      'in the foreground an owner does not wait for what a webhook keeps, if it does not block',
+      owner(),
+      owned('kept', 'refused'),
+      ...registered(),
+      deleteOwner('Foreground'),
+      gone('owner'),
+      get(widgetsPath('kept'), state),
+      removed(),
+      gone('kept'),
+    ),
+    scenario(
+      'a webhook refuses that an object loses its owner',
+      owner(),
+      owned('kept', 'refused'),
+      owned('child', 'fine'),
+      ...registered({}, CHANGES),
+      deleteOwner('Orphan'),
+      get(widgetsPath('child'), { until: { absent: 'metadata.ownerReferences' }, only: ['metadata.name'] }),
+      get(widgetsPath('kept'), { only: ['metadata.ownerReferences.*.name'] }),
+      get(widgetsPath('owner'), state),
+      removed(),
+      gone('owner'),
+      get(widgetsPath('kept'), { only: ['metadata.name', 'metadata.ownerReferences'] }),
+    ),
+    scenario(
+      'what a webhook is asked when an object loses its owner',
+      owner(),
+      owned('child', 'fine'),
+      ...registered({}, CHANGES),
+      deleteOwner('Orphan'),
+      gone('owner'),
+      asked,
+      removed(),
+    ),
+    scenario(
+      'a webhook refuses that an object loses one of its owners',
+      owner(),
+      owner('other'),
+      owned('kept', 'refused', {}, ['owner', 'other']),
+      owned('child', 'fine', {}, ['owner', 'other']),
+      ...registered({}, CHANGES),
+      deleteOwner('Background'),
+      get(widgetsPath('child'), {
+        until: { absent: 'metadata.ownerReferences.1' },
+        only: ['metadata.ownerReferences.*.name'],
+      }),
+      get(widgetsPath('kept'), { only: ['metadata.ownerReferences.*.name'] }),
+      removed(),
+      get(widgetsPath('kept'), {
+        until: { absent: 'metadata.ownerReferences.1' },
+        only: ['metadata.ownerReferences.*.name'],
+      }),
+    ),
+    scenario(
+      'a webhook refuses that an owner ends',
+      owner('owner', 'refused'),
+      owned('child', 'fine', { blockOwnerDeletion: true }),
+      ...registered({}, CHANGES),
+      deleteOwner('Foreground'),
+      gone('child'),
+      get(widgetsPath('owner'), state),
+      removed(),
+      gone('owner'),
+    ),
+    scenario(
+      'a namespace that is deleted asks a webhook',
+      post(widgetsPath(), widget('child', { note: 'fine' }), { only: ['code'] }),
+      post(widgetsPath(), widget('kept', { note: 'refused' }), { only: ['code'] }),
+      post(widgetsPath(), widget('later', { note: 'fine' }), { only: ['code'] }),
+      post(corePath('configmaps'), configMap('plain'), { only: ['code'] }),
+      ...registered(),
+      deleteNamespace,
+      gone('child'),
+      get(corePath('configmaps', 'plain'), { until: { status: 404 }, only: ['reason'] }),
+      kubectl('wait namespace {ns} --for=condition=NamespaceDeletionContentFailure --timeout=40s'),
+      get('/api/v1/namespaces/{ns}', conditions),
+      get(widgetsPath('kept'), state),
+      get(widgetsPath('later'), state),
+      removed(),
+      gone('kept'),
+      gone('later'),
+      namespaceGone,
+    ),
+    scenario(
+      'what a webhook is asked when a namespace is deleted',
+      post(widgetsPath(), widget('child', { note: 'fine' }), { only: ['code'] }),
+      ...registered(),
+      deleteNamespace,
+      gone('child'),
+      asked,
+      removed(),
+    ),
+    scenario(
+      'a namespace that is deleted says what it waits for',
+      post(widgetsPath(), widget('held', {}, { finalizers: [FINALIZER] }), { only: ['code'] }),
+      post(corePath('configmaps'), configMap('held', {}, { finalizers: [FINALIZER, 'example.com/two'] }), {
+        only: ['code'],
+      }),
+      deleteNamespace,
+      kubectl('wait namespace {ns} --for=condition=NamespaceFinalizersRemaining --timeout=40s'),
+      get('/api/v1/namespaces/{ns}', conditions),
+      mergePatch(widgetsPath('held'), { metadata: { finalizers: null } }, { only: ['metadata.name'] }),
+      mergePatch(corePath('configmaps', 'held'), { metadata: { finalizers: null } }, { only: ['metadata.name'] }),
+      namespaceGone,
+    ),
+    scenario(
+      'a collection that is deleted ends with the first refusal',
+      post(widgetsPath(), widget('child', { note: 'fine' }), { only: ['code'] }),
+      post(widgetsPath(), widget('kept', { note: 'refused' }), { only: ['code'] }),
+      post(widgetsPath(), widget('later', { note: 'fine' }), { only: ['code'] }),
+      ...registered(),
+      del(widgetsPath(), undefined, refused),
+      kubectl('get widgets -o name'),
+      asked,
+      removed(),
     ),
     scenario(
       'a webhook for creations is not asked about changes',
