@@ -10,8 +10,8 @@ export const bench: Bench = {
   unit: 'servers',
   goal: 0.5,
   heldBy:
-    'creations of different accounts share no transaction: each is two of its own, with about twenty statements in ' +
-    'place of one, and a Kubernetes write that is validated, tracked and durable.',
+    'creations of different accounts share no transaction: each has two transactions, with about twenty statements ' +
+    'in place of one, and a Kubernetes write that is validated, tracked and durable.',
   tier: 'database',
   open: (round) => openCreations(round, 20),
 }

@@ -37,7 +37,7 @@ export const bench: Bench = {
       facts: () => ({
         'ms of a put, p99': percentile(taken.subject, 0.99).toFixed(1),
         'by the engine alone': percentile(taken.peer, 0.99).toFixed(1),
-        'ms of processor of the door, a put': (doorMicroseconds / 1_000 / taken.subject.length).toFixed(3),
+        'ms of processor of the interface, a put': (doorMicroseconds / 1_000 / taken.subject.length).toFixed(3),
       }),
       close: stores.close,
     }

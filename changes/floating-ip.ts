@@ -35,7 +35,7 @@ const assignment: Omit<Change<FloatingIpSpec, FloatingIpFacts>, 'when'> = {
 export const floatingIpChanges = changesOf(FloatingIp, {
   name: 'floating_ip',
   title: 'floating IP',
-  finalizedWhen: 'nothing leads from its address any more',
+  finalizedWhen: 'its address is no longer forwarded',
   factsOf: floatingIpFactsOf,
   fixed: ['zone'],
   platform: ['address'],

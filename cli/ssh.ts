@@ -201,14 +201,14 @@ function targetOf(api: Api, server: Reached): Target | undefined {
   if (ssh === null || ssh === undefined)
     throw new Failure(
       EXIT.refused,
-      `nothing leads to the SSH port of ${hostname}: ${server.network_status_reason ?? 'it has no public address'} ` +
+      `no address reaches the SSH port of ${hostname}: ${server.network_status_reason ?? 'it has no public address'} ` +
         `svccloud console ${hostname} works without a network.`,
     )
   const door = ssh.proxy === null || ssh.proxy === undefined ? { host: ssh.host, port: ssh.port } : doorOf(ssh.proxy)
   if (LOOPBACK.test(door.host) && !LOOPBACK.test(new URL(api.url).hostname))
     throw new Failure(
       EXIT.refused,
-      `${hostname} is reached at ${door.host} port ${door.port} of its own host only: run svccloud there, or use ` +
+      `${hostname} is reached at ${door.host} port ${door.port} on its host only: run svccloud there, or use ` +
         `svccloud console ${hostname}`,
     )
   return { ...server, ssh }

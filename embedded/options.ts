@@ -103,7 +103,7 @@ const FLAGS: readonly Flag[] = [
     name: 'loopback-ports',
     value: 'PORT,...',
     default: '22,80,443',
-    description: 'With OVN: ports of servers that 127.18.a.b leads to, for each address 198.18.a.b that is in use',
+    description: 'With OVN: ports of servers that 127.18.a.b forwards to, for each address 198.18.a.b that is in use',
   },
   {
     name: 'public-route',
@@ -309,7 +309,7 @@ export function parseOptions(
 export function warningsOf({ kubeconfig, webhookHost }: Options): readonly string[] {
   return kubeconfig !== undefined && webhookHost === undefined
     ? [
-        'WARNING: this cluster is not told of the webhook, so it stores what people write with kubectl without ' +
+        'WARNING: this cluster does not know the webhook, so it stores what people write with kubectl without ' +
           'asking the platform: quotas, names, protection and what else the API refuses are judged only afterwards. ' +
           'What is not allowed is not carried out, and the object says so in its conditions; a protected server that ' +
           'is deleted stays until its protection is lifted. --webhook-host ADDRESS has writes judged before.',

@@ -76,7 +76,7 @@ async function findBinaries(): Promise<Binaries> {
   const name = PACKAGES[`${platform()}-${arch()}`]
   if (name === undefined)
     throw new StartRefused(
-      `There is no embedded PostgreSQL for ${platform()} on ${arch()}. Give one of your own: npm start -- ` +
+      `There is no embedded PostgreSQL for ${platform()} on ${arch()}. Give your own: npm start -- ` +
         '--database-url URL',
     )
   const binaries = (await import(name)) as Binaries // the package has no types

@@ -420,7 +420,7 @@ export const FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'get_template.template': 'The template.',
   template_id: 'Template that the operation is about; null otherwise.',
   ticket: 'Ticket that the session is about.',
-  tier: 'standard outlives its host where the zone has shared storage; local-nvme lies on the disks of a host.',
+  tier: 'standard outlives its host where the zone has shared storage; local-nvme is on the disks of a host.',
   timeout_seconds: 'Seconds that the guest is given to shut down.',
   title: 'One line of text for people.',
   to: 'Only what happened before this time.',

@@ -1,6 +1,6 @@
 /** The rules of the house that a compiler does not know, read off the source text: who may import whom, where time,
- *  randomness and the process may be touched, how files are named, how wide lines are, and which marks never stay. A
- *  part of `npm run check`. Deliberately not a linter: style is a reader's business. */
+ *  randomness and the process may be touched, how files are named, how wide lines are, which marks never stay,
+ *  and which words texts avoid. A part of `npm run check`. Deliberately not a linter: style is a reader's business. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -8,6 +8,7 @@ import { printLine, setExitCode } from '../kit/sys/process.ts'
 import { isNode, nodesOf } from './syntax.ts'
 import { shortWaits } from './waits.ts'
 import { foreignWaits, promisesOf } from './transactions.ts'
+import { type Found, wordsIn, wordsOfSource } from './words.ts'
 
 export interface Finding {
   readonly file: string
@@ -262,7 +263,12 @@ const GENERATED_DOCUMENT = /^(bench\/RESULTS\.md|docs\/cli-reference\.md|charts\
 /** Blocks of code, which end as they began, tables, headings and definitions of links: what cannot be wrapped. */
 const UNWRAPPABLE = /^(\s*\||#|\s*\[[^\]]+\]:)/
 
-/** Checks one Markdown file: its prose keeps to the columns of the code. */
+/** Decisions are kept as they were written. */
+const RECORD = /^docs\/decisions\//
+
+const ruleOf = ({ word, instead }: Found): string => `plain English: not "${word}" but ${instead}`
+
+/** Checks one Markdown file: its prose keeps to the columns of the code and to plain English. */
 export function documentFindings(file: string, source: string): Finding[] {
   if (GENERATED_DOCUMENT.test(file)) return []
   let fence: string | undefined
@@ -272,9 +278,11 @@ export function documentFindings(file: string, source: string): Finding[] {
     if (fence === undefined) fence = mark
     else if (text.trim() === fence) fence = undefined
     const isWide = [...text].length > LINE_LENGTH_MAXIMUM
-    return isWide && !isCode && !UNWRAPPABLE.test(text)
-      ? [{ file, line: index + 1, rule: `prose has at most ${LINE_LENGTH_MAXIMUM} columns` }]
-      : []
+    const words = isCode || RECORD.test(file) ? [] : wordsIn(text.replace(/`[^`]*`/g, ''))
+    return [
+      ...(isWide && !isCode && !UNWRAPPABLE.test(text) ? [`prose has at most ${LINE_LENGTH_MAXIMUM} columns`] : []),
+      ...words.map(ruleOf),
+    ].map((rule) => ({ file, line: index + 1, rule }))
   })
 }
 
@@ -296,6 +304,9 @@ export function findings(
     ...nounFindings(file, source, files),
     ...widthFindings(file, source),
     ...(isProduct ? castFindings(file, source) : []),
+    ...(isProduct
+      ? wordsOfSource(file, source).map((one) => ({ file, line: lineOf(source, one.index), rule: ruleOf(one) }))
+      : []),
     ...(isWithin(file, TRANSACTION_LAYERS) ? transactionFindings(file, source, promises) : []),
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
     ...(isWithin(file, BOUNDED_FOLDERS) && !BOUNDED_PLACES.includes(file) ? matches(file, code, UNBOUNDED_BANS) : []),

@@ -176,7 +176,7 @@ export class CloudController {
           service,
           finalizers.filter((name) => name !== FINALIZER),
         )
-        this.#tell(service, 'DeletedLoadBalancer', 'its load balancer is gone')
+        this.#tell(service, 'DeletedLoadBalancer', 'its load balancer no longer exists')
         return { isPending: false }
     }
   }

@@ -7,7 +7,7 @@ import type { Backend, Configuration, Frontend, Wanted } from './wanted.ts'
 
 export type Balancer = Schemas['LoadBalancer']
 
-/** It keeps a service until its load balancer is gone, as Kubernetes names it. */
+/** It keeps a service until its load balancer no longer exists, as Kubernetes names it. */
 export const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup'
 
 export type Step =

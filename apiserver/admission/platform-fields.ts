@@ -21,9 +21,7 @@ export function denyPlatformFields(
   { noun, finalizer, goesWhen }: PlatformFields,
 ): void {
   if (!isDeepStrictEqual(stanzaOf(object), stanzaOf(before)))
-    throw forbidden(
-      `spec.operation is written by the platform only: change what the ${noun} shall be, and the operation follows.`,
-    )
+    throw forbidden(`spec.operation is written by the platform only: change the ${noun}, and the operation follows.`)
   if (noteOf(object) !== noteOf(before))
     throw forbidden(`The annotation ${LAST_CHANGE_ANNOTATION} is written by the platform only.`)
   const isHeld = (some: KubeObject | undefined): boolean => some?.metadata.finalizers?.includes(finalizer) ?? false

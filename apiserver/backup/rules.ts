@@ -99,7 +99,7 @@ export function requireReplaceable(
   if (status?.zone !== zone)
     throw conflict(
       'state_not_allowed',
-      `The storage lies in zone ${zone} now, and the backup in zone ${status?.zone ?? ''}. Make a new storage from it.`,
+      `The storage is in zone ${zone} now, and the backup in zone ${status?.zone ?? ''}. Make a new storage from it.`,
       { resource: { type: 'storage', id: storage.metadata.name } },
     )
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })

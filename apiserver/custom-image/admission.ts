@@ -27,7 +27,7 @@ type CustomImageObject = KubeObject<CustomImageSpec, CustomImageStatus>
 const PLATFORM: PlatformFields = {
   noun: 'image',
   finalizer: finalizerOf(CustomImage),
-  goesWhen: 'no node holds the image any more',
+  goesWhen: 'no node has the image',
 }
 
 const FIELDS: SourceFields = {

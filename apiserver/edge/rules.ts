@@ -40,7 +40,7 @@ export function requireMembers(
   fields: MemberFields,
 ): void {
   if (members.length > 0 && !surroundings.roles.includes('load_balancer'))
-    throw badField(fields.members, 'are what a load balancer leads to: the edge does not have that role')
+    throw badField(fields.members, 'are the targets of a load balancer: the edge does not have that role')
   const fault = membersFault(members, surroundings)
   if (fault === undefined) return
   const field = fault.field === 'frontendPort' ? fields.frontendPort : fault.field

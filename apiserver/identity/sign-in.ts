@@ -109,7 +109,7 @@ async function completeSignIn(
 ): Promise<{ readonly view: Awaited<ReturnType<typeof issuedSessionView>>; readonly cookies: readonly Cookie[] }> {
   const { request, endsOthers } = signIn
   const accountId = await resolveActiveAccount(tx, signIn.user.id)
-  if (accountId === undefined) throw forbidden('You belong to no account any more. Ask for an invitation.')
+  if (accountId === undefined) throw forbidden('You no longer belong to an account. Ask for an invitation.')
   const user = { ...signIn.user, active_account_id: accountId }
   await markActive(tx, accountId, user.id, parts.clock.now())
   const hasSecondFactor = detail.second_factor !== undefined

@@ -18,7 +18,7 @@ export type AccessParts = Parts & { readonly sealing: Sealing }
 
 /** Throws 409 where nothing hosts control planes of the region. */
 export function requireHost({ controlPlanes }: Pick<Parts, 'controlPlanes'>, region: string): ControlPlanes {
-  const offer = controlPlanesIn(controlPlanes ?? { obstacle: 'this cloud is not told of any' }, region)
+  const offer = controlPlanesIn(controlPlanes ?? { obstacle: 'this cloud has none configured' }, region)
   if ('obstacle' in offer) throw zoneLacks('kubernetes', `The control plane is not reached: ${offer.obstacle}.`)
   return offer.control
 }

@@ -126,7 +126,7 @@ async function requireMakeable(parts: HostParts, { region, zones, version }: Bod
   if (hostClusters === undefined)
     throw unavailable(
       'not_configured',
-      `The platform is not told how to make hosts of control planes (SVCCLOUD_HOST_CLUSTERS_FILE; chart: ` +
+      `The platform is not configured to make hosts of control planes (SVCCLOUD_HOST_CLUSTERS_FILE; chart: ` +
         `controlPlanes.hostClusters). ${IN_SETTINGS}`,
     )
   if (!sealing.isAvailable)

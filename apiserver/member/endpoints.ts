@@ -207,7 +207,7 @@ async function resend(parts: IdentityParts, call: Call<typeof routes.resendInvit
   return await parts.db.transaction().execute(async (tx) => {
     const found = await lockInvitation(tx, caller.accountId, params.id)
     if (found === undefined) throw notFound('invitation')
-    if (!isOpen(found, now)) throw conflict('state_not_allowed', 'The invitation is not pending any more.')
+    if (!isOpen(found, now)) throw conflict('state_not_allowed', 'The invitation is no longer pending.')
     const row = await renewInvitation(tx, params.id, secret, expiresAt)
     await enqueueMail(tx, {
       id: newUuid(parts.random),
@@ -231,7 +231,7 @@ async function revoke(parts: IdentityParts, call: Call<typeof routes.revokeInvit
     const found = await lockInvitation(tx, caller.accountId, params.id)
     if (found === undefined) throw notFound('invitation')
     if (!isOpen(found, now) || !(await decideInvitation(tx, params.id, 'revoked', now)))
-      throw conflict('state_not_allowed', 'The invitation is not pending any more.')
+      throw conflict('state_not_allowed', 'The invitation is no longer pending.')
     await appendAudit(
       tx,
       auditEntryOf(call, { resourceType: 'invitation', resourceId: params.id, detail: { email: found.email } }),
@@ -276,7 +276,7 @@ async function accept(
   const user = await db.transaction().execute(async (tx) => {
     const id = known?.id ?? newUuid(parts.random)
     if (!(await decideInvitation(tx, row.id, 'accepted', now)))
-      throw conflict('state_not_allowed', 'The invitation is not pending any more.')
+      throw conflict('state_not_allowed', 'The invitation is no longer pending.')
     if (known === undefined) {
       const added = await tx
         .insertInto('app_user')

@@ -21,7 +21,7 @@ export function requireNodeImage({ caches }: Pick<Parts, 'caches'>, zone: string
 /** Throws 409 with the cause where nodes reach no control plane of the zone's region, and Unavailable while its host
  *  does not answer. */
 export async function requireReachable(
-  { caches, controlPlanes = { obstacle: 'this cloud is not told of any' } }: Pick<Parts, 'caches' | 'controlPlanes'>,
+  { caches, controlPlanes = { obstacle: 'this cloud has none configured' } }: Pick<Parts, 'caches' | 'controlPlanes'>,
   zone: string,
 ): Promise<void> {
   const hosted = controlPlanesIn(controlPlanes, caches.of(Zone).get({ name: zone })?.spec.region ?? '')

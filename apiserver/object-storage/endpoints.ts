@@ -54,7 +54,7 @@ export type ObjectStorageParts = Parts & { readonly sealing: Sealing; readonly o
 const UNREACHABLE = { endpoint: '', certificateAuthority: null, durability: 'single_copy' } as const
 const MAKING_MILLISECONDS = 5_000
 const LOOK_MILLISECONDS = 50
-const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'this cloud is not told of any' }
+const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'this cloud has none configured' }
 
 export function objectStorageEndpoints(parts: ObjectStorageParts): readonly Endpoint[] {
   return [

@@ -169,7 +169,7 @@ async function setPolicy(parts: IdentityParts, call: Call<typeof setAccountMfaPo
   if (caller.role !== 'owner') throw forbidden('Only the owner of the account may change this.')
   const factor = await findSecondFactor(parts.db, caller.userId, now)
   if (factor === undefined || factor.enabledAt === null)
-    throw conflict('state_not_allowed', 'Set up a second factor of your own first.')
+    throw conflict('state_not_allowed', 'Set up your own second factor first.')
   await parts.db.transaction().execute(async (tx) => {
     const account = await tx
       .selectFrom('account')

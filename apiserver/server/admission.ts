@@ -38,7 +38,7 @@ import { rehearse } from '../admission/rehearse.ts'
 const PLATFORM: PlatformFields = {
   noun: 'server',
   finalizer: finalizerOf(Server),
-  goesWhen: 'the host side of the server is gone',
+  goesWhen: 'the host side of the server is removed',
 }
 
 /** Throws the Problem that the API would answer. */

@@ -90,7 +90,7 @@ async function revoke(parts: IdentityParts, call: Call<typeof routes.revokeSuppo
   await parts.db.transaction().execute(async (tx) => {
     const revoked = await revokeConsent(tx, caller.accountId, params.id, now)
     if (revoked === 'unknown') throw notFound('support consent')
-    if (revoked === 'over') throw conflict('state_not_allowed', 'The consent is not live any more.')
+    if (revoked === 'over') throw conflict('state_not_allowed', 'The consent is no longer valid.')
     await appendAudit(
       tx,
       auditEntryOf(call, { resourceType: 'support_consent', resourceId: params.id, detail: { mode: revoked.mode } }),

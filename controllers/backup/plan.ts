@@ -167,7 +167,7 @@ const isInZone: Rule = (input) => {
   const { backup, observed } = input
   return !observed.hasLeftZone || jobOf(input)?.status?.state === 'done'
     ? undefined
-    : failed('placed', `Storage ${backup.spec.storageId} lies in another zone than ${observed.zone ?? ''} now.`)
+    : failed('placed', `Storage ${backup.spec.storageId} is no longer in zone ${observed.zone ?? ''}.`)
 }
 
 /** Jobs of operations before this one. */

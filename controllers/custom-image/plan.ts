@@ -177,7 +177,7 @@ function sourceObstacle(
 ): Exclude<DiskSource, { readonly is: 'known' }> | undefined {
   if (source.imageId !== undefined)
     return origin === undefined
-      ? { is: 'refused', why: `There is no custom image ${source.imageId} any more.` }
+      ? { is: 'refused', why: `Custom image ${source.imageId} no longer exists.` }
       : origin.images.some(({ status }) => status?.state === 'ready')
         ? undefined
         : { is: 'waiting', for: 'a node that holds the image that it is a copy of' }

@@ -26,7 +26,7 @@ export function openDatabaseMetrics(
     })
   gauge(
     'svccloud_databases_unhealthy',
-    'Databases whose machine does not run PostgreSQL as it shall',
+    'Databases whose machine does not run PostgreSQL as configured',
     // What its owner did to its credentials is its owner's to mend.
     () => made().filter(({ status }) => status?.isHealthy !== true && status?.hasStaleCredentials !== true).length,
   )

@@ -91,7 +91,7 @@ const failed = (why: string): Decision => ({
 /** Why its server is lost, for people; undefined while it is not. */
 function lossOf({ status }: DevClusterObject, machine: Machine | undefined): string | undefined {
   if (status?.serverId === undefined) return undefined
-  if (machine === undefined || machine.isDeleting) return 'Its server is gone, and the cluster with it.'
+  if (machine === undefined || machine.isDeleting) return 'Its server was deleted, and the cluster with it.'
   if (machine.state !== 'error' || (status.isMade === true && machine.stateDetail === '')) return undefined
   const what = status.isMade === true ? 'Its server is lost' : 'Its server could not be made'
   return `${what}: ${machine.stateDetail}`
@@ -103,7 +103,7 @@ function waitedFor(cluster: DevClusterObject, observed: Observed): string {
   if (machine === undefined) return 'its server was not made'
   if (machine.state !== 'started') return `its server is ${machine.state}, ${machine.stateDetail}`
   const { configuration } = demandOf(cluster, observed)
-  if (configuration === undefined) return 'it could not be said what its server shall run'
+  if (configuration === undefined) return 'the configuration of its server could not be determined'
   return machine.report?.devCluster?.detail || machine.detail || 'its server did not say why'
 }
 

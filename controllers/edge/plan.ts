@@ -260,7 +260,7 @@ function losingEgress({ serversWithoutIpv4: ids }: Observed): { readonly events:
         : [
             {
               kind: 'warning',
-              message: `${ids.length} servers of the network reach no IPv4 addresses outside it any more.`,
+              message: `${ids.length} servers of the network can no longer reach IPv4 addresses outside it.`,
               data: { server_ids: ids.slice(0, SERVERS_IN_EVENT_MAXIMUM) },
             },
           ],

@@ -158,7 +158,7 @@ const controlIn = (
   { controlPlanes }: Parts,
   region: string,
 ): { readonly control: ControlPlanes } | { readonly obstacle: string } =>
-  controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers are not told of any' }, region)
+  controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers have none configured' }, region)
 
 /** Whose host runs its control plane. */
 const hostRegionOf = ({ caches }: Parts, { zone, controlPlaneRegion }: KubernetesClusterSpec): string | undefined =>

@@ -34,7 +34,7 @@ export function openKubernetesMetrics(
     })
   gauge(
     'svccloud_kubernetes_clusters_unhealthy',
-    'Clusters of Kubernetes whose control plane does not serve as it shall',
+    'Clusters of Kubernetes whose control plane does not serve as configured',
     () => made().filter(isUnhealthy).length,
   )
   gauge(
@@ -44,7 +44,7 @@ export function openKubernetesMetrics(
   )
   gauge(
     'svccloud_node_pools_short',
-    'Node pools that have run, with fewer nodes that are ready than they shall have',
+    'Node pools that have run, with fewer ready nodes than desired',
     () => pools().filter(isShort).length,
   )
   new Gauge({

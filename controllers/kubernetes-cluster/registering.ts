@@ -86,7 +86,7 @@ export async function deregisterCluster(
 
 const LEFT = {
   deregistered: 'It was taken out of the platform.',
-  unlinked: 'The account has no organisation of the platform any more.',
+  unlinked: 'The account no longer has an organisation of the platform.',
 } as const
 
 /** Throws what is no answer of somebody else. */

@@ -148,7 +148,7 @@ export function leaving(input: Input): Pick<Decision, 'step' | 'actions' | 'mess
   return {
     step: 'platform',
     message: platform.reason,
-    waitFor: 'the organisation platform to let go of it',
+    waitFor: 'the organisation platform to release it',
     actions: isWaiting ? [] : [{ do: 'effect', name: 'deregister', input: id }],
   }
 }

@@ -54,7 +54,7 @@ export type HostParts = Parts & HostClusterAccess
 
 const TOKEN_CHARACTERS = 43
 const CERTIFICATE_DAYS = 3_650
-const NOT_SET = 'the controllers are not told of host clusters (SVCCLOUD_HOST_CLUSTERS_FILE)'
+const NOT_SET = 'no host clusters are configured for the controllers (SVCCLOUD_HOST_CLUSTERS_FILE)'
 
 export const kubernetesHostController = controller<HostEffects>()({
   name: 'kubernetes-host',

@@ -215,7 +215,7 @@ function fault({ plan, configuration }: MachineDemand, machine: Machine | undefi
   if (machine.state !== 'started')
     return ` to run: it is ${machine.state}${machine.stateDetail === '' ? '' : `, ${machine.stateDetail}`}`
   if (machine.plan !== plan) return ' to have its plan'
-  if (configuration === undefined) return ' to be told what to run'
+  if (configuration === undefined) return ' to receive its configuration'
   if (!isSame(machine.delivered, configuration) || !isSame(machine.running, configuration))
     return ` to run its configuration${machine.detail === '' ? '' : `: ${machine.detail}`}`
   return machine.isHealthy ? undefined : ` to be healthy: ${machine.detail}`

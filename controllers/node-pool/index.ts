@@ -142,7 +142,7 @@ async function scalingOf(
 
 /** Throws Unavailable where nothing hosts it. */
 function controlOf({ controlPlanes }: Parts, { region }: ClusterClaim): ControlPlanes {
-  const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers are not told of any' }, region)
+  const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers have none configured' }, region)
   if ('obstacle' in hosted) throw new Unavailable('the host of the control plane')
   return hosted.control
 }

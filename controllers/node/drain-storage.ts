@@ -94,7 +94,7 @@ function moveStorages({ node, observed, operation }: OperationInput): Decision {
     })),
     events: starting.map(({ storageId }) => ({
       kind: 'storage_asked',
-      message: `Storage ${storageId} shall leave; ${counted(leaving.length, 'storage')} left to go.`,
+      message: `Storage ${storageId} is to leave; ${counted(leaving.length, 'storage')} left.`,
       data: { storage_id: storageId, storages_left: leaving.length },
     })),
   }

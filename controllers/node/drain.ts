@@ -131,7 +131,7 @@ export function moveServers(
     waitSeconds: RECHECK_SECONDS,
     events: starting.map(({ serverId }) => ({
       kind: 'server_move_requested',
-      message: `Server ${serverId} shall leave.`,
+      message: `Server ${serverId} is to leave.`,
       data: { server_id: serverId },
     })),
   }

@@ -59,7 +59,7 @@ export function fence(input: OperationInput): Decision {
   return {
     step: 'proof',
     outcome: 'failed',
-    error: `There is no proof that nothing of the node runs any more. ${failures.join(' ')}`,
+    error: `There is no proof that nothing of the node still runs. ${failures.join(' ')}`,
     events,
     status: { power: undefined },
   }
@@ -68,7 +68,7 @@ export function fence(input: OperationInput): Decision {
 const FENCING: NodeStateReport = {
   state: 'fencing',
   reason: 'Fencing',
-  detail: 'Proof is being sought that nothing runs on it any more.',
+  detail: 'The platform seeks proof that nothing still runs on it.',
 }
 
 /** A reachable node needs no fencing. A person's request fails, to point to `force`; the platform's is cancelled. */
@@ -132,7 +132,7 @@ function byPower({ node, now }: OperationInput): MethodResult {
   return {
     kind: 'pending',
     decision: { actions: [cutPower], ...waiting },
-    events: [{ kind: 'power_off_requested', message: 'Its management controller is told to cut the power.' }],
+    events: [{ kind: 'power_off_requested', message: 'Its management controller is asked to cut the power.' }],
   }
 }
 
@@ -167,7 +167,7 @@ function byStorage({ node, operation, now }: OperationInput): MethodResult {
     return {
       kind: 'pending',
       decision: { status: { storageBlock }, ...waiting, waitSeconds: 0 },
-      events: [{ kind: 'storage_block_requested', message: 'Its shared storage is told to serve it no more.' }],
+      events: [{ kind: 'storage_block_requested', message: 'Its shared storage is asked to refuse it.' }],
     }
   }
   if (known.isTaken) {

@@ -59,7 +59,7 @@ export function remove(input: ReconcileInput): readonly NodeAction[] {
       { do: 'finalized' },
     ]
   }
-  const detail = 'Servers are still placed on it; it goes when they are gone.'
+  const detail = 'Servers are still placed on it; it is removed when there are none.'
   return [...cancel, ...(mirror.isSchedulable ? [forget] : []), ...waiting(detail, 'its servers to go')]
 }
 
@@ -71,13 +71,13 @@ function hostObstacle({ node, observed }: ReconcileInput): string | undefined {
   if (held === undefined || held.ageSeconds > HELD_SECONDS)
     return (
       `Its agent has not said within ${HELD_SECONDS} seconds what the host holds. Start it (the newest release says ` +
-      'so), or fence the node, by attestation where the host is gone for good.'
+      'so), or fence the node, by attestation where the host is lost for good.'
     )
   const { guests, volumes, images, unclaimed } = held.counts
   return guests + volumes + images + unclaimed + (held.counts.quarantined ?? 0) === 0
     ? undefined
     : `No server is placed on it, but its host holds ${guests} guests, ${volumes} disks and ${images} images, of ` +
-        `which ${unclaimed} have no object. Move or remove them, or fence the node, by attestation where it is gone.`
+        `which ${unclaimed} have no object. Move or remove them, or fence the node, by attestation where it is lost.`
 }
 
 const waiting = (detail: string, waitFor: string): readonly NodeAction[] => [

@@ -46,7 +46,7 @@ export { openObjectStorageMetrics } from './metrics.ts'
 type ObjectStorageObject = KubeObject<ObjectStorageSpec, ObjectStorageStatus>
 type AllParts = Parts & BackupAccess
 
-const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'the controllers are not told of any' }
+const NOWHERE: ObjectStorageOffer = { stores: [], obstacle: 'the controllers have none configured' }
 
 /** Who knows the tenant of the row; what would, where there is no row yet. */
 function toldIn(

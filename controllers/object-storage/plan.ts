@@ -219,7 +219,7 @@ function leave(observed: Observed): readonly ObjectStorageAction[] {
   if (isAway === true) return waiting(UNREACHABLE, AWAY)
   if (tenant !== undefined && tenant.bucketCount > 0)
     return isTold(observed)
-      ? [...recorded(row, tenant), ...waiting('InUse', 'It goes when its buckets are gone.')]
+      ? [...recorded(row, tenant), ...waiting('InUse', 'It is deleted when its buckets are deleted.')]
       : broughtUp(row)
   return [
     { do: 'effect', name: 'remove', input: { row } },

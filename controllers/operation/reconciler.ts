@@ -163,7 +163,7 @@ const abandonedEvent = ({ id, kind, target }: FinishedOperation): EventDraft => 
   type: 'Warning',
   reason: 'OperationCancelled',
   action: kind,
-  note: `${kind} was cancelled before it began: ${target.type} ${target.id} is gone, or has another operation.`,
+  note: `${kind} was cancelled before it began: ${target.type} ${target.id} was deleted, or has another operation.`,
   id,
 })
 

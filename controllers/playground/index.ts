@@ -84,7 +84,7 @@ async function observe(parts: AllParts, { metadata, status }: PlaygroundObject):
 }
 
 async function hostViewOf({ controlPlanes }: Parts, { region, controlPlaneId }: Row): Promise<Observed['host']> {
-  const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers are not told of any' }, region)
+  const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers have none configured' }, region)
   if ('obstacle' in hosted) return { obstacle: `its host: ${hosted.obstacle}` }
   try {
     const plane = await hosted.control.get(controlPlaneId)
@@ -98,7 +98,7 @@ async function hostViewOf({ controlPlanes }: Parts, { region, controlPlaneId }: 
 
 /** Throws Unavailable where nothing hosts it. */
 function controlOf({ controlPlanes }: Parts, region: string): ControlPlanes {
-  const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers are not told of any' }, region)
+  const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'the controllers have none configured' }, region)
   if ('obstacle' in hosted) throw new Unavailable('the host of playgrounds')
   return hosted.control
 }

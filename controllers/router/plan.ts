@@ -89,7 +89,7 @@ function healthOf(input: ReconcileInput): Pick<RouterStatus, 'isHealthy' | 'heal
       ? []
       : [`The route to ${lost.destination} leads nowhere: ${lost.nextHop} is in none of its networks.`]),
     ...(faultOfClaim(input) ?? []),
-    ...(observed.isApplied ? [] : ['Its hosts have not been told yet.']),
+    ...(observed.isApplied ? [] : ['Its hosts have not received it yet.']),
   ]
   return { isHealthy: faults.length === 0, healthDetail: faults.join(' ') }
 }

@@ -82,7 +82,7 @@ function decide(
         {
           do: 'status',
           status: { memberCount: members.length },
-          conditions: healthConditions('reconciling', 'InUse', 'It goes when its servers are gone.'),
+          conditions: healthConditions('reconciling', 'InUse', 'It is deleted when its servers are deleted.'),
         },
         wait,
       ]

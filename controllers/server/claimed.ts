@@ -12,7 +12,7 @@ interface Facts {
 
 export const FORGOTTEN_DETAIL =
   'The platform has no record of the name, the addresses and the room of the server. It can be stopped, started and ' +
-  'deleted; the operators were told.'
+  'deleted; the operators were informed.'
 
 export const isForgotten = ({ server, observed }: Facts): boolean =>
   observed.claims === undefined && server.status?.macAddress !== undefined && !isDeleting(server)

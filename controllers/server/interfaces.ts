@@ -43,7 +43,7 @@ export function changeInterfaces(input: OperationInput): Decision {
   if (held !== undefined && !stayingInterfaces(server, claims).every(({ id }) => held.includes(id)))
     return { ...changed, waitFor: 'the guest to take the interface', waitSeconds: LOOK_SECONDS }
   if (claims.interfaces?.some(({ isLeaving }) => isLeaving) === true)
-    return { ...changed, waitFor: 'the guest to let go of the interface', waitSeconds: LOOK_SECONDS }
+    return { ...changed, waitFor: 'the guest to release the interface', waitSeconds: LOOK_SECONDS }
   return program(input).isInstalled
     ? { ...changed, step: 'applied', outcome: 'succeeded' }
     : { ...changed, step: 'applied', waitFor: 'the host to follow the network', waitSeconds: LOOK_SECONDS }

@@ -75,7 +75,7 @@ function idle(input: ReconcileInput): Decision {
   return input.observed.holdsForNothing === true ? { ...decision, actions: heldNoLonger(input) } : decision
 }
 
-const LOST = 'The snapshot was taken, and is not in the disk any more.'
+const LOST = 'The snapshot was taken, and is no longer in the disk.'
 
 /** One that was online and is not in the disk any more says so, and is online again when its disk is back. It goes on
  *  holding its storage. */

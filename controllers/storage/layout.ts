@@ -34,7 +34,7 @@ const forgotten = (volumes: readonly VolumeObject[]): Decision | undefined =>
         state: 'online',
         health: 'stalled',
         reason: 'Forgotten',
-        message: 'The platform has no record of where it lies. Its data are there; the operators were told.',
+        message: 'The platform has no record of where it is. Its data are there; the operators were informed.',
       }
     : undefined
 
@@ -65,13 +65,13 @@ export function layOut(storage: StorageObject, observed: Observed): Decision {
   const place = { nodeName: node, pool, ...(observed.region === undefined ? {} : { region: observed.region }) }
   const holder = pool === undefined ? observed.volumes[0] : undefined
   if (volume === undefined && holder !== undefined)
-    return failed(`The disk lies on node ${nodeOf(holder)}, which the server is not on.`, elsewhere)
+    return failed(`The disk is on node ${nodeOf(holder)}, which the server is not on.`, elsewhere)
   if (volume === undefined) return makeVolume(storage, observed, { node, place, elsewhere })
   if (volume.status?.state === 'error' || volume.status?.state === 'lost')
     return failed(volume.status.detail ?? 'The host could not make the disk.', elsewhere)
   const isReady = volume.status?.state === 'ready'
   if (!isReady && volume.spec.source?.kind === 'image' && observed.image === undefined)
-    return failed('The image that it was to be made from does not exist any more.', elsewhere)
+    return failed('The image that it was to be made from no longer exists.', elsewhere)
   return {
     ...(isReady
       ? { state: 'online', health: 'ready', reason: 'Online', message: volume.status?.detail ?? '' }

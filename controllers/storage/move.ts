@@ -126,7 +126,7 @@ const serverMoved: Rule = (input) => {
   const { storage, observed, operation } = input
   const { server, serverNode } = observed
   if (server === undefined || serverNode === undefined)
-    return moveFailed(input, 'reserved', 'The server of the storage is gone.')
+    return moveFailed(input, 'reserved', 'The server of the storage was deleted.')
   const { operation: last } = server.spec
   const isOurs = last?.arguments?.[STORAGE_OPERATION] === operation.id
   const active = activeOperation(server)

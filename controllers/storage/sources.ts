@@ -59,13 +59,13 @@ export const needsOfSource = (
 /** A point in the disk of another storage, which this one's node reads: on shared storage, or on its own disks. */
 function pointOf({ origin, node }: Observed, what: 'snapshot' | 'storage'): SourceContent {
   if (origin === undefined || origin.isLost)
-    return { is: 'refused', why: `The ${what} that it is made from does not exist any more.` }
+    return { is: 'refused', why: `The ${what} that it is made from no longer exists.` }
   const { storage, volumes, point, isReady } = origin
   const holder = isReady ? volumes.find((volume) => hasSnapshot(volume, point)) : undefined
   if (holder === undefined) return { is: 'waiting', for: `the ${what} to be at one point` }
   const { pool } = holder.spec
   if (pool === undefined && nodeOf(holder) !== node)
-    return { is: 'refused', why: `The ${what} that it is made from lies on another host.` }
+    return { is: 'refused', why: `The ${what} that it is made from is on another host.` }
   return known({
     kind: 'snapshot',
     name: point,

@@ -282,7 +282,7 @@ const fetching = (input: ReconcileInput): Pick<Decision, 'step' | 'actions' | 'w
 function copy(input: During<ReconcileInput>): Decision {
   const { template, observed, operation } = input
   const zone = operation.arguments?.['zone'] ?? ''
-  if (!isIn(template, zone)) return withdrawn(input, 'The zone is none of the template any more.')
+  if (!isIn(template, zone)) return withdrawn(input, 'The template is no longer offered in the zone.')
   if (isCancelled(operation)) return withdrawn(input, 'It was cancelled.')
   if (isThere(input, zone))
     return { ...unchanged(input), step: 'fetched', outcome: 'succeeded', actions: spread(input) }

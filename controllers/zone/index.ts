@@ -165,7 +165,7 @@ export interface NetworkedHost extends Pick<NodeReportSpec, 'features' | 'networ
   readonly node: string
 }
 
-const NO_OVN = 'the controllers are not told of Open Virtual Network (SVCCLOUD_OVN_NORTHBOUND)'
+const NO_OVN = 'Open Virtual Network is not configured for the controllers (SVCCLOUD_OVN_NORTHBOUND)'
 
 /** By what each host reports. Simulated hosts need nobody for it; nothing is said while there is none. */
 export function privateNetworksOf(

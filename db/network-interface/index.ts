@@ -255,7 +255,7 @@ export async function requireUntargeted(
     .orderBy('id')
     .executeTakeFirst()
   if (floating !== undefined)
-    throw conflict('in_use', 'A floating IP leads to the interface. Unassign it first.', {
+    throw conflict('in_use', 'A floating IP is assigned to the interface. Unassign it first.', {
       resource: { type: 'floating_ip', id: floating.id },
     })
 }

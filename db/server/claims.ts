@@ -181,7 +181,7 @@ export async function renumberServer(
   if (prefixes.length >= PREFIXES_OF_SERVER_MAXIMUM)
     throw conflict(
       'state_not_allowed',
-      `The server has ${prefixes.length} IPv6 prefixes that lead to it. It can have another one when a network ` +
+      `The server has ${prefixes.length} IPv6 prefixes. It can have another one when a network ` +
         'of the earlier ones has been retired.',
     )
   await takeAddress(tx, { ...holding, zone, use: 'server_ipv6_prefix' })

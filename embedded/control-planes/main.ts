@@ -35,7 +35,7 @@ const stop = stopSignal()
 
 const refused = await kubernetesObstacle()
 if (refused !== undefined) await sendAndExit({ refused }, 1)
-const programs = (await findKubernetes()) ?? (await sendAndExit({ refused: 'its programs are gone' }, 1))
+const programs = (await findKubernetes()) ?? (await sendAndExit({ refused: 'its programs are missing' }, 1))
 const folder = requiredVariable('SVCCLOUD_DATA')
 const host = requiredVariable('SVCCLOUD_HOST')
 const controlPort = Number(requiredVariable('SVCCLOUD_CONTROL_PORT'))

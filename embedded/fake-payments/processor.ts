@@ -352,7 +352,7 @@ export class FakePayments {
 }
 
 function requireDraft({ status }: FakeInvoice): void {
-  if (status !== 'draft') throw new Refused(400, 'invoice_not_editable', 'The invoice is not a draft any more')
+  if (status !== 'draft') throw new Refused(400, 'invoice_not_editable', 'The invoice is no longer a draft')
 }
 
 export const totalOf = ({ lines }: FakeInvoice): number => lines.reduce((sum, { amount }) => sum + amount, 0)

@@ -110,7 +110,7 @@ export async function startDoor(options: DoorOptions): Promise<Door> {
     })
   })
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the door has no port')
+  if (address === null || typeof address === 'string') throw new Error('the interface has no port')
   return {
     port: address.port,
     async stop() {

@@ -18,10 +18,10 @@ export interface Isolation {
 
 /** For people, at every start. */
 export const ISOLATION_TEXTS: Readonly<Record<Isolation['kind'], string>> = {
-  uid: 'each tenant has a process of its own, with its own user and namespaces',
-  namespace: 'each tenant has a process of its own, with its own namespaces, as the user of the platform',
-  account: 'each tenant has a process of its own, with its own user; this machine allows no namespaces',
-  process: 'each tenant has a process of its own, as the user of the platform; this machine allows no namespaces',
+  uid: 'each tenant has a separate process, with its own user and namespaces',
+  namespace: 'each tenant has a separate process, with its own namespaces, as the user of the platform',
+  account: 'each tenant has a separate process, with its own user; this machine allows no namespaces',
+  process: 'each tenant has a separate process, as the user of the platform; this machine allows no namespaces',
 }
 
 /** Of a tenant, and what is made for it. */

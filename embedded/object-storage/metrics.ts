@@ -41,7 +41,7 @@ export function openDoorMetrics(registry: Registry, watched: Watched): DoorMetri
   })
   const refusals = new Counter({
     name: 'svccloud_object_storage_refusals_total',
-    help: 'Requests that the door refused, by code',
+    help: 'Requests that the interface refused, by code',
     labelNames: ['code'],
     registers,
   })

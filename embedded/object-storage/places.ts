@@ -121,7 +121,7 @@ class AllPlaces implements Places {
     const parts = CELL_PARTS.map((part) => join(cell.folder, part))
     for (const path of [cell.folder, ...parts])
       if (isMade && path !== join(cell.folder, 'run') && !(await isThere(path)))
-        throw new PlaceLost(`${path} is gone: bring it back, or make an empty folder of that name to go on without it`)
+        throw new PlaceLost(`${path} is missing: bring it back, or make an empty folder to start without it`)
     for (const path of [cell.folder, ...parts]) await makeFolder(path, 0o700)
     await this.#passable(cell.folder)
     if (cell.uid !== undefined) for (const path of parts) await own(path, cell.uid)

@@ -25,7 +25,7 @@ export interface NetworkNeeds {
 export type NetworkDecision = { readonly programs: Programs } | { readonly obstacle: string }
 
 const OFF =
-  'Servers have networks of their own: they reach the outside through this machine, and nothing reaches them but ' +
+  'Servers have separate networks: they reach the outside through this machine, and nothing reaches them but ' +
   'their SSH port. Private networks, firewalls, floating IPs and public addresses are off.'
 const OVN_NEEDS_QEMU =
   '--network ovn needs real guests, and these are simulated. Leave out --hypervisor simulated, or take --network user.'
@@ -53,7 +53,7 @@ export async function chooseNetwork(needs: NetworkNeeds): Promise<NetworkDecisio
 const excludingSetting = (): string | undefined =>
   environment()['SVCCLOUD_CEPH_POOL'] === undefined
     ? undefined
-    : 'SVCCLOUD_CEPH_POOL is set, and guests in a network of their own would not reach the Ceph cluster'
+    : 'SVCCLOUD_CEPH_POOL is set, and guests in a separate network would not reach the Ceph cluster'
 
 /** Why there is none, where somebody chose so before: by a setting, or by the first start with this folder, whose
  *  servers and zones are made for what it had. */

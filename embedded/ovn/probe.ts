@@ -50,6 +50,6 @@ async function trialObstacle(lines: readonly string[], path: string | undefined)
     await run(program ?? '', words, { timeout: TRIAL_MILLISECONDS, env: { PATH: path, LC_ALL: 'C' } })
     return undefined
   } catch (error) {
-    return `the kernel does not let this user have network namespaces of its own (${lastLineOf(error)})`
+    return `the kernel does not let this user have its own network namespaces (${lastLineOf(error)})`
   }
 }

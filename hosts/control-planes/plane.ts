@@ -265,7 +265,7 @@ export class PodsPlane {
     )
     if (claims.filter((claim) => claim !== undefined).length > members.length / 2) return
     await this.#look()
-    throw new Error('the volumes of etcd are gone: a snapshot can be restored')
+    throw new Error('the volumes of etcd are lost: a snapshot can be restored')
   }
 
   async #look(): Promise<void> {

@@ -44,7 +44,7 @@ export type ControlPlanesOffer = (HostedControlPlanes | { readonly obstacle: str
   readonly made?: () => readonly HostedControlPlanes[]
 }
 
-const NOT_CONFIGURED = 'this cloud is not told of any (SVCCLOUD_CONTROL_PLANES_URL, SVCCLOUD_CONTROL_PLANES_FILE)'
+const NOT_CONFIGURED = 'this cloud has none configured (SVCCLOUD_CONTROL_PLANES_URL, SVCCLOUD_CONTROL_PLANES_FILE)'
 
 /** Throws for settings that are half there, files that cannot be read, and a region with two hosts. */
 export async function openControlPlanes(

@@ -59,7 +59,7 @@ const EXAMPLES: Readonly<Record<RefusalStatus, Problem>> = {
   404: notFound('server'),
   405: new Problem(405, 'This path does not take GET.'),
   409: operationInProgress(ID, { type: 'server', id: ID }),
-  410: new Problem(410, 'This route is gone.'),
+  410: new Problem(410, 'This route no longer exists.'),
   413: new Problem(413, 'The body is larger than this route takes.'),
   415: new Problem(415, 'Send application/json.'),
   422: quotaExceeded({ name: 'servers', limit: 25, used: 25, requested: 1 }),

@@ -31,7 +31,7 @@ export interface ObjectStorageOffer {
 }
 
 const NOT_CONFIGURED =
-  'this cloud is not told of any (SVCCLOUD_OBJECT_STORAGE_CONTROL_URL for one of one host, SVCCLOUD_RGW_FILE for Ceph)'
+  'this cloud has none configured (SVCCLOUD_OBJECT_STORAGE_CONTROL_URL for one of one host, SVCCLOUD_RGW_FILE for Ceph)'
 
 const Zones = z.array(z.string().min(1)).min(1)
 /** Where `{zone}` stands for the name of the zone. */

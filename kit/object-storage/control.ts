@@ -158,7 +158,7 @@ export function openControl({ url, token }: ControlOptions, deadline: DeadlineOf
       if (status === CONFLICT)
         throw new Unavailable(
           'the object storage',
-          new Error('the key or prefix is taken, or it was told something newer'),
+          new Error('the key or prefix is taken, or it knows something newer'),
         )
     },
     async getTenant(id, isFresh = false) {

@@ -145,7 +145,7 @@ export function readDocument(name: DocumentName, bytes: Uint8Array): ReadDocumen
 const keyOf = ({ children }: Element): string => children.find(({ name }) => name === 'Key')?.text ?? ''
 
 function checkChildren({ name, children, text }: Element, shapes: Readonly<Record<string, Shape>>): void {
-  if (text.trim() !== '') throw malformedXml(`${name} has no text of its own.`)
+  if (text.trim() !== '') throw malformedXml(`${name} has no text.`)
   const counts = new Map<string, number>()
   for (const child of children) {
     const shape = Object.hasOwn(shapes, child.name) ? shapes[child.name] : undefined

@@ -48,7 +48,7 @@ export const Image = resource({
             .string()
             .max(63)
             .optional()
-            .describe("The shared storage that the volume lies on; this node's own disks when absent."),
+            .describe("The shared storage that the volume is on; this node's own disks when absent."),
         })
         .optional()
         .describe('Snapshot of a volume that it becomes a copy of. Cannot be changed.'),

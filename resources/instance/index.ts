@@ -316,7 +316,7 @@ export const Volume = resource({
             .string()
             .max(63)
             .optional()
-            .describe("Of a snapshot: the shared storage that it lies on; this node's own disks when absent."),
+            .describe("Of a snapshot: the shared storage that it is on; this node's own disks when absent."),
           accountId: z
             .string()
             .max(63)

@@ -11,7 +11,7 @@ export const MigrationSecretName = z
 export const IsRemoved = z
   .boolean()
   .optional()
-  .describe('Of an object that is being deleted: nothing of it is left on the node, and the platform lets it go.')
+  .describe('Of an object that is being deleted: nothing of it is left on the node, and the platform removes it.')
 export const Origin = z.strictObject({
   name: z.string().max(253).describe('Name of the template.'),
   version: z.string().max(253).describe('Version of its image.'),

@@ -41,7 +41,7 @@ export const KubernetesHost = resource({
       nodesReady: z.int().min(0).optional().describe('Nodes of it that report Ready.'),
       process: z
         .strictObject({
-          digest: z.string().max(64).describe('Digest of what it was told to be last.'),
+          digest: z.string().max(64).describe('Digest of its last configuration.'),
           appliedAt: Instant.describe('When that was.'),
           isReady: z.boolean().describe('Whether its pod is ready.'),
           detail: z.string().max(1024).describe('Why it is not in its desired state, for people; empty when it is.'),

@@ -126,7 +126,7 @@ export const NodePool = resource({
             isCalledOff: z
               .boolean()
               .optional()
-              .describe('Autoscaling has let it go, and its pods would not: it stays.'),
+              .describe('Autoscaling released it, and its pods could not leave: it stays.'),
           }),
         )
         .max(2 * NODES_MAXIMUM)

@@ -34,7 +34,7 @@ const Power = z.strictObject({
   since: z.string().max(64).describe('Since when it says so.'),
   readAt: z.string().max(64).describe('When it said so last.'),
   failures: z.int().min(0).describe('How often in a row it did not answer.'),
-  cuts: z.int().min(0).describe('How often it was told to cut the power.'),
+  cuts: z.int().min(0).describe('How often it was asked to cut the power.'),
   detail: z.string().max(1024).describe('Why it did not answer; empty otherwise.'),
 })
 

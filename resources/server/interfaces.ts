@@ -57,7 +57,7 @@ export const InterfaceView = z
     mac_address: z.string(),
     ipv4_address: z.string().nullable().describe('Its IPv4 address; null without one.'),
     ipv6_address: z.string().nullable().describe('Its IPv6 address; null without one.'),
-    ipv6_prefix: z.string().nullable().describe('The /64 that its IPv6 address lies in.'),
+    ipv6_prefix: z.string().nullable().describe('The /64 of its IPv6 address.'),
     index: z.int().describe('0 for the public one; the others keep theirs while they are there.'),
     floating_ip_ids: z.array(z.string()).describe('Floating IPs that are assigned to it.'),
     created_at: DateTime,

@@ -77,7 +77,7 @@ export const createSnapshot = route({
   summary: 'Take a snapshot of a storage',
   description:
     'The point that the storage is at, kept in its disk: it takes a moment, and room for what is written from then ' +
-    'on. Its server may run. The storage is not deleted while it has snapshots, and one that lies on the disks of a ' +
+    'on. Its server may run. The storage is not deleted while it has snapshots, and one that is on the disks of a ' +
     'single host stays on that host, with its server. Storages of tier local-nvme have none.',
   permission: 'operate',
   clusterScopes: ['storages'],

@@ -61,7 +61,7 @@ export const StorageView = z
       .enum(['replicated', 'degraded', 'single_copy'])
       .describe(
         'replicated outlives the host that it is used on; degraded will once the shared storage has made copies that ' +
-          'it lacks; single_copy lies on the disks of one host alone.',
+          'it lacks; single_copy is on the disks of one host alone.',
       ),
     labels: z.record(z.string(), z.string()),
     is_protected: z.boolean(),
@@ -171,9 +171,7 @@ export const CreateStorage = z
     tier: z
       .enum(STORAGE_TIERS)
       .default('standard')
-      .describe(
-        'standard outlives its host where the zone has shared storage; local-nvme lies on the disks of a host.',
-      ),
+      .describe('standard outlives its host where the zone has shared storage; local-nvme is on the disks of a host.'),
     source_backup_id: Id.nullish(),
     source_snapshot_id: Id.nullish(),
     source_storage_id: Id.nullish(),
@@ -271,7 +269,7 @@ export const deleteStorage = route({
   path: '/v1/storages/{id}',
   area: AREA,
   summary: 'Delete a storage with its data',
-  description: 'It must be detached. Its data are gone when the operation has succeeded.',
+  description: 'It must be detached. Its data are erased when the operation has succeeded.',
   ...startsOperation('storage.delete'),
   clusterScopes: ['storages'],
   isDestructive: true,

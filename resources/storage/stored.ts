@@ -40,7 +40,7 @@ export const Storage = resource({
         .enum(STORAGE_TIERS)
         .default('standard')
         .describe(
-          'standard lies on the shared storage of the zone where it has some; local-nvme always on the disks of one ' +
+          'standard is on the shared storage of the zone where it has some; local-nvme always on the disks of one ' +
             'host. Operators change it by moving the storage.',
         ),
       source: z
@@ -104,7 +104,7 @@ export const Storage = resource({
         .max(63)
         .optional()
         .describe(
-          'Shared storage that it lies on, which other nodes reach too; absent when it lies on the disks of its node.',
+          'Shared storage that it is on, which other nodes reach too; absent when it is on the disks of its node.',
         ),
       schedule: z
         .strictObject({

@@ -98,7 +98,7 @@ test('a server that boots is waited for, until its host keys are known', async (
 test.each<readonly [string, Partial<ServerStatus>, string]>([
   ['is off', { state: 'stopped' }, 'web is stopped; start it with svccloud server start web'],
   ['failed', { state: 'error', stateDetail: 'No room.' }, 'web is error: No room.'],
-  ['has no address', { state: 'started' }, 'nothing leads to the SSH port of web'],
+  ['has no address', { state: 'started' }, 'no address reaches the SSH port of web'],
 ])('one that %s is refused with what to do', async (_why, status, expected) => {
   await report(status)
   expect(await svccloud('ssh', 'web')).toMatchObject({ code: 1, out: '', error: expect.stringContaining(expected) })

@@ -78,7 +78,7 @@ export function openDiskWork(options: DiskWorkOptions): BackupWork {
     at: string | undefined = location,
   ): Promise<OpenPlace> | OpenPlace => {
     if (zone !== undefined) return openObjectPlace(options, { accountId, zone })
-    if (at === undefined) throw new Error('this host has no place of its own for backups')
+    if (at === undefined) throw new Error('this host has no separate place for backups')
     return { store: openStoreAt({ location: at, environment, clock }, accountId), ...kindOfLocation(at) }
   }
   const repositoryOf = async (

@@ -110,7 +110,7 @@ const isOfAnother = ({ metadata: { uid } }: ImageObject, { held, bytes }: Observ
 const TAKEN = 'An image that was made for another object of this name is on the host. It stays.'
 
 const wasMade = ({ bytes }: ObservedImage): boolean => bytes?.madeFor !== undefined
-const LOST = 'The image was made of the disk once, and is not on this host any more.'
+const LOST = 'The image was made from the disk once, and is no longer on this host.'
 
 /** A disk that is larger than it may be waits until it may be as large: then the file is fetched again. */
 function planFetch({ maximumGibibytes = IMAGE_GIBIBYTES_MAXIMUM }: ImageSpec, { fetching }: ObservedImage): Action[] {

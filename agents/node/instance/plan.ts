@@ -470,7 +470,7 @@ function obstacleTo(
   if (heldElsewhere !== undefined)
     return {
       state: 'waiting',
-      detail: `waiting for host ${heldElsewhere.node} to let go of volume ${heldElsewhere.volume}`,
+      detail: `waiting for host ${heldElsewhere.node} to release volume ${heldElsewhere.volume}`,
       remedy: [wait(HELD_ELSEWHERE_SECONDS, 'another host')],
     }
   const prepare = [effect('prepare', {}), wait(MISSING_SECONDS, 'the template')]

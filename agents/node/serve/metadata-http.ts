@@ -47,7 +47,7 @@ export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): 
 
   const http = createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, (request, response) => {
     answer(request, response).catch((error: unknown) => {
-      log.warn('a guest could not be told its metadata', { error })
+      log.warn('metadata could not be sent to a guest', { error })
       response.destroy()
     })
   })

@@ -67,7 +67,7 @@ const effect = <Name extends keyof VolumeEffects>(name: Name, input: VolumeEffec
 const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
 /** The effect changed what there is to see. */
 const requeue = wait(0, 'the next look')
-const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to let go`)
+const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to release it`)
 
 /** Guards in order: deleting, the disk of another object, not here, superseded, unknown to the ledger, too small, a
  *  snapshot to be made or removed, to be served, done. */
@@ -195,7 +195,7 @@ function planMaking(volume: VolumeObject, observed: ObservedVolume): Action[] {
 const lossOf = ({ bytes }: ObservedVolume): string =>
   bytes?.state === 'removed'
     ? `The disk was removed from this host at ${bytes.at}, as was asked. No other one is made in its place.`
-    : 'The disk was on this host and is not there any more. No other one is made in its place.'
+    : 'The disk was on this host and is no longer there. No other disk is created in its place.'
 
 function planFilling(backup: string, { copy, hasBackups }: ObservedVolume): Action[] {
   if (hasBackups !== true) return [failed('this host has no place for backups'), wait(RETRY_SECONDS, 'one')]

@@ -113,7 +113,7 @@ const sourceRemoved: Rule<MigrationInput> = (input) => {
   return inState(input, 'detached', {
     ...stateWhileMoved(input, 'stopped'),
     actions,
-    waitFor: `node ${sourceNode} to let go of the server`,
+    waitFor: `node ${sourceNode} to release the server`,
   })
 }
 

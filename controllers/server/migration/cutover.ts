@@ -77,7 +77,7 @@ export function cleanUpSource(input: OperationInput, recorded: MigrationProgress
   const removals = removeInstances(observed.strayInstances)
   const isLeft = (observed.strayInstances ?? []).some((stray) => !isUnreachable(observed, nodeOf(stray)))
   if (isLeft && now.getTime() < Date.parse(operation.deadlineAt))
-    return { ...decision, actions: removals, waitFor: `node ${sourceNode} to let go of the guest` }
+    return { ...decision, actions: removals, waitFor: `node ${sourceNode} to release the guest` }
   const marked =
     claims === undefined || storage === undefined || instance === undefined
       ? []

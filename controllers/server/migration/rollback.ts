@@ -43,7 +43,7 @@ export function rollBack(input: MigrationInput, reason: string): Decision {
     isFenced(observed, targetNode) ||
     ((senderState === 'stays' || senderState === 'ended') && isUnreachable(observed, targetNode))
   if (target !== undefined && !isSafe)
-    return { ...decision, actions: removeTarget(input), waitFor: `node ${targetNode} to let go of the guest` }
+    return { ...decision, actions: removeTarget(input), waitFor: `node ${targetNode} to release the guest` }
   if (mayFallBackToCold(input))
     return inState(input, 'detached', {
       events: [{ kind: 'cold_fallback', message: `The server is stopped and moved: ${cause}` }],

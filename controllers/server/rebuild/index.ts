@@ -204,7 +204,7 @@ function rebuildFailed(input: OperationInput, step: string, error: string): Deci
         : present(ensureInstance(server, input.observed, claims, storage, { ...powerOf(instance), power: 'stopped' }))
     return whileStopped(step, {
       outcome: 'failed',
-      error: `${error} The boot storage is the new one, the old one is gone.`,
+      error: `${error} The boot storage is the new one, the old one was deleted.`,
       actions: [{ do: 'change', patch: { spec: { desiredPower: 'stopped' } } }, ...stop],
     })
   }

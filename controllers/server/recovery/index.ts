@@ -64,7 +64,7 @@ function nodeReturned(input: OperationInput): Decision {
     : {
         ...decision,
         outcome: 'failed',
-        error: `There is no proof that the server does not run on node ${lostNodeOf(input)} any more.`,
+        error: `There is no proof that the server no longer runs on node ${lostNodeOf(input)}.`,
       }
 }
 

@@ -227,7 +227,7 @@ async function saveState(socket: string, clock: Clock): Promise<void> {
     connection.write(`${JSON.stringify({ execute, arguments: words })}\n`)
     for (;;) {
       const { value, done } = await answers.next()
-      if (done === true) throw new Error('the monitor of the guest is gone')
+      if (done === true) throw new Error('the monitor of the guest has ended')
       const answer = JSON.parse(value)
       if ('error' in answer) throw new Error(`${execute}: ${JSON.stringify(answer.error).slice(0, 200)}`)
       if ('return' in answer) return answer.return

@@ -26,7 +26,7 @@ export const METADATA_SCHEMA: Schema = {
       description: 'Counts the changes of the desired state. Set by the server.',
     },
     creationTimestamp: time('When the server created the object.'),
-    deletionTimestamp: time('When deletion was asked for. The object goes when its finalizers are gone.'),
+    deletionTimestamp: time('When deletion was requested. The object is removed when it has no finalizers.'),
     deletionGracePeriodSeconds: {
       type: 'integer',
       format: 'int64',
@@ -40,7 +40,7 @@ export const METADATA_SCHEMA: Schema = {
     },
     ownerReferences: {
       type: 'array',
-      description: 'The objects this one depends on; when all of them are gone, it goes.',
+      description: 'The objects this one depends on; when all of them are deleted, it is deleted.',
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['uid'],
       items: {

@@ -40,7 +40,7 @@ describe.runIf(isRoot())('guests of an agent that is root', () => {
     await machine.close()
   })
 
-  it('run as users of their own, without rights and without a way to gain any', async () => {
+  it('run as separate users, without rights and without a way to gain any', async () => {
     await hypervisor.start(await machine.definition(A, 1, 'own-0'))
     await hypervisor.start(await machine.definition(B, 1, 'own-1'))
     const status = await readFile(`/proc/${await pidOf(A)}/status`, 'utf8')

@@ -378,7 +378,7 @@ async function rehire(role: StaffRole): Promise<Browser> {
   return await hire(role)
 }
 
-test('a person is disabled and enabled, and loses a second factor that is gone', async () => {
+test('a person is disabled and enabled, and loses a second factor that they no longer have', async () => {
   const person = await harness.signUpAndIn('person@example.com')
   const { id } = (await person.send('GET', '/v1/auth/me')).body['user'] as { id: string }
   const act = async (verb: string) =>

@@ -163,7 +163,7 @@ describe('creating to error', () => {
   it.each([
     ['the host failed', { jobs: [jobOf('write', { state: 'failed', detail: 'no store' })] }, 'no store'],
     ['the storage did not come', { hasStorage: false }, 'There is no storage s1.'],
-    ['the storage is in another zone', { hasLeftZone: true }, 'Storage s1 lies in another zone than z1 now.'],
+    ['the storage is in another zone', { hasLeftZone: true }, 'Storage s1 is no longer in zone z1.'],
     ['the namespace is no account', { accountId: undefined }, 'The namespace belongs to no account.'],
   ] as const)('because %s', (_why, observed, error) =>
     expect(outcome({ kind: 'storage.backup', status: CREATING }, observed)).toMatchObject({

@@ -127,6 +127,6 @@ test('it is one server, lives as long as that, and leaves nothing', { timeout: 2
   // It is gone, and so is the cluster: none is made again.
   await cloud.kubectl.delete(Server, keyOf(server?.metadata.name ?? ''))
   const lost = await when('shop-dev', 'error')
-  expect(lost?.status?.failureReason).toMatch(/server is gone/)
+  expect(lost?.status?.failureReason).toMatch(/server was deleted/)
   await remove('shop-dev')
 })

@@ -118,7 +118,7 @@ test('what does not come up in 30 minutes is in error, and says what it waited f
 })
 
 test.each([
-  ['it is gone', { isMade: true }, [], /gone/],
+  ['it is gone', { isMade: true }, [], /deleted/],
   ['it is lost', { isMade: true }, [{ ...MACHINE, state: 'error', stateDetail: 'its disk is lost' }], /disk is lost/],
   ['it could not be made', {}, [{ ...MACHINE, state: 'error', stateDetail: 'no room' }], /could not be made: no room/],
 ] as const)('a cluster whose server %s is in error', (_why, status, machines, reason) => {

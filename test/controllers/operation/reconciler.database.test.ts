@@ -115,7 +115,7 @@ test('an operation that is given up is cancelled, in history too, and an Event s
         type: 'Warning',
         reason: 'OperationCancelled',
         regarding: { kind: 'Operation', name: OPERATION },
-        note: expect.stringContaining('node n1 is gone'),
+        note: expect.stringContaining('node n1 was deleted'),
       },
     ])
 })

@@ -127,7 +127,7 @@ describe('the metadata service', () => {
   })
 
   test(
-    'goes by nothing that a guest can say: neither a token, nor an ' + 'address, nor a hardware address of another',
+    'trusts nothing that a guest can say: neither a token, nor an ' + 'address, nor a hardware address of another',
     async () => {
       const token = await tokenOf('one')
       expect(await read('one', token)).toContain(' 200 ')

@@ -282,7 +282,7 @@ describe('stopped | rebuild | stopped', () => {
       [
         'change {"desiredPower":"stopped"}',
         'ensure Instance stopped 2',
-        'operation op-1 started failed: No room. The boot storage is the new one, the old one is gone.',
+        'operation op-1 started failed: No room. The boot storage is the new one, the old one was deleted.',
         'state stopped',
       ],
     ],

@@ -122,17 +122,17 @@ describe('detaching a network', () => {
     [
       'waits for the word of the host',
       detaching({ claims: claims(leaving), instance: instance({}, guest(['uid-1', 'port-1'])) }),
-      ['effect program', 'operation op-1 detached', 'state started', 'wait for the guest to let go of the interface'],
+      ['effect program', 'operation op-1 detached', 'state started', 'wait for the guest to release the interface'],
     ],
     [
       'keeps the addresses while the port may be in the network',
       detaching({ claims: claims(leaving), instance: instance({}, guest(['uid-1'])) }),
-      ['effect program', 'operation op-1 detached', 'state started', 'wait for the guest to let go of the interface'],
+      ['effect program', 'operation op-1 detached', 'state started', 'wait for the guest to release the interface'],
     ],
     [
       'gives the addresses back when the guest and the network have let go',
       programmed(detaching({ claims: claims(leaving), instance: instance({}, guest(['uid-1'])) })),
-      ['effect leave', 'operation op-1 detached', 'state started', 'wait for the guest to let go of the interface'],
+      ['effect leave', 'operation op-1 detached', 'state started', 'wait for the guest to release the interface'],
     ],
     [
       'ends when nothing is left',

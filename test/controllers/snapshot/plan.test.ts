@@ -114,7 +114,7 @@ describe('the room of one that is online', () => {
 describe('one that is online', () => {
   const gone = { ...volumeOf([...shall('be')], []), status: { state: 'ready', lostSnapshots: ['uid-s1'] } }
   const volumes = [gone as Observed['volumes'][number]]
-  const detail = expect.stringContaining('not in the disk any more') as string
+  const detail = expect.stringContaining('no longer in the disk') as string
   it('says so when its disk has lost it', () =>
     expect(outcome({ status: ONLINE }, { volumes }).status).toMatchObject({ state: 'error', stateDetail: detail }))
   it('keeps its storage then, and is online again when it is back', () => {

@@ -315,7 +315,7 @@ describe('while its server moves', () => {
       'a disk that only another node has is not made a second time',
       storage(),
       observed({ node: 'n2', volumes: [volume(READY)] }),
-      ['state error: The disk lies on node n1, which the server is not on.'],
+      ['state error: The disk is on node n1, which the server is not on.'],
     ],
     [
       'a shared disk that the new node does not show yet is not made a second time',

@@ -123,7 +123,7 @@ test('a folder that was there once is not made again: its tenant is not served, 
   )
   await rm(join(folder, 'data'), { recursive: true })
   await expect(list(cells, ada)).rejects.toMatchObject({ status: 503, code: 'ServiceUnavailable' })
-  expect(cells.engines.fault('ada')).toContain(`${join(folder, 'data')} is gone`)
+  expect(cells.engines.fault('ada')).toContain(`${join(folder, 'data')} is missing`)
 })
 
 test('a folder that goes while the engine runs is noticed, and served again when it is brought back', async () => {
@@ -134,7 +134,7 @@ test('a folder that goes while the engine runs is noticed, and served again when
   await until(
     'its fault',
     () => cells.engines.fault('ada') ?? '',
-    (fault) => fault.includes(`${join(folder, 'data')} is gone`),
+    (fault) => fault.includes(`${join(folder, 'data')} is missing`),
   )
   await rename(join(folder, 'away'), join(folder, 'data'))
   await until(

@@ -110,7 +110,7 @@ test('a port that somebody else has by now is let go', () =>
 test('one that has lost its volumes is not begun anew as an empty one', () => {
   const record = { ...newRecord(newDesired({ replicas: 3 }), settings, null), release: '1.36.3' }
   return withPlane(record, {}, async (plane, applied) => {
-    const state = await untilSaid(plane, 'the volumes of etcd are gone')
+    const state = await untilSaid(plane, 'the volumes of etcd are lost')
     expect(state).toMatchObject({ hasEtcdQuorum: false, apiServer: 'unhealthy', release: '1.36.3' })
     expect(applied).not.toContain('StatefulSet')
     expect(applied).not.toContain('Deployment')
@@ -121,7 +121,7 @@ test('nothing is known of one whose host cluster does not answer', () => {
   const faults: Faults = {}
   const record = { ...newRecord(newDesired(), settings, null), release: '1.36.3' }
   return withPlane(record, faults, async (plane) => {
-    await untilSaid(plane, 'the volumes of etcd are gone')
+    await untilSaid(plane, 'the volumes of etcd are lost')
     faults.isAway = true
     expect((await untilSaid(plane, 'not available')).apiServer).toBe('unknown')
   })

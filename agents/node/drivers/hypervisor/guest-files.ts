@@ -93,7 +93,7 @@ export class GuestFiles {
       return { user, started }
     } catch (error) {
       if (!isUngivable(error)) throw error
-      this.#options.log.warn('guest runs as root: its files cannot be given to a user of its own', {
+      this.#options.log.warn('guest runs as root: its files cannot be given to a separate user', {
         guest: name,
         error,
       })

@@ -75,7 +75,7 @@ export async function openGuestUsers(options: GuestUsersOptions): Promise<GuestU
     return undefined
   }
   if (range === undefined) {
-    log.warn('guests run as root: users of their own are switched off')
+    log.warn('guests run as root: separate users are switched off')
     return undefined
   }
   try {
@@ -89,7 +89,7 @@ export async function openGuestUsers(options: GuestUsersOptions): Promise<GuestU
     await tryOut(users, folder)
     return users
   } catch (error) {
-    log.warn('guests run as root: the host cannot give them users of their own', { error })
+    log.warn('guests run as root: the host cannot give them separate users', { error })
     return undefined
   }
 }

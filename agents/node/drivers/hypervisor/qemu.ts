@@ -438,7 +438,7 @@ class QemuHypervisor implements Hypervisor {
       isGuestOff: () => attachment.state === 'off',
       persist: (noted) =>
         this.#locks.run(name, async () => {
-          if (!isMine()) throw new Error(`guest ${name} is gone`)
+          if (!isMine()) throw new Error(`guest ${name} no longer runs`)
           const newest = (await readGuestRecord(this.#folder(name))) ?? record
           await writeGuestRecord(this.#folder(name), { ...newest, move: noted })
         }),

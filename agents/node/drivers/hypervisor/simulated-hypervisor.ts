@@ -54,7 +54,7 @@ export function newSimulatedHypervisor(options: SimulatedHypervisorOptions): Hyp
   const stops = new Set<() => void>()
   let isClosed = false
   const assertOpen = () => {
-    if (isClosed) throw new Error('the agent of this connection is gone')
+    if (isClosed) throw new Error('the agent of this connection has ended')
   }
   const observe = (guest: SimulatedGuest): Guest => {
     migrations.continueWithAgent(guest)

@@ -103,7 +103,7 @@ function newCutover(
       const receiver = receiverOf(sending)
       // What is written into a line that has just been cut is written, as far as the sender can tell.
       if (receiver === undefined && !network.isCut(host) && !network.isCut(sending.host))
-        return fail(guest, sending, 'the receiver is gone')
+        return fail(guest, sending, 'the receiver has ended')
       const { executionId, isBooted, isHung, typed } = guest
       if (isSplitBrainAllowed) {
         receiver?.receive({ executionId, isBooted, isHung, typed })

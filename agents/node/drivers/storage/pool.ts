@@ -44,7 +44,7 @@ export class PoolMissing extends Error {
   constructor(path: string, memory: string, options: ErrorOptions) {
     super(
       `${path} is not the shared storage that it was: nothing is mounted there, or it does not answer. Remove ` +
-        `${memory} if it shall become a new one.`,
+        `${memory} if it is to become a new one.`,
       options,
     )
     this.name = 'PoolMissing'

@@ -104,7 +104,7 @@ export async function judgeDisk(path: string, options: DiskOptions): Promise<Jud
   const { required } = JSON.parse(
     await qemuImg(path, ['measure', '--output=json', '-O', 'qcow2', '-f', format], options),
   )
-  if (typeof required !== 'number') throw new ImageRefused('The size of the image cannot be told.')
+  if (typeof required !== 'number') throw new ImageRefused('The size of the image cannot be determined.')
   if (required > EXPANDED_BYTES_FREE + EXPANSION_MAXIMUM * Number(fileBytes))
     throw new ImageRefused(
       `The image becomes ${required} bytes, more than ${EXPANSION_MAXIMUM} times the ${fileBytes} bytes of its file.`,

@@ -1,0 +1,37 @@
+/** The words that people do not read, in pages and in the sentences of the product. */
+import { describe, expect, it } from 'vitest'
+import { documentFindings, findings } from '../../tools/tidy.ts'
+
+const rulesOfCode = (source: string) => findings('domain/quota.ts', source).map(({ rule }) => rule)
+const rulesOfPage = (file: string, source: string) => documentFindings(file, source).map(({ rule }) => rule)
+
+describe('a sentence of the product', () => {
+  it.each([
+    [`throw new Error('The server is not there any more.')`, 'plain English: not "any more" but no longer'],
+    [`const note = 'nothing ' + 'leads to it'`, 'plain English: not "leads to" but points to, is assigned to, reaches'],
+    ['const note = `${name} shall leave`', 'plain English: not "shall" but must, is to'],
+    [
+      `const note = 'the agent is told'`,
+      'plain English: not "is told" but is configured with, is reported to, receives',
+    ],
+  ])('%s', (source, rule) => expect(rulesOfCode(source)).toEqual([rule]))
+
+  it.each([
+    `import { open } from './door.ts'`,
+    `const shall = values.filter((each) => each === 'shall')`,
+    `const note = 'The server no longer exists.'`,
+    `// what it shall be`,
+  ])('may be beside: %s', (source) => expect(rulesOfCode(source)).toEqual([]))
+})
+
+describe('a page', () => {
+  it('has the words of the field', () =>
+    expect(rulesOfPage('docs/a.md', 'The\ndata lies in a folder.\n')).toEqual([
+      'plain English: not "lies in" but is in, is on',
+    ]))
+  it.each([
+    ['docs/a.md', 'The test is in `equal-doors.ts`.\n'],
+    ['docs/a.md', '```\nwhat it shall be\n```\n'],
+    ['docs/decisions/0001-a.md', 'What it shall be.\n'],
+  ])('%s may say %j', (file, source) => expect(rulesOfPage(file, source)).toEqual([]))
+})

@@ -1,0 +1,54 @@
+/** The words that texts for people are written without, each with what to say instead: the field's standard terms. They
+ *  are looked for in the pages of the repository and in the sentences of the product (texts with a space in them). */
+import { parseSync } from 'oxc-parser'
+import { isNode, nodesOf } from './syntax.ts'
+
+/** The word as it stands in the text, and what to say instead. */
+const WORDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\bdoors?\b/gi, 'an interface, a listener, an entrance'],
+  [/\b(?:is|are|was|were|be|been|not) told\b/gi, 'is configured with, is reported to, receives'],
+  [/\blets? in\b/gi, 'admits; credentials'],
+  [/\bshall\b/gi, 'must, is to'],
+  [/\bany more\b/gi, 'no longer'],
+  [/\bleads? to\b/gi, 'points to, is assigned to, reaches'],
+  [/\blies (?:in|on)\b/gi, 'is in, is on'],
+  [/\b(?:go|goes|come|comes) by\b/gi, 'uses, through'],
+  [/\bof (?:its|their|his|your) own\b/gi, 'its own, a separate'],
+  [/\b(?:go|goes|gone) away\b/gi, 'is deleted, is removed, stops'],
+  [/\b(?:is|are) gone\b/gi, 'is deleted, is lost, does not exist'],
+  [/\blets? (?:it |them )?go\b/gi, 'releases'],
+  [/\bto let go\b/gi, 'to release'],
+  [/\btakes? of\b/gi, 'counts against'],
+]
+
+/** A word of the list in a text: where it begins, and what to say instead. */
+export interface Found {
+  readonly index: number
+  readonly word: string
+  readonly instead: string
+}
+
+/** Words of the list in a page or a sentence. */
+export const wordsIn = (text: string): readonly Found[] =>
+  WORDS.flatMap(([pattern, instead]) =>
+    [...text.matchAll(pattern)].map(({ index, 0: word }) => ({ index, word: word.toLowerCase(), instead })),
+  )
+
+/** Words of the list in the sentences of a source file: in texts that have a space, never in names and paths. */
+export function wordsOfSource(file: string, source: string): readonly Found[] {
+  const found: Found[] = []
+  for (const node of nodesOf(parseSync(file, source).program)) {
+    const { type, start } = node
+    const text =
+      type === 'Literal'
+        ? node['value']
+        : type === 'TemplateElement' && isNode(node)
+          ? cooked(node['value'])
+          : undefined
+    if (typeof text !== 'string' || !text.includes(' ')) continue
+    for (const one of wordsIn(text)) found.push({ ...one, index: Number(start) + one.index })
+  }
+  return found
+}
+
+const cooked = (value: unknown): unknown => (value as { readonly cooked?: unknown }).cooked // of the parser's AST
