@@ -1,7 +1,8 @@
 /** Every noun whose changes are said once: what enumerates changes starts here. */
 import { floatingIpChanges } from './floating-ip.ts'
 import { networkChanges } from './network.ts'
+import { routerChanges } from './router.ts'
 import { serverGroupChanges } from './server-group.ts'
 
-export const CHANGES = [floatingIpChanges, networkChanges, serverGroupChanges] as const
-export { floatingIpChanges, networkChanges, serverGroupChanges }
+export const CHANGES = [floatingIpChanges, networkChanges, routerChanges, serverGroupChanges] as const
+export { floatingIpChanges, networkChanges, routerChanges, serverGroupChanges }

@@ -1,13 +1,20 @@
-import { Router } from '../../resources/router/index.ts'
+import { routerChanges } from '../../changes/router.ts'
+import { getRouter, listRouters, Router } from '../../resources/router/index.ts'
 import { kind } from '../admission/kind.ts'
+import { admissionOf } from '../kit/admission.ts'
+import { changeEndpoints } from '../kit/rest.ts'
 import { noun } from '../noun.ts'
-import { routerAdmission } from './admission.ts'
-import { routerEndpoints, type RouterParts } from './endpoints.ts'
+import type { Parts } from '../parts.ts'
+import { getObject, listObjects } from '../plain/objects.ts'
 import { openRouters, type Routers } from './routers.ts'
 
-export const router = noun<RouterParts, { readonly routers: Routers }>({
+export const router = noun<Parts & { readonly routers: Routers }, { readonly routers: Routers }>({
   name: 'router',
-  kinds: [kind(Router, { access: 'write', target: 'router', admission: routerAdmission })],
+  kinds: [kind(Router, { access: 'write', target: 'router', admission: admissionOf(routerChanges) })],
   open: (parts) => ({ routers: openRouters(parts) }),
-  endpoints: routerEndpoints,
+  endpoints: ({ routers, ...parts }) => [
+    getObject(routers, getRouter),
+    listObjects(parts, routers, listRouters, ({ zone }) => ({ fields: { zone } })),
+    ...changeEndpoints(parts, routerChanges, routers),
+  ],
 })

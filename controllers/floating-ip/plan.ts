@@ -7,7 +7,7 @@ import { firstDecision } from '../operation/decision.ts'
 import { SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import type { During } from '../operation/plan.ts'
 import { refusalOf } from '../refusal.ts'
-import { hasAccount, installed, type SyncInput } from '../synced-plan.ts'
+import { hasAccount, installed, releasing, type SyncInput } from '../synced-plan.ts'
 import { actionOf, reconciling, type SyncDecision } from '../synced.ts'
 import type { FloatingIpEffect, FloatingIpObject, Observed } from './observed.ts'
 
@@ -105,11 +105,5 @@ function idle(input: ReconcileInput): Decision {
 
 function remove({ root: floatingIp, observed: { accountId } }: ReconcileInput): Decision {
   const id = accountId === undefined ? undefined : { accountId, floatingIpId: floatingIp.metadata.name }
-  return {
-    ...reconciling('Deleting'),
-    step: 'installed',
-    outcome: 'succeeded',
-    actions: [{ do: 'effect', name: 'release', input: { zone: floatingIp.spec.zone, id } }],
-    isGone: true,
-  }
+  return releasing(floatingIp.spec.zone, id)
 }

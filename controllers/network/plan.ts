@@ -7,8 +7,8 @@ import { firstDecision } from '../operation/decision.ts'
 import type { During } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
-import { reconciling, type SyncDecision } from '../synced.ts'
-import { applied, hasAccount, hasZone, installed, type SyncInput } from '../synced-plan.ts'
+import type { SyncDecision } from '../synced.ts'
+import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } from '../synced-plan.ts'
 import type { NetworkEffect, NetworkObject, Observed } from './observed.ts'
 
 type ReconcileInput = SyncInput<NetworkObject, Observed>
@@ -72,13 +72,5 @@ function idle(input: ReconcileInput): Decision {
 function remove({ root: network, observed: { accountId, claim } }: ReconcileInput): Decision {
   const id = accountId === undefined ? undefined : { accountId, networkId: network.metadata.name }
   const isGranted = claim?.isEnding !== false
-  return (
-    removalClaimed(networkChanges, network, { accountId, isGranted }) ?? {
-      ...reconciling('Deleting'),
-      step: 'installed',
-      outcome: 'succeeded',
-      actions: [{ do: 'effect', name: 'release', input: { zone: network.spec.zone, id } }],
-      isGone: true,
-    }
-  )
+  return removalClaimed(networkChanges, network, { accountId, isGranted }) ?? releasing(network.spec.zone, id)
 }

@@ -1,7 +1,8 @@
 /** The router controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { routerChanges } from '../../changes/router.ts'
 import { effectiveRoutes, gatewayOf, gatewayRoutes, withRoutes } from '../../domain/private-network.ts'
 import { Unavailable } from '../../domain/problem.ts'
-import { claimRouter, endRouter, findRouter, releaseRouter, trimRouter } from '../../db/router/index.ts'
+import { findRouter, releaseRouter, trimRouter } from '../../db/router/index.ts'
 import type { RouterClaim, RouterNetwork } from '../../db/router/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
@@ -19,18 +20,14 @@ import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
 import { gatewayNodes } from '../gateway-nodes.ts'
 import { applyNetwork } from '../network/index.ts'
-import { requireNewest } from '../newest.ts'
-import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import { claimEffect, intentOf, readEdits } from '../kit/changes.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { routerOwner } from '../ovn/difference.ts'
 import { routerRows, type RouterFacts } from '../ovn/router.ts'
 import type { Parts } from '../parts.ts'
-import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { requireStandingOfEdit } from '../standing.ts'
-import { type Bundles, digestOf, editsOf, newRequests, openBundles } from '../synced.ts'
-import { routerIntents } from './intent.ts'
-import { CLAIMED, ENDED, type Observed, type RouterEffects, type RouterObject } from './observed.ts'
-import { detectEdit, plan } from './plan.ts'
+import { type Bundles, digestOf, openBundles } from '../synced.ts'
+import type { Observed, RouterEffects, RouterObject } from './observed.ts'
+import { appliedOf, plan } from './plan.ts'
 
 const ROUTERS_OF = 'routers of a network'
 
@@ -39,7 +36,7 @@ export const routerController = controller<RouterEffects>()({
   resource: Router,
   sharding: 'by-zone',
   finalizer: finalizerOf(Router),
-  intent: routerIntents,
+  intent: intentOf(routerChanges),
   plan,
   reads: [Edge, Network, Node, Zone],
   // One whose operation is its deletion is deleted here.
@@ -78,7 +75,7 @@ export const routerController = controller<RouterEffects>()({
 })
 
 async function observe(parts: Parts, bundles: Bundles, router: RouterObject): Promise<Observed> {
-  const { db, caches, store, ovn } = parts
+  const { db, caches, ovn } = parts
   const {
     metadata: { namespace = '', name, uid = '' },
     spec: { zone, networkIds },
@@ -89,7 +86,6 @@ async function observe(parts: Parts, bundles: Bundles, router: RouterObject): Pr
   const zoneObject = caches.of(Zone).get({ name: zone })
   const networks = caches.of(Network)
   const facts = claim && factsOf(parts, router, claim)
-  const requests = await newRequests(db, router)
   const isWaiting = activeOperation(router) !== undefined && status?.appliedSequence !== undefined
   return {
     accountId,
@@ -102,11 +98,7 @@ async function observe(parts: Parts, bundles: Bundles, router: RouterObject): Pr
     facts,
     isApplied: facts !== undefined && bundles.digestOf(routerOwner(uid)) === digestOf(facts),
     installed: isWaiting ? await ovn?.installed(facts?.nat === undefined ? [] : facts.gatewayNodes) : undefined,
-    edits: editsOf(requests, 'router'),
-    editor:
-      detectEdit(router) === undefined
-        ? ''
-        : (requesterOf(requests, 'router.sync') ?? (await findEditor(store, Router, router, ''))),
+    ...(await readEdits(parts, routerChanges, router, appliedOf(router))),
   }
 }
 
@@ -136,21 +128,8 @@ function factsOf(parts: Parts, { metadata: { namespace, uid = '' }, spec }: Rout
   return facts
 }
 
-/** What is claimed for a router that has gone meanwhile would stay for ever. */
 const routerEffects = (parts: Parts, bundles: Bundles): EffectsOn<RouterEffects, RouterSpec, RouterStatus> => ({
-  claim: withRefusalCondition(CLAIMED, async (demand, router) => {
-    await requireNewest(parts.store, Router, router)
-    // What it has goes on, and may be arranged in another way.
-    const before = await orUnavailable(findRouter(parts.db, demand))
-    if (before === undefined || (demand.natEnabled && !before.natEnabled))
-      await requireStandingOfEdit(parts, router, demand.accountId)
-    await orUnavailable(parts.db.transaction().execute((tx) => claimRouter(tx, demand)))
-    return grantedCondition(CLAIMED)
-  }),
-  end: withRefusalCondition(ENDED, async (id) => {
-    await orUnavailable(parts.db.transaction().execute((tx) => endRouter(tx, id)))
-    return grantedCondition(ENDED)
-  }),
+  claim: claimEffect(parts, routerChanges),
   async trim(id) {
     await orUnavailable(parts.db.transaction().execute((tx) => trimRouter(tx, id)))
     return undefined

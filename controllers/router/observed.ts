@@ -1,15 +1,15 @@
 /** What the router controller knows of the world when it decides, and what it may decide. */
-import type { RouterClaim, RouterDemand, RouterId } from '../../db/router/index.ts'
-import type { KubernetesRequest } from '../../db/request/index.ts'
+import type { RouterClaim, RouterId } from '../../db/router/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { RouterSpec, RouterStatus } from '../../resources/router/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { ClaimEffects, Edits } from '../kit/changes.ts'
 import type { RouterFacts } from '../ovn/router.ts'
 
 export type RouterObject = KubeObject<RouterSpec, RouterStatus>
 
-export interface Observed {
+export interface Observed extends Edits {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: RouterClaim | undefined
@@ -23,16 +23,10 @@ export interface Observed {
   readonly isApplied: boolean
   /** The newest sequence that its gateways have installed; undefined when nobody knows. */
   readonly installed: number | undefined
-  /** Edits that start no operation. */
-  readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
-  readonly editor: string
 }
 
 /** The effects of routers by name, each with its input. */
-export interface RouterEffects extends AuditEffects {
-  readonly claim: RouterDemand
-  readonly end: RouterId
+export interface RouterEffects extends AuditEffects, ClaimEffects {
   /** Its rows in OVN become so, and those of its networks. */
   readonly apply: { readonly facts: RouterFacts }
   /** Gives back what it was told to give up. */
@@ -41,8 +35,3 @@ export interface RouterEffects extends AuditEffects {
   readonly release: { readonly zone: string; readonly id: RouterId | undefined }
 }
 export type RouterEffect = ActionWith<RouterEffects>
-
-/** What PostgreSQL was asked for a router, and whether it was granted. */
-export const CLAIMED = 'Claimed'
-/** Whether it may go. */
-export const ENDED = 'Ended'

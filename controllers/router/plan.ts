@@ -1,19 +1,18 @@
-/** The router's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/operation/plan.ts`. Which networks are at it and what it translates to is claimed in PostgreSQL; its
- *  rows in OVN follow from that and from its spec. */
-import { isDeepStrictEqual } from 'node:util'
+/** The router's plan: pure, synchronous, total. Which networks are at it and what it translates to is claimed in
+ *  PostgreSQL; its rows in OVN follow from that and from its spec. */
+import { routerChanges } from '../../changes/router.ts'
 import { gatewayOf, isReached } from '../../domain/private-network.ts'
-import { Router, type RouterAction, type RouterSpec, type RouterStatus } from '../../resources/router/index.ts'
+import type { RouterSpec, RouterStatus } from '../../resources/router/index.ts'
+import { claimed, planChanges, removalClaimed } from '../kit/changes.ts'
 import { firstDecision } from '../operation/decision.ts'
 import type { During } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
-import { actionOf, failed, reconciling, type SyncDecision } from '../synced.ts'
-import { applied, ending, hasAccount, hasZone, installed, planSynced, type SyncInput } from '../synced-plan.ts'
-import { CLAIMED, ENDED, type Observed, type RouterEffect, type RouterObject } from './observed.ts'
+import { reconciling, type SyncDecision } from '../synced.ts'
+import { applied, hasAccount, hasZone, installed, releasing, type SyncInput } from '../synced-plan.ts'
+import type { Observed, RouterEffect, RouterObject } from './observed.ts'
 
 type ReconcileInput = SyncInput<RouterObject, Observed>
-type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<RouterStatus, RouterEffect>
 type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 
@@ -21,33 +20,19 @@ type Rule<Input = ReconcileInput> = (input: Input) => Decision | undefined
 const LOOK_SECONDS = 300
 const MISSING_LOOK_SECONDS = 5
 
-export const plan = planSynced<RouterObject, RouterSpec, RouterStatus, Observed, RouterEffect>({
-  label: 'A router',
-  noun: 'router',
-  type: Router,
-  detectEdit,
-  synchronize: (input) => synchronize(input),
+export const plan = planChanges(routerChanges, {
+  applied: appliedOf,
+  // Steps in order: claimed, applied, installed.
+  synchronize: (input: During<ReconcileInput>) =>
+    firstDecision(input, [hasAccount, hasZone, hasAllNetworks, isClaimed, applied, areInstalled, trimmed, done]),
   idle,
-  remove: ({ root, observed: { accountId, claim } }) =>
-    ending(root, {
-      id: accountId === undefined ? undefined : { accountId, routerId: root.metadata.name },
-      claim,
-      ended: ENDED,
-    }),
-  knownOf: (input) => knownOf(input),
+  remove,
+  knownOf,
 })
 
-/** What an edit with kubectl does; undefined when the spec and the operations agree. */
-export function detectEdit(router: RouterObject): RouterAction | undefined {
-  const { metadata, spec, status } = router
-  if (actionOf(spec.operation) === 'delete') return undefined
-  if (metadata.deletionTimestamp !== undefined) return 'delete'
-  if (activeOperation(router) !== undefined) return undefined
-  if (status?.asked === undefined) return spec.operation === undefined ? 'create' : undefined
-  const { asked } = status
-  if (isDeepStrictEqual(asked, askedOf(router))) return undefined
-  if (spec.networkIds.some((networkId) => !asked.networkIds.includes(networkId))) return 'attach_network'
-  return asked.networkIds.some((networkId) => !spec.networkIds.includes(networkId)) ? 'detach_network' : 'update'
+/** As its status shows it. */
+export function appliedOf({ spec, status }: RouterObject): RouterSpec | undefined {
+  return status?.asked === undefined ? undefined : { ...spec, ...status.asked }
 }
 
 const askedOf = ({
@@ -95,15 +80,11 @@ function healthOf(input: ReconcileInput): Pick<RouterStatus, 'isHealthy' | 'heal
 }
 
 function faultOfClaim({ root: router }: ReconcileInput): readonly string[] | undefined {
-  const refusal = refusalOf(router, CLAIMED)
+  const refusal = refusalOf(router, 'Claimed')
   return refusal && [refusal.message]
 }
 
 const areInstalled = installed('the hosts of its zone')
-
-/** Steps in order: claimed, applied, installed. */
-const synchronize = (input: OperationInput): Decision =>
-  firstDecision(input, [hasAccount, hasZone, hasAllNetworks, claimed, applied, areInstalled, trimmed, done])
 
 /** Those of the same manifest may come later. */
 const hasAllNetworks: Rule = ({ observed: { missing } }) =>
@@ -116,36 +97,19 @@ const hasAllNetworks: Rule = ({ observed: { missing } }) =>
         waitSeconds: MISSING_LOOK_SECONDS,
       }
 
-/** It holds all that it shall. */
-function isMet({ root: { spec }, observed: { claim } }: ReconcileInput): boolean {
-  if (claim === undefined || claim.name !== spec.name || claim.natEnabled !== spec.natEnabled) return false
-  const at = claim.networks.flatMap(({ networkId, isLeaving: leaves }) => (leaves ? [] : [networkId]))
+/** NAT without an address is none yet. */
+const isClaimed: Rule = claimed(routerChanges, (input: ReconcileInput) => {
+  const { root, observed } = input
+  const { claim } = observed
   return (
-    (!spec.natEnabled || claim.publicAddress !== undefined) &&
-    isDeepStrictEqual(at.toSorted(), spec.networkIds.toSorted())
+    claim && {
+      ...root.spec,
+      name: claim.name,
+      natEnabled: claim.natEnabled && claim.publicAddress !== undefined,
+      networkIds: networksOf(input).map(({ networkId }) => networkId),
+    }
   )
-}
-
-const claimed: Rule = (input) => {
-  if (isMet(input)) return undefined
-  const refusal = refusalOf(input.root, CLAIMED)
-  if (refusal !== undefined) return failed('claimed', refusal.message)
-  return claiming(input)
-}
-
-function claiming({ root: router, observed: { accountId = '' } }: ReconcileInput): Decision {
-  const {
-    metadata: { name: routerId },
-    spec: { zone, name, natEnabled, networkIds },
-  } = router
-  return {
-    ...reconciling('Claiming'),
-    step: 'claimed',
-    actions: [{ do: 'effect', name: 'claim', input: { accountId, routerId, zone, name, natEnabled, networkIds } }],
-    waitFor: 'the database',
-    waitSeconds: 0,
-  }
-}
+})
 
 /** What nothing leads to any more is given back. */
 const trimmed: Rule = ({ root: router, observed: { accountId = '', claim } }) => {
@@ -162,7 +126,7 @@ const trimmed: Rule = ({ root: router, observed: { accountId = '', claim } }) =>
     : undefined
 }
 
-const done: Rule<OperationInput> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
+const done: Rule<During<ReconcileInput>> = (input) => ({ ...standing(input), step: 'installed', outcome: 'succeeded' })
 
 function standing(input: ReconcileInput): Decision {
   const { isHealthy, healthDetail = '' } = healthOf(input)
@@ -182,8 +146,16 @@ function idle(input: ReconcileInput): Decision {
   const { root: router, observed } = input
   if (observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: router.status?.operation?.error ?? 'It was not made.' }
-  const isRefused = refusalOf(router, CLAIMED) !== undefined
-  if (!isMet(input) && observed.missing.length === 0 && !isRefused) return claiming(input)
+  const isRefused = refusalOf(router, 'Claimed') !== undefined
+  const claiming = isRefused || observed.missing.length > 0 ? undefined : isClaimed(input)
+  if (claiming !== undefined) return claiming
   const decision = observed.hasNetworks ? (applied(input) ?? areInstalled(input) ?? trimmed(input)) : undefined
   return decision === undefined ? standing(input) : { ...decision, health: 'ready', reason: 'Applying' }
+}
+
+/** It is deleted once no network is at it: the claim first, then its rows, then the rest. */
+function remove({ root: router, observed: { accountId, claim } }: ReconcileInput): Decision {
+  const id = accountId === undefined ? undefined : { accountId, routerId: router.metadata.name }
+  const isGranted = claim?.isEnding !== false
+  return removalClaimed(routerChanges, router, { accountId, isGranted }) ?? releasing(router.spec.zone, id)
 }

@@ -2,7 +2,7 @@
  *  router; the row of a router is locked before those of networks, and those before pools. */
 import type { Selectable, Transaction } from 'kysely'
 import { type Gateway, type JoinedRange, overlapping } from '../../domain/private-network.ts'
-import { badField, conflict, notFound, type Problem, Unavailable } from '../../domain/problem.ts'
+import { badField, conflict, type Problem, Unavailable } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { forgetUse } from '../claim/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
@@ -22,8 +22,13 @@ export interface RouterDemand extends RouterId {
   readonly name: string
   readonly natEnabled: boolean
   readonly networkIds: readonly string[]
-  /** Where a request names the networks. */
-  readonly field?: string
+}
+
+/** Which networks come to it, and which leave. */
+export interface RouterArrangement extends RouterId {
+  readonly joining: readonly string[]
+  /** All that are not joining, when undefined. */
+  readonly leaving?: readonly string[] | undefined
 }
 
 export interface RouterNetwork extends JoinedRange {
@@ -48,29 +53,39 @@ export interface RouterClaim {
 
 const holdingOf = ({ accountId, routerId }: RouterId) => ({ accountId, holder: `router/${routerId}` as const })
 
-/** Takes what the router lacks of the demand and lets go of nothing: networks that are being detached stay until
- *  `trimRouter`. Throws the Problems `quota_exceeded` (422), `name_taken` and `in_use` (409), `no_free_address` (503),
- *  404 for a network that is not there, and 400 for one of another zone; Unavailable for one that is ending. */
+/** Takes what the router lacks of the demand and releases nothing: networks that are being detached stay until
+ *  `trimRouter`. Throws the Problem `quota_exceeded` (422), and what `renameRouter`, `arrangeRouter` and `setNat`
+ *  throw. */
 export async function claimRouter(tx: Transaction<Tables>, demand: RouterDemand): Promise<RouterClaim> {
-  const { accountId, routerId, zone, name, natEnabled, networkIds, field = 'network_ids' } = demand
-  const holding = holdingOf(demand)
-  await takeQuotas(tx, { ...holding, amounts: { routers: 1 } })
+  const { accountId, routerId, zone, name, natEnabled, networkIds } = demand
+  await takeQuotas(tx, { ...holdingOf(demand), amounts: { routers: 1 } })
   await requireFreeName(tx, demand, name)
-  const made = await tx
+  await tx
     .insertInto('router')
     .values({ account_id: accountId, id: routerId, zone, name, nat_enabled: natEnabled })
-    .onConflict((clash) => clash.columns(['account_id', 'id']).doUpdateSet({ name, nat_enabled: natEnabled }))
-    .returning(['zone', 'is_ending'])
-    .executeTakeFirstOrThrow()
-  if (made.is_ending) throw new Unavailable('the router, which is about to be deleted')
-  await markLeaving(tx, demand)
-  for (const networkId of [...new Set(networkIds)].sort())
-    await joinNetwork(tx, { accountId, routerId, zone: made.zone, networkId, field })
-  await requireForwarding(tx, demand)
-  if (natEnabled) await giveAddress(tx, { ...demand, zone: made.zone })
+    .onConflict((clash) => clash.columns(['account_id', 'id']).doUpdateSet({ name }))
+    .execute()
+  await arrangeRouter(tx, { accountId, routerId, joining: networkIds })
+  await setNat(tx, { accountId, routerId, natEnabled })
   const claim = await findRouter(tx, demand)
   if (claim === undefined) throw new Error('a router that was just claimed is not there')
   return claim
+}
+
+/** Networks come to the router, and others leave it, which has them until `trimRouter`. Free when that is so already,
+ *  and while nothing of the router is claimed. Throws the Problem `in_use` (409) for a network at another router or of
+ *  a range that overlaps, and for one that a floating IP needs there; 404 for one that is not there, 400 for one of
+ *  another zone; Unavailable for a router that is ending. */
+export async function arrangeRouter(
+  tx: Transaction<Tables>,
+  { joining, leaving, ...id }: RouterArrangement,
+): Promise<void> {
+  const router = await lockStaying(tx, id)
+  if (router === undefined) return
+  const gone = leaving ?? (await networksAt(tx, id)).map(({ networkId }) => networkId)
+  for (const networkId of gone.filter((one) => !joining.includes(one))) await setLeaving(tx, { ...id, networkId }, true)
+  for (const networkId of [...new Set(joining)].sort()) await joinNetwork(tx, { ...id, networkId, zone: router.zone })
+  await requireForwarding(tx, id)
 }
 
 /** Throws the Problem `in_use` (409) while a floating IP leads to a server in a network that leaves the router, or that
@@ -101,15 +116,6 @@ async function giveAddress(tx: Transaction<Tables>, id: RouterId & { readonly zo
   await takeAddress(tx, { ...holdingOf(id), zone: id.zone, use: await natUse(tx, id.zone) })
 }
 
-/** Puts one more network at the router. Throws what `claimRouter` does of it, and 409 as well when it is there
- *  already. */
-export async function attachToRouter(tx: Transaction<Tables>, id: RouterId & NetworkId): Promise<void> {
-  const { zone } = await requireRouter(tx, id)
-  const { router_id: holder } = (await routerAt(tx, id)) ?? {}
-  if (holder !== undefined) throw atRouter(holder)
-  await joinNetwork(tx, { ...id, zone, field: 'network_id' })
-}
-
 /** The network was not attached after all: it leaves that router, unless another change that attaches one is under way
  *  there, or `isDesired` says that one was written. */
 export async function withdrawJoin(
@@ -133,15 +139,6 @@ const changeOf = ({ accountId, routerId }: RouterId, action: string) => ({
   action,
 })
 
-/** The network leaves the router, which has it until `trimRouter`. Throws 404 unless it is there to stay. */
-export async function detachFromRouter(tx: Transaction<Tables>, id: RouterId & NetworkId): Promise<void> {
-  await requireRouter(tx, id)
-  const at = await routerAt(tx, id)
-  if (at?.router_id !== id.routerId || at.is_ending) throw notFound('network at the router')
-  await setLeaving(tx, id, true)
-  await requireForwarding(tx, id)
-}
-
 /** The network was not detached after all: it stays, unless another change that detaches one is under way there, or
  *  `isDesired` says that one was written. */
 export async function withdrawLeave(
@@ -150,8 +147,7 @@ export async function withdrawLeave(
   isDesired: boolean,
 ): Promise<void> {
   await lockRouter(tx, id)
-  const isElsewhere = (await routerAt(tx, id))?.router_id !== id.routerId
-  if (isElsewhere || (await isHeldByOthers(tx, changeOf(id, 'router.detach_network'), isDesired))) return
+  if (await isHeldByOthers(tx, changeOf(id, 'router.detach_network'), isDesired)) return
   await setLeaving(tx, id, false)
 }
 
@@ -170,42 +166,47 @@ export async function withdrawRouterUpdate(
   if (!router.is_ending && (await setNat(tx, { ...id, natEnabled: desired.natEnabled }))) await trimAddress(tx, id)
 }
 
-/** Answers whether that is a change. An address that it gives up the router has until `trimRouter`. Throws the Problem
- *  `no_free_address` (503). */
+/** Answers whether that is a change. An address that it gives up the router has until `trimRouter`. Free while nothing
+ *  of the router is claimed. Throws the Problems `no_free_address` (503), and `in_use` (409) while a floating IP needs
+ *  its NAT; Unavailable for one that is ending. */
 export async function setNat(
   tx: Transaction<Tables>,
   { natEnabled, ...id }: RouterId & { readonly natEnabled: boolean },
 ): Promise<boolean> {
-  const router = await requireRouter(tx, id)
-  if (router.nat_enabled === natEnabled) return false
-  await tx
-    .updateTable('router')
-    .set({ nat_enabled: natEnabled })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.routerId)
-    .execute()
-  await requireForwarding(tx, id)
+  const router = await lockStaying(tx, id)
+  if (router === undefined) return false
+  const isChange = router.nat_enabled !== natEnabled
+  if (isChange) {
+    await tx
+      .updateTable('router')
+      .set({ nat_enabled: natEnabled })
+      .where('account_id', '=', id.accountId)
+      .where('id', '=', id.routerId)
+      .execute()
+    await requireForwarding(tx, id)
+  }
   if (natEnabled) await giveAddress(tx, { ...id, zone: router.zone })
-  return true
+  return isChange
 }
 
-async function requireRouter(tx: Transaction<Tables>, id: RouterId): Promise<Selectable<Tables['router']>> {
+/** Undefined while nothing of it is claimed. Throws Unavailable for one that is ending. */
+async function lockStaying(tx: Transaction<Tables>, id: RouterId): Promise<Selectable<Tables['router']> | undefined> {
   const router = await lockRouter(tx, id)
-  if (router === undefined || router.is_ending) throw notFound('router')
+  if (router?.is_ending === true) throw new Unavailable('the router, which is about to be deleted')
   return router
 }
 
 const routerAt = (tx: Transaction<Tables>, { accountId, networkId }: NetworkId) =>
   tx
     .selectFrom('router_network')
-    .select(['router_id', 'is_ending'])
+    .select('router_id')
     .where('account_id', '=', accountId)
     .where('network_id', '=', networkId)
     .executeTakeFirst()
 
 async function setLeaving(
   tx: Transaction<Tables>,
-  { accountId, networkId }: NetworkId,
+  { accountId, routerId, networkId }: RouterId & NetworkId,
   isLeaving: boolean,
 ): Promise<void> {
   await tx
@@ -213,10 +214,12 @@ async function setLeaving(
     .set({ is_ending: isLeaving })
     .where('account_id', '=', accountId)
     .where('network_id', '=', networkId)
+    .where('router_id', '=', routerId)
     .execute()
 }
 
-const atRouter = (routerId: string): Problem =>
+/** 409 for a network that is at the router. */
+export const atRouter = (routerId: string): Problem =>
   conflict('in_use', 'The network is at a router already. Detach it there first.', {
     resource: { type: 'router', id: routerId },
   })
@@ -225,16 +228,14 @@ const atRouter = (routerId: string): Problem =>
 const natUse = async (tx: Transaction<Tables>, zone: string): Promise<'edge' | 'floating_ipv4'> =>
   (await hasFreeAddress(tx, zone, 'edge')) ? 'edge' : 'floating_ipv4'
 
-interface Joining extends NetworkId {
-  readonly routerId: string
-  readonly zone: string
-  readonly field: string
-}
-
-async function joinNetwork(tx: Transaction<Tables>, joining: Joining): Promise<void> {
-  const { accountId, networkId, routerId, zone, field } = joining
+async function joinNetwork(
+  tx: Transaction<Tables>,
+  joining: RouterId & NetworkId & { readonly zone: string },
+): Promise<void> {
+  const { accountId, networkId, routerId, zone } = joining
   const network = await lockNetwork(tx, joining)
-  if (network.zone !== zone) throw badField(field, `the network is in zone ${network.zone}, the router in zone ${zone}`)
+  if (network.zone !== zone)
+    throw badField('networkIds', `the network is in zone ${network.zone}, the router in zone ${zone}`)
   const others = await networksAt(tx, joining)
   const [overlap] = overlapping(
     network.ipv4Cidr,
@@ -257,23 +258,6 @@ async function joinNetwork(tx: Transaction<Tables>, joining: Joining): Promise<v
   await setLeaving(tx, joining, false)
 }
 
-async function markLeaving(
-  tx: Transaction<Tables>,
-  { accountId, routerId, networkIds }: Pick<RouterDemand, 'accountId' | 'routerId' | 'networkIds'>,
-): Promise<void> {
-  const leaving = (await networksAt(tx, { accountId, routerId })).flatMap(({ networkId }) =>
-    networkIds.includes(networkId) ? [] : [networkId],
-  )
-  if (leaving.length === 0) return
-  await tx
-    .updateTable('router_network')
-    .set({ is_ending: true })
-    .where('account_id', '=', accountId)
-    .where('router_id', '=', routerId)
-    .where('network_id', 'in', leaving)
-    .execute()
-}
-
 /** Lets go of networks and of the address that the router was told to give up; once nothing leads there any more. */
 export async function trimRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
   await lockRouter(tx, id)
@@ -286,8 +270,8 @@ export async function trimRouter(tx: Transaction<Tables>, id: RouterId): Promise
   await trimAddress(tx, id)
 }
 
-/** Lets go of the address of a router without NAT. */
-export async function trimAddress(tx: Transaction<Tables>, id: RouterId): Promise<void> {
+/** Releases the address of a router without NAT. */
+async function trimAddress(tx: Transaction<Tables>, id: RouterId): Promise<void> {
   const router = await lockRouter(tx, id)
   if (router?.nat_enabled === false) await releaseAddresses(tx, holdingOf(id))
 }

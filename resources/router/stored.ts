@@ -110,6 +110,3 @@ export const Router = resource({
 })
 export type RouterSpec = z.infer<typeof Router.spec>
 export type RouterStatus = z.infer<typeof Router.status>
-
-/** What is done to a router, which the kind of its operation does not say. */
-export type RouterAction = 'create' | 'update' | 'attach_network' | 'detach_network' | 'delete'

@@ -63,13 +63,7 @@ const SOLD: readonly Sold[] = [
     { imageId: 'web' },
   ],
   [FloatingIp, 'claim', 'floating_ip.sync', { zone: ZONE }, { change: 'allocate' }],
-  [
-    Router,
-    'claim',
-    'router.sync',
-    { zone: ZONE, name: 'out', natEnabled: true },
-    { routerId: 'web', zone: ZONE, name: 'out', natEnabled: true, networkIds: [] },
-  ],
+  [Router, 'claim', 'router.sync', { zone: ZONE, name: 'out', natEnabled: true, networkIds: [] }, { change: 'create' }],
   [
     Edge,
     'claim',
@@ -183,11 +177,12 @@ test('a router without NAT costs nothing more and is arranged anew by an account
   const [router] = SOLD.filter(([type]) => type === Router)
   if (router === undefined) throw new Error('no router')
   const [type, effect, kind, spec, demand] = router
-  const without: Sold = [type, effect, kind, { ...spec, natEnabled: false }, { ...demand, natEnabled: false }]
-  expect(await outcomeOf(without, accountId, EDIT)).toBe('Claimed')
+  const without = { ...spec, natEnabled: false }
+  expect(await outcomeOf([type, effect, kind, without, demand], accountId, EDIT)).toBe('Claimed')
   await database.db.deleteFrom('credit').where('account_id', '=', accountId).execute()
-  expect(await outcomeOf(without, accountId, EDIT)).toBe('Claimed')
-  expect(await outcomeOf(router, accountId, EDIT)).toBe('PaymentMethodRequired')
+  expect(await outcomeOf([type, effect, kind, without, { change: 'configure' }], accountId, EDIT)).toBe('Claimed')
+  const refused = await outcomeOf([type, effect, kind, spec, { change: 'enable_nat' }], accountId, EDIT)
+  expect(refused).toBe('PaymentMethodRequired')
 })
 
 test('a server of an account that may make nothing never gets a host, and what runs is not stopped', async () => {

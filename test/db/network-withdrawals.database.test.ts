@@ -11,9 +11,8 @@ import {
   withdrawNetworkName,
 } from '../../db/network/index.ts'
 import {
-  attachToRouter,
+  arrangeRouter,
   claimRouter,
-  detachFromRouter,
   endRouter,
   findRouter,
   setNat,
@@ -112,7 +111,7 @@ describe('a network that was not put to a router after all', () => {
   test('leaves that router and no other', async () => {
     const [{ networkId }, one, other] = [await makeNetwork(), await makeRouter('one'), await makeRouter('other')]
     const networks = async () => (await findRouter(database.db, other))?.networks.map((each) => each.networkId)
-    await transaction((tx) => attachToRouter(tx, { ...other, networkId }))
+    await transaction((tx) => arrangeRouter(tx, { ...other, joining: [networkId], leaving: [] }))
     await transaction((tx) => withdrawJoin(tx, { ...one, networkId }, no))
     expect(await networks()).toEqual([networkId])
     await transaction((tx) => withdrawJoin(tx, { ...other, networkId }, yes))
@@ -125,13 +124,13 @@ describe('a network that was not put to a router after all', () => {
     const { networkId } = await makeNetwork()
     const [id, other] = [await makeRouter('one', [networkId]), await makeRouter('other')]
     const isLeaving = async () => (await findRouter(database.db, id))?.networks[0]?.isLeaving
-    await transaction((tx) => detachFromRouter(tx, { ...id, networkId }))
+    await transaction((tx) => arrangeRouter(tx, { ...id, joining: [], leaving: [networkId] }))
     await transaction((tx) => withdrawLeave(tx, { ...id, networkId }, yes))
     await transaction((tx) => withdrawLeave(tx, { ...other, networkId }, no))
     expect(await isLeaving()).toBe(true)
     await transaction((tx) => withdrawLeave(tx, { ...id, networkId }, no))
     expect(await isLeaving()).toBe(false)
-    await transaction((tx) => detachFromRouter(tx, { ...id, networkId }))
+    await transaction((tx) => arrangeRouter(tx, { ...id, joining: [], leaving: [networkId] }))
     await transaction((tx) => trimRouter(tx, id))
     await transaction((tx) => withdrawLeave(tx, { ...id, networkId }, no))
     expect((await findRouter(database.db, id))?.networks).toEqual([])

@@ -1117,7 +1117,7 @@ describe('what networks are made of', () => {
     test('passes when it is made, changed and deleted, and who asked is known; nothing is claimed for it', async () => {
       await claimed.network('back', '10.1.0.0/24')
       const made = await make({ networkIds: ['back', 'later'], natEnabled: true })
-      expect((await asked(made)).map(({ action }) => action)).toEqual(['router.create'])
+      expect((await asked(made)).map(({ action }) => action)).toEqual(['router.sync'])
       expect(await claims()).toEqual(['networks 1'])
       await claimed.router('out', ['back'])
       const changed = await change({

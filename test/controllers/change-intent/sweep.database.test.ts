@@ -15,7 +15,7 @@ import { mirrorNode } from '../../../db/placement/index.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { claimNetwork, findNetwork, renameNetwork } from '../../../db/network/index.ts'
-import { attachToRouter, claimRouter, detachFromRouter, findRouter, renameRouter } from '../../../db/router/index.ts'
+import { arrangeRouter, claimRouter, findRouter, renameRouter } from '../../../db/router/index.ts'
 import { claimServer } from '../../../db/server/index.ts'
 import type { Tables } from '../../../db/tables.ts'
 import { claimStorage, findStorageClaim, resizeStorageClaim } from '../../../db/storage/index.ts'
@@ -322,8 +322,7 @@ test('a network that was to come to a router or to leave it, and was not written
   })
   const networks = async () =>
     (await findRouter(database.db, { accountId, routerId }))?.networks.map((each) => [each.networkId, each.isLeaving])
-  await inTransaction((tx) => attachToRouter(tx, { accountId, routerId, networkId: coming }))
-  await inTransaction((tx) => detachFromRouter(tx, { accountId, routerId, networkId: staying }))
+  await inTransaction((tx) => arrangeRouter(tx, { accountId, routerId, joining: [coming], leaving: [staying] }))
   expect((await networks())?.toSorted()).toEqual(
     [
       [coming, false],
