@@ -74,6 +74,23 @@ export function upgradeWindowAt(schedule: string, now: Date): Date | undefined {
   return now.getTime() - began < UPGRADE_WINDOW_MINUTES * 60_000 ? new Date(began) : undefined
 }
 
+/** `none` without an archive, `failing` while what is written waits on the storage, `paused` while it is not archived,
+ *  `resuming` until a full backup holds it. */
+export const ARCHIVE_STATES = ['none', 'archiving', 'failing', 'paused', 'resuming'] as const
+export type ArchiveState = (typeof ARCHIVE_STATES)[number]
+/** The archive has reached its quota, or what waited for it was filling the storage of the database. */
+export const ARCHIVE_PAUSE_REASONS = ['archive_full', 'storage_nearly_full'] as const
+
+/** From when on nothing is archived. */
+export interface ArchivePause {
+  /** Until a backup is whole archiving is tried again: `resuming`. */
+  readonly state: 'paused' | 'resuming'
+  readonly reason: (typeof ARCHIVE_PAUSE_REASONS)[number]
+  readonly since: string
+  /** The last moment before, that can be restored to; undefined when there was none. */
+  readonly from?: string | undefined
+}
+
 /** What can be restored from an archive; moments are RFC 3339 in UTC. */
 export interface DatabaseBackups {
   /** There is a repository. */
@@ -85,6 +102,10 @@ export interface DatabaseBackups {
   readonly earliestAt?: string | undefined
   readonly latestAt?: string | undefined
   readonly gaps: readonly { readonly from: string; readonly to: string }[]
+  /** When a full archive removed a backup before its time; undefined when none is missing now. */
+  readonly shortenedAt?: string | undefined
+  /** Undefined while everything is archived. */
+  readonly pause?: ArchivePause | undefined
   /** Oldest first. */
   readonly backups: readonly {
     readonly label: string
@@ -111,9 +132,19 @@ export interface DatabaseOrigin {
   readonly backups: DatabaseBackups
 }
 
-/** Throws 409 while nothing can be restored, and 400 for a moment that the archive does not reach. Null is its end. */
+/** How the archive is, by what is known of it; the obstacle is why there is none. */
+export function archiveStateOf(
+  backups: Pick<DatabaseBackups, 'isOpen' | 'failure' | 'pause'> | undefined,
+  obstacle: string,
+): ArchiveState {
+  if (obstacle !== '' || backups?.isOpen !== true) return 'none'
+  return backups.pause?.state ?? (backups.failure === '' ? 'archiving' : 'failing')
+}
+
+/** Throws 409 while nothing can be restored and for a moment that was not archived, and 400 for one that the archive
+ *  does not reach. Null is its end. */
 export function requireReachable(
-  { earliestAt, latestAt, gaps }: Pick<DatabaseBackups, 'earliestAt' | 'latestAt' | 'gaps'>,
+  { earliestAt, latestAt, gaps, pause }: Pick<DatabaseBackups, 'earliestAt' | 'latestAt' | 'gaps' | 'pause'>,
   target: string | null,
   field = 'target_time',
 ): void {
@@ -121,11 +152,19 @@ export function requireReachable(
     throw conflict('state_not_allowed', 'The database has no backup yet that it could be restored from.')
   if (target === null) return
   const at = Date.parse(target)
+  if (pause !== undefined && at > Date.parse(latestAt))
+    throw conflict(
+      'state_not_allowed',
+      `${field} cannot be ${target}: archiving is paused, and nothing after ${latestAt} is archived.`,
+    )
   if (at < Date.parse(earliestAt) || at > Date.parse(latestAt))
     throw badField(field, `can be from ${earliestAt} to ${latestAt}`)
   const gap = gaps.find(({ from, to }) => at > Date.parse(from) && at < Date.parse(to))
   if (gap !== undefined)
-    throw badField(field, `cannot be between ${gap.from} and ${gap.to}: what was written then is lost`)
+    throw conflict(
+      'state_not_allowed',
+      `${field} cannot be ${target}: nothing was archived between ${gap.from} and ${gap.to}.`,
+    )
 }
 
 /** The DNS name in its certificate. */

@@ -41,6 +41,11 @@ export function openDatabaseMetrics(
     () => made().filter(isArchiveNearlyFull).length,
   )
   gauge(
+    'svccloud_databases_archive_paused',
+    'Databases whose archiving is paused, or has no full backup yet since it was',
+    () => made().filter(({ status }) => status?.backups?.pause !== undefined).length,
+  )
+  gauge(
     'svccloud_databases_archive_lag_seconds',
     'Of the database that is furthest behind: since the last moment that it can be restored to',
     () => Math.max(0, ...present(made(), ({ status }) => -secondsTo(status?.backups?.latestAt ?? ''))),

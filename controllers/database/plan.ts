@@ -2,7 +2,7 @@
  *  storage follow from its spec. */
 import { archiveRoomText } from '../../domain/archive-room.ts'
 import { meteredAfter } from '../../domain/metered-bytes.ts'
-import { type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
+import { archiveStateOf, type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
 import { deadlineOf } from '../../domain/operations.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { Database, type DatabaseSpec, type DatabaseStatus } from '../../resources/database/index.ts'
@@ -144,6 +144,7 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
     machine?.running?.generation === demand.configuration.generation &&
     machine.running.fingerprint === demand.configuration.fingerprint
   const report = machine?.report?.postgresql
+  const backups = report?.archive && backupsOf(report.archive)
   const isStale = isApplied && report?.ownerSignsIn === false
   const waitFor = isBeingUpgraded(machine)
     ? `its machine to run from the image ${machine?.diskExchange?.imageVersion}: ${planned.waitFor}`
@@ -182,7 +183,8 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
       ...(host === undefined ? {} : { host }),
       isConfigurationApplied: isApplied,
       ...(isApplied && report !== undefined ? { passwordGeneration: report.passwordGeneration } : {}),
-      ...(report?.archive === undefined ? {} : { backups: backupsOf(report.archive) }),
+      ...(backups === undefined ? {} : { backups }),
+      archiveState: archiveStateOf(backups ?? database.status?.backups, archiveObstacle),
       archiveObstacle: truncated(archiveObstacle),
       ...upgradeStatus(database, machine),
       certificateExpiresAt: claim.certificate?.expiresAt.toISOString(),
@@ -191,10 +193,18 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
 }
 
 /** What its machine says, as a status has it. */
-const backupsOf = ({ earliestAt, latestAt, ...report }: ArchiveReport): NonNullable<DatabaseStatus['backups']> => ({
+const backupsOf = ({
+  earliestAt,
+  latestAt,
+  shortenedAt,
+  pause,
+  ...report
+}: ArchiveReport): NonNullable<DatabaseStatus['backups']> => ({
   ...report,
   earliestAt: earliestAt ?? undefined,
   latestAt: latestAt ?? undefined,
+  shortenedAt: shortenedAt ?? undefined,
+  pause: pause && { ...pause, from: pause.from ?? undefined },
 })
 
 /** Its machine follows its spec. One whose creation failed is left as it is, and so is one whose data is lost. */

@@ -1,6 +1,9 @@
 /** Managed databases as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import {
+  ARCHIVE_PAUSE_REASONS,
+  ARCHIVE_STATES,
+  archiveStateOf,
   connectionUri,
   dailyScheduleFault,
   DATABASE_ENGINE,
@@ -24,6 +27,16 @@ import type { DatabaseSpec, DatabaseStatus } from './stored.ts'
 
 const AREA = 'Managed databases'
 
+const ArchivePauseView = z.strictObject({
+  paused_at: DateTime.describe('When archiving was paused.'),
+  reason: z
+    .enum(ARCHIVE_PAUSE_REASONS)
+    .describe('Whether the archive is full, or what waited for it was filling the storage of the database.'),
+  gap_from: DateTime.nullable().describe(
+    'The last moment that it can be restored to: the gap ends with the next full backup. Null when there is none.',
+  ),
+})
+
 const BackupSummary = z.strictObject({
   is_enabled: z.boolean().describe('Whether there is an archive that it can be restored from.'),
   retention_days: z.int().describe('For how many days backups are kept.'),
@@ -33,6 +46,9 @@ const BackupSummary = z.strictObject({
   archive_failure: z
     .string()
     .describe('Why the last attempt to archive failed, or why the zone has no archive; empty otherwise.'),
+  shortened_at: DateTime.nullable().describe(
+    'When the full archive removed a backup before its time; null when none is missing now.',
+  ),
 })
 
 export const DatabaseView = z
@@ -55,6 +71,8 @@ export const DatabaseView = z
     is_configuration_applied: z.boolean().describe('Whether its machine runs its newest configuration.'),
     backup_schedule: z.string().describe('When full backups are made: five fields as cron has them, in UTC.'),
     backups: BackupSummary.describe('What it can be restored to.'),
+    archive_state: z.enum(ARCHIVE_STATES).describe('How its archive is.'),
+    archive_pause: ArchivePauseView.nullable().describe('What is not archived; null while everything is.'),
     tls_server_name: z.string().describe('DNS name in its certificate, beside the address.'),
     certificate_expires_at: DateTime.nullable().describe('When its certificate expires; renewed 30 days before.'),
     ca_certificate: z
@@ -115,7 +133,10 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
       latest_recoverable_at: status?.backups?.latestAt ?? null,
       observed_at: status?.backups?.observedAt ?? null,
       archive_failure: status?.archiveObstacle || (status?.backups?.failure ?? ''),
+      shortened_at: status?.backups?.shortenedAt ?? null,
     },
+    archive_state: archiveStateOf(status?.backups, status?.archiveObstacle ?? ''),
+    archive_pause: archivePauseOf(status?.backups),
     tls_server_name: tlsServerName(id),
     certificate_expires_at: status?.certificateExpiresAt ?? null,
     restored_from:
@@ -127,6 +148,11 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
     created_at: createdAt,
   }
 }
+
+const archivePauseOf = (backups: DatabaseBackups | undefined): DatabaseView['archive_pause'] =>
+  backups?.pause === undefined
+    ? null
+    : { paused_at: backups.pause.since, reason: backups.pause.reason, gap_from: backups.pause.from ?? null }
 
 export function databaseFactsOf(database: StoredDatabase): DatabaseFacts {
   const { name: id, spec, status, isDeleting } = database

@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { BACKUP_SCHEDULE_CHARACTERS_MAXIMUM } from '../../domain/backup-schedule.ts'
 import {
+  ARCHIVE_PAUSE_REASONS,
+  ARCHIVE_STATES,
   DATABASE_PLANS,
   DATABASE_RETENTION_DAYS,
   DATABASE_SCHEDULE_DEFAULT,
@@ -32,6 +34,18 @@ const Backups = z.strictObject({
     )
     .max(GAPS_MAXIMUM)
     .describe('Between what moments it cannot.'),
+  shortenedAt: Moment.optional().describe(
+    'When the full archive removed a backup before its time; absent when none is missing now.',
+  ),
+  pause: z
+    .strictObject({
+      state: z.enum(['paused', 'resuming']).describe('Whether archiving is paused, or a full backup is made again.'),
+      reason: z.enum(ARCHIVE_PAUSE_REASONS).describe('Why it was paused.'),
+      since: Moment.describe('When it was paused.'),
+      from: Moment.optional().describe('The last moment that it can be restored to; absent when there is none.'),
+    })
+    .optional()
+    .describe('What is not archived; absent while everything is.'),
   backups: z
     .array(
       z.strictObject({
@@ -133,6 +147,7 @@ export const Database = resource({
       backups: Backups.optional().describe('What it can be restored to; absent without an archive.'),
       archiveBytes: z.int().min(0).optional().describe('How much its archive holds.'),
       archiveMetered: Metered.optional().describe('What its archive is billed by.'),
+      archiveState: z.enum(ARCHIVE_STATES).optional().describe('How its archive is.'),
       archiveObstacle: z
         .string()
         .max(1024)
@@ -145,6 +160,7 @@ export const Database = resource({
     { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Host', type: 'string', jsonPath: '.status.host' },
     { name: 'Healthy', type: 'boolean', jsonPath: '.status.isHealthy' },
+    { name: 'Archive', type: 'string', jsonPath: '.status.archiveState' },
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

@@ -1,6 +1,7 @@
 /** What a managed machine says of itself. It is a guest, and whoever has broken into it says what they like: everything
  *  is bounded and checked before it is believed, and nothing but the health of its owner follows from it. */
 import { z } from 'zod'
+import { ARCHIVE_PAUSE_REASONS } from '../../domain/database.ts'
 
 /** Of the report as JSON. */
 export const MACHINE_REPORT_BYTES_MAXIMUM = 16_384
@@ -50,6 +51,18 @@ export const ArchiveReport = z.strictObject({
   earliestAt: Moment.nullable(),
   latestAt: Moment.nullable(),
   gaps: z.array(z.strictObject({ from: Moment, to: Moment })).max(ARCHIVE_GAPS_MAXIMUM),
+  /** When a full archive removed a backup before its time; null when none is missing now. Images before have none. */
+  shortenedAt: Moment.nullable().optional(),
+  /** What is not archived since then: `paused` while it goes on, `resuming` until a backup holds what came after it. */
+  pause: z
+    .strictObject({
+      state: z.enum(['paused', 'resuming']),
+      reason: z.enum(ARCHIVE_PAUSE_REASONS),
+      since: Moment,
+      /** The last moment that can be restored to; null when there is none. */
+      from: Moment.nullable(),
+    })
+    .optional(),
   /** Oldest first. */
   backups: z
     .array(

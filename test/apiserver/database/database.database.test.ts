@@ -237,7 +237,9 @@ test('says what it can be restored to, and why what is written now is not archiv
     latest_recoverable_at: BACKUPS.latestAt,
     observed_at: BACKUPS.observedAt,
     archive_failure: 'the store is away',
+    shortened_at: null,
   })
+  expect(view).toMatchObject({ archive_state: 'failing', archive_pause: null })
   const { body } = await owner.send('GET', `/v1/databases/${id}/backups`)
   expect(body).toMatchObject({
     items: [{ id: label(2), kind: 'full', size_bytes: 1_000, is_restorable: true }, { id: label(1) }],
@@ -250,7 +252,7 @@ test('says what it can be restored to, and why what is written now is not archiv
 test.each([
   ['a moment before all backups', '2026-01-01T03:05:00Z', 400],
   ['a moment that was not archived', '2026-01-03T00:00:01Z', 400],
-  ['a moment in a gap', '2026-01-02T00:00:00Z', 400],
+  ['a moment in a gap', '2026-01-02T00:00:00Z', 409],
   ['the moment before the gap', '2026-01-01T12:00:00Z', 202],
   ['the first moment', BACKUPS.earliestAt, 202],
   ['the last moment', BACKUPS.latestAt, 202],
@@ -271,6 +273,27 @@ test.each([
     expect(held?.keptUntil?.getTime(), 'the archive stays meanwhile').toBeGreaterThan(Date.now())
     await remove(view.id)
   }
+  await remove(id)
+})
+
+test('says that archiving is paused, and refuses what the gap holds', async () => {
+  const id = await archived()
+  const from = BACKUPS.latestAt ?? ''
+  const pause = { state: 'paused', reason: 'archive_full', since: '2026-01-03T00:05:00.000Z', from } as const
+  await finish(id, { backups: { ...BACKUPS, pause, shortenedAt: from } })
+  expect((await owner.send('GET', `/v1/databases/${id}`)).body.database).toMatchObject({
+    archive_state: 'paused',
+    archive_pause: { paused_at: pause.since, reason: 'archive_full', gap_from: from },
+    backups: { latest_recoverable_at: from, shortened_at: from },
+  })
+  const refused = await restore(id, { target_time: '2026-01-03T00:00:01Z' })
+  expect(refused).toMatchObject({ status: 409, body: { reason: 'state_not_allowed' } })
+  expect(refused.body.detail).toContain(`nothing after ${from} is archived`)
+  const between = await restore(id, { target_time: '2026-01-02T00:00:00Z' })
+  expect(between.body.detail).toContain('between 2026-01-01T12:00:00.000Z and 2026-01-02T03:05:01.000Z')
+  const last = await restore(id, { target_time: from })
+  expect(last.status, 'the moment before the gap').toBe(202)
+  await remove(last.body.database.id)
   await remove(id)
 })
 

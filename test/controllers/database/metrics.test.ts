@@ -27,6 +27,7 @@ test('what fails, what is behind and what ends is told, of databases that have r
       certificateExpiresAt: '2026-03-01T13:00:00Z',
       backups: { ...backups, failure: 'no answer', latestAt: '2026-03-01T11:00:00Z' },
     }),
+    database('z2', { backups: { ...backups, pause: { state: 'resuming', reason: 'archive_full', since: '' } } }),
     database('z2', { archiveBytes: 75 * 1024 ** 3 }),
     database('z2', { isMade: false, isHealthy: false, certificateExpiresAt: '2026-03-01T12:00:01Z' }),
   )
@@ -34,10 +35,11 @@ test('what fails, what is behind and what ends is told, of databases that have r
     'svccloud_databases_unhealthy 1',
     'svccloud_databases_archive_failing 2',
     'svccloud_databases_archive_nearly_full 1',
+    'svccloud_databases_archive_paused 1',
     'svccloud_databases_archive_lag_seconds 3600',
     'svccloud_databases_certificate_seconds{zone="z1"} 86400',
     'svccloud_databases_certificate_seconds{zone="z2"} 3600',
     'svccloud_databases{zone="z1"} 3',
-    'svccloud_databases{zone="z2"} 3',
+    'svccloud_databases{zone="z2"} 4',
   ])
 })

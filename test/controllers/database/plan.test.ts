@@ -520,6 +520,31 @@ test('without an archive says why, also where there was one', () => {
   expect(archiveObstacleIn({ objectStorage: elsewhere }, 'other')).toBe('')
 })
 
+test('how its archive is follows from what its machine says', () => {
+  const stateOf = (change: object, more: object = {}) =>
+    statusOf(RUNNING, settled(RUNNING, more, { archive: { ...REPORT, ...change } }))
+  expect(stateOf({})).toMatchObject({ archiveState: 'archiving' })
+  expect(stateOf({ failure: 'the store is away' })).toMatchObject({ archiveState: 'failing' })
+  expect(stateOf({ isOpen: false })).toMatchObject({ archiveState: 'none' })
+  expect(stateOf({}, { archiveObstacle: 'Nothing is archived.' })).toMatchObject({ archiveState: 'none' })
+  expect(statusOf(RUNNING, settled(RUNNING))).toMatchObject({ archiveState: 'none' })
+  const pause = { reason: 'archive_full', since: '2026-01-01T01:00:00.000Z' } as const
+  const failure = 'Archiving is paused.'
+  const paused = stateOf({ failure, pause: { ...pause, state: 'paused', from: REPORT.latestAt } })
+  expect(paused).toMatchObject({ archiveState: 'paused', backups: { pause: { ...pause, from: REPORT.latestAt } } })
+  expect(stateOf({ failure, pause: { ...pause, state: 'resuming', from: null } })).toMatchObject({
+    archiveState: 'resuming',
+    backups: { pause: { ...pause, from: undefined } },
+  })
+  // A machine that is silent for a while has not resumed.
+  const before = database({ spec: RUNNING.spec, status: { ...RUNNING.status, ...paused } })
+  expect(statusOf(before, settled(before))).toMatchObject({ archiveState: 'paused' })
+  expect(statusOf(before, settled(before, {}, { archive: REPORT })), 'once it has').toMatchObject({
+    archiveState: 'archiving',
+    backups: { pause: undefined },
+  })
+})
+
 test('what can be restored is what its machine says, and stays for so long when it goes', () => {
   expect(statusOf(RUNNING, settled(RUNNING, {}, { archive: REPORT }))).toMatchObject({ backups: REPORT })
   const release = (object: DatabaseObject) =>
