@@ -5,13 +5,15 @@ Two services: `postgresql` makes the cluster on the disk with the data, or resto
 `keeper` looks after the server and archives. Environment, for machines that are no guest: MACHINE_DATA (folder instead
 of a disk), MACHINE_POSTGRESQL_USER (postgres), MACHINE_POSTGRESQL_PORT (5432), MACHINE_ARCHIVE (HOST:PORT instead of
 what the document says), MACHINE_POINT_SECONDS (60: how long what is written may be without a copy in the archive),
-MACHINE_KEEP_SECONDS (5: how often the server is asked), MACHINE_STORE_SECONDS (15: how long a store may be silent).
+MACHINE_KEEP_SECONDS (5: how often the server is asked), MACHINE_STORE_SECONDS (15: how long a store may be silent),
+MACHINE_RESUME_SECONDS (300: how often a paused archive is tried).
 """
 import glob
 import json
 import os
 import pwd
 import re
+import secrets
 import shutil
 import signal
 import ssl
@@ -30,6 +32,9 @@ MAIN = os.path.join(DATA, "main")
 OWNER = os.path.join(DATA, "owner.json")
 POINTS = os.path.join(DATA, "points")
 ARCHIVED = os.path.join(DATA, "archive.json")
+PAUSE = os.path.join(DATA, "archive-pause.json")
+SKIP = os.path.join(DATA, "archive-skip")
+SHORTENED = os.path.join(DATA, "archive-shortened.json")
 BEGUN = os.path.join(machine.LIB, "file-system-begun")
 SOCKETS = os.path.join(machine.RUN, "postgresql")
 STATE = os.path.join(machine.RUN, "postgresql.state")
@@ -41,6 +46,8 @@ ARCHIVE = os.environ.get("MACHINE_ARCHIVE")
 POINT_SECONDS = float(os.environ.get("MACHINE_POINT_SECONDS", "60"))
 KEEP_SECONDS = float(os.environ.get("MACHINE_KEEP_SECONDS", "5"))
 STORE_SECONDS = int(os.environ.get("MACHINE_STORE_SECONDS", "15"))
+RESUME_SECONDS = float(os.environ.get("MACHINE_RESUME_SECONDS", "300"))
+WATCH_SECONDS = min(KEEP_SECONDS, 1)
 SILENT_SECONDS = 60 + 2 * KEEP_SECONDS
 LATE_SECONDS = 3 * POINT_SECONDS
 INFO_SECONDS = 600
@@ -54,8 +61,16 @@ BACKUPS_MAXIMUM = 64
 GAPS_MAXIMUM = 16
 DETAIL_CHARACTERS = 250
 SEGMENTS_PER_LOG = 256
+SEGMENT_BYTES = 16 << 20
+DAY_SECONDS = 86_400
 SEGMENT = re.compile(r"([0-9A-F]{24})-[0-9a-f]{40}")
 STANZA = "main"
+# What the store answers to whoever has no room left.
+FULL = "QuotaExceeded"
+# In the archive beside the stanza: removed when a full archive has no room for the list of what is left of it.
+RESERVE = "reserve"
+RESERVE_BYTES = 1 << 20
+READY = re.compile(r"[0-9A-F]{24}\.ready")
 
 
 # --- programs ---------------------------------------------------------------------------------------------------------
@@ -125,6 +140,19 @@ def write_json(path, value):
     os.rename(f"{path}.new", path)
 
 
+def keep_json(path, value):
+    """Survives whatever happens once this returns."""
+    write_json(path, value)
+    machine.sync_folder(os.path.dirname(path))
+
+
+def remove(path):
+    """The same of its absence."""
+    if os.path.exists(path):
+        os.unlink(path)
+        machine.sync_folder(os.path.dirname(path))
+
+
 # --- what a document comes to -----------------------------------------------------------------------------------------
 
 def lay_out(section, folder):
@@ -158,6 +186,8 @@ def postgresql_conf(section):
     push = f'pgbackrest --config={current}/archive.conf --stanza={STANZA} archive-push "%p"'
     # What the last attempt has said stays while the next one goes on.
     push = f"{push} > {PUSHED}.new 2>&1; code=$?; mv {PUSHED}.new {PUSHED}; exit $code"
+    # Nothing is skipped that the record of the pause does not account for.
+    push = f"test -s {PAUSE} && test -e {SKIP} && exit 0; {push}"
     settings = {
         "data_directory": MAIN,
         "hba_file": f"{current}/pg_hba.conf",
@@ -501,9 +531,9 @@ def window(backups, segments, points):
 
 def slot_before(now, at):
     """The newest moment of a full backup by the schedule, in seconds."""
-    midnight = now - now % 86_400
+    midnight = now - now % DAY_SECONDS
     slot = midnight + at["hour"] * 3_600 + at["minute"] * 60
-    return slot if slot <= now else slot - 86_400
+    return slot if slot <= now else slot - DAY_SECONDS
 
 
 def iso(seconds):
@@ -512,6 +542,35 @@ def iso(seconds):
         return None
     whole = datetime.fromtimestamp(int(seconds * 1000) / 1000, timezone.utc)
     return whole.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_pressed(free, size, waiting):
+    """Whether the segments that wait to be archived must be released, in bytes: less than a fifth of the disk is free,
+    and at least a quarter of what would be free without them is theirs. A disk that its data fills keeps them for
+    longer, so that a store that is away for minutes costs it nothing."""
+    return free * 5 < size and waiting * 3 >= free
+
+
+def waiting_bytes():
+    """Of the segments that are not archived."""
+    try:
+        names = os.listdir(os.path.join(MAIN, "pg_wal/archive_status"))
+    except FileNotFoundError:
+        return 0
+    return SEGMENT_BYTES * sum(READY.fullmatch(each) is not None for each in names)
+
+
+def end_pushes():
+    """Ends attempts to archive: a store that is silent holds one up for minutes."""
+    config = f"--config={machine.CURRENT}/archive.conf"
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path) as file:
+                words = file.read().split("\0")
+            if config in words and "archive-push" in words:
+                os.kill(int(path.split("/")[2]), signal.SIGTERM)
+        except (OSError, UnicodeDecodeError):
+            continue
 
 
 class Archivist:
@@ -537,6 +596,13 @@ class Archivist:
         self.backups, self.segments = [], set()
         self.is_read = False
         self.report = None
+        # Held while archiving is paused or goes on, and while it is said what is archived.
+        self.gate = threading.Lock()
+        # Its record; none while every segment is archived.
+        self.pause = None
+        # When resuming was tried, and why it came to nothing; when room was made; whether the disk has WAL to give back.
+        self.resumed_at, self.obstacle, self.freed_at, self.holds_wal = 0, "", 0, False
+        self.retention_days = 0
 
     def run(self):
         while True:
@@ -558,9 +624,22 @@ class Archivist:
         if self.points is None:
             self.known = machine.read_json(ARCHIVED)
             self.points = read_points()
+        self.recall()
+
+    def recall(self):
+        """A pause from before this began."""
+        with self.gate:
+            if self.pause is None:
+                self.pause = machine.read_json(PAUSE)
+            if self.pause is None and self.is_paused():
+                self.record_pause(time.time())
 
     def look(self, archive):
         now = time.time()
+        self.retention_days = archive["retentionDays"]
+        if self.is_paused():
+            return self.see_to_pause(now)
+        self.see_to_room(now)
         self.open(archive["repository"], now)
         if self.since is None:
             [self.since] = sql("select pg_walfile_name(pg_current_wal_insert_lsn())")
@@ -583,6 +662,11 @@ class Archivist:
             return
         self.opened_at = now
         pgbackrest("archive", "stanza-create", seconds=120)
+        try:
+            self.put_reserve()
+        except machine.Refused as refused:
+            if FULL not in str(refused):
+                raise
         self.opened, self.is_open = repository, True
         self.since, self.tried_at = None, 0
 
@@ -594,7 +678,11 @@ class Archivist:
             self.begin_backup(now)
 
     def is_due(self, archive, now):
-        return not self.backups or self.backups[-1]["start"] < slot_before(now, archive["fullBackupAt"])
+        due_at = slot_before(now, archive["fullBackupAt"])
+        if self.pause is not None:
+            # What was skipped is in none that began before.
+            due_at = max(due_at, self.pause.get("resumedAt", 0))
+        return not self.backups or self.backups[-1]["start"] < due_at
 
     def begin_backup(self, now):
         self.tried_at = now
@@ -608,6 +696,10 @@ class Archivist:
         said = " ".join(self.said.read().split())[:DETAIL_CHARACTERS]
         self.said.close()
         self.failure = "" if code == 0 else f"The last backup failed: {said}"
+        if code != 0 and self.pause is not None:
+            # Segments without a backup before them are of no use, and take room.
+            self.obstacle = self.failure
+            self.skip(time.time())
         self.read_archive()
         # What can be restored to begins with a moment after the backup.
         self.pointed_at = 0
@@ -652,6 +744,12 @@ class Archivist:
         self.pointed_at = now
 
     def confirm_points(self):
+        with self.gate:
+            # The server takes what is skipped for archived.
+            if not self.is_paused():
+                self.confirm_archived()
+
+    def confirm_archived(self):
         # Nothing at first, and after a crash until the next one is archived.
         last = "".join(sql("select left(last_archived_wal, 24) from pg_stat_archiver"))
         confirmed = [point for point in self.pending if point[1] <= last]
@@ -685,6 +783,7 @@ class Archivist:
             self.report = {**self.known, "failure": failure}
             return
         self.report = {"isOpen": self.is_open, "failure": failure, "observedAt": iso(now), **self.contents()}
+        self.end_pause()
         changed = [key for key in ("latestAt", "backups") if self.report[key] != (self.known or {}).get(key)]
         if self.is_read and changed:
             self.known = self.report
@@ -692,18 +791,27 @@ class Archivist:
 
     def report_at(self, now):
         """Its report, with what is wrong by now: a store that takes requests and is silent holds it up for minutes."""
-        report = self.report
-        if report is None or report["failure"] != "":
+        report, pause = self.report, self.pause
+        if report is None:
             return report
-        return {**report, "failure": self.push_failure(now)}
+        if pause is not None:
+            shown = {key: pause[key] for key in ("since", "from", "reason")}
+            state = "paused" if self.is_paused() else "resuming"
+            failure = pause_text(pause, report["failure"] or self.obstacle)
+            report = {**report, "pause": {"state": state, **shown}, "failure": failure}
+        return report if report["failure"] != "" else {**report, "failure": self.push_failure(now)}
+
+    def contents_of_archive(self):
+        whole = [backup for backup in self.backups if not backup["isBroken"]]
+        return window(whole, self.segments, self.points)
 
     def contents(self):
-        whole = [backup for backup in self.backups if not backup["isBroken"]]
-        span = window(whole, self.segments, self.points)
+        span = self.contents_of_archive()
         return {
             "earliestAt": iso(span["earliest"]),
             "latestAt": iso(span["latest"]),
             "gaps": [{"from": iso(gap["from"]), "to": iso(gap["to"])} for gap in span["gaps"]],
+            "shortenedAt": self.shortened_at(),
             "backups": [
                 {
                     "label": backup["label"],
@@ -715,6 +823,11 @@ class Archivist:
                 for backup in self.backups[-BACKUPS_MAXIMUM:]
             ],
         }
+
+    def shortened_at(self):
+        """When a backup was removed before its time, for as long as it would be there."""
+        at = (machine.read_json(SHORTENED) or {}).get("at")
+        return at if at is not None and at > iso(time.time() - self.retention_days * DAY_SECONDS) else None
 
     def push_failure(self, now):
         """Why the last attempt to archive a segment failed; empty when it did not."""
@@ -733,19 +846,169 @@ class Archivist:
             return f"What was written has not been archived since {iso(self.pending[0][0])}."
         return ""
 
+    # --- a full archive, and a disk that fills up meanwhile ---
+
+    def watch(self):
+        """Pauses archiving before what waits for it fills the disk. A thread of its own, which asks no store."""
+        while True:
+            try:
+                section = (machine.current_document() or {}).get("postgresql", {})
+                if "archive" in section and os.path.exists(MAIN):
+                    self.see_to_disk(time.time())
+            except (machine.Refused, OSError, ValueError) as error:
+                self.trouble = str(error)[:DETAIL_CHARACTERS]
+            time.sleep(WATCH_SECONDS)
+
+    def see_to_disk(self, now):
+        self.recall()
+        waiting = waiting_bytes()
+        if self.is_paused():
+            if self.holds_wal and waiting == 0:
+                sql("checkpoint", seconds=INITIALISE_SECONDS)
+                self.holds_wal = False
+            return
+        disk = os.statvfs(DATA)
+        if is_pressed(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, waiting):
+            self.begin_pause(now)
+            end_pushes()
+
+    def is_paused(self):
+        return os.path.exists(SKIP)
+
+    def begin_pause(self, now):
+        """On record, durably, before the first segment is skipped: the record says from when on nothing can be restored
+        to, and stays until something can again."""
+        with self.gate:
+            if self.pause is None:
+                self.record_pause(now)
+        self.skip(now)
+
+    def record_pause(self, now):
+        reason = "archive_full" if self.is_full() else "storage_nearly_full"
+        reached = (self.report or machine.read_json(ARCHIVED) or {}).get("latestAt")
+        pause = {"since": iso(now), "from": reached, "reason": reason}
+        keep_json(PAUSE, pause)
+        self.pause = pause
+
+    def skip(self, now):
+        with self.gate:
+            self.pending, self.resumed_at, self.holds_wal = [], now, True
+            keep_json(SKIP, True)
+
+    def see_to_pause(self, now):
+        """Tries from time to time whether the archive has room again."""
+        if self.backup is not None:
+            self.backup.terminate()
+            self.backup.wait()
+            self.end_backup()
+        self.since, self.pending = None, []
+        if self.looked_at == 0 or now - self.looked_at > INFO_SECONDS:
+            self.read_archive()
+        if now - self.resumed_at >= RESUME_SECONDS:
+            self.resumed_at = now
+            if self.has_room():
+                self.resume(now)
+        self.conclude(now)
+
+    def resume(self, now):
+        """Segments are archived from now on, and a full backup is made: without one they are of no use."""
+        with self.gate:
+            pause = {**self.pause, "resumedAt": int(now)}
+            keep_json(PAUSE, pause)
+            self.pause = pause
+            self.forget_refusals()
+            remove(SKIP)
+        self.opened, self.tried_at, self.looked_at = None, 0, 0
+
+    def forget_refusals(self):
+        """Of a store that was full: the next attempt says whether it still is."""
+        self.failure = ""
+        if os.path.exists(PUSHED):
+            os.unlink(PUSHED)
+
+    def end_pause(self):
+        """It is over once moments after it can be restored to."""
+        with self.gate:
+            latest = (self.report or {}).get("latestAt")
+            if self.pause is not None and not self.is_paused() and self.is_read and (latest or "") > self.pause["since"]:
+                remove(PAUSE)
+                self.pause, self.obstacle = None, ""
+
+    def has_room(self):
+        """Whether the archive takes something. One that is full keeps backups for fewer days."""
+        try:
+            self.put_reserve()
+            return True
+        except machine.Refused as refused:
+            self.obstacle = str(refused)
+            return FULL in self.obstacle and self.make_room()
+
+    def is_full(self):
+        return FULL in self.failure or FULL in self.trouble or FULL in last_words_of(PUSHED)
+
+    def see_to_room(self, now):
+        if self.backup is None and now - self.freed_at >= RETRY_SECONDS and self.is_full():
+            self.freed_at = now
+            if self.make_room():
+                self.forget_refusals()
+
+    def make_room(self):
+        """Removes what is over, else the oldest backup with its segments, on record; never the newest that can be
+        restored. Answers whether anything went."""
+        self.read_archive()
+        before = [backup["label"] for backup in self.backups]
+        self.expire()
+        if [backup["label"] for backup in self.backups] != before:
+            return True
+        restorable = self.contents_of_archive()["restorable"]
+        if not restorable or before.index(restorable[-1]) == 0:
+            return False
+        keep_json(SHORTENED, {"at": iso(time.time())})
+        self.expire("--repo1-retention-full-type=count", f"--repo1-retention-full={len(before) - 1}")
+        return [backup["label"] for backup in self.backups] != before
+
+    def expire(self, *retention):
+        try:
+            pgbackrest("archive", *retention, "expire", seconds=300)
+        except machine.Refused as refused:
+            if FULL not in str(refused):
+                raise
+            # The list of what is left is written before the rest is removed.
+            pgbackrest("archive", "repo-rm", RESERVE, seconds=120)
+            pgbackrest("archive", *retention, "expire", seconds=300)
+        self.read_archive()
+
+    def put_reserve(self):
+        command = ["pgbackrest", f"--config={machine.CURRENT}/archive.conf", "repo-put", RESERVE]
+        call(*command, seconds=120, input_text=secrets.token_hex(RESERVE_BYTES // 2))
+
     def stop(self):
         if self.backup is not None and self.backup.poll() is None:
             self.backup.terminate()
 
 
-def last_line(path):
+WHY_PAUSED = {"archive_full": "the archive is full", "storage_nearly_full": "the storage was filling up"}
+
+
+def pause_text(pause, why):
+    """For people."""
+    text = f"Archiving is paused since {pause['since']}: {WHY_PAUSED[pause['reason']]}. "
+    text += f"Nothing can be restored to after {pause['from']}." if pause["from"] else "Nothing can be restored to."
+    return f"{text} {why}".strip()[:DETAIL_CHARACTERS]
+
+
+def last_words_of(path):
     try:
         with open(path, errors="replace") as file:
-            lines = [line.strip() for line in file.read()[-4096:].split("\n")]
-        # What pgBackRest advises after an error is for whoever set it up.
-        return next((line for line in reversed(lines) if line != "" and not line.startswith("HINT:")), "")
+            return file.read()[-4096:]
     except OSError:
         return ""
+
+
+def last_line(path):
+    lines = [line.strip() for line in last_words_of(path).split("\n")]
+    # What pgBackRest advises after an error is for whoever set it up.
+    return next((line for line in reversed(lines) if line != "" and not line.startswith("HINT:")), "")
 
 
 def read_points():
@@ -771,6 +1034,7 @@ def keeper():
     signal.signal(signal.SIGTERM, end)
     machine.wait_until(lambda: os.path.isdir(SOCKETS), DISK_SECONDS)
     threading.Thread(target=archivist.run, daemon=True).start()
+    threading.Thread(target=archivist.watch, daemon=True).start()
     while True:
         section = (machine.current_document() or {}).get("postgresql")
         if section is not None:

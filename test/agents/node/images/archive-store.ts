@@ -21,6 +21,8 @@ export interface ArchiveStore {
   newRepository(): Promise<Repository>
   /** Its tenant is there anew, and empty: as in another store that has been told of it. */
   empty(repository: Repository): Promise<void>
+  /** It takes nothing beyond what it holds now and so many bytes more. */
+  leaveRoom(repository: Repository, bytes: number): Promise<void>
   /** Ends it, or has it back at the same address. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -36,20 +38,23 @@ export async function openArchiveStore(): Promise<ArchiveStore> {
   let storage: RunningObjectStorage | undefined
   const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
   const control = openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never)
-  const tell = ({
-    accessKeyId,
-    secretAccessKey,
-    bucket,
-  }: Pick<Repository, 'accessKeyId' | 'secretAccessKey' | 'bucket'>) =>
+  const tell = (
+    { accessKeyId, secretAccessKey, bucket }: Pick<Repository, 'accessKeyId' | 'secretAccessKey' | 'bucket'>,
+    quotaBytes = 1024 ** 4,
+  ) =>
     control.putTenant(bucket, {
       ...{ accessKeyId, secretAccessKey, bucketPrefix: bucket.replace(/archive$/, ''), buckets: [bucket] },
-      ...{ quotaBytes: 1024 ** 4, isSuspended: false, isFrozen: false },
+      ...{ quotaBytes, isSuspended: false, isFrozen: false },
     })
   const store: ArchiveStore = {
     address: `localhost:${port}`,
     async empty(repository) {
       await control.removeTenant(repository.bucket, true)
       await tell(repository)
+    },
+    async leaveRoom(repository, bytes) {
+      const tenant = await control.getTenant(repository.bucket)
+      await tell(repository, (tenant?.usedBytes ?? 0) + bytes)
     },
     async newRepository() {
       const { bucketPrefix, ...keys } = newTenantKeys(systemRandom)

@@ -3,7 +3,12 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { ArchiveReport, MachineDocument, Repository } from '../../../../resources/managed-machine/index.ts'
 import { until } from '../../../eventually.ts'
 import { type ArchiveStore, openArchiveStore } from './archive-store.ts'
-import { type DatabaseMachine, openDatabaseMachine, passwordChange } from './database-machine.ts'
+import {
+  type DatabaseMachine,
+  type DatabaseMachineOptions,
+  openDatabaseMachine,
+  passwordChange,
+} from './database-machine.ts'
 
 type Archive = NonNullable<NonNullable<MachineDocument['postgresql']>['archive']>
 
@@ -56,15 +61,15 @@ export function useArchive() {
   }, PATIENCE_MILLISECONDS)
   afterAll(() => store?.close())
 
-  async function open(): Promise<DatabaseMachine> {
-    const machine = await openDatabaseMachine({ archive: opened().address })
+  async function open(options: DatabaseMachineOptions = {}): Promise<DatabaseMachine> {
+    const machine = await openDatabaseMachine({ archive: opened().address, ...options })
     machines.push(machine)
     return machine
   }
 
   /** A database with an archive that it can be restored from. */
-  async function archived(repository: Repository): Promise<DatabaseMachine> {
-    const machine = await open()
+  async function archived(repository: Repository, options?: DatabaseMachineOptions): Promise<DatabaseMachine> {
+    const machine = await open(options)
     await machine.tell({ archive: archiveIn(repository) })
     await reportWhen(machine, 'a window', ({ latestAt }) => latestAt !== null)
     return machine

@@ -36,6 +36,7 @@ def openings(looks):
     for number, (repository, at, is_failing) in enumerate(looks):
         database.pgbackrest = lambda *_, **_options: opened.append(number)
         archivist.push_failure = lambda now: "it fails" if is_failing else ""
+        archivist.put_reserve = lambda: None
         archivist.open(repository, at)
     return opened
 
