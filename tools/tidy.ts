@@ -8,7 +8,7 @@ import { printLine, setExitCode } from '../kit/sys/process.ts'
 import { isNode, nodesOf } from './syntax.ts'
 import { shortWaits } from './waits.ts'
 import { foreignWaits, promisesOf } from './transactions.ts'
-import { type Found, wordsIn, wordsOfSource } from './words.ts'
+import { type Found, longSentences, wordsIn, wordsOfSource } from './words.ts'
 
 export interface Finding {
   readonly file: string
@@ -272,7 +272,9 @@ const ruleOf = ({ word, instead }: Found): string => `plain English: not "${word
 export function documentFindings(file: string, source: string): Finding[] {
   if (GENERATED_DOCUMENT.test(file)) return []
   let fence: string | undefined
-  return source.split('\n').flatMap((text, index) => {
+  const tooLong = file === 'CHANGELOG.md' ? longSentences(source) : []
+  const long = tooLong.map(({ line, words }) => ({ file, line, rule: `a sentence has at most 25 words, not ${words}` }))
+  const lines = source.split('\n').flatMap((text, index) => {
     const mark = /^\s*(`{3,}|~{3,})/.exec(text)?.[1]
     const isCode = fence !== undefined || mark !== undefined
     if (fence === undefined) fence = mark
@@ -284,6 +286,7 @@ export function documentFindings(file: string, source: string): Finding[] {
       ...words.map(ruleOf),
     ].map((rule) => ({ file, line: index + 1, rule }))
   })
+  return [...long, ...lines]
 }
 
 /** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all there

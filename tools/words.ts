@@ -34,6 +34,20 @@ export const wordsIn = (text: string): readonly Found[] =>
     [...text.matchAll(pattern)].map(({ index, 0: word }) => ({ index, word: word.toLowerCase(), instead })),
   )
 
+const SENTENCE_WORDS_MAXIMUM = 25
+/** The end of a sentence, or of its first part before a colon, where another one begins. */
+const SENTENCE_END = /(?<=[.!?:])\s+(?=[A-Z`([])/
+
+/** Sentences of a list of changes that are too long: the line where their entry begins, and their number of words. */
+export const longSentences = (page: string): readonly { readonly line: number; readonly words: number }[] =>
+  [...page.matchAll(/^- .*(?:\n {2}.*)*/gm)].flatMap(({ index, 0: entry }) =>
+    entry
+      .split(SENTENCE_END)
+      .map((sentence) => sentence.split(/\s+/).filter((word) => /\w/.test(word)).length)
+      .filter((words) => words > SENTENCE_WORDS_MAXIMUM)
+      .map((words) => ({ line: page.slice(0, index).split('\n').length, words })),
+  )
+
 /** Words of the list in the sentences of a source file: in texts that have a space, never in names and paths. */
 export function wordsOfSource(file: string, source: string): readonly Found[] {
   const found: Found[] = []

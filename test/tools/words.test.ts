@@ -35,3 +35,11 @@ describe('a page', () => {
     ['docs/decisions/0001-a.md', 'What it shall be.\n'],
   ])('%s may say %j', (file, source) => expect(rulesOfPage(file, source)).toEqual([]))
 })
+
+it('keeps the sentences of the list of changes short', () => {
+  const words = (count: number) => Array.from({ length: count }, () => 'w').join(' ')
+  const page = `# Changelog\n\n- ${words(25)}. W\n  ${words(24)}.\n- One.\n- ${words(20)}\n  ${words(6)}.\n`
+  expect(documentFindings('CHANGELOG.md', page).map(({ line, rule }) => [line, rule])).toEqual([
+    [6, 'a sentence has at most 25 words, not 26'],
+  ])
+})
