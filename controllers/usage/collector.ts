@@ -15,6 +15,9 @@ export type UsageSource = (node: KubeObject<NodeSpec, NodeStatus>) => Promise<re
 const COLLECT_MILLISECONDS = 20_000
 const NODES_AT_ONCE = 16
 const PRUNE_MILLISECONDS = 3_600_000
+/** Looks in a row that a node may leave without an answer before somebody should know: one may be busy, or its agent
+ *  restarts. */
+const SILENCES_TOLERATED = 3
 
 export interface CollectorOptions extends Parts {
   readonly usageOf: UsageSource
@@ -44,6 +47,13 @@ type GuestOwners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 
 export function openUsageCollector(options: CollectorOptions): () => Promise<void> {
   const { caches, log, shard = WHOLE } = options
   const known = new Map<string, GuestOwners>()
+  const silences = new Map<string, number>()
+
+  function noteSilence(node: string, error: unknown): void {
+    const count = (silences.get(node) ?? 0) + 1
+    silences.set(node, count)
+    log[count > SILENCES_TOLERATED ? 'warn' : 'info']('usage of a node not collected', { node, error })
+  }
 
   async function collectNode(node: KubeObject<NodeSpec, NodeStatus>): Promise<void> {
     const { name } = node.metadata
@@ -68,8 +78,9 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
     const work = async () => {
       for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
         const { name } = node.metadata
-        await collectNode(node).catch((error: unknown) =>
-          log.warn('usage of a node not collected', { node: name, error }),
+        await collectNode(node).then(
+          () => silences.delete(name),
+          (error: unknown) => noteSilence(name, error),
         )
       }
     }

@@ -7,7 +7,7 @@ import { NO_COUNTERS } from '../../domain/usage.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { systemClock as clock } from '../../kit/sys/clock.ts'
-import { silentLog as log } from '../../kit/sys/log.ts'
+import { type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -25,6 +25,8 @@ const store = {} as Store // the caches are filled by hand
 /** A host whose guests have moved what `moved` says, and what its account is told of it. */
 async function openHost() {
   const accountId = await createAccount(database.db)
+  const warnings: string[] = []
+  const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message) }
   const caches = openCaches({ store, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
   const status = { state: 'ready', endpoint: { url: 'https://n1.example', certificateFingerprint: '' } } as const
   caches.of(Node).apply({
@@ -42,16 +44,21 @@ async function openHost() {
     status,
   })
   const moved = new Map<string, number>()
-  const usageOf = async (): Promise<GuestUsage[]> =>
-    [...moved].map(([instance, networkTransmittedBytes]) => ({
+  const silence = { isSilent: false }
+  const usageOf = async (): Promise<GuestUsage[]> => {
+    if (silence.isSilent) throw new Error('the agent did not answer in time')
+    return [...moved].map(([instance, networkTransmittedBytes]) => ({
       instance,
       epoch: `${instance}/1`,
       counters: { ...NO_COUNTERS, networkTransmittedBytes },
     }))
+  }
   const instances = caches.of(Instance)
   const key = { namespace: nodeNamespace(NODE), name: GUEST }
   return {
     moved,
+    warnings,
+    silence,
     collect: openUsageCollector({
       ...{ store, caches, db: database.db, clock, random, log, usageOf },
       sweepRate: openSweepRate(clock),
@@ -88,4 +95,15 @@ test("guests that no Instance ever named are nobody's", async () => {
   host.moved.set('stray', 7)
   await host.collect()
   expect(await host.transmitted()).toEqual([])
+})
+
+test('a host that leaves some looks without an answer wakes nobody; one that is silent on does', async () => {
+  const host = await openHost()
+  for (const isSilent of [true, true, true, false, true, true, true]) {
+    host.silence.isSilent = isSilent
+    await host.collect()
+  }
+  expect(host.warnings).toEqual([])
+  await host.collect()
+  expect(host.warnings).toEqual(['usage of a node not collected'])
 })

@@ -273,7 +273,7 @@ async function unplug(
   const path = (await hypervisor.inspect(name))?.disks.find((each) => volumes.nameOf(each) === volume)
   if (path === undefined) return
   await hypervisor.unplugDisk(name, path, isForced)
-  if (isForced) log.warn('disk taken from the guest', { instance: name, volume })
+  if (isForced) log.info('disk taken from the guest', { instance: name, volume })
 }
 
 async function plugInterface(
