@@ -1,8 +1,15 @@
 /** Every noun whose changes are said once: what enumerates changes starts here. */
+import { devClusterChanges } from './dev-cluster.ts'
 import { floatingIpChanges } from './floating-ip.ts'
 import { networkChanges } from './network.ts'
 import { routerChanges } from './router.ts'
 import { serverGroupChanges } from './server-group.ts'
 
-export const CHANGES = [floatingIpChanges, networkChanges, routerChanges, serverGroupChanges] as const
-export { floatingIpChanges, networkChanges, routerChanges, serverGroupChanges }
+export const CHANGES = [
+  devClusterChanges,
+  floatingIpChanges,
+  networkChanges,
+  routerChanges,
+  serverGroupChanges,
+] as const
+export { devClusterChanges, floatingIpChanges, networkChanges, routerChanges, serverGroupChanges }

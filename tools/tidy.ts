@@ -31,7 +31,10 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
   kit: { paths: ['domain/'] },
   db: { paths: ['domain/', 'kit/sys/'], never: ['express'] },
   changes: {
-    paths: ['domain/', 'resources/', 'db/', 'kit/http/route.ts', 'kit/kube/', 'kit/sys/random.ts'],
+    paths: [
+      ...['domain/', 'resources/', 'db/', 'kit/http/route.ts', 'kit/kube/', 'kit/sys/random.ts'],
+      'kit/control-planes/versions.ts',
+    ],
     packages: ['node:util', 'kysely', 'zod'],
   },
   apiserver: { paths: ['domain/', 'resources/', 'kit/', 'db/', 'changes/'] },

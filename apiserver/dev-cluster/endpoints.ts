@@ -1,26 +1,16 @@
 /** Making, reading and deleting dev clusters, and how people get into them. */
-import {
-  DEV_MEMORY_MEBIBYTES,
-  plainVersion,
-  requireDeletableDevCluster,
-  requireRunningDevCluster,
-} from '../../domain/dev-cluster.ts'
+import { devClusterChanges, offeredDevVersions } from '../../changes/dev-cluster.ts'
+import { DEV_MEMORY_MEBIBYTES, plainVersion, requireRunningDevCluster } from '../../domain/dev-cluster.ts'
 import { endOfLife, newestRelease } from '../../domain/kubernetes-cluster.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { claimDevCluster, releaseDevCluster } from '../../db/dev-cluster/index.ts'
 import { DEV_CLUSTER_RELEASES } from '../../kit/control-planes/versions.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'
-import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
 import { capabilitiesOf, Zone } from '../../resources/catalog/index.ts'
-import { finalizerOf } from '../../resources/define.ts'
 import {
   createDevCluster,
-  deleteDevCluster,
-  DevCluster,
   devClusterFactsOf,
-  type DevClusterSpec,
   type DevClusterVersionView,
   getDevCluster,
   getDevClusterKubeconfig,
@@ -28,25 +18,15 @@ import {
   listDevClusters,
   listDevClusterVersions,
 } from '../../resources/dev-cluster/index.ts'
-import { accountNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
-import { accept, commitEarlier } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
-import { ensureNamespace } from '../change/namespaces.ts'
+import { makerOf } from '../kit/create.ts'
+import { changeEndpoints } from '../kit/rest.ts'
 import { type AccessParts, requireIssuer, tokenFor } from '../kubernetes-cluster/index.ts'
 import { storedOf } from '../list/stored.ts'
 import { getObject, listObjects } from '../plain/objects.ts'
 import { chooseKeys } from '../server/index.ts'
 import { devKubeconfigOf } from './access.ts'
 import type { DevClusterObject, DevClusters } from './clusters.ts'
-import {
-  offeredVersions,
-  rehearseDevCluster,
-  requireDevClusters,
-  requireDevPlan,
-  requireNetwork,
-  requireVersion,
-} from './rules.ts'
 
 export type DevClusterParts = AccessParts & { readonly devClusters: DevClusters }
 
@@ -55,7 +35,10 @@ export const devClusterEndpoints = (parts: DevClusterParts): readonly Endpoint[]
   customerEndpoint(listDevClusterVersions, async ({ now }) => ({ status: 200, body: versionsOf(parts, now) })),
   getObject(parts.devClusters, getDevCluster),
   customerEndpoint(createDevCluster, (call) => create(parts, call)),
-  customerEndpoint(deleteDevCluster, (call) => remove(parts, call)),
+  ...changeEndpoints(parts, devClusterChanges, {
+    ...parts.devClusters,
+    factsOf: (cluster) => devClusterFactsOf(storedOf(cluster)),
+  }),
   customerEndpoint(getDevClusterKubeconfig, async (call) => {
     const cluster = await running(parts, call)
     const issuer = await requireIssuer(parts)
@@ -92,80 +75,17 @@ async function create(parts: DevClusterParts, call: Call<typeof createDevCluster
   const {
     caller: { accountId },
     body: { zone, name, plan, public_ipv4: publicIpv4, network_id: networkId, labels, ...body },
-    now,
   } = call
-  requireDevClusters(parts, zone)
-  const version = requireVersion(body.version)
-  requireDevPlan(parts, plan)
-  const wanted = { zone, plan, publicIpv4, ...(networkId === undefined ? {} : { networkId }) }
-  requireNetwork(parts, accountId, wanted)
   const sshKeys = [...(await chooseKeys(parts, accountId, body))]
   await requireIssuer(parts)
-  await rehearseDevCluster(parts, accountId, wanted)
-  // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
-  const id = newOrderedUuid(parts.random, now)
-  const spec: DevClusterSpec = { ...wanted, name, version, sshKeys, labels }
-  const [changeId, namespace] = [newUuid(parts.random), accountNamespace(accountId)]
-  const written = await accept(parts, {
-    id: changeId,
-    accountId,
-    resource: { type: 'dev_cluster', id },
-    audit: auditEntryOf(call, { resourceId: id, detail: { zone, name, plan, version } }),
-    claim: (tx) => claimDevCluster(tx, { accountId, devClusterId: id, name }),
-    release: (tx) => releaseDevCluster(tx, { accountId, devClusterId: id }),
-    write: async () => {
-      await ensureNamespace(parts, accountId)
-      const metadata = {
-        name: id,
-        namespace,
-        labels: { [ACCOUNT_LABEL]: accountId },
-        annotations: { [LAST_CHANGE_ANNOTATION]: changeId },
-        finalizers: [finalizerOf(DevCluster)],
-      }
-      return parts.store.create(DevCluster, { metadata, spec })
-    },
-    read: () => parts.store.get(DevCluster, { namespace, name: id }),
-    wasApplied: () => true, // nobody else has the id
-  })
-  parts.devClusters.cache.apply(written)
-  return { status: 201, body: { dev_cluster: parts.devClusters.viewOf(written) } }
-}
-
-/** Its server, and what it has claimed, its controller takes away. */
-async function remove(parts: DevClusterParts, call: Call<typeof deleteDevCluster, Customer>): Promise<Answer> {
-  const {
-    caller: { accountId },
-    params: { id },
-  } = call
-  const { devClusters } = parts
-  const key = { namespace: accountNamespace(accountId), name: id }
-  const before = await devClusters.read(accountId, id)
-  requireDeletableDevCluster(devClusterFactsOf(storedOf(before)))
-  const written = await accept(parts, {
-    id: newUuid(parts.random),
-    accountId,
-    resource: { type: 'dev_cluster', id },
-    audit: auditEntryOf(call, { resourceId: id, detail: { name: before.spec.name } }),
-    write: async () => {
-      const object = await devClusters.read(accountId, id)
-      requireDeletableDevCluster(devClusterFactsOf(storedOf(object)))
-      const { uid, annotations } = object.metadata
-      const earlier = annotations?.[LAST_CHANGE_ANNOTATION]
-      if (earlier !== undefined) await commitEarlier(parts, earlier)
-      await parts.store.delete(DevCluster, key, uid === undefined ? {} : { uid })
-      const deletionTimestamp = object.metadata.deletionTimestamp ?? call.now.toISOString()
-      return (
-        (await parts.store.get(DevCluster, key)) ?? { ...object, metadata: { ...object.metadata, deletionTimestamp } }
-      )
-    },
-    read: () => parts.store.get(DevCluster, key),
-    wasApplied: ({ metadata }) => metadata.deletionTimestamp !== undefined,
-  })
-  return { status: 200, body: { dev_cluster: devClusters.viewOf(written) } }
+  const version = body.version ?? offeredDevVersions()[0] ?? ''
+  const network = networkId === undefined ? {} : { networkId }
+  const spec = { zone, plan, publicIpv4, ...network, name, version, sshKeys, labels }
+  return makerOf(parts, devClusterChanges, parts.devClusters)(call, spec)
 }
 
 function versionsOf({ caches }: DevClusterParts, now: Date) {
-  const items = offeredVersions().map((version, index): DevClusterVersionView => {
+  const items = offeredDevVersions().map((version, index): DevClusterVersionView => {
     const end = endOfLife(version)
     return {
       version,

@@ -97,13 +97,14 @@ async function requireNeeds(
 
 async function tryClaims<Spec>(
   parts: AdmissionParts,
-  changes: readonly Pick<Rules<Spec, never>, 'claim'>[],
+  changes: readonly Pick<Rules<Spec, never>, 'claim' | 'tries'>[],
   subject: Subject<Spec, unknown>,
 ): Promise<void> {
-  const claiming = changes.filter(({ claim }) => claim !== undefined)
+  const claiming = changes.filter(({ claim, tries }) => claim !== undefined || tries !== undefined)
   if (claiming.length === 0) return
   await rehearse(parts, async (tx) => {
     for (const { claim } of claiming) await claim?.(tx, subject, parts)
+    for (const { tries } of claiming) await tries?.(tx, subject, parts)
   })
 }
 

@@ -6,11 +6,13 @@ import { z } from 'zod'
 import {
   type Changeable,
   type Grant,
+  type Means,
   type NamedChange,
   type OperableSpec,
   type OperableStatus,
   type Patch,
   type Reading,
+  type Subject,
   actionOf,
 } from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched } from '../../changes/kit/judge.ts'
@@ -23,21 +25,19 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { mergePatch } from '../../kit/kube/merge-patch.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
-import { finalizerOf } from '../../resources/define.ts'
+import { newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { accept, announceEarlier } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { patchWithOperation } from '../change/begin.ts'
 import { begunView } from '../change/begun.ts'
 import { idOf } from '../change/id-of.ts'
-import { ensureNamespace } from '../change/namespaces.ts'
-import type { OperatedObjects } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import { readAgain } from '../plain/change-object.ts'
 import { etagOfObject } from '../plain/objects.ts'
+import { type ChangedObjects, type Context, make } from './create.ts'
 import { requireReferences } from './references.ts'
 import { joined, stanzaOf, targetOf, withArguments } from './stanza.ts'
 import { inWords, WORDS } from './words.ts'
@@ -53,21 +53,6 @@ interface Wish<Spec, Facts> {
   readonly deletes?: boolean
   /** For the audit log. */
   readonly detail?: Readonly<Record<string, string>>
-}
-
-/** The objects of a noun, with or without operations. */
-interface ChangedObjects<Spec, Status, View, Facts>
-  extends Pick<OperatedObjects<Spec, Status, View, Facts>, 'factsOf' | 'read'>,
-    Partial<Pick<OperatedObjects<Spec, Status, View, Facts>, 'cache' | 'requireOwn'>> {
-  readonly viewOf: (object: KubeObject<Spec, Status>) => View | Promise<View>
-  /** What the answer to a creation shows besides, or otherwise. */
-  readonly createdOf?: (object: KubeObject<Spec, Status>) => Promise<object>
-}
-
-interface Context<Spec, Status, View, Facts> {
-  readonly parts: Parts
-  readonly noun: Changeable<Spec, Status, Facts>
-  readonly objects: ChangedObjects<Spec, Status, View, Facts>
 }
 
 /** The endpoints of the noun's creation, its changes and its removal. */
@@ -87,8 +72,14 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
   const readings = noun.changes.flatMap((each) => each.by ?? [])
   const routes = new Map(readings.map(({ route, names }) => [route, names]))
   const { by, ...removal } = noun.remove
+  const { create } = noun
+  const reading =
+    ({ read }: Reading<Spec>): Answering =>
+    (call) =>
+      // Parsed with the schemas of this very route.
+      make(context, call, read(call.body as never, undefined as never, call.params as never))
   return [
-    answering(noun.create.by.route, (call) => create(context, call), noun.create.by.names),
+    ...('read' in create.by ? [answering(create.by.route, reading(create.by), create.by.names)] : []),
     ...[...routes].map(([route, names]) =>
       answering(route, (call) => change(context, call, (spec) => wishOf(noun, call, spec)), names),
     ),
@@ -99,58 +90,6 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
       })),
     ),
   ]
-}
-
-async function create<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
-  { parts, noun, objects }: Context<Spec, Status, View, Facts>,
-  call: Call<Route, Customer>,
-): Promise<Answer> {
-  const { accountId } = call.caller
-  const { create: creation, resource, name: type } = noun
-  // Parsed with the schemas of this very route.
-  const spec = creation.by.read(call.body as never, undefined as never, call.params as never)
-  // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
-  const id = newOrderedUuid(parts.random, call.now)
-  const subject = { accountId, id, spec, facts: undefined }
-  creation.allow?.(subject, worldOf(parts.caches))
-  await requireReferences(parts, noun, accountId, { spec, fields: Object.keys(spec) })
-  const operation = (creation.starts?.(spec) ?? true) ? stanzaOf(parts, call, creation) : undefined
-  const changeId = operation?.id ?? newUuid(parts.random)
-  const key = { namespace: accountNamespace(accountId), name: id }
-  const written = await accept<Grant<Spec> | void, Spec, Status>(parts, {
-    id: changeId,
-    accountId,
-    resource: { type, id },
-    ...(operation === undefined ? {} : { operation }),
-    audit: auditEntryOf(call, { resourceId: id, detail: creation.detail(spec) }),
-    claim: async (tx) => creation.claim?.(tx, subject, parts),
-    release: async (tx) => creation.release?.(tx, { ...subject, changes: [] }, undefined),
-    write: async (claimed) => {
-      const grant = claimed ?? {}
-      await ensureNamespace(parts, accountId)
-      return parts.store.create(resource, {
-        metadata: {
-          ...key,
-          labels: { [ACCOUNT_LABEL]: accountId },
-          ...(operation === undefined ? { annotations: { [LAST_CHANGE_ANNOTATION]: changeId } } : {}),
-          finalizers: [finalizerOf(resource)],
-        },
-        spec: {
-          ...patched(spec, grant.spec ?? {}),
-          ...(operation === undefined ? {} : { operation: withArguments(operation, grant) }),
-        },
-      })
-    },
-    read: () => parts.store.get(resource, key),
-    wasApplied: () => true, // nobody else has the id
-  })
-  objects.cache?.apply(written)
-  const begun = operation === undefined ? {} : { operation: begunView(written, targetOf(type, id)) }
-  return {
-    status: call.route.answers[201] === undefined ? 202 : 201,
-    body: { [type]: await objects.viewOf(written), ...begun, ...(await objects.createdOf?.(written)) },
-    ...(operation === undefined ? { headers: { etag: etagOfObject(written) } } : {}),
-  }
 }
 
 /** What the body asks of the object. A verb that is asked for once more is made once more: its operation finds nothing
@@ -205,14 +144,14 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
   const changes = auditChangesOf(noun, made, before.spec, after)
   const subject = { ...target, spec: after, before: before.spec, facts: undefined }
-  const claim = async (tx: Transaction<Tables>, claiming: typeof made): Promise<Grant<Spec>> => {
-    const grants: Grant<Spec>[] = []
-    for (const each of claiming) grants.push((await each.claim?.(tx, subject, parts)) ?? {})
-    return joined(grants)
-  }
+  const claim = (tx: Transaction<Tables>, claiming: typeof made) => claimAll(tx, claiming, subject, parts)
   const held = made.filter(({ release }) => release !== undefined)
   const tried = made.filter((each) => each.claim !== undefined && each.release === undefined)
-  if (tried.length > 0) await rehearse(parts, (tx) => claim(tx, tried))
+  if (tried.length > 0 || made.some(({ tries }) => tries !== undefined))
+    await rehearse(parts, async (tx) => {
+      await claim(tx, tried)
+      for (const { tries } of made) await tries?.(tx, subject, parts)
+    })
   const operation = made.map((each) => stanzaOf(parts, call, each)).find((stanza) => stanza !== undefined)
   const changeId = operation?.id ?? newUuid(parts.random)
   const read = readAgain(objects, target, before)
@@ -257,6 +196,18 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   })
   objects.cache?.apply(written)
   return answerOf(context, call.route, written, operation !== undefined)
+}
+
+/** Answers what all of them grant. Throws what refuses one. */
+async function claimAll<Spec>(
+  tx: Transaction<Tables>,
+  changes: readonly NamedChange<Spec, never>[],
+  subject: Subject<Spec, unknown>,
+  means: Means,
+): Promise<Grant<Spec>> {
+  const grants: Grant<Spec>[] = []
+  for (const { claim } of changes) grants.push((await claim?.(tx, subject, means)) ?? {})
+  return joined(grants)
 }
 
 /** 200 with the object, 202 with the operation, or both where the answer of the route has both. */

@@ -67,6 +67,9 @@ export interface Rules<Spec, Facts> {
     subject: Subject<Spec, unknown>,
     means: Means,
   ) => Promise<Grant<Spec> | void>
+  /** Takes what follows from it and is claimed by itself, like machines, in a transaction that is rolled back. Throws
+   *  the Problem that refuses it. */
+  readonly tries?: (tx: Transaction<Tables>, subject: Subject<Spec, unknown>, means: Means) => Promise<void>
   /** Gives back what was claimed for a change that was not written. `stored` is the object by then. Safe to repeat. */
   readonly release?: (
     tx: Transaction<Tables>,
@@ -106,7 +109,8 @@ export interface Change<Spec, Facts> extends Rules<Spec, Facts> {
 
 export interface Creation<Spec> extends Rules<Spec, undefined> {
   readonly name: string
-  readonly by: Reading<Spec>
+  /** Without a reading a function of the noun reads the request. */
+  readonly by: Reading<Spec> | { readonly route: Route }
   /** Whether a creation by REST has something to bring about behind its claim; it has when absent. */
   readonly starts?: (spec: Spec) => boolean
   /** For the audit log. */

@@ -1,6 +1,7 @@
 /** The controller of dev clusters: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { devClusterChanges } from '../../changes/dev-cluster.ts'
 import { Unavailable } from '../../domain/problem.ts'
-import { claimDevCluster, isDevClusterClaimed, releaseDevCluster } from '../../db/dev-cluster/index.ts'
+import { isDevClusterClaimed, releaseDevCluster } from '../../db/dev-cluster/index.ts'
 import { ensureIssuer } from '../../db/kubernetes-cluster/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
@@ -8,14 +9,13 @@ import type { Sealing } from '../../kit/sys/sealing.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { DevCluster, type DevClusterSpec, type DevClusterStatus } from '../../resources/dev-cluster/index.ts'
-import { accountNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Network } from '../../resources/network/index.ts'
 import { findAccountOf } from '../account.ts'
 import { auditEffect } from '../audit.ts'
-import { controller, type IntentHandler } from '../controller.ts'
+import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
+import { claimEffect, intentOf } from '../kit/changes.ts'
 import {
   deliverDocument,
   MACHINE_READS,
@@ -23,12 +23,10 @@ import {
   type Machines,
   openMachines,
 } from '../managed-machine/index.ts'
-import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { newRequests } from '../synced.ts'
 import { demandOf, documentOf } from './machine.ts'
-import { CLAIMED, type DevClusterEffects, type DevClusterObject, type Observed } from './observed.ts'
+import { type DevClusterEffects, type DevClusterObject, type Observed } from './observed.ts'
 import { plan } from './plan.ts'
 
 const CLUSTERS_IN = 'dev clusters of a network'
@@ -39,26 +37,12 @@ interface SecretAccess {
   readonly sealing?: Sealing
 }
 
-/** How a change that was left half-way shows: a deletion by what is gone, the making by the annotation. */
-const intent: IntentHandler = {
-  resourceType: 'dev_cluster',
-  async wasApplied({ store }, { operationId, accountId, resource, audit }) {
-    const cluster = await store.get(DevCluster, { namespace: accountNamespace(accountId), name: resource.id })
-    return audit.action === 'dev_cluster.delete'
-      ? cluster === undefined || cluster.metadata.deletionTimestamp !== undefined
-      : cluster?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
-  },
-  async release(tx, { accountId, resource, audit: { action } }) {
-    if (action === 'dev_cluster.create') await releaseDevCluster(tx, { accountId, devClusterId: resource.id })
-  },
-}
-
 export const devClusterController = controller<DevClusterEffects>()({
   name: 'dev-cluster',
   resource: DevCluster,
   sharding: 'by-zone',
   finalizer: finalizerOf(DevCluster),
-  intent,
+  intent: intentOf(devClusterChanges),
   plan,
   reads: [Network, Zone, ...MACHINE_READS],
   writes: MACHINE_WRITES,
@@ -103,12 +87,7 @@ const effectsOf = (
   parts: Parts & SecretAccess,
   machines: Machines,
 ): EffectsOn<DevClusterEffects, DevClusterSpec, DevClusterStatus> => ({
-  // What is claimed for one that has gone meanwhile would stay for ever.
-  claim: withRefusalCondition(CLAIMED, async (demand, cluster) => {
-    await requireNewest(parts.store, DevCluster, cluster)
-    await orUnavailable(parts.db.transaction().execute((tx) => claimDevCluster(tx, demand)))
-    return grantedCondition(CLAIMED)
-  }),
+  claim: claimEffect(parts, devClusterChanges),
   async deliver(delivery, cluster) {
     const observed = await observe(parts, machines, cluster)
     // Another configuration by now: the next look hands that over.

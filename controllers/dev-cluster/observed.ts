@@ -1,11 +1,12 @@
 /** What the controller of dev clusters knows of the world when it decides, and what it may decide. */
-import type { DevClusterDemand, DevClusterId } from '../../db/dev-cluster/index.ts'
+import type { DevClusterId } from '../../db/dev-cluster/index.ts'
 import type { PublicKey } from '../../db/kubernetes-cluster/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { DevClusterSpec, DevClusterStatus } from '../../resources/dev-cluster/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { ClaimEffects } from '../kit/changes.ts'
 import type { Machine, MachineEffects } from '../managed-machine/index.ts'
 
 export type DevClusterObject = KubeObject<DevClusterSpec, DevClusterStatus>
@@ -27,8 +28,8 @@ export interface Observed {
 
 /** The effects of dev clusters by name, each with its input. */
 export type DevClusterEffects = AuditEffects &
+  ClaimEffects &
   MachineEffects & {
-    readonly claim: DevClusterDemand
     /** Gives back all that it has claimed. */
     readonly release: DevClusterId
   }

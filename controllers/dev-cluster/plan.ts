@@ -73,7 +73,7 @@ const waiting = (message: string): Decision => ({ health: 'reconciling', reason:
 function claiming({ metadata, spec, ...cluster }: DevClusterObject, accountId: string): Decision {
   const refusal = refusalOf({ metadata, spec, ...cluster }, CLAIMED)
   if (refusal !== undefined) return failed(refusal.message)
-  const input = { accountId, devClusterId: metadata.name, name: spec.name }
+  const input = { accountId, change: 'create' }
   return { ...waiting('Its name is claimed'), actions: [{ do: 'effect', name: 'claim', input }], waitSeconds: 0 }
 }
 

@@ -40,6 +40,10 @@ beforeAll(async () => {
     metadata: { name: 'small' },
     spec: { family: 'starter', cores: 1, memoryMebibytes: 1_024, storageGibibytes: 10, priceMonthlyCents: 500 },
   })
+  await cloud.admin.apply(Plan, {
+    metadata: { name: 'huge' },
+    spec: { family: 'starter', cores: 512, memoryMebibytes: 4_096, storageGibibytes: 20, priceMonthlyCents: 500 },
+  })
   await offerDevClusters(cloud)
   const made = await until(
     'dev clusters to be offered',
@@ -70,6 +74,7 @@ test.each([
   ['a name that is taken', { name: 'playground' }, 409, /of this name/],
   ['a plan that is too small', { plan: 'small' }, 400, /2048/],
   ['a plan that is not there', { plan: 'none' }, 400, /plan/],
+  ['a plan that its server has no room with', { plan: 'huge' }, 422, /quota_exceeded/],
   ['a version that is not offered', { version: '1.20' }, 400, /offered are 1.36/],
   ['a network that is not there', { network_id: 'nope' }, 404, /network/],
   ['a key that is none', { ssh_keys: ['nonsense'] }, 400, /ssh_keys.0/],

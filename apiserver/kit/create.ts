@@ -1,0 +1,111 @@
+/** Creations by REST: what the new object needs is claimed with the intent in one transaction, and ONE write makes
+ *  it. */
+import type { Changeable, Grant, OperableSpec, OperableStatus } from '../../changes/kit/define.ts'
+import { patched } from '../../changes/kit/judge.ts'
+import { worldOf } from '../../changes/kit/world.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import type { Route } from '../../kit/http/route.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
+import { finalizerOf } from '../../resources/define.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { rehearse } from '../admission/rehearse.ts'
+import { accept } from '../change/accept.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import { begunView } from '../change/begun.ts'
+import { ensureNamespace } from '../change/namespaces.ts'
+import type { OperatedObjects } from '../change/operate.ts'
+import type { Parts } from '../parts.ts'
+import { etagOfObject } from '../plain/objects.ts'
+import { requireReferences } from './references.ts'
+import { stanzaOf, targetOf, withArguments } from './stanza.ts'
+import { inWords, WORDS } from './words.ts'
+
+/** The objects of a noun, with or without operations. */
+export interface ChangedObjects<Spec, Status, View, Facts>
+  extends Pick<OperatedObjects<Spec, Status, View, Facts>, 'factsOf' | 'read'>,
+    Partial<Pick<OperatedObjects<Spec, Status, View, Facts>, 'cache' | 'requireOwn'>> {
+  readonly viewOf: (object: KubeObject<Spec, Status>) => View | Promise<View>
+  /** What the answer to a creation shows besides, or otherwise. */
+  readonly createdOf?: (object: KubeObject<Spec, Status>) => Promise<object>
+}
+
+export interface Context<Spec, Status, View, Facts> {
+  readonly parts: Parts
+  readonly noun: Changeable<Spec, Status, Facts>
+  readonly objects: ChangedObjects<Spec, Status, View, Facts>
+}
+
+type Making<Spec> = (call: Call<Route, Customer>, spec: Spec) => Promise<Answer>
+
+/** Makes an object of that spec for a request, as the changes of the noun say. Throws what they refuse, with the fields
+ *  of REST. */
+export const makerOf =
+  <Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
+    parts: Parts,
+    noun: Changeable<Spec, Status, Facts>,
+    objects: Omit<ChangedObjects<Spec, Status, View, Facts>, 'factsOf'>,
+  ): Making<Spec> =>
+  async (call, spec) =>
+    inWords(WORDS.rest, () => make({ parts, noun, objects }, call, spec))
+
+/** As `makerOf`, with the fields of the spec in what is refused. */
+export async function make<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
+  {
+    parts,
+    noun,
+    objects,
+  }: Pick<Context<Spec, Status, View, Facts>, 'parts' | 'noun'> & {
+    readonly objects: Omit<ChangedObjects<Spec, Status, View, Facts>, 'factsOf'>
+  },
+  call: Call<Route, Customer>,
+  spec: Spec,
+): Promise<Answer> {
+  const { accountId } = call.caller
+  const { create: creation, resource, name: type } = noun
+  // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
+  const id = newOrderedUuid(parts.random, call.now)
+  const subject = { accountId, id, spec, facts: undefined }
+  creation.allow?.(subject, worldOf(parts.caches))
+  await requireReferences(parts, noun, accountId, { spec, fields: Object.keys(spec) })
+  const { tries } = creation
+  if (tries !== undefined) await rehearse(parts, (tx) => tries(tx, subject, parts))
+  const operation = (creation.starts?.(spec) ?? true) ? stanzaOf(parts, call, creation) : undefined
+  const changeId = operation?.id ?? newUuid(parts.random)
+  const key = { namespace: accountNamespace(accountId), name: id }
+  const written = await accept<Grant<Spec> | void, Spec, Status>(parts, {
+    id: changeId,
+    accountId,
+    resource: { type, id },
+    ...(operation === undefined ? {} : { operation }),
+    audit: auditEntryOf(call, { resourceId: id, detail: creation.detail(spec) }),
+    claim: async (tx) => creation.claim?.(tx, subject, parts),
+    release: async (tx) => creation.release?.(tx, { ...subject, changes: [] }, undefined),
+    write: async (claimed) => {
+      const grant = claimed ?? {}
+      await ensureNamespace(parts, accountId)
+      return parts.store.create(resource, {
+        metadata: {
+          ...key,
+          labels: { [ACCOUNT_LABEL]: accountId },
+          ...(operation === undefined ? { annotations: { [LAST_CHANGE_ANNOTATION]: changeId } } : {}),
+          finalizers: [finalizerOf(resource)],
+        },
+        spec: {
+          ...patched(spec, grant.spec ?? {}),
+          ...(operation === undefined ? {} : { operation: withArguments(operation, grant) }),
+        },
+      })
+    },
+    read: () => parts.store.get(resource, key),
+    wasApplied: () => true, // nobody else has the id
+  })
+  objects.cache?.apply(written)
+  const begun = operation === undefined ? {} : { operation: begunView(written, targetOf(type, id)) }
+  return {
+    status: call.route.answers[201] === undefined ? 202 : 201,
+    body: { [type]: await objects.viewOf(written), ...begun, ...(await objects.createdOf?.(written)) },
+    ...(operation === undefined ? { headers: { etag: etagOfObject(written) } } : {}),
+  }
+}
