@@ -1,5 +1,11 @@
-/** What REST refuses, as lines of a table: status, reason, field and sentence. */
-import type { Person, Reply } from './cloud.ts'
+/** What REST and kubectl are refused, as lines of a table: status, reason, field and sentence. */
+import type { Kind } from '../../apiserver/admission/kind.ts'
+import { KINDS } from '../../apiserver/nouns.ts'
+import { Problem } from '../../domain/problem.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import type { Cloud, Person, Reply } from './cloud.ts'
 
 /** What is asked for, in words, and how. Ids in paths and bodies are the names of the test. */
 export type Asked = readonly [what: string, method: string, path: string, body?: object]
@@ -33,6 +39,34 @@ export async function refusals(
   for (const [what, method, at, sent] of asked) {
     const reply = await person.send(method, path(at), sent === undefined ? {} : { body: body(sent) })
     lines.push(plain(`${what}: ${refusalOf(reply)}`))
+  }
+  return lines
+}
+
+/** An edit by kubectl: the object after it, and the one before; undefined where there is none. */
+export type Edit = readonly [what: string, after: KubeObject | undefined, before?: KubeObject]
+
+/** What admission says of the edits: whatever it records of those that it admits. */
+export async function admissions(
+  cloud: Pick<Cloud, 'db' | 'caches'>,
+  type: ResourceType,
+  edits: readonly Edit[],
+): Promise<readonly string[]> {
+  const parts = { db: cloud.db, caches: cloud.caches, clock: systemClock, random: systemRandom }
+  const kind = KINDS.find(({ resource }) => resource.kind === type.kind)
+  const lines: string[] = []
+  for (const [what, after, before] of edits) {
+    const operation = before === undefined ? 'CREATE' : after === undefined ? 'DELETE' : 'UPDATE'
+    // What `admit` reads.
+    const request = { operation, object: after, oldObject: before } as Parameters<Kind['admit']>[1]
+    try {
+      const admitted = (await kind?.admit(parts, request)) ?? []
+      lines.push(`${what}: is admitted as ${admitted.map(({ action }) => action).join(', ')}`)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      const { status, message: detail, members } = error
+      lines.push(`${what}: ${refusalOf({ status, body: { ...members, detail }, headers: {}, text: '' })}`)
+    }
   }
   return lines
 }
