@@ -1,12 +1,15 @@
 /** Notes what objects use and PostgreSQL has no claims for, each time that it was started: it may be one of yesterday,
  *  which gives nothing unique before (`db/look/`). */
 import { noteLook, wasLookedAt } from '../db/look/index.ts'
+import type { GuestOnNode } from '../domain/placement.ts'
 import type { HeldUse, Use } from '../domain/use.ts'
 import { isUuid } from '../domain/uuid.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { FloatingIp } from '../resources/floating-ip/index.ts'
+import { guestsOnNodes } from '../resources/guests-on-nodes.ts'
 import { accountOfNamespace } from '../resources/index.ts'
+import { Instance, NodeReport, Volume } from '../resources/instance/index.ts'
 import { LoadBalancer } from '../resources/load-balancer/index.ts'
 import { Router } from '../resources/router/index.ts'
 import { Server } from '../resources/server/index.ts'
@@ -15,12 +18,12 @@ import type { Parts } from './parts.ts'
 
 const LOOK_MILLISECONDS = 1_000
 
-type LookParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'log'>
+type LookParts = Pick<Parts, 'db' | 'store' | 'caches' | 'clock' | 'log'>
 
 /** Free when it was done since PostgreSQL was started. The caches must be ready. */
-export async function look({ db, caches, clock, log }: LookParts): Promise<void> {
+export async function look({ db, store, caches, clock, log }: LookParts): Promise<void> {
   if (await wasLookedAt(db)) return
-  const found = await noteLook(db, usesIn(caches), clock.now())
+  const found = await noteLook(db, usesIn(caches), clock.now(), await guestsIn(store))
   if (found > 0) log.error('in use, and without claims in PostgreSQL: kept from others', { found })
 }
 
@@ -39,6 +42,22 @@ const usesIn = (caches: Parts['caches']): readonly HeldUse[] => [
   ...held(caches.of(Router), 'router', usesOfRouter),
   ...held(caches.of(LoadBalancer), 'load_balancer', usesOfLoadBalancer),
 ]
+
+/** What is on the nodes, asked once for each look. */
+async function guestsIn(store: Parts['store']): Promise<readonly GuestOnNode[]> {
+  const [instances, reports, volumes] = [
+    await store.list(Instance),
+    await store.list(NodeReport),
+    await store.list(Volume),
+  ]
+  const sizes = new Map(
+    volumes.items.map(({ metadata: { namespace, name }, spec }) => [`${namespace}/${name}`, spec.sizeGibibytes]),
+  )
+  return guestsOnNodes({
+    ...{ instances: instances.items, reports: reports.items },
+    sizeOf: ({ namespace, name }) => sizes.get(`${namespace}/${name}`),
+  })
+}
 
 const held = <Spec, Status>(
   cache: Cache<Spec, Status>,

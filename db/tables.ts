@@ -188,6 +188,10 @@ export interface Tables extends IdentityTables {
     cores_used: Count
     memory_mebibytes_used: Count
     storage_gibibytes_used: Count
+    /** What guests take there that have no claims; it counts as used. */
+    cores_forgotten: Count
+    memory_mebibytes_forgotten: Count
+    storage_gibibytes_forgotten: Count
     cores_free: Computed
     memory_mebibytes_free: Computed
     storage_gibibytes_free: Computed

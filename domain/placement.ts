@@ -7,16 +7,28 @@ export interface Room {
   readonly storageGibibytes: number
 }
 
+const RESOURCES = ['cores', 'memoryMebibytes', 'storageGibibytes'] as const
+
 const combine = (one: Room, other: Room, by: (a: number, b: number) => number): Room => ({
   cores: by(one.cores, other.cores),
   memoryMebibytes: by(one.memoryMebibytes, other.memoryMebibytes),
   storageGibibytes: by(one.storageGibibytes, other.storageGibibytes),
 })
+export const NO_ROOM: Room = { cores: 0, memoryMebibytes: 0, storageGibibytes: 0 }
+export const isSameRoom = (one: Room, other: Room): boolean => RESOURCES.every((of) => one[of] === other[of])
 export const times = (room: Room, count: number): Room => combine(room, room, (amount) => amount * count)
 /** In every respect. */
 export const largest = (one: Room, other: Room): Room => combine(one, other, Math.max)
 /** What the larger room has beyond the smaller one, in every respect. */
 export const difference = (larger: Room, smaller: Room): Room => combine(larger, smaller, (a, b) => a - b)
+
+/** A guest that is on a node, or may be started there. */
+export interface GuestOnNode extends Room {
+  readonly node: string
+  /** Its server; undefined where nobody knows. */
+  readonly accountId?: string | undefined
+  readonly serverId?: string | undefined
+}
 
 export interface Candidate {
   readonly node: string
@@ -30,7 +42,10 @@ export interface Candidate {
   /** It reaches the store of the zone's backups; not when absent. */
   readonly hasBackups?: boolean
   readonly total: Room
+  /** By claims, and by guests without any. */
   readonly used: Room
+  /** Of that, what guests take that have no claims: a store was put back to an older state. Nothing when absent. */
+  readonly forgotten?: Room
 }
 
 /** Where a guest is, as far as guests fail together. Names of racks are unique in their zone only. */
@@ -71,8 +86,6 @@ export interface Demand extends Room {
   readonly excludedNodes?: readonly string[]
   readonly apartness?: Apartness | undefined
 }
-
-const RESOURCES = ['cores', 'memoryMebibytes', 'storageGibibytes'] as const
 
 /** Whether the node may take the demand and has room for it. */
 export const canHold = (demand: Demand, node: Candidate): boolean => isAllowed(demand, node) && fits(demand, node)

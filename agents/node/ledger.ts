@@ -18,6 +18,14 @@ export const LedgerEntry = z.strictObject({
   /** Volumes that its guest was started with: it has them open for as long as it is here, whatever the spec says by
    *  now. */
   volumes: z.array(z.string()).optional(),
+  /** Whose it is and what it takes of the host, whatever objects say by now. */
+  guest: z
+    .strictObject({
+      server: z.strictObject({ namespace: z.string(), name: z.string() }),
+      cores: z.int(),
+      memoryMebibytes: z.int(),
+    })
+    .optional(),
   /** How that incarnation ended. */
   ended: z
     .strictObject({

@@ -16,6 +16,7 @@ import {
   Volume,
 } from '../../resources/instance/index.ts'
 import { hasEnded } from './drivers/hypervisor/hypervisor.ts'
+import { guestOf } from './instance/guest-definition.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
 import type { Ledger } from './ledger.ts'
 import type { Usage } from './usage.ts'
@@ -68,12 +69,12 @@ export function openHoldings(options: HoldingsOptions): Holdings {
   })
   let reported = { text: '', atMilliseconds: Number.NEGATIVE_INFINITY }
 
-  async function report(held: Held, unclaimed: Unclaimed): Promise<void> {
-    const text = JSON.stringify([held, unclaimed])
+  async function report(held: Held, found: Pick<NodeReportStatus, 'unclaimed' | 'unnamed'>): Promise<void> {
+    const text = JSON.stringify([held, found])
     const now = clock.monotonicMilliseconds()
     const isEmpty = Object.values(held).every((count) => count === 0)
     if (!isEmpty && text === reported.text && now - reported.atMilliseconds < REPORT_MILLISECONDS) return
-    const status: NodeReportStatus = { held, heldAt: clock.now().toISOString(), unclaimed }
+    const status: NodeReportStatus = { held, heldAt: clock.now().toISOString(), ...found }
     try {
       await store.patch(NodeReport, { namespace, name: NODE_REPORT_NAME }, { status }, 'status')
     } catch (error) {
@@ -86,7 +87,7 @@ export function openHoldings(options: HoldingsOptions): Holdings {
   /** One at a time, so that no older count is written over a newer one. */
   const turns = new KeyedMutex()
   const findUnclaimed = () => [...missing.values()].filter(({ isUnclaimed }) => isUnclaimed)
-  const reportOf = (names: Names, unclaimed: readonly Missing[]) =>
+  const reportOf = async (names: Names, unclaimed: readonly Missing[]) =>
     report(
       {
         guests: names.Instance.length,
@@ -94,11 +95,15 @@ export function openHoldings(options: HoldingsOptions): Holdings {
         images: names.Image.length,
         unclaimed: unclaimed.length,
       },
-      unclaimed.slice(0, UNCLAIMED_NAMED_MAXIMUM).map(({ kind, name, since }) => ({ kind, name, since })),
+      {
+        unclaimed: unclaimed.slice(0, UNCLAIMED_NAMED_MAXIMUM).map(({ kind, name, since }) => ({ kind, name, since })),
+        unnamed: await unnamedGuests(options, [...missing.values()]),
+      },
     )
 
   async function look(): Promise<void> {
     const names = await namesOn(options)
+    noteGuests(options, names.Instance)
     await compare(options, names, missing)
     const unclaimed = findUnclaimed()
     for (const { kind, name } of unclaimed)
@@ -124,6 +129,26 @@ export function openHoldings(options: HoldingsOptions): Holdings {
   }
 }
 
+/** Those of whose room nobody else knows. What has ended takes none, and is not started here again. */
+async function unnamedGuests(
+  { ledger, hypervisor, volumes }: HoldingsOptions,
+  missing: readonly Missing[],
+): Promise<NonNullable<NodeReportStatus['unnamed']>> {
+  const names = new Set(missing.filter(({ kind }) => kind === 'Instance').map(({ name }) => name))
+  if (names.size === 0) return []
+  const disks = new Map((await volumes.list()).map(({ name, sizeGibibytes }) => [name, sizeGibibytes]))
+  const there = (await hypervisor.list()).filter((guest) => names.has(guest.name) && !hasEnded(guest))
+  return there
+    .slice(0, UNCLAIMED_NAMED_MAXIMUM)
+    .map(({ name }) => {
+      const { guest, volumes: own = [] } = ledger.get(name) ?? {}
+      const storageGibibytes = own.reduce((sum, volume) => sum + (disks.get(volume) ?? 0), 0)
+      const { server, cores = 0, memoryMebibytes = 0 } = guest ?? {}
+      return { name, ...(server === undefined ? {} : { server }), cores, memoryMebibytes, storageGibibytes }
+    })
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
 type Names = Readonly<Record<Kind, readonly string[]>>
 
 const namesOn = async ({ hypervisor, volumes, customImages }: HoldingsOptions): Promise<Names> => ({
@@ -131,6 +156,15 @@ const namesOn = async ({ hypervisor, volumes, customImages }: HoldingsOptions): 
   Volume: (await volumes.list()).map(({ name }) => name),
   Image: await customImages.names(),
 })
+
+/** Agents of earlier versions wrote down neither whose guests are nor what they take. */
+function noteGuests({ ledger, caches, namespace }: HoldingsOptions, names: readonly string[]): void {
+  for (const name of names) {
+    const [entry, spec] = [ledger.get(name), caches.of(Instance).get({ namespace, name })?.spec]
+    if (entry !== undefined && entry.guest === undefined && spec !== undefined)
+      ledger.put(name, { ...entry, guest: guestOf(spec) })
+  }
+}
 
 /** Brings `missing` to what is on the host and no object names. A cache that is behind is believed when it has an
  *  object, and a list is asked when it has none. */

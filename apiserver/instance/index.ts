@@ -14,8 +14,8 @@ export const instance = noun({
     exemptKind(ManagedMachine, { access: 'read', because }),
     // how many guests a host says that it has
     exemptKind(NodeReport, { access: 'read', because }),
-    ...[Instance, Volume, Image, BackupJob, Observation].map((resource) =>
-      exemptKind(resource, { access: 'none', because }),
-    ),
+    // what guests take of nodes, whether or not it is claimed
+    ...[Instance, Volume].map((resource) => exemptKind(resource, { access: 'read', because })),
+    ...[Image, BackupJob, Observation].map((resource) => exemptKind(resource, { access: 'none', because })),
   ],
 })

@@ -1,6 +1,6 @@
 /** What the node's plan may decide: the effects of nodes by name, each with its input. They are carried out by
  *  `effects.ts`. */
-import type { Candidate } from '../../domain/placement.ts'
+import type { MirroredNode } from '../../db/placement/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import type { PlatformOperation, ServerOperationEffects } from '../platform-operation.ts'
@@ -8,7 +8,7 @@ import type { BlockedDeletion } from './observed.ts'
 
 export interface NodeEffects extends AuditEffects, ServerOperationEffects {
   /** The node becomes so in PostgreSQL, where placement reads. */
-  readonly mirror: Omit<Candidate, 'used'>
+  readonly mirror: MirroredNode
   /** Placement forgets the node. */
   readonly forget: { readonly node: string }
   /** Makes what the API server says to the agent to be let in. */

@@ -21,6 +21,7 @@ import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { serverOperationEffect, storageOperationEffect } from '../platform-operation.ts'
 import type { NodeEffects } from './actions.ts'
+import { guestsOn } from './observe.ts'
 
 /** How the management controllers of hosts and their shared storage are reached; over the network, as their Secrets let
  *  in, when absent. */
@@ -47,10 +48,10 @@ export const nodeEffects = (parts: Parts & FencingAccess): EffectsOn<NodeEffects
 
 /** Room on a node that has gone meanwhile would be given to servers. */
 const mirrorEffect =
-  ({ store, db }: Parts): Effect<'mirror'> =>
+  ({ store, db, caches }: Parts): Effect<'mirror'> =>
   async (mirror, node) => {
     await requireNewest(store, Node, node)
-    await orUnavailable(mirrorNode(db, mirror))
+    await orUnavailable(mirrorNode(db, mirror, guestsOn(caches, mirror.node)))
     return undefined
   }
 

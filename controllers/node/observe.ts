@@ -1,12 +1,15 @@
 /** What the node controller reads before it decides. */
+import { findForgottenRoom } from '../../db/look/index.ts'
 import { findCandidate, findDedication, listCandidates, listTenants } from '../../db/placement/index.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
 import { listStoragesOn } from '../../db/storage/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
 import { evacueeKey } from '../../domain/evacuation.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
+import type { GuestOnNode } from '../../domain/placement.ts'
 import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { guestsOnNodes } from '../../resources/guests-on-nodes.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import {
   AGENT_ACCESS_SECRET_NAME,
@@ -90,6 +93,7 @@ export async function observe(parts: Parts, listen: Listening, node: NodeObject)
     held: listen.held(name, report?.status),
     heartbeat: listen.heartbeat(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
     mirror: await orUnavailable(findCandidate(db, name)),
+    forgotten: await orUnavailable(findForgottenRoom(db, name, guestsOn(caches, name))),
     dedication: await orUnavailable(findDedication(db, name)),
     blockedDeletions:
       node.status?.fence === undefined
@@ -110,6 +114,16 @@ export async function observe(parts: Parts, listen: Listening, node: NodeObject)
     instanceCount: caches.of(Instance).inNamespace(namespace).length,
     zoneNodes: isBusy ? await orUnavailable(listCandidates(db, node.spec.zone)) : [],
   }
+}
+
+/** What the node has, by the caches. */
+export function guestsOn(caches: Parts['caches'], node: string): readonly GuestOnNode[] {
+  const namespace = nodeNamespace(node)
+  return guestsOnNodes({
+    instances: caches.of(Instance).inNamespace(namespace),
+    reports: caches.of(NodeReport).inNamespace(namespace),
+    sizeOf: (key) => caches.of(Volume).get(key)?.spec.sizeGibibytes,
+  })
 }
 
 const isStateUnreachable = ({ status }: NodeObject): boolean => status?.state === 'unreachable'

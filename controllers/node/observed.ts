@@ -26,6 +26,8 @@ export interface Observed {
   readonly held?: HeldReport | undefined
   /** The node as PostgreSQL has it; undefined when it has not. */
   readonly mirror: Candidate | undefined
+  /** What guests take on it by now that have no claims there. */
+  readonly forgotten: Room
   /** The account that it was given to, until its object says so and PostgreSQL has heard of that. */
   readonly dedication?: string | undefined
   /** Nodes that can be asked whether they hear this one; read only while it is silent. */

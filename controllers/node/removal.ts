@@ -2,6 +2,7 @@
  *  access and report. Empty is what is claimed, and what the host itself says: PostgreSQL may have forgotten what lies
  *  there. A host that is proven to be off, or attested to be gone, is not asked. Storage access is restored first,
  *  unless the host was fenced and has not returned: its guests may still run, and would write again. */
+import { isSameRoom, NO_ROOM } from '../../domain/placement.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { NodeAction } from './actions.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
@@ -24,9 +25,8 @@ export function remove(input: ReconcileInput): readonly NodeAction[] {
   const { name } = node.metadata
   const operation = activeOperation(node)
   const forget: NodeAction = { do: 'effect', name: 'forget', input: { node: name } }
-  const isEmpty =
-    mirror === undefined ||
-    (mirror.used.cores === 0 && mirror.used.memoryMebibytes === 0 && mirror.used.storageGibibytes === 0)
+  // Of what nobody has claimed the host itself speaks.
+  const isEmpty = mirror === undefined || isSameRoom(mirror.used, mirror.forgotten ?? NO_ROOM)
   const cancel: readonly NodeAction[] =
     operation === undefined
       ? []

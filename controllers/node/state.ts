@@ -1,7 +1,7 @@
 /** Whether a node is alive, what its agent says of the host, and the mirror in PostgreSQL that placement reads. */
 import { isDeepStrictEqual } from 'node:util'
 import type { NodeState } from '../../domain/node-rules.ts'
-import { offeredRoom } from '../../domain/placement.ts'
+import { isSameRoom, NO_ROOM, offeredRoom } from '../../domain/placement.ts'
 import type { NodeAction } from './actions.ts'
 import { BACKUPS_FEATURE } from '../../resources/backup-job/index.ts'
 import type { NodeFence, NodeStatus } from '../../resources/node/index.ts'
@@ -133,7 +133,7 @@ export function reportedStatus(
  *  says so in its object first. */
 export function mirrorActions(
   node: NodeObject,
-  { report, heartbeat, mirror, dedication }: Observed,
+  { report, heartbeat, mirror, dedication, forgotten }: Observed,
   isReady: boolean,
 ): readonly NodeAction[] {
   if (dedication !== undefined && node.spec.dedicatedAccountId !== dedication)
@@ -160,8 +160,8 @@ export function mirrorActions(
     ...(hasBackups ? { hasBackups } : {}),
     total,
   }
-  const { used: _used, ...current } = mirror ?? { used: undefined }
-  return isDeepStrictEqual(current, wanted) && dedication === undefined
+  const { used: _used, forgotten: counted = NO_ROOM, ...current } = mirror ?? { used: undefined }
+  return isDeepStrictEqual(current, wanted) && dedication === undefined && isSameRoom(counted, forgotten)
     ? []
     : [{ do: 'effect', name: 'mirror', input: wanted }]
 }

@@ -2,10 +2,14 @@
  *  that was put back has forgotten claims, and nobody tells it so; but it was started, or its rows were written anew.
  *  Each start therefore needs a look of its own, whatever it was for. */
 import { sql, type Transaction } from 'kysely'
+import type { GuestOnNode } from '../../domain/placement.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { HeldUse } from '../../domain/use.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { countForgottenRoom } from './room.ts'
+
+export { findForgottenRoom, writeForgottenRoom } from './room.ts'
 
 /** The running database: another one after each start, and after each copy or new creation. */
 const DATABASE = sql<string>`(select pg_postmaster_start_time()::text || ' ' || oid::text from pg_database
@@ -34,12 +38,19 @@ export async function requireLook(tx: Transaction<Tables>): Promise<void> {
 /** Rows of one statement. */
 const BATCH = 1_000
 
-/** Keeps from others what is used without a claim, and notes that this was done. Answers how much there was. */
-export async function noteLook(db: Database, uses: readonly HeldUse[], now: Date): Promise<number> {
+/** Keeps from others what is used without a claim, the room of guests included, and notes that this was done. Answers
+ *  how many values there were. */
+export async function noteLook(
+  db: Database,
+  uses: readonly HeldUse[],
+  now: Date,
+  guests: readonly GuestOnNode[] = [],
+): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     let found = 0
     for (let index = 0; index < uses.length; index += BATCH)
       found += await keepUnclaimed(tx, uses.slice(index, index + BATCH), now)
+    await countForgottenRoom(tx, guests)
     await sql`insert into look (id, database, writer, at) values (true, ${DATABASE}, ${WRITER}, ${now}::timestamptz)
       on conflict (id) do update set database = excluded.database, writer = excluded.writer, at = excluded.at`.execute(
       tx,

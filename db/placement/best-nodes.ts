@@ -84,8 +84,13 @@ export const toCandidate = (row: Selectable<Tables['node_capacity']>): Candidate
   ...(row.has_backups ? { hasBackups: true } : {}),
   total: { cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
   used: {
-    cores: row.cores_used,
-    memoryMebibytes: row.memory_mebibytes_used,
-    storageGibibytes: row.storage_gibibytes_used,
+    cores: row.cores_used + row.cores_forgotten,
+    memoryMebibytes: row.memory_mebibytes_used + row.memory_mebibytes_forgotten,
+    storageGibibytes: row.storage_gibibytes_used + row.storage_gibibytes_forgotten,
+  },
+  forgotten: {
+    cores: row.cores_forgotten,
+    memoryMebibytes: row.memory_mebibytes_forgotten,
+    storageGibibytes: row.storage_gibibytes_forgotten,
   },
 })

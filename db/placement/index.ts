@@ -1,6 +1,6 @@
 /** Placement: which node each server is on, and what room each node has. */
 export { listBestNodes } from './best-nodes.ts'
-export { countTenants, findDedication, forgetNode, listTenants, mirrorNode } from './nodes.ts'
+export { countTenants, findDedication, forgetNode, listTenants, type MirroredNode, mirrorNode } from './nodes.ts'
 export {
   type Placement,
   addRoom,

@@ -1,13 +1,17 @@
 /** The nodes as placement sees them: a mirror of the Node objects. Claims are never changed here. */
 import type { Transaction } from 'kysely'
-import type { Candidate, Room } from '../../domain/placement.ts'
+import type { Candidate, GuestOnNode, Room } from '../../domain/placement.ts'
+import { findForgottenRoom, writeForgottenRoom } from '../look/index.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { roomOf, wholeRoomOf } from './placement.ts'
 
+export type MirroredNode = Omit<Candidate, 'used' | 'forgotten'>
+
 /** Updates the mirror. A node that became smaller keeps its claims and takes nothing new. One that was dedicated here
- *  stays so until its object says the same. */
-export async function mirrorNode(db: Database, node: Omit<Candidate, 'used'>): Promise<void> {
+ *  stays so until its object says the same. Of the guests that are on it, those without claims count as used; without
+ *  the list that stays as it is. */
+export async function mirrorNode(db: Database, node: MirroredNode, guests?: readonly GuestOnNode[]): Promise<void> {
   await db.transaction().execute(async (tx) => {
     // Whoever dedicates it holds this lock until that is visible.
     await tx.selectFrom('node_capacity').select('node').where('node', '=', node.node).forUpdate().execute()
@@ -18,6 +22,7 @@ export async function mirrorNode(db: Database, node: Omit<Candidate, 'used'>): P
       .execute()
     const ahead = await findDedication(tx, node.node)
     await writeMirror(tx, ahead === undefined ? node : { ...node, dedicatedAccountId: ahead })
+    if (guests !== undefined) await writeForgottenRoom(tx, node.node, await findForgottenRoom(tx, node.node, guests))
   })
 }
 
@@ -27,7 +32,7 @@ export async function findDedication(db: Queries, node: string): Promise<string 
   return row?.account_id
 }
 
-async function writeMirror(tx: Transaction<Tables>, node: Omit<Candidate, 'used'>): Promise<void> {
+async function writeMirror(tx: Transaction<Tables>, node: MirroredNode): Promise<void> {
   const row = {
     zone: node.zone,
     rack: node.rack,

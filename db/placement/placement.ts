@@ -5,6 +5,7 @@ import { type Selectable, sql, type Transaction } from 'kysely'
 import { type Candidate, type Demand, rankNodes, type Room, type Spread, times } from '../../domain/placement.ts'
 import { type Problem, unavailable } from '../../domain/problem.ts'
 import { listBestNodes, toCandidate } from './best-nodes.ts'
+import { requireLook } from '../look/index.ts'
 import type { Queries } from '../open.ts'
 import { lockApartness, machineApartness } from '../server-group/index.ts'
 import type { Tables } from '../tables.ts'
@@ -168,6 +169,7 @@ async function tryToAddRoom(
   room: Room,
   { newFor, cpuPool }: RoomConditions,
 ): Promise<boolean> {
+  await requireLook(tx)
   const taken = await tx
     .updateTable('node_capacity')
     .set((row) => ({
@@ -182,9 +184,9 @@ async function tryToAddRoom(
         .where(sql<boolean>`coalesce(dedicated_account_id::text, ${newFor}) = ${newFor}`),
     )
     .$if(cpuPool !== undefined, (query) => query.where('cpu_pool', '=', cpuPool ?? ''))
-    .where((row) => row(row('cores_used', '+', room.cores), '<=', row.ref('cores')))
-    .where((row) => row(row('memory_mebibytes_used', '+', room.memoryMebibytes), '<=', row.ref('memory_mebibytes')))
-    .where((row) => row(row('storage_gibibytes_used', '+', room.storageGibibytes), '<=', row.ref('storage_gibibytes')))
+    .where('cores_free', '>=', room.cores)
+    .where('memory_mebibytes_free', '>=', room.memoryMebibytes)
+    .where('storage_gibibytes_free', '>=', room.storageGibibytes)
     .executeTakeFirst()
   return taken.numUpdatedRows > 0n
 }

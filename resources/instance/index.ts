@@ -530,6 +530,25 @@ export const NodeReport = resource({
         .max(UNCLAIMED_NAMED_MAXIMUM)
         .optional()
         .describe('What is on the host and no object names, for ten minutes or longer. Nobody removes it.'),
+      unnamed: z
+        .array(
+          z.strictObject({
+            name: z.string().max(253).describe('The name that its Instance would have.'),
+            server: z
+              .strictObject({
+                namespace: z.string().max(63).describe('Namespace of its account.'),
+                name: z.string().max(253).describe('Id of the server.'),
+              })
+              .optional()
+              .describe('Its server; absent where the host does not know it.'),
+            cores: z.int().min(0).describe('Virtual cores that it has.'),
+            memoryMebibytes: z.int().min(0).describe('Its memory in MiB.'),
+            storageGibibytes: z.int().min(0).describe('Sizes of its disks in GiB.'),
+          }),
+        )
+        .max(UNCLAIMED_NAMED_MAXIMUM)
+        .optional()
+        .describe('Guests on the host that no Instance names, from the first look on: their room is not given again.'),
     })
     .describe('What the node holds. Written by its agent.'),
   columns: [

@@ -6,12 +6,14 @@ import type { Parts } from '../../apiserver/parts.ts'
 import { claimMacAddress } from '../../db/claim/index.ts'
 import { claimFloatingIp, releaseFloatingIp } from '../../db/floating-ip/index.ts'
 import { wasLookedAt } from '../../db/look/index.ts'
+import { addRoom, claimPlacement, findCandidate, mirrorNode } from '../../db/placement/index.ts'
 import { claimAddresses, mirrorPool } from '../../db/public-pool/index.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
+import { NODE_REPORT_NAME, nodeNamespace } from '../../resources/instance/index.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 
@@ -19,6 +21,8 @@ const db = useDatabase()
 const ZONE = 'eu-1a'
 /** What Kubernetes has, by kind; of an account whose claims PostgreSQL has forgotten. */
 const forgotten: Record<string, readonly object[]> = {}
+/** The same of what nodes have. */
+const onNodes: Record<string, readonly object[]> = {}
 let accountId: string
 
 beforeAll(async () => {
@@ -54,8 +58,13 @@ const newName = (): Promise<unknown> =>
     claimMacAddress(tx, { accountId, holder: 'server/new' }, { now: new Date(), random: systemRandom }),
   )
 const caches = { of: ({ kind }: { kind: string }) => ({ list: () => forgotten[kind] ?? [] }) }
+const store = { list: async ({ kind }: { kind: string }) => ({ items: onNodes[kind] ?? [] }) }
 const lookNow = () =>
-  look({ db: db.db, caches: caches as unknown as Parts['caches'], clock: systemClock, log: silentLog })
+  look({
+    ...{ db: db.db, clock: systemClock, log: silentLog },
+    store: store as unknown as Parts['store'],
+    caches: caches as unknown as Parts['caches'],
+  })
 
 test.each<[string, RawBuilder<unknown>]>([
   ['another start', sql`update look set database = 'another start'`],
@@ -81,4 +90,47 @@ test('what objects use is given to nobody, until they have gone', async () => {
   const { account_id } = await db.db.selectFrom('host_use').select('account_id').executeTakeFirstOrThrow()
   await transaction((tx) => releaseFloatingIp(tx, { accountId: account_id, floatingIpId: 'old' }))
   expect(await held()).not.toContain('floating_ip/old')
+})
+
+test('the room of guests without claims is not given again', async () => {
+  await mirrorNode(db.db, {
+    ...{ node: 'n1', zone: ZONE, rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true },
+    total: { cores: 4, memoryMebibytes: 4_096, storageGibibytes: 100 },
+  })
+  const demandOf = (serverId: string) => ({
+    ...{ accountId, serverId, zone: ZONE, cores: 1, memoryMebibytes: 512, storageGibibytes: 10 },
+  })
+  const place = (serverId: string) => transaction((tx) => claimPlacement(tx, demandOf(serverId), new Date()))
+  await place('known')
+  const server = (name: string) => ({ namespace: accountNamespace(accountId), name, uid: name })
+  const size = { cores: 1, memoryMebibytes: 512 }
+  const node = { namespace: nodeNamespace('n1') }
+  Object.assign(onNodes, {
+    Instance: [
+      { metadata: { ...node, name: 'a' }, spec: { ...size, server: server('known'), disks: [{ volume: 'a' }] } },
+      { metadata: { ...node, name: 'b' }, spec: { ...size, server: server('lost'), disks: [{ volume: 'b' }] } },
+      {
+        metadata: { ...node, name: 'c', deletionTimestamp: 'now' },
+        spec: { ...size, server: server('leaving'), disks: [] },
+      },
+    ],
+    Volume: ['a', 'b'].map((name) => ({ metadata: { ...node, name }, spec: { sizeGibibytes: 10 } })),
+    NodeReport: [
+      {
+        metadata: { ...node, name: NODE_REPORT_NAME },
+        spec: {},
+        status: { unnamed: [{ name: 'd', ...size, storageGibibytes: 20 }] },
+      },
+    ],
+  })
+  await sql`update look set database = 'another start'`.execute(db.db)
+  await expect(place('early')).rejects.toThrow(Unavailable)
+  await lookNow()
+  expect(await findCandidate(db.db, 'n1')).toMatchObject({
+    used: { cores: 3, memoryMebibytes: 1_536, storageGibibytes: 40 },
+    forgotten: { cores: 2, memoryMebibytes: 1_024, storageGibibytes: 30 },
+  })
+  await place('new')
+  await expect(place('another')).rejects.toMatchObject({ members: { reason: 'no_capacity' } })
+  await expect(transaction((tx) => addRoom(tx, 'n1', demandOf('grows')))).resolves.toBe(false)
 })

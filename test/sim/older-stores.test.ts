@@ -96,6 +96,28 @@ it('gives nobody what a server uses that an older PostgreSQL has forgotten', asy
   expect(await live({}, forgetServer)).toEqual([])
 })
 
+/** The nodes look empty to PostgreSQL afterwards, and one of them is full. */
+async function forgetRoom({ world, send, pass }: Life): Promise<void> {
+  void world.restore.database.take(COPY)
+  await pass(MINUTE_MILLISECONDS)
+  for (const hostname of ['one', 'two', 'three']) await send('POST', '/v1/servers', serverNamed(hostname))
+  void putBack(world.restore, { database: COPY })
+  await pass(MINUTE_MILLISECONDS)
+  expect((await send('POST', '/v1/servers', serverNamed('four'))).status).toBe(202)
+  await pass(MINUTE_MILLISECONDS, () => world.hosts.flatMap(({ machine }) => machine.running()).length === 4)
+  expect(world.hosts.flatMap(({ machine }) => machine.running())).toHaveLength(4)
+}
+
+it('gives nobody the room of servers that an older PostgreSQL has forgotten', async () => {
+  expect(await live({}, forgetRoom)).toEqual([])
+})
+
+it('finds that their room is given', async () => {
+  expect(await live({ without: 'kept_uses' }, forgetRoom)).toContainEqual(
+    expect.stringMatching(/^the guests on \S+ use 4 of 3 cores$/),
+  )
+})
+
 it('finds that it is given', async () => {
   expect(await live({ without: 'kept_uses' }, forgetServer)).toContainEqual(
     expect.stringMatching(/^hostname web of \S+ in zone-a is used by the guests \S+ and \S+ at once$/),

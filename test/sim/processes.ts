@@ -215,9 +215,9 @@ function startApiServer(world: Surroundings, process: SimulatedProcess): void {
       boot.isOver = true
       caches.start(never())
       await caches.ready()
-      await look(parts).catch(() => undefined) // it looks again
+      await look({ ...parts, store }).catch(() => undefined) // it looks again
       if (process.isAlive(epoch)) onServing(documented('customer', app.customers, (fault) => void bugs.push(fault)))
-      await runLooks(parts, never())
+      await runLooks({ ...parts, store }, never())
     }),
   )
 }

@@ -113,6 +113,8 @@ export interface RestoreOptions {
   readonly reopen: (storage: Storage, isEmpty: boolean) => Promise<void>
   /** The agent of some host finds an empty ledger. */
   readonly loseLedger: () => void
+  /** Told of what was put back. */
+  readonly onBack: (back: Back) => void
 }
 
 /** Takes copies all the time, and puts some back. */
@@ -160,9 +162,10 @@ function drawn(random: Random, kubernetes: Loaded | undefined, database: number 
 
 /** Everything that is not a host is stopped meanwhile, and reads what is there then. */
 export async function putBack(
-  { scheduler, kubernetes, database, processes, reopen }: RestoreOptions,
+  { scheduler, kubernetes, database, processes, reopen, onBack }: RestoreOptions,
   back: Back,
 ): Promise<void> {
+  onBack(back)
   const isEmpty = back.kubernetes === 'empty'
   const [objects, rows] = [back.kubernetes === 'empty' ? undefined : back.kubernetes, back.database]
   const whole = rows === undefined ? 'Kubernetes' : 'both'

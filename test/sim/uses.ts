@@ -15,9 +15,8 @@ export interface Uses {
 
 const NONE: readonly string[] = []
 
-/** `coresOfHost`: so many has each; undefined where PostgreSQL may forget who has them. Nothing keeps the room of a
- *  server that is forgotten: its host may take more than it has until somebody decides about it. */
-export function watchUses(inner: Storage, coresOfHost: number | undefined): Uses {
+/** `coresOfHost`: so many has each. `isRoomKnown`: some store knows, or the hosts have said, who has them. */
+export function watchUses(inner: Storage, coresOfHost: number, isRoomKnown = () => true): Uses {
   /** By Instance; also of those that no state of Kubernetes has any more. */
   const specs = new Map<string, InstanceSpec>()
   const violations = new Set<string>()
@@ -55,7 +54,7 @@ export function watchUses(inner: Storage, coresOfHost: number | undefined): Uses
         }
         const cores = (coresOn.get(host) ?? 0) + spec.cores
         coresOn.set(host, cores)
-        if (coresOfHost !== undefined && cores > coresOfHost)
+        if (cores > coresOfHost && isRoomKnown())
           violations.add(`the guests on ${host} use ${cores} of ${coresOfHost} cores`)
       }
       return [...violations]

@@ -146,8 +146,10 @@ export async function openWorld(
       hosts.flatMap(({ name, machine }) => (machine.running().some((guest) => guest.name === uid) ? [name] : [])),
   )
   const orders = watchOrders(hasNetwork ? isolation.storage : storage, () => shared.disks)
+  const hasGoneBack = { kubernetes: false, database: false }
   const coresOfHost = hasMachines(only) ? MACHINES_NODE_CORES : NODE_CORES
-  const uses = watchUses(orders.storage, hasRestores ? undefined : coresOfHost)
+  // Of a guest that neither store knows its host speaks, seconds after the stores went back.
+  const uses = watchUses(orders.storage, coresOfHost, () => !hasGoneBack.kubernetes || !hasGoneBack.database)
   const kubernetes = rewindable(uses.storage)
   const coreOn = (state: Storage) =>
     openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: state })
@@ -196,6 +198,10 @@ export async function openWorld(
     async reopen(state, isEmpty) {
       core = await coreOn(state)
       if (isEmpty) await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
+    },
+    onBack(back) {
+      hasGoneBack.kubernetes ||= back.kubernetes !== undefined
+      hasGoneBack.database ||= back.database !== undefined
     },
     loseLedger() {
       const host = scheduler.pick(hosts)
@@ -275,6 +281,10 @@ export async function openWorld(
       () => false,
       async () => {
         await world.db.deleteFrom('host_use').execute()
+        await world.db
+          .updateTable('node_capacity')
+          .set({ cores_forgotten: 0, memory_mebibytes_forgotten: 0, storage_gibibytes_forgotten: 0 })
+          .execute()
       },
     )
   if (pooledFromMilliseconds > 0 && pooledFromMilliseconds < Number.POSITIVE_INFINITY)

@@ -8,6 +8,7 @@ import { noteSuperseded } from '../volume/bytes.ts'
 import { readMoveKey } from '../secrets.ts'
 import {
   definitionOf,
+  guestOf,
   type InstanceOptions,
   interfacesOf,
   isUsable,
@@ -117,28 +118,27 @@ function changeEntry(ledger: Ledger, name: string, update: (entry: LedgerEntry) 
 async function accept(
   parts: Parts,
   { generation, incarnation }: InstanceEffects['accept'],
-  { metadata: { name, uid = '' } }: InstanceObject,
+  { metadata: { name, uid = '' }, spec }: InstanceObject,
 ): Promise<void> {
   const { ledger } = parts
   const known = ledger.get(name)
-  if (known === undefined) ledger.put(name, { uid, generation, incarnation })
+  const guest = guestOf(spec)
+  if (known === undefined) ledger.put(name, { uid, generation, incarnation, guest })
   // Whatever was started for an earlier object of the name has ended.
   else if (known.uid !== uid) {
     const ended = known.ended ?? { at: nowText(parts), reason: 'crashed' as const }
     ledger.put(name, {
-      ...{ uid, generation, incarnation },
+      ...{ uid, generation, incarnation, guest },
       ...(known.incarnation === 0 || incarnation > known.incarnation ? {} : { ended }),
     })
-  } else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation })
+  } else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation, guest })
   // The guest is here, and its start is missing in the ledger. One that has arrived has the disks that it was awaited
   // with.
   else {
     const { volumes } = known
     for (const volume of volumes ?? []) await parts.ownership.take(volume, true)
     ledger.put(name, {
-      uid,
-      generation,
-      incarnation,
+      ...{ uid, generation, incarnation, guest },
       startedAt: nowText(parts),
       ...(volumes === undefined ? {} : { volumes }),
     })
@@ -166,9 +166,7 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
   for (const volume of volumesOf(instance.spec)) noteSuperseded(parts, volume, undefined)
   // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
   changeEntry(ledger, name, ({ uid, generation, stop }) => ({
-    uid,
-    generation,
-    incarnation,
+    ...{ uid, generation, incarnation, guest: guestOf(instance.spec) },
     startedAt: nowText(parts),
     volumes: volumesOf(instance.spec),
     ...(stop === undefined ? {} : { stop }),

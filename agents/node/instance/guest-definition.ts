@@ -12,7 +12,7 @@ import type { GuestDefinition, GuestInterface, Hypervisor } from '../drivers/hyp
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
-import type { Ledger } from '../ledger.ts'
+import type { Ledger, LedgerEntry } from '../ledger.ts'
 import { readUserData } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
 import type { Usage } from '../usage.ts'
@@ -46,6 +46,15 @@ export interface InstanceOptions {
 const FORWARDED_PORTS = [22]
 
 export const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)
+
+/** What the ledger keeps of it. */
+export const guestOf = ({
+  server: { namespace, name },
+  cores,
+  memoryMebibytes,
+}: InstanceSpec): LedgerEntry['guest'] => ({
+  ...{ server: { namespace, name }, cores, memoryMebibytes },
+})
 
 /** As the hypervisor is given them. */
 export const interfacesOf = ({ interfaces }: InstanceSpec): GuestInterface[] =>

@@ -9,6 +9,7 @@ const nothing = { guests: 0, volumes: 0, images: 0, unclaimed: 0 }
 const closed = candidate({ isSchedulable: false })
 const holding = (isSchedulable: boolean) =>
   candidate({ isSchedulable, used: { cores: 2, memoryMebibytes: 0, storageGibibytes: 0 } })
+const ONE = { cores: 1, memoryMebibytes: 256, storageGibibytes: 1 }
 const open = { isCordoned: false, isInMaintenance: false }
 const cordoned = { isCordoned: true, isInMaintenance: false }
 
@@ -50,6 +51,18 @@ describe('a node', () => {
       node({ state: 'ready' }, { roles: ['storage'] }),
       observed(),
       ['effect mirror false', 'state ready'],
+    ],
+    [
+      'counts as used what guests take that have no claims',
+      node({ state: 'ready' }),
+      observed({ forgotten: ONE }),
+      ['effect mirror true', 'state ready'],
+    ],
+    [
+      'counts it once',
+      node({ state: 'ready' }),
+      observed({ forgotten: ONE, mirror: candidate({ used: ONE, forgotten: ONE }) }),
+      ['state ready'],
     ],
     ['at rest changes nothing', node({ state: 'ready' }), observed(), ['state ready']],
     [

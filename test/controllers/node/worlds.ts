@@ -1,7 +1,7 @@
 /** Nodes and what is seen of them, for tests of the plan; and the plan told in words. */
 import type { NodeObject, Observed, TenantServer } from '../../../controllers/node/observed.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
-import type { Candidate } from '../../../domain/placement.ts'
+import { type Candidate, NO_ROOM } from '../../../domain/placement.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { NodeReportSpec } from '../../../resources/instance/index.ts'
 import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'
@@ -54,6 +54,7 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
   heartbeat: { renewedAt: 't1', ageSeconds: 1 },
   held: { counts: { guests: 0, volumes: 0, images: 0, unclaimed: 0 }, ageSeconds: 1 },
   mirror: candidate(),
+  forgotten: NO_ROOM,
   editor: 'user:kubectl',
   blockedDeletions: [],
   observers: [],

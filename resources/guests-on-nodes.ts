@@ -1,0 +1,43 @@
+/** Which guests nodes have, or may start: those that Kubernetes names, and those that hosts have beside them. */
+import type { GuestOnNode } from '../domain/placement.ts'
+import { isUuid } from '../domain/uuid.ts'
+import { accountOfNamespace } from './account-namespace.ts'
+import { type InstanceSpec, nodeOf, type NodeReportStatus, type VolumeSpec } from './instance/index.ts'
+
+interface Metadata {
+  readonly namespace?: string
+  readonly deletionTimestamp?: string | undefined
+}
+
+export interface OnNodes {
+  readonly instances: readonly { readonly metadata: Metadata; readonly spec: InstanceSpec }[]
+  readonly reports: readonly { readonly metadata: Metadata; readonly status?: NodeReportStatus | undefined }[]
+  /** GiB; undefined where it is not known. */
+  readonly sizeOf: (volume: {
+    readonly namespace: string
+    readonly name: string
+  }) => VolumeSpec['sizeGibibytes'] | undefined
+}
+
+/** With the room that each takes. What is being removed is left out: its claims go after it. */
+export const guestsOnNodes = ({ instances, reports, sizeOf }: OnNodes): readonly GuestOnNode[] => [
+  ...instances
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata, spec: { server, cores, memoryMebibytes, disks } }) => ({
+      ...{ node: nodeOf({ metadata }), ...serverOf(server), cores, memoryMebibytes },
+      storageGibibytes: disks.reduce(
+        (sum, { volume: name }) => sum + (sizeOf({ namespace: metadata.namespace ?? '', name }) ?? 0),
+        0,
+      ),
+    })),
+  ...reports.flatMap(({ metadata, status }) =>
+    (status?.unnamed ?? []).map(({ server, cores, memoryMebibytes, storageGibibytes }) => ({
+      ...{ node: nodeOf({ metadata }), ...serverOf(server), cores, memoryMebibytes, storageGibibytes },
+    })),
+  ),
+]
+
+function serverOf(server: { readonly namespace: string; readonly name: string } | undefined) {
+  const accountId = accountOfNamespace(server?.namespace ?? '')
+  return accountId === undefined || !isUuid(accountId) ? {} : { accountId, serverId: server?.name }
+}
