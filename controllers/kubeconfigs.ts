@@ -1,20 +1,28 @@
 /** The end of credentials in kubeconfigs. What a credential hangs on is looked at again and again, so that nothing that
  *  takes rights away has to remember it: a membership, its role, a user, a token, a support session. */
 import {
+  countKubeconfigsAwaiting,
   endLostKubeconfigs,
   forgetKubeconfigs,
   hasLostKubeconfigs,
   type KubeconfigGrant,
+  type KubeconfigsAwaiting,
   listKubeconfigsToRemove,
   noteKubeconfigRemoved,
 } from '../db/kubeconfig/index.ts'
 import { appendAudit } from '../db/audit/index.ts'
 import { controlPlanesIn } from '../kit/control-planes/configuration.ts'
 import { newUuid } from '../kit/sys/random.ts'
+import { DevCluster } from '../resources/dev-cluster/index.ts'
+import { accountNamespace } from '../resources/index.ts'
+import { ENDED_KUBECONFIGS_ANNOTATION } from '../resources/labels.ts'
 import { orUnavailable } from './database.ts'
 import type { Parts } from './parts.ts'
 
-type KubeconfigParts = Pick<Parts, 'db' | 'clock' | 'random' | 'log' | 'controlPlanes'>
+type KubeconfigParts = Pick<Parts, 'db' | 'clock' | 'random' | 'log' | 'controlPlanes' | 'store'> & {
+  /** Told after each round what is left to be removed. */
+  readonly onKubeconfigsAwaiting?: ((awaiting: KubeconfigsAwaiting) => void) | undefined
+}
 
 /** With the ten seconds for which API servers remember a token, how long a credential outlives what it hangs on. */
 const ROUND_MILLISECONDS = 15_000
@@ -49,21 +57,45 @@ export async function endKubeconfigsOnce(parts: KubeconfigParts): Promise<void> 
     [...Map.groupBy(over, (each) => each.controlPlaneId).values()].map((grants) => removeAll(parts, grants)),
   )
   await orUnavailable(forgetKubeconfigs(db, new Date(now.getTime() - FORGET_MILLISECONDS)))
+  parts.onKubeconfigsAwaiting?.(await orUnavailable(countKubeconfigsAwaiting(db, now)))
 }
 
 /** Of one control plane. The first failure ends it: the rest is for the next round. */
 async function removeAll(parts: KubeconfigParts, grants: readonly KubeconfigGrant[]): Promise<void> {
-  const { db, clock, log, controlPlanes } = parts
-  for (const { id, clusterRole: role, region, controlPlaneId } of grants)
-    try {
-      const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'there is none' }, region)
-      if ('obstacle' in hosted) throw new Error(hosted.obstacle)
-      await hosted.control.removePerson(controlPlaneId, { id, role })
-      await orUnavailable(noteKubeconfigRemoved(db, id, clock.now()))
-    } catch (error) {
-      log.warn('a credential of a kubeconfig is not removed yet', { control_plane_id: controlPlaneId, error })
-      return
-    }
+  const { db, clock, log } = parts
+  const [{ controlPlaneId, resourceType } = { controlPlaneId: '', resourceType: '' }] = grants
+  try {
+    const removing = resourceType === 'dev_cluster' ? removedByDevCluster(parts, grants) : removedByHost(parts, grants)
+    for await (const id of removing) await orUnavailable(noteKubeconfigRemoved(db, id, clock.now()))
+  } catch (error) {
+    log.warn('a credential of a kubeconfig is not removed yet', { control_plane_id: controlPlaneId, error })
+  }
+}
+
+async function* removedByHost({ controlPlanes }: KubeconfigParts, grants: readonly KubeconfigGrant[]) {
+  for (const { id, clusterRole: role, region, controlPlaneId } of grants) {
+    const hosted = controlPlanesIn(controlPlanes ?? { obstacle: 'there is none' }, region)
+    if ('obstacle' in hosted) throw new Error(hosted.obstacle)
+    await hosted.control.removePerson(controlPlaneId, { id, role })
+    yield id
+  }
+}
+
+/** Its controller tells the server of a dev cluster which are over: it is woken here, once for the same ones, and those
+ *  that the server has no more are removed. */
+async function* removedByDevCluster({ store }: KubeconfigParts, grants: readonly KubeconfigGrant[]) {
+  const [{ accountId, resourceId, controlPlaneId } = { accountId: '', resourceId: '', controlPlaneId: '' }] = grants
+  const key = { namespace: accountNamespace(accountId), name: resourceId }
+  const found = await store.get(DevCluster, key)
+  if (found === undefined) return
+  // Another one of the name has nothing of it.
+  const admins = found.metadata.uid === controlPlaneId ? (found.status?.admins ?? []) : []
+  const has = new Set(admins.map(({ uid }) => uid))
+  const [there, gone] = [grants.filter(({ id }) => has.has(id)), grants.filter(({ id }) => !has.has(id))]
+  const told = there.map(({ id }) => id).join()
+  if (there.length > 0 && found.metadata.annotations?.[ENDED_KUBECONFIGS_ANNOTATION] !== told)
+    await store.patch(DevCluster, key, { metadata: { annotations: { [ENDED_KUBECONFIGS_ANNOTATION]: told } } })
+  for (const { id } of gone) yield id
 }
 
 const endOf = ({ id, accountId, resourceType, resourceId, userId, tokenId }: KubeconfigGrant, requestId: string) => ({

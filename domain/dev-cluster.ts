@@ -11,6 +11,9 @@ export const DEV_CLUSTER_MINUTES = 30
 export const DEV_KUBECONFIG_SECONDS = 28_800
 /** Of a plan: what its programs take without any load is half of it. */
 export const DEV_MEMORY_MEBIBYTES = 2_048
+/** Service accounts of administrators that a cluster has, each for one holder at a time: as `dev_cluster.py` makes
+ *  them. */
+export const DEV_ADMINS_MAXIMUM = 64
 export const DEV_CLUSTER_ROLE = 'cluster'
 /** Of the node itself, in no network: where it takes what is meant for it alone. */
 export const DEV_NODE_ADDRESS = '192.0.2.10'

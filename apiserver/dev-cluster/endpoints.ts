@@ -25,7 +25,7 @@ import { type AccessParts, requireIssuer, tokenFor } from '../kubernetes-cluster
 import { storedOf } from '../list/stored.ts'
 import { getObject, listObjects } from '../plain/objects.ts'
 import { chooseKeys } from '../server/index.ts'
-import { devKubeconfigOf } from './access.ts'
+import { devKubeconfigOf, ownAdmin } from './access.ts'
 import type { DevClusterObject, DevClusters } from './clusters.ts'
 
 export type DevClusterParts = AccessParts & { readonly devClusters: DevClusters }
@@ -42,7 +42,8 @@ export const devClusterEndpoints = (parts: DevClusterParts): readonly Endpoint[]
   customerEndpoint(getDevClusterKubeconfig, async (call) => {
     const cluster = await running(parts, call)
     const issuer = await requireIssuer(parts)
-    const body = devKubeconfigOf(cluster, { issuer, now: call.now, random: parts.random })
+    const admin = await ownAdmin(parts, call, cluster)
+    const body = devKubeconfigOf(cluster, { issuer, now: call.now, random: parts.random, admin })
     await noteRead(parts, call, cluster)
     return { status: 200, body }
   }),

@@ -2,12 +2,12 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import { stringify } from 'yaml'
 import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../domain/kubernetes-cluster.ts'
-import { type Role, rolesWith } from '../../domain/permissions.ts'
+import { rolesWith } from '../../domain/permissions.ts'
 import { conflict, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { type ClusterClaim, ensureIssuer, findCluster, type Issuer } from '../../db/kubernetes-cluster/index.ts'
-import { openKubeconfigGrant } from '../../db/kubeconfig/index.ts'
+import { type NewKubeconfigGrant, openKubeconfigGrant } from '../../db/kubeconfig/index.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
-import type { ClusterRole, ControlPlanes, ControlPlaneToken } from '../../kit/control-planes/control.ts'
+import type { ControlPlanes, ControlPlaneToken } from '../../kit/control-planes/control.ts'
 import type { Customer } from '../../kit/http/call.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
@@ -60,39 +60,50 @@ export interface Kubeconfig {
 }
 
 /** Of the account: whoever has this role, or one of these, may do that in the cluster. */
-interface OwnCredential {
-  readonly resourceType: 'kubernetes_cluster' | 'playground'
-  readonly resourceId: string
-  readonly region: string
-  readonly controlPlaneId: string
-  readonly clusterRole: ClusterRole
-  readonly accountRoles: readonly Role[]
+interface OwnCredential
+  extends Pick<
+    NewKubeconfigGrant,
+    'resourceType' | 'resourceId' | 'region' | 'controlPlaneId' | 'clusterRole' | 'accountRoles'
+  > {
   readonly seconds: number
+}
+
+interface Reading {
+  readonly caller: Customer
+  readonly now: Date
+}
+
+/** Of whoever reads: their token, their support session, else themselves. */
+export function grantOf(
+  { caller, now }: Reading,
+  { seconds, ...wanted }: OwnCredential,
+): Omit<NewKubeconfigGrant, 'id'> {
+  const { userId, accountId, token, support, session } = caller
+  return {
+    ...wanted,
+    ...{ accountId, userId, now },
+    tokenId: token?.id,
+    supportSessionId: support === undefined ? undefined : session?.id,
+    expiresAt: new Date(now.getTime() + seconds * 1_000),
+  }
 }
 
 /** A token of the caller's own credential in a control plane, which ends with what the caller has it by
  *  (`controllers/kubeconfigs.ts`). */
 export async function ownToken(
   parts: Pick<Parts, 'db' | 'random' | 'controlPlanes'>,
-  { caller, now }: { readonly caller: Customer; readonly now: Date },
-  { seconds, ...wanted }: OwnCredential,
+  reading: Reading,
+  wanted: OwnCredential,
 ): Promise<ControlPlaneToken> {
-  const { userId, accountId, token, support, session } = caller
-  const id = await openKubeconfigGrant(parts.db, {
-    ...wanted,
-    ...{ id: newUuid(parts.random), accountId, userId, now },
-    tokenId: token?.id,
-    supportSessionId: support === undefined ? undefined : session?.id,
-    expiresAt: new Date(now.getTime() + seconds * 1_000),
-  })
-  const { region, controlPlaneId, clusterRole: role } = wanted
+  const id = await openKubeconfigGrant(parts.db, { ...grantOf(reading, wanted), id: newUuid(parts.random) })
+  const { region, controlPlaneId, clusterRole: role, seconds } = wanted
   return await requireHost(parts, region).personToken(controlPlaneId, { id, role }, seconds)
 }
 
 /** With a token of the caller's own that ends by then, and with a context that asks the program for short ones. */
 export async function kubeconfigOf(
   parts: AccessParts,
-  { caller, now }: { readonly caller: Customer; readonly now: Date },
+  { caller, now }: Reading,
   { cluster, seconds }: { readonly cluster: KubernetesClusterObject; readonly seconds: number },
 ): Promise<Kubeconfig> {
   const { endpoint, certificateAuthority } = entryOf(cluster)

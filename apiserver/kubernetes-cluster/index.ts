@@ -7,6 +7,7 @@ import { kubernetesClusterEndpoints, type KubernetesClusterParts } from './endpo
 
 export {
   type AccessParts,
+  grantOf,
   type Kubeconfig,
   kubeconfigText,
   ownToken,

@@ -2,6 +2,7 @@
 import { devClusterChanges } from '../../changes/dev-cluster.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { isDevClusterClaimed, releaseDevCluster } from '../../db/dev-cluster/index.ts'
+import { listOverKubeconfigs } from '../../db/kubeconfig/index.ts'
 import { ensureIssuer } from '../../db/kubernetes-cluster/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
@@ -67,8 +68,8 @@ export const devClusterController = controller<DevClusterEffects>()({
 })
 
 async function observe(parts: Parts & SecretAccess, machines: Machines, cluster: DevClusterObject): Promise<Observed> {
-  const { db, caches, sealing } = parts
-  const { namespace = '', name: devClusterId } = cluster.metadata
+  const { db, caches, clock, sealing } = parts
+  const { namespace = '', name: devClusterId, uid = '' } = cluster.metadata
   const { zone, networkId } = cluster.spec
   const accountId = await findAccountOf(db, namespace)
   const network = networkId === undefined ? undefined : caches.of(Network).get({ namespace, name: networkId })
@@ -79,6 +80,7 @@ async function observe(parts: Parts & SecretAccess, machines: Machines, cluster:
     networkCidr: network?.status?.ipv4Cidr,
     issuerKey: sealing?.isAvailable === true ? (await orUnavailable(ensureIssuer(db, sealing))).publicKey : undefined,
     machines: machines.observe({ namespace, id: devClusterId }),
+    endedAdmins: await orUnavailable(listOverKubeconfigs(db, uid, clock.now())),
     requests: await newRequests(db, cluster),
   }
 }

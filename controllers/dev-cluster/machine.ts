@@ -55,8 +55,8 @@ const publicAddressesOf = ({ publicIpv6, publicIpv4 }: Machine): readonly string
 
 /** What its server shall run, which has no secret in it; undefined while that cannot be said. */
 export function documentOf(
-  { metadata, spec }: DevClusterObject,
-  { machines, networkCidr, issuerKey, region }: Observed,
+  { metadata, spec, status }: DevClusterObject,
+  { machines, networkCidr, issuerKey, region, endedAdmins }: Observed,
 ): MachineDocumentParts | undefined {
   const machine = machineOf(machines)
   const release = newestRelease(spec.version, DEV_CLUSTER_RELEASES)
@@ -68,6 +68,8 @@ export function documentOf(
   if (addresses.length === 0 || dnsAddress === undefined) return undefined
   const { publicMacAddress = '', publicIpv6 = '' } = machine
   const { uid = '' } = metadata
+  // Those that it does not have are none that it has to end.
+  const ended = status?.admins?.map((admin) => admin.uid).filter((admin) => endedAdmins.includes(admin)) ?? []
   return {
     // Who has a prefix for itself asks nobody for the address in it.
     ...(publicMacAddress === '' ? {} : { addresses: [{ interface: publicMacAddress, address: `${publicIpv6}/128` }] }),
@@ -87,6 +89,7 @@ export function documentOf(
         .export({ type: 'spki', format: 'pem' })
         .toString(),
       authorizedKeys: [...spec.sshKeys],
+      ...(ended.length === 0 ? {} : { endedAdmins: ended.toSorted() }),
     },
   }
 }

@@ -22,6 +22,8 @@ export interface Observed {
   readonly issuerKey: PublicKey | undefined
   /** Its server, also one that is on its way out. */
   readonly machines: readonly Machine[]
+  /** Service accounts of it, by uid, whose holders lost them. */
+  readonly endedAdmins: readonly string[]
   /** What people asked the Kubernetes API for since the last reconcile. */
   readonly requests: readonly KubernetesRequest[]
 }

@@ -50,7 +50,8 @@ function decide(cluster: DevClusterObject, observed: Observed, now: Date): Decis
   const { accountId, isClaimed, machines } = observed
   if (accountId === undefined)
     return { health: 'stalled', reason: 'NoAccount', message: 'The namespace belongs to no account.' }
-  if (status.failureReason !== undefined) return { health: 'stalled', reason: 'Error', message: status.failureReason }
+  if (status.failureReason !== undefined)
+    return { health: 'stalled', reason: 'Error', message: status.failureReason, ...ends(cluster, observed, accountId) }
   if (!isClaimed) return claiming(cluster, accountId)
   const machine = machineOf(machines)
   const lost = lossOf(cluster, machine)
@@ -88,6 +89,18 @@ const failed = (why: string): Decision => ({
   },
 })
 
+/** Credentials that are over end in whatever is left of one that has run. */
+function ends(cluster: DevClusterObject, observed: Observed, accountId: string): Pick<Decision, 'actions' | 'status'> {
+  if (cluster.status?.isMade !== true) return {}
+  const machine = machineOf(observed.machines)
+  if (machine === undefined) return { status: { admins: [] } }
+  const { admins } = machine.report?.devCluster ?? {}
+  return {
+    actions: delivery(ownerOf(cluster, accountId), demandOf(cluster, observed), machine),
+    ...(admins === undefined ? {} : { status: { admins } }),
+  }
+}
+
 /** Why its server is lost, for people; undefined while it is not. */
 function lossOf({ status }: DevClusterObject, machine: Machine | undefined): string | undefined {
   if (status?.serverId === undefined) return undefined
@@ -115,7 +128,9 @@ interface Following {
 /** Its status says what its server says. */
 function followed(cluster: DevClusterObject, observed: Observed, { machine, actions }: Following): Decision {
   const said = machine.report?.devCluster
-  const isRunning = machine.state === 'started' && isSame(machine.running, demandOf(cluster, observed).configuration)
+  // One that is made says itself how it is, also while it is handed another configuration.
+  const isTold = cluster.status?.isMade === true || isSame(machine.running, demandOf(cluster, observed).configuration)
+  const isRunning = machine.state === 'started' && isTold
   // A host that only counts says that all is well, and nothing of a cluster.
   const isSimulated = machine.isHealthy && said === undefined
   const isReady = isRunning && (said?.isReady === true || isSimulated)
@@ -148,10 +163,10 @@ function followed(cluster: DevClusterObject, observed: Observed, { machine, acti
 /** A guest says it: what its first ready API was verified by stays, so that nothing else is believed later. */
 const saidOf = (
   { status }: DevClusterObject,
-  { certificateAuthority, adminUid, version }: NonNullable<NonNullable<Machine['report']>['devCluster']>,
+  { certificateAuthority, admins, version }: NonNullable<NonNullable<Machine['report']>['devCluster']>,
 ): Status => ({
   certificateAuthority: status?.certificateAuthority ?? certificateAuthority,
-  adminUid,
+  admins,
   version: status?.version ?? (version === undefined ? undefined : plainVersion(version.replace(/^v/, ''))),
 })
 

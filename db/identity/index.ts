@@ -56,4 +56,5 @@ export {
   revokeTokensOfAccount,
   revokeTokensOfMember,
   revokeTokensOfUser,
+  isTokenLive,
 } from './tokens.ts'

@@ -41,6 +41,10 @@ export async function createToken(queries: Queries, made: NewToken): Promise<boo
   return added.numInsertedOrUpdatedRows === 1n
 }
 
+/** Whether a token is neither revoked nor expired. */
+export const isTokenLive = (now: Date) =>
+  sql<boolean>`(api_token.revoked_at is null and (api_token.expires_at is null or api_token.expires_at > ${now}))`
+
 export interface LiveToken {
   readonly id: string
   readonly name: string
@@ -87,9 +91,8 @@ export async function findTokens(queries: Queries, secretHashes: readonly Buffer
       'app_user.email_verified_at',
     ])
     .where('api_token.secret_hash', '=', sql<Buffer>`any(${secretHashes}::bytea[])`)
-    .where('api_token.revoked_at', 'is', null)
     .where('app_user.disabled_at', 'is', null)
-    .where((where) => where.or([where('api_token.expires_at', 'is', null), where('api_token.expires_at', '>', now)]))
+    .where(isTokenLive(now))
     .execute()
   return rows.map((row) => ({
     secretHash: row.secret_hash,
@@ -208,8 +211,7 @@ export async function countLiveTokens(queries: Queries, userId: string, now: Dat
     .selectFrom('api_token')
     .select((select) => select.fn.countAll<number>().as('count'))
     .where('user_id', '=', userId)
-    .where('revoked_at', 'is', null)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .where(isTokenLive(now))
     .executeTakeFirstOrThrow()
   return Number(counted.count)
 }

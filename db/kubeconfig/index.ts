@@ -1,15 +1,18 @@
 /** Credentials in kubeconfigs. Each belongs to one person, token or support session, and to one control plane, where
- *  it is a service account of that id. A row says what it hangs on and what has become of it: `ended_at` is noted first
- *  and audited, then the host removes the service account, and `removed_at` says when it did last. */
-import { type Selectable, sql, type Transaction } from 'kysely'
+ *  it is a service account: of that id in control planes that the platform hosts, with that uid in dev clusters, which
+ *  make their own. A row says what it hangs on and what has become of it: `ended_at` is noted first and audited, then
+ *  the service account is removed, and `removed_at` says when it was last. */
+import { type Insertable, type Selectable, sql, type Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
+import { isTokenLive } from '../identity/index.ts'
 import type { Queries } from '../open.ts'
+import { isSupportOpen } from '../staff/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface NewKubeconfigGrant {
   readonly id: string
   readonly accountId: string
-  readonly resourceType: 'kubernetes_cluster' | 'playground'
+  readonly resourceType: 'kubernetes_cluster' | 'playground' | 'dev_cluster'
   readonly resourceId: string
   readonly region: string
   readonly controlPlaneId: string
@@ -30,22 +33,7 @@ export interface NewKubeconfigGrant {
 export async function openKubeconfigGrant(queries: Queries, made: NewKubeconfigGrant): Promise<string> {
   const { id } = await queries
     .insertInto('kubeconfig_grant')
-    .values({
-      id: made.id,
-      account_id: made.accountId,
-      resource_type: made.resourceType,
-      resource_id: made.resourceId,
-      region: made.region,
-      control_plane_id: made.controlPlaneId,
-      holder: made.tokenId ?? made.supportSessionId ?? made.userId,
-      user_id: made.userId,
-      token_id: made.tokenId ?? null,
-      support_session_id: made.supportSessionId ?? null,
-      cluster_role: made.clusterRole,
-      account_roles: [...made.accountRoles],
-      created_at: made.now,
-      expires_at: made.expiresAt,
-    })
+    .values(rowOf(made))
     .onConflict((conflict) =>
       conflict.columns(['control_plane_id', 'holder', 'cluster_role']).where('ended_at', 'is', null).doUpdateSet({
         expires_at: sql`greatest(kubeconfig_grant.expires_at, excluded.expires_at)`,
@@ -55,6 +43,56 @@ export async function openKubeconfigGrant(queries: Queries, made: NewKubeconfigG
     .returning('id')
     .executeTakeFirstOrThrow()
   return id
+}
+
+const holderOf = ({ tokenId, supportSessionId, userId }: Omit<NewKubeconfigGrant, 'id'>): string =>
+  tokenId ?? supportSessionId ?? userId
+
+const rowOf = (made: NewKubeconfigGrant): Insertable<Tables['kubeconfig_grant']> => ({
+  id: made.id,
+  account_id: made.accountId,
+  resource_type: made.resourceType,
+  resource_id: made.resourceId,
+  region: made.region,
+  control_plane_id: made.controlPlaneId,
+  holder: holderOf(made),
+  user_id: made.userId,
+  token_id: made.tokenId ?? null,
+  support_session_id: made.supportSessionId ?? null,
+  cluster_role: made.clusterRole,
+  account_roles: [...made.accountRoles],
+  created_at: made.now,
+  expires_at: made.expiresAt,
+})
+
+/** The same of a dev cluster, which has service accounts ready with the uids `ready`: one that is nobody's becomes the
+ *  holder's. Undefined while each is somebody's, or was and still has to go. */
+export async function takeKubeconfigGrant(
+  tx: Transaction<Tables>,
+  made: Omit<NewKubeconfigGrant, 'id'>,
+  ready: readonly string[],
+): Promise<string | undefined> {
+  // Two holders at once get two.
+  const { accountId, resourceId } = made
+  const cluster = tx.selectFrom('dev_cluster').select('id').where('account_id', '=', accountId)
+  await cluster.where('id', '=', resourceId).forUpdate().execute()
+  const { rows } = await sql<{ id: string; is_own: boolean }>`select id, (holder = ${holderOf(made)}
+      and cluster_role = ${made.clusterRole} and control_plane_id = ${made.controlPlaneId} and ended_at is null
+      and expires_at > ${made.now}) as is_own from kubeconfig_grant where id = any (${[...ready]}::uuid[])`.execute(tx)
+  const own = rows.find(({ is_own: isOwn }) => isOwn)?.id
+  const id = own ?? ready.find((uid) => !rows.some((row) => row.id === uid))
+  if (id === undefined) return undefined
+  // What the holder had there is over: expired, or of a service account that somebody in the cluster removed.
+  if (own === undefined)
+    await tx
+      .updateTable('kubeconfig_grant')
+      .set({ ended_at: made.now })
+      .where('control_plane_id', '=', made.controlPlaneId)
+      .where('holder', '=', holderOf(made))
+      .where('cluster_role', '=', made.clusterRole)
+      .where('ended_at', 'is', null)
+      .execute()
+  return await openKubeconfigGrant(tx, { ...made, id })
 }
 
 export interface KubeconfigGrant {
@@ -76,16 +114,16 @@ const toGrant = (row: Selectable<Tables['kubeconfig_grant']>): KubeconfigGrant =
 })
 
 /** Whether what the credential hangs on is there: a user who is not disabled, whose membership is older than it and has
- *  one of its roles; its token or support session, if it has one. */
-const isHeld = sql<boolean>`(
+ *  one of its roles; its token or support session, if it has one, as long as that lets somebody in itself. */
+const isHeld = (now: Date) => sql<boolean>`(
   exists (select 1 from membership join app_user on app_user.id = membership.user_id
     where membership.account_id = kubeconfig_grant.account_id and membership.user_id = kubeconfig_grant.user_id
       and membership.joined_at <= kubeconfig_grant.created_at
       and membership.role::text = any (kubeconfig_grant.account_roles) and app_user.disabled_at is null)
   and (token_id is null or exists (select 1 from api_token where api_token.id = kubeconfig_grant.token_id
-    and api_token.revoked_at is null))
+    and ${isTokenLive(now)}))
   and (support_session_id is null or exists (select 1 from support_session
-    where support_session.id = kubeconfig_grant.support_session_id and support_session.ended_at is null)))`
+    where support_session.id = kubeconfig_grant.support_session_id and ${isSupportOpen(now)})))`
 
 /** Whether a live credential has lost what it hangs on. */
 export const hasLostKubeconfigs = async (queries: Queries, now: Date): Promise<boolean> =>
@@ -94,7 +132,7 @@ export const hasLostKubeconfigs = async (queries: Queries, now: Date): Promise<b
     .select('id')
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
-    .where((where) => where.not(isHeld))
+    .where((where) => where.not(isHeld(now)))
     .executeTakeFirst()) !== undefined
 
 /** Ends live credentials whose holder lost what they hang on, some at a time, and answers those. */
@@ -112,7 +150,7 @@ export async function endLostKubeconfigs(
         .select('id')
         .where('ended_at', 'is', null)
         .where('expires_at', '>', now)
-        .where((where) => where.not(isHeld))
+        .where((where) => where.not(isHeld(now)))
         .orderBy('id')
         .limit(limit)
         .forUpdate(),
@@ -138,9 +176,35 @@ export async function endKubeconfigs(
   return Number(ended.numUpdatedRows)
 }
 
-/** Credentials that are over, ended or expired, whose service account may be there: never removed; or removed before
- *  `again`, as a snapshot that was restored may have brought it back while a token of it lives. Those of control planes
- *  that are gone are none. */
+const isOver = (now: Date) => sql<boolean>`(ended_at is not null or expires_at <= ${now})`
+
+/** Its control plane is there. */
+const isKept = sql<boolean>`(
+  exists (select 1 from kubernetes_cluster where control_plane_id = kubeconfig_grant.control_plane_id)
+  or exists (select 1 from playground where control_plane_id = kubeconfig_grant.control_plane_id
+    and deleted_at is null)
+  or exists (select 1 from dev_cluster where kubeconfig_grant.resource_type = 'dev_cluster'
+    and dev_cluster.account_id = kubeconfig_grant.account_id and dev_cluster.id = kubeconfig_grant.resource_id))`
+
+/** Ids of credentials of the control plane that are over, ended or expired, until they are forgotten. */
+export async function listOverKubeconfigs(
+  queries: Queries,
+  controlPlaneId: string,
+  now: Date,
+): Promise<readonly string[]> {
+  const rows = await queries
+    .selectFrom('kubeconfig_grant')
+    .select('id')
+    .where(sql<boolean>`control_plane_id::text = ${controlPlaneId}`)
+    .where(isOver(now))
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Credentials that are over, whose service account may be there: never removed; or removed before `again`, as a
+ *  snapshot that was restored may have brought it back while a token of it lives. Those of control planes that are gone
+ *  are none. */
 export async function listKubeconfigsToRemove(
   queries: Queries,
   { now, again, limit }: { readonly now: Date; readonly again: Date; readonly limit: number },
@@ -148,18 +212,14 @@ export async function listKubeconfigsToRemove(
   const rows = await queries
     .selectFrom('kubeconfig_grant')
     .selectAll()
-    .where((where) => where.or([where('ended_at', 'is not', null), where('expires_at', '<=', now)]))
+    .where(isOver(now))
     .where((where) =>
       where.or([
         where('removed_at', 'is', null),
         where.and([where('removed_at', '<', again), where('expires_at', '>', now)]),
       ]),
     )
-    .where(
-      sql<boolean>`(exists (select 1 from kubernetes_cluster where control_plane_id = kubeconfig_grant.control_plane_id)
-        or exists (select 1 from playground where control_plane_id = kubeconfig_grant.control_plane_id
-          and deleted_at is null))`,
-    )
+    .where(isKept)
     .orderBy('removed_at', (order) => order.asc().nullsFirst())
     .orderBy('id')
     .limit(limit)
@@ -172,7 +232,33 @@ export async function noteKubeconfigRemoved(queries: Queries, id: string, now: D
   await queries.updateTable('kubeconfig_grant').set({ removed_at: now }).where('id', '=', id).execute()
 }
 
-/** Forgets those that expired before this: no token of them lives. */
+/** Forgets those that expired before this, of which no token lives: once their service account is removed, or gone with
+ *  its control plane. */
 export async function forgetKubeconfigs(queries: Queries, before: Date): Promise<void> {
-  await queries.deleteFrom('kubeconfig_grant').where('expires_at', '<', before).execute()
+  await queries
+    .deleteFrom('kubeconfig_grant')
+    .where('expires_at', '<', before)
+    .where((where) => where.or([where('removed_at', 'is not', null), where.not(isKept)]))
+    .execute()
+}
+
+export interface KubeconfigsAwaiting {
+  readonly count: number
+  /** When the first of them ended; absent when there is none. */
+  readonly since?: Date
+}
+
+/** Credentials that have ended and may still work: no token of them has expired, their control plane is there, and
+ *  their service account was not removed. */
+export async function countKubeconfigsAwaiting(queries: Queries, now: Date): Promise<KubeconfigsAwaiting> {
+  const { count, since } = await queries
+    .selectFrom('kubeconfig_grant')
+    .select(sql<string>`count(*)`.as('count'))
+    .select(sql<Date | null>`min(ended_at)`.as('since'))
+    .where('removed_at', 'is', null)
+    .where('ended_at', 'is not', null)
+    .where('expires_at', '>', now)
+    .where(isKept)
+    .executeTakeFirstOrThrow()
+  return { count: Number(count), ...(since === null ? {} : { since }) }
 }

@@ -24,6 +24,7 @@ export {
   type SupportSessionRow,
   endSupportSession,
   findSupportSession,
+  isSupportOpen,
   grantConsent,
   issueSupportSession,
   listConsents,

@@ -199,6 +199,10 @@ const toRow = (row: Selected): SupportSessionRow => ({
 const isOfStaff = sql<boolean>`exists (select from staff_user where staff_user.id = support_session.staff_id
   and staff_user.disabled_at is null and staff_user.role in ('support', 'operations'))`
 
+/** Whether a session is over by nothing: an end, its hour, or what the person has of the staff. */
+export const isSupportOpen = (now: Date) =>
+  sql<boolean>`(support_session.ended_at is null and support_session.expires_at > ${now} and ${isOfStaff})`
+
 /** Redeems a code that is valid and unused: the session has `secret` from now on. Undefined for any other code, and
  *  when the person has left the staff. */
 export async function redeemSupportCode(
@@ -230,9 +234,7 @@ export async function findSupportSession(
     .innerJoin('app_user', 'app_user.id', 'support_session.user_id')
     .select(['app_user.email', 'app_user.email_verified_at'])
     .where('secret_hash', '=', hashSecret(secret))
-    .where('ended_at', 'is', null)
-    .where('expires_at', '>', now)
-    .where(isOfStaff)
+    .where(isSupportOpen(now))
     .executeTakeFirst()
   return row && { ...toRow(row), ownerEmail: row.email, ownerVerifiedAt: row.email_verified_at }
 }

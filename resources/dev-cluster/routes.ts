@@ -229,8 +229,9 @@ export const getDevClusterKubeconfig = route({
   area: AREA,
   summary: 'Read how kubectl gets into a dev cluster',
   description:
-    'The context admin has a token of a service account with all rights until expires_at; oidc asks the svccloud ' +
-    'program for short tokens, with the rights of your role.',
+    'The context admin has a token of a service account with all rights until expires_at, which is of the caller ' +
+    'alone and ends with their membership, role or API token; oidc asks the svccloud program for short tokens, with ' +
+    'the rights of your role.',
   permission: 'operate',
   audit: 'dev_cluster.kubeconfig',
   isCredentialRead: true,

@@ -1,5 +1,6 @@
 /** DevCluster: Kubernetes for development on one server of an account, as it is stored. */
 import { z } from 'zod'
+import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
 import { fixed, resource } from '../define.ts'
 import { SSH_KEYS_PER_SERVER_MAXIMUM } from '../server/index.ts'
@@ -66,7 +67,11 @@ export const DevCluster = resource({
         .max(PEM_LENGTH_MAXIMUM)
         .optional()
         .describe('Certificate in PEM that clients verify its API by.'),
-      adminUid: z.string().max(64).optional().describe('Which service account the tokens of administrators are of.'),
+      admins: z
+        .array(z.strictObject({ name: Name, uid: z.uuid() }))
+        .max(DEV_ADMINS_MAXIMUM)
+        .optional()
+        .describe('Service accounts with all rights that its server has said: each is given to one holder of a token.'),
       health: z
         .strictObject({
           apiServer: z.enum(['healthy', 'unhealthy', 'unknown']).describe('Whether its API says that it is ready.'),

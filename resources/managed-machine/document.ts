@@ -3,6 +3,7 @@
  *  the files of this document, `@RUN@` for that of sockets, and `@IF:<hardware address>@` for the name of an
  *  interface. */
 import { z } from 'zod'
+import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster.ts'
 
 /** Of the document as JSON. */
 export const MACHINE_DOCUMENT_BYTES_MAXIMUM = 1_048_576
@@ -140,6 +141,9 @@ export const MachineDocument = z.strictObject({
       serviceAccountIssuer: z.url().max(300),
       /** Public, in PEM: of who signs the tokens of its administrators beside itself. */
       adminKey: z.string().max(4_096),
+      /** uids of service accounts whose holders lost them: these go, and others take their place. Absent while there
+       *  is none. */
+      endedAdmins: z.array(z.uuid()).max(DEV_ADMINS_MAXIMUM).optional(),
       authorizedKeys: z.array(z.string().max(16_384)).max(KEYS_MAXIMUM),
     })
     .optional(),

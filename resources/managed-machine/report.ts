@@ -2,6 +2,7 @@
  *  is bounded and checked before it is believed, and nothing but the health of its owner follows from it. */
 import { z } from 'zod'
 import { ARCHIVE_PAUSE_REASONS } from '../../domain/database.ts'
+import { DEV_ADMINS_MAXIMUM } from '../../domain/dev-cluster.ts'
 
 /** Of the report as JSON. */
 export const MACHINE_REPORT_BYTES_MAXIMUM = 16_384
@@ -108,7 +109,12 @@ export const MachineReport = z.strictObject({
       detail: z.string().max(DETAIL_CHARACTERS_MAXIMUM),
       /** Who signs the certificate of its API, in PEM. */
       certificateAuthority: z.string().max(4_096).optional(),
-      /** Which service account its administrators' tokens are of. */
+      /** Service accounts with all rights that are there for the platform to give away, each to one holder. */
+      admins: z
+        .array(z.strictObject({ name: Name, uid: z.uuid() }))
+        .max(DEV_ADMINS_MAXIMUM)
+        .optional(),
+      /** Of images from before: the one account that all administrators shared. Nobody is given a token of it. */
       adminUid: z.string().max(64).optional(),
       /** What its API says that it runs. */
       version: z.string().max(64).optional(),

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { endKubeconfigsOnce } from '../../controllers/kubeconfigs.ts'
 import { setActiveAccount } from '../../db/account/index.ts'
+import type { KubeconfigsAwaiting } from '../../db/kubeconfig/index.ts'
 import { claimPlayground, endPlayground, notePlaygroundReady } from '../../db/playground/index.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
@@ -18,12 +19,14 @@ let member: Person
 let playground: string
 let controlPlaneId: string
 let later = 0
+const awaiting: KubeconfigsAwaiting[] = []
 const clock = { ...systemClock, now: () => new Date(systemClock.now().getTime() + later) }
 
 const round = () =>
   endKubeconfigsOnce({
-    ...{ db: database.db, clock, random: systemRandom, log: silentLog },
+    ...{ db: database.db, clock, random: systemRandom, log: silentLog, store: cloud.admin },
     controlPlanes: cloud.controlPlanes.offer,
+    onKubeconfigsAwaiting: (each) => awaiting.push(each),
   })
 const people = () => [...(cloud.controlPlanes.planes.get(controlPlaneId)?.people.entries() ?? [])]
 const path = () => `/v1/playgrounds/${playground}/kubeconfig`
@@ -140,6 +143,59 @@ test('a credential ends with the token that it was read by, and that of its pers
   expect(people()).toHaveLength(1)
 })
 
+test.each<[string, (grant: string) => Promise<unknown>]>([
+  ['the time of its token', (id) => changeToken({ expires_at: new Date(Date.now() - 1_000) }, id)],
+  ['the hour of its support session', (id) => supportSession({ expires_at: new Date(Date.now() - 1_000) }, id)],
+  ['the end of its support session', (id) => supportSession({ ended_at: new Date() }, id)],
+  ['the staff that its support session is of', (id) => supportSession({}, id, { disabled_at: new Date() })],
+  ['the right of its staff to enter accounts', (id) => supportSession({}, id, { role: 'finance' })],
+])('a credential ends with %s', async (_what, end) => {
+  const token = await member.token('read_write')
+  await download(member, { cookie: undefined, authorization: `Bearer ${token}` })
+  const [[id] = ['']] = people()
+  await supportSession({}, id)
+  await round()
+  expect(people()).toHaveLength(1)
+  await end(id)
+  await round()
+  expect(people()).toEqual([])
+  expect(await ended()).toEqual([member.userId])
+})
+async function changeToken(to: { readonly expires_at: Date }, grant: string): Promise<void> {
+  const tokens = database.db.selectFrom('kubeconfig_grant').select('token_id').where('id', '=', grant)
+  await database.db.updateTable('api_token').set(to).where('id', '=', tokens).execute()
+}
+/** The credential is one of a support session, which is so. */
+async function supportSession(
+  more: { readonly expires_at?: Date; readonly ended_at?: Date },
+  grant: string,
+  staff: { readonly disabled_at?: Date; readonly role?: 'finance' } = {},
+): Promise<void> {
+  const [id, staffId, now] = [newUuid(systemRandom), newUuid(systemRandom), new Date()]
+  const person = {
+    id: staffId,
+    email: `${staffId}@example.com`,
+    name: 'Sam',
+    role: 'support',
+    created_at: now,
+  } as const
+  await database.db
+    .insertInto('staff_user')
+    .values({ ...person, ...staff })
+    .execute()
+  const hour = new Date(now.getTime() + 3_600_000)
+  const session = {
+    ...{ id, account_id: owner.accountId, user_id: owner.userId, consent_id: null, mode: 'elevated' as const },
+    ...{ staff_id: staffId, staff_email: person.email, staff_name: 'Sam', reason: 'help', ticket: null },
+    ...{ code_hash: Buffer.from(id), code_expires_at: hour, secret_hash: null, created_at: now, expires_at: hour },
+  }
+  await database.db
+    .insertInto('support_session')
+    .values({ ...session, ...more })
+    .execute()
+  await database.db.updateTable('kubeconfig_grant').set({ support_session_id: id }).where('id', '=', grant).execute()
+}
+
 test('who joins again has no credential of before', async () => {
   await download(member)
   await owner.send('DELETE', `/v1/account/members/${member.userId}`)
@@ -157,9 +213,17 @@ test('a host that does not answer removes it later; a restored snapshot does not
   cloud.controlPlanes.isAway = true
   await round()
   expect(people()).toHaveLength(1)
+  expect(awaiting.at(-1)).toMatchObject({ count: 1, since: expect.any(Date) })
+  // However long it takes, it is not forgotten.
+  later = 10 * 86_400_000
+  await round()
+  const kept = database.db.selectFrom('kubeconfig_grant').select('removed_at').where('id', '=', id)
+  expect(await kept.execute()).toEqual([{ removed_at: null }])
+  later = 0
   cloud.controlPlanes.isAway = false
   await round()
   expect(people()).toEqual([])
+  expect(awaiting.at(-1)).toEqual({ count: 0 })
   cloud.controlPlanes.planes.get(controlPlaneId)?.people.set(id, role)
   await round()
   expect(people()).toHaveLength(1)

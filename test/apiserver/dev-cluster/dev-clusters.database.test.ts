@@ -2,10 +2,16 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { endKubeconfigsOnce } from '../../../controllers/kubeconfigs.ts'
+import { countKubeconfigsAwaiting, listOverKubeconfigs } from '../../../db/kubeconfig/index.ts'
 import { PRODUCTION_WARNING } from '../../../domain/dev-cluster.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { Plan } from '../../../resources/catalog/index.ts'
 import { DevCluster, type DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
+import { ENDED_KUBECONFIGS_ANNOTATION } from '../../../resources/labels.ts'
 import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { until } from '../../eventually.ts'
@@ -22,6 +28,12 @@ const make = (more: object = {}) =>
   owner.send('POST', '/v1/dev-clusters', { body: { ...BODY, zone: cloud.zone, ...more } })
 const path = (rest = '') => `/v1/dev-clusters/${clusterId}${rest}`
 const keyOf = () => ({ namespace: accountNamespace(owner.accountId), name: clusterId })
+/** As its server says them. */
+const adminsOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    name: `svccloud-admin-${index + 1}`,
+    uid: `0b7f3c1e-5d0a-4f6b-9a57-00000000000${index + 1}`,
+  }))
 const say = (status: DevClusterStatus) => cloud.admin.patch(DevCluster, keyOf(), { status }, 'status')
 /** Newest first. */
 const audited = async () => {
@@ -94,9 +106,15 @@ test('nobody gets in before it runs, nor into one that is simulated', async () =
   }
 })
 
+test('a cluster from an image with one credential for everybody gives it to nobody, and says why', async () => {
+  await say({ isMade: true, isSimulated: false, certificateAuthority: 'PEM', ipv6Address: '2001:db8:de::1' })
+  const reply = await owner.send('GET', path('/kubeconfig'))
+  expect([reply.status, reply.body['detail']]).toEqual([409, expect.stringContaining('make the cluster anew')])
+})
+
 test('its kubeconfig has a token of a service account for eight hours, by a key that its API knows', async () => {
   await say({
-    ...{ isMade: true, isSimulated: false, certificateAuthority: 'PEM', adminUid: 'uid-of-admin' },
+    ...{ isMade: true, isSimulated: false, certificateAuthority: 'PEM', admins: adminsOf(3) },
     ...{ ipv6Address: '2001:db8:de::1', version: 'v1.36.3+plain' },
   })
   const before = Date.now()
@@ -114,8 +132,8 @@ test('its kubeconfig has a token of a service account for eight hours, by a key 
   const uid = (await cloud.admin.get(DevCluster, keyOf()))?.metadata.uid
   expect(read(claims)).toMatchObject({
     iss: `https://${uid}.dev-clusters.svccloud.internal`,
-    sub: 'system:serviceaccount:kube-system:svccloud-admin',
-    'kubernetes.io': { serviceaccount: { name: 'svccloud-admin', uid: 'uid-of-admin' } },
+    sub: 'system:serviceaccount:kube-system:svccloud-admin-1',
+    'kubernetes.io': { serviceaccount: adminsOf(1)[0] },
   })
   expect(read(claims).exp - read(claims).iat).toBe(28_800)
   expect(Date.parse(body['expires_at'])).toBeGreaterThan(before + 28_000_000)
@@ -128,6 +146,72 @@ test('its kubeconfig has a token of a service account for eight hours, by a key 
   const signed = Buffer.from(`${header}.${claims}`)
   expect(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))).toBe(true)
   expect((await audited())[0]).toBe('dev_cluster.kubeconfig')
+})
+
+test("everybody has an account of their own, the same again, while there is one that is nobody's", async () => {
+  const accountOf = async (headers: Readonly<Record<string, string | undefined>> = {}) => {
+    const { status, body } = await owner.send('GET', path('/kubeconfig'), { headers })
+    if (status !== 200) return `${status} ${body['detail']}`
+    const token = String(parse(body['kubeconfig']).users[0].user.token).split('.')[1] ?? ''
+    return JSON.parse(Buffer.from(token, 'base64url').toString())['kubernetes.io'].serviceaccount
+  }
+  const [first, second, third] = adminsOf(3)
+  const withToken = async () => ({ cookie: undefined, authorization: `Bearer ${await owner.token('read_write')}` })
+  const [one, other, late] = [await withToken(), await withToken(), await withToken()]
+  expect([await accountOf(), await accountOf(), await accountOf(one)]).toEqual([first, first, second])
+  // At once: each has another.
+  const both = await Promise.all([accountOf(other), accountOf(late)])
+  expect(both.map((each) => each.name ?? String(each).slice(0, 3)).toSorted()).toEqual(['409', third?.name])
+  expect(both).toContainEqual(expect.stringContaining('have a credential in the cluster at a time'))
+  // One of which somebody in the cluster made another: who had it gets the next that is nobody's.
+  const anew = { name: first?.name ?? '', uid: newUuid(systemRandom) }
+  await say({ admins: [anew, ...adminsOf(3).slice(1)] })
+  await until(
+    'it to be known',
+    () => accountOf(),
+    (found) => found.uid === anew.uid,
+  )
+  const rows = database.db.selectFrom('kubeconfig_grant').select(['id', 'resource_type', 'cluster_role'])
+  const live = await rows.where('resource_id', '=', clusterId).where('ended_at', 'is', null).execute()
+  expect(live.map(({ id }) => id).toSorted()).toEqual([anew.uid, second?.uid, third?.uid].toSorted())
+  expect(live[0]).toMatchObject({ resource_type: 'dev_cluster', cluster_role: 'admin' })
+  await say({ admins: adminsOf(3) })
+})
+
+test('an account ends with what its holder has it by: the server is told once, and it is done when that says so', async () => {
+  const { items } = (await owner.send('GET', '/v1/account/tokens')).body
+  for (const { id } of items) await owner.send('DELETE', `/v1/account/tokens/${id}`)
+  const ended = adminsOf(3)
+  const round = () =>
+    endKubeconfigsOnce({
+      ...{ db: database.db, clock: systemClock, random: systemRandom, log: silentLog, store: cloud.admin },
+      controlPlanes: cloud.controlPlanes.offer,
+    })
+  const cluster = () => cloud.admin.get(DevCluster, keyOf())
+  const removed = async () => {
+    const rows = database.db.selectFrom('kubeconfig_grant').select(['id', 'removed_at'])
+    return (await rows.where('resource_id', '=', clusterId).where('removed_at', 'is not', null).execute()).map(
+      ({ id }) => id,
+    )
+  }
+  await round()
+  expect((await audited()).filter((action) => action === 'dev_cluster.kubeconfig_ended')).toHaveLength(2)
+  const told = (await cluster())?.metadata
+  expect(told?.annotations?.[ENDED_KUBECONFIGS_ANNOTATION]?.split(',').toSorted()).toEqual(
+    ended.map(({ uid }) => uid).toSorted(),
+  )
+  expect(await listOverKubeconfigs(database.db, told?.uid ?? '', new Date())).toEqual(
+    expect.arrayContaining(ended.map(({ uid }) => uid)),
+  )
+  const isAwaited = ended[0]?.uid ?? ''
+  expect(await removed()).not.toContain(isAwaited)
+  expect(await countKubeconfigsAwaiting(database.db, new Date())).toMatchObject({ count: 3, since: expect.any(Date) })
+  await round()
+  expect((await cluster())?.metadata.resourceVersion).toBe(told?.resourceVersion)
+  await say({ admins: [] })
+  await round()
+  expect((await removed()).toSorted()).toEqual(expect.arrayContaining(ended.map(({ uid }) => uid)))
+  expect(await countKubeconfigsAwaiting(database.db, new Date())).toEqual({ count: 0 })
 })
 
 test('a short token says the role, for this cluster alone', async () => {

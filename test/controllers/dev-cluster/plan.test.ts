@@ -36,11 +36,15 @@ const MACHINE: Machine = {
 }
 const observedOf = (more: Partial<Observed> = {}): Observed => ({
   ...{ accountId: ACCOUNT, isClaimed: true, region: 'eu-1', networkCidr: undefined, issuerKey: KEY },
-  ...{ machines: [], requests: [], ...more },
+  ...{ machines: [], requests: [], endedAdmins: [], ...more },
 })
+const ADMINS = ['1', '2'].map((number) => ({
+  name: `svccloud-admin-${number}`,
+  uid: `0b7f3c1e-5d0a-4f6b-9a57-00000000000${number}`,
+}))
 const READY = {
   ...{ isReady: true, isNodeReady: true, detail: '', version: 'v1.36.3' },
-  ...{ certificateAuthority: 'PEM', adminUid: 'u1' },
+  ...{ certificateAuthority: 'PEM', admins: ADMINS },
 }
 
 /** A server that runs what it was handed, and says that. */
@@ -79,21 +83,21 @@ test('it runs when its server says that its API and its node are ready, and keep
       isMade: true,
       version: 'v1.36.3+plain',
       certificateAuthority: 'PEM',
-      adminUid: 'u1',
+      admins: ADMINS,
       ipv6Address: '2001:db8::1',
     },
     health: { apiServer: 'healthy', isNodeReady: true, detail: '' },
   })
   expect(status).not.toHaveProperty('isSimulated')
-  const later = { ...READY, certificateAuthority: 'ANOTHER', adminUid: 'u2' }
-  const known = clusterOf({ isMade: true, certificateAuthority: 'PEM', adminUid: 'u1' })
-  expect(statusOf(known, told(later))).toMatchObject({ certificateAuthority: 'PEM', adminUid: 'u2' })
+  const later = { ...READY, certificateAuthority: 'ANOTHER', admins: ADMINS.slice(1) }
+  const known = clusterOf({ isMade: true, certificateAuthority: 'PEM', admins: ADMINS })
+  expect(statusOf(known, told(later))).toMatchObject({ certificateAuthority: 'PEM', admins: ADMINS.slice(1) })
 })
 
 test('it does not run before its node is ready, and goes on running when that is not later', () => {
   const joining = { ...READY, isNodeReady: false, detail: 'its node is not ready: no network' }
   const health = { apiServer: 'healthy', isNodeReady: false, detail: joining.detail }
-  expect(statusOf(clusterOf(), told(joining))).toMatchObject({ certificateAuthority: 'PEM', adminUid: 'u1', health })
+  expect(statusOf(clusterOf(), told(joining))).toMatchObject({ certificateAuthority: 'PEM', admins: ADMINS, health })
   expect(statusOf(clusterOf(), told(joining))).not.toHaveProperty('isMade')
   expect(statusOf(clusterOf({ isMade: true }), told(joining))).toMatchObject({ isMade: true, health })
   const late = new Date('2026-01-01T12:30:00Z')
@@ -126,6 +130,22 @@ test.each([
   expect(statusOf(cluster, observedOf({ machines: [...machines] as Machine[] }))).toMatchObject({
     failureReason: expect.stringMatching(reason),
   })
+})
+
+test('its server ends the accounts whose holders lost them, and goes on serving meanwhile', () => {
+  const [first, second] = ADMINS.map(({ uid }) => uid)
+  const cluster = clusterOf({ isMade: true, serverId: MACHINE.serverId, admins: ADMINS })
+  const over = (endedAdmins: readonly string[]): Observed => ({ ...told(READY), endedAdmins })
+  const document = (observed: Observed) => documentOf(cluster, observed)?.devCluster
+  expect(document(over([]))).not.toHaveProperty('endedAdmins')
+  // Another one has gone already: it is not said for ever.
+  expect(document(over([second ?? '', UID]))?.endedAdmins).toEqual([second])
+  expect(kinds(cluster, over([first ?? '']))).toContain('deliver')
+  expect(statusOf(cluster, over([first ?? '']))).toMatchObject({ health: { apiServer: 'healthy' } })
+  // Also in one that is in error, as long as anything of it is left.
+  const failed = clusterOf({ ...cluster.status, failureReason: 'Its server is lost.' })
+  expect(kinds(failed, over([first ?? '']))).toContain('deliver')
+  expect(statusOf(failed, observedOf())).toEqual({ admins: [] })
 })
 
 test('one that its owner has stopped is none that is lost', () => {

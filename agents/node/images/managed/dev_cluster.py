@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+import urllib.parse
 
 import __main__ as machine
 import kubernetes as node
@@ -30,7 +31,11 @@ API_SECONDS = 3
 APPLY_SECONDS = 300
 NOTE_SECONDS = 60
 SYSTEM = "kube-system"
-ADMIN = "svccloud-admin"
+# Accounts of administrators that are ready for the platform to give away: each to one holder of a kubeconfig.
+ADMINS = [f"svccloud-admin-{number}" for number in range(1, 65)]
+ADMIN_LABEL = "svccloud.dev/kubeconfig"
+# How many are made between two looks: each takes a part of a second where processors are emulated.
+ADMINS_AT_ONCE = 8
 PROVISIONER = "rancher.io/local-path"
 TOKEN_SECONDS_MAXIMUM = 900
 ROLES = {"owner": "cluster-admin", "admin": "cluster-admin", "member": "edit", "viewer": "view"}
@@ -497,16 +502,19 @@ LOCAL_PATH = {
 }
 
 
-def account(name):
-    return (f"/api/v1/namespaces/{SYSTEM}/serviceaccounts", {
-        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": SYSTEM},
+ACCOUNTS = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts"
+
+
+def account(name, **labels):
+    return (ACCOUNTS, {
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": SYSTEM, "labels": labels},
     })
 
 
-def binding(name, role, subject):
+def binding(name, role, *subjects):
     return (f"{RBAC}/clusterrolebindings", {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": f"svccloud:{name}"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}, "subjects": [subject],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}, "subjects": subjects,
     })
 
 
@@ -646,20 +654,29 @@ def say(note):
     os.rename(f"{NOTE}.new", NOTE)
 
 
-def let_in(section):
-    """The account of administrators, with its rights."""
-    admin = apply(section, *account(ADMIN))
-    apply(section, *binding("admin", "cluster-admin", subject("ServiceAccount", ADMIN)))
-    return admin
+def keep_admins(section):
+    """Ends the accounts that the platform says are over, and makes those that are missing, some at a time. Each token is
+    of one account and one uid: it is worthless once that is gone, whoever has the next account of the name."""
+    status, answer = asks(section, "GET", f"{ACCOUNTS}?labelSelector={urllib.parse.quote(ADMIN_LABEL)}")
+    if status != 200:
+        raise machine.Refused(f"accounts of administrators: {answer.get('message', status)}")
+    uids = {each["metadata"]["name"]: each["metadata"]["uid"] for each in answer["items"]}
+    # Asked for at each look: an end starts no service anew.
+    ended = machine.current_document()["devCluster"].get("endedAdmins", [])
+    for name in [name for name, uid in uids.items() if uid in ended]:
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uids.pop(name)}}
+        status, answer = asks(section, "DELETE", f"{ACCOUNTS}/{name}", options)
+        if status not in (200, 404, 409):
+            raise machine.Refused(f"account {name} is not removed: {answer.get('message', status)}")
+    for name in [name for name in ADMINS if name not in uids][:ADMINS_AT_ONCE]:
+        uids[name] = apply(section, *account(name, **{ADMIN_LABEL: "own"}))["metadata"]["uid"]
+    return [{"name": name, "uid": uids[name]} for name in ADMINS if name in uids]
 
 
-def entry(section, admin):
+def entry(section, admins):
     """How somebody gets in."""
     version = asks(section, "GET", "/version")[1].get("gitVersion", "")
-    return {
-        "isReady": True, "adminUid": admin["metadata"]["uid"], "version": version,
-        "certificateAuthority": read(f"{KEYS}/ca.crt"),
-    }
+    return {"isReady": True, "admins": admins, "version": version, "certificateAuthority": read(f"{KEYS}/ca.crt")}
 
 
 def look(section, note, applied_at):
@@ -669,11 +686,11 @@ def look(section, note, applied_at):
         failing = [line for line in answer.get("message", "").splitlines() if not line.endswith(" ok")]
         note["detail"] = f"its API is not ready: {' '.join(failing)}"[:250]
         return None
-    known, admin = asks(section, "GET", f"{account(ADMIN)[0]}/{ADMIN}")
-    if known == 200:
-        note.update(entry(section, admin))
-    if known == 404 or applied_at is None or time.monotonic() - applied_at > APPLY_SECONDS:
-        note.update(entry(section, let_in(section)))
+    is_due = applied_at is None or time.monotonic() - applied_at > APPLY_SECONDS
+    if is_due:
+        apply(section, *binding("admin", "cluster-admin", *(subject("ServiceAccount", name) for name in ADMINS)))
+    note.update(entry(section, keep_admins(section)))
+    if is_due:
         # What cannot be made is said, and keeps nobody out.
         for each, wanted in objects(section):
             if applied_at is None:

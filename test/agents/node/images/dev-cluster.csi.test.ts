@@ -11,6 +11,7 @@ import { devKubeconfigOf } from '../../../../apiserver/dev-cluster/access.ts'
 import { tokenFor } from '../../../../apiserver/kubernetes-cluster/access.ts'
 import { documentOf } from '../../../../controllers/dev-cluster/machine.ts'
 import { fingerprintOf } from '../../../../controllers/managed-machine/index.ts'
+import { DEV_ADMINS_MAXIMUM } from '../../../../domain/dev-cluster.ts'
 import { DEV_CLUSTER_TEMPLATE } from '../../../../domain/managed-machine.ts'
 import {
   BUSYBOX_IMAGE,
@@ -49,12 +50,30 @@ const clusterOf = (status: DevClusterStatus = {}) => ({
 const namespace = `dev-${newUuid(systemRandom).slice(0, 8)}`
 const inside = ['-u', 'ip', 'netns', 'exec', namespace]
 let machine: MachineHere
-let said: NonNullable<MachineAnswer['report']['devCluster']>
+let said: NonNullable<MachineAnswer['report']['devCluster']> | undefined
 let web: ReturnType<typeof execFile> | undefined
 
 const run = (program: string, ...words: readonly string[]) => runProgram('unshare', [...inside, program, ...words])
+type Admin = NonNullable<NonNullable<typeof said>['admins']>[number]
+const kubeconfigOf = (admin: Admin) => {
+  const { certificateAuthority } = said ?? {}
+  const cluster = clusterOf({ isMade: true, certificateAuthority, ipv4Address: ADDRESSES.ipv4 })
+  return devKubeconfigOf(cluster, { issuer, now: new Date(), random: systemRandom, admin }).kubeconfig
+}
 const file = (name: string) => join(machine.folder, name)
 const kubectl = (...words: readonly string[]) => run(toolPath('kubectl'), '--kubeconfig', file('kubeconfig'), ...words)
+
+/** What its controller would hand over. */
+async function deliver(endedAdmins: readonly string[] = []): Promise<void> {
+  const own = { role: 'cluster', publicIpv6: ADDRESSES.ipv6, publicIpv4: ADDRESSES.ipv4, publicMacAddress: '' }
+  const document = documentOf(clusterOf({ admins: said?.admins }), {
+    ...{ accountId: 'a', isClaimed: true, region: 'eu-1', networkCidr: undefined, requests: [] },
+    ...{ issuerKey: issuer.publicKey, endedAdmins },
+    machines: [own as never], // what it is asked for
+  })
+  const id = { machine: 'm', generation: 1, fingerprint: fingerprintOf(document) }
+  expect((await machine.apply(MachineDocument.parse({ ...document, ...id }))).fingerprint).toBe(id.fingerprint)
+}
 
 beforeAll(async () => {
   for (const tool of TOOLS) await buildTool(tool)
@@ -73,25 +92,16 @@ beforeAll(async () => {
   const share = 'usr/share/svccloud'
   await mkdir(file(share), { recursive: true })
   await writeFile(file(`${share}/images.json`), JSON.stringify([COREDNS_IMAGE, BUSYBOX_IMAGE, PAUSE_IMAGE]))
-  const own = { role: 'cluster', publicIpv6: ADDRESSES.ipv6, publicIpv4: ADDRESSES.ipv4, publicMacAddress: '' }
-  const document = documentOf(clusterOf(), {
-    ...{ accountId: 'a', isClaimed: true, region: 'eu-1', networkCidr: undefined, requests: [] },
-    issuerKey: issuer.publicKey,
-    machines: [own as never], // what it is asked for
-  })
-  const id = { machine: 'm', generation: 1, fingerprint: fingerprintOf(document) }
-  await machine.apply(MachineDocument.parse({ ...document, ...id }))
+  await deliver()
   const answer = await until(
     'its API',
     () => machine.ask('status'),
     ({ report }) => report.devCluster?.isReady === true && report.devCluster.detail.includes('node'),
     120_000,
   )
-  said = answer.report.devCluster ?? { isReady: false, isNodeReady: false, detail: '' }
-  const { certificateAuthority, adminUid } = said
-  const cluster = clusterOf({ isMade: true, certificateAuthority, adminUid, ipv4Address: ADDRESSES.ipv4 })
-  const { kubeconfig } = devKubeconfigOf(cluster, { issuer, now: new Date(), random: systemRandom })
-  await writeFile(file('kubeconfig'), kubeconfig)
+  said = answer.report.devCluster
+  const [admin] = said?.admins ?? []
+  if (admin !== undefined) await writeFile(file('kubeconfig'), kubeconfigOf(admin))
 }, 240_000)
 
 afterAll(async () => {
@@ -114,9 +124,42 @@ test('its keys are for root alone', async () => {
 })
 
 test('the token that the platform signs is one of the service account of administrators', async () => {
-  expect(await kubectl('auth', 'whoami')).toContain('system:serviceaccount:kube-system:svccloud-admin')
+  expect(await kubectl('auth', 'whoami')).toContain('system:serviceaccount:kube-system:svccloud-admin-1')
   expect((await kubectl('auth', 'can-i', '*', '*')).trim()).toBe('yes')
   expect(await kubectl('get', 'storageclass,ingressclass,deployment', '-A')).toMatch(/svccloud[^]*coredns/)
+})
+
+test('one of its administrators ends, no other does, and nothing is started anew for it', {
+  timeout: 120_000,
+}, async () => {
+  const admins = async () => {
+    said = (await machine.ask('status')).report.devCluster
+    return said?.admins ?? []
+  }
+  const all = await until('its administrators', admins, (found) => found.length === DEV_ADMINS_MAXIMUM, 60_000)
+  const [first, second] = all
+  if (first === undefined || second === undefined) throw new Error('there are too few')
+  await writeFile(file('second'), kubeconfigOf(second))
+  const asSecond = () =>
+    run(toolPath('kubectl'), '--kubeconfig', file('second'), 'auth', 'whoami').then(
+      (text) => (text.includes(second.name) ? 'known' : text),
+      (error: unknown) => (String(error).includes('must be logged in') ? 'unknown' : String(error)),
+    )
+  expect(await asSecond()).toBe('known')
+  const keeper = () => readFile(file('run/svccloud/objects.service.pid'), 'utf8')
+  const before = await keeper()
+  await deliver([second.uid])
+  // API servers remember a good token for ten seconds.
+  await until('its end', asSecond, (found) => found === 'unknown', 60_000)
+  const after = await until('another in its place', admins, (found) => found.length === DEV_ADMINS_MAXIMUM, 60_000)
+  expect(after.find(({ name }) => name === second.name)?.uid).not.toBe(second.uid)
+  expect(after.filter(({ name }) => name !== second.name)).toEqual(all.filter(({ name }) => name !== second.name))
+  expect(await kubectl('auth', 'whoami')).toContain(first.name)
+  expect(await keeper()).toBe(before)
+  // The new one of the name has its rights, and the old token none.
+  await writeFile(file('third'), kubeconfigOf(after[1] ?? second))
+  expect(await run(toolPath('kubectl'), '--kubeconfig', file('third'), 'auth', 'can-i', '*', '*')).toContain('yes')
+  expect(await asSecond()).toBe('unknown')
 })
 
 test.each([
