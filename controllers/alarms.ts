@@ -1,5 +1,6 @@
 /** What calls for a person, as numbers that alerts watch. Only the leader of a shard knows them, of its own zones;
  *  whoever does not lead says 0. */
+import type { KubeconfigsAwaiting } from '../db/kubeconfig/index.ts'
 import { NODE_STATES } from '../domain/node-rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -30,6 +31,7 @@ export interface Alarms {
   readonly noteBilling: (progress: BillingProgress) => void
   /** When the newest checkpoint of the audit log was written. */
   readonly noteCheckpoint: (at: Date) => void
+  readonly noteKubeconfigs: (awaiting: KubeconfigsAwaiting) => void
 }
 
 export function openAlarms(
@@ -38,6 +40,23 @@ export function openAlarms(
   clock: Pick<Clock, 'now'>,
 ): Alarms {
   let checkpointAt: Date | undefined
+  let kubeconfigs: KubeconfigsAwaiting = { count: 0 }
+  new Gauge({
+    name: 'svccloud_kubeconfigs_awaiting',
+    help: 'Credentials in kubeconfigs that have ended and still work: their cluster does not remove them',
+    registers: [registry],
+    collect() {
+      this.set(kubeconfigs.count)
+    },
+  })
+  new Gauge({
+    name: 'svccloud_kubeconfigs_awaiting_seconds',
+    help: 'Since the first of them ended; 0 while there is none',
+    registers: [registry],
+    collect() {
+      this.set(kubeconfigs.since === undefined ? 0 : (clock.now().getTime() - kubeconfigs.since.getTime()) / 1_000)
+    },
+  })
   new Gauge({
     name: 'svccloud_audit_checkpoint_age_seconds',
     help: 'Since the newest checkpoint of the audit log in object storage; 0 where there is none to be',
@@ -85,6 +104,7 @@ export function openAlarms(
     noteClaims: openClaimGauges(registry),
     noteBilling: openBillingGauges(registry),
     noteCheckpoint: (at) => (checkpointAt = at),
+    noteKubeconfigs: (awaiting) => (kubeconfigs = awaiting),
   }
 }
 

@@ -25,6 +25,7 @@ import { runAccountNamespaces } from './account-namespaces.ts'
 import { type CheckpointOptions, runAuditCheckpoints } from './audit-checkpoints.ts'
 import { runInternalTenantSweeper } from './internal-tenant.ts'
 import { runKubeconfigs } from './kubeconfigs.ts'
+import type { KubeconfigsAwaiting } from '../db/kubeconfig/index.ts'
 import { devClusterController } from './dev-cluster/index.ts'
 import { edgeController } from './edge/index.ts'
 import { floatingIpController } from './floating-ip/index.ts'
@@ -176,6 +177,7 @@ export interface RunOptions extends Parts, CheckpointOptions {
   readonly onSwept?: (result: SweepResult) => void
   /** Called after each sweep of claims. */
   readonly onClaimsSwept?: (sweep: ClaimSweep) => void
+  readonly onKubeconfigsAwaiting?: (awaiting: KubeconfigsAwaiting) => void
   /** Absent where no payment processor is configured. */
   readonly processor?: PaymentProcessor
   /** Told how far metering and invoices are. */

@@ -291,11 +291,13 @@ const toldTo = ({
   noteClaims: onClaimsSwept,
   noteBilling: onBilled,
   noteCheckpoint: onCheckpoint,
+  noteKubeconfigs: onKubeconfigsAwaiting,
 }: Alarms) => ({
   onSwept,
   onClaimsSwept,
   onBilled,
   onCheckpoint,
+  onKubeconfigsAwaiting,
 })
 
 /** Over what the shard looks after. */

@@ -150,6 +150,7 @@ const WITHOUT_ALERT: Readonly<Record<string, readonly string[]>> = {
     'svccloud_databases',
     'svccloud_invoices_unsent',
     'svccloud_invoices_waiting',
+    'svccloud_kubeconfigs_awaiting',
     'svccloud_kubernetes_clusters',
     'svccloud_node_guests',
     'svccloud_object_storage_engine_starts_total',

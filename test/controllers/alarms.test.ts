@@ -85,6 +85,11 @@ test(
       ]),
     )
 
+    alarms.noteKubeconfigs({ count: 3, since: new Date('2026-01-01T00:50:00Z') })
+    expect(await linesOf()).toEqual(
+      expect.arrayContaining(['svccloud_kubeconfigs_awaiting 3', 'svccloud_kubeconfigs_awaiting_seconds 600']),
+    )
+
     alarms.noteCheckpoint(new Date('2026-01-01T00:00:00Z'))
     expect(await linesOf()).toContain('svccloud_audit_checkpoint_age_seconds 3600')
 
