@@ -5,7 +5,7 @@ import { TOKEN_ISSUER_URL, TOKEN_SECONDS } from '../../domain/kubernetes-cluster
 import { rolesWith } from '../../domain/permissions.ts'
 import { conflict, unavailable, zoneLacks } from '../../domain/problem.ts'
 import { type ClusterClaim, ensureIssuer, findCluster, type Issuer } from '../../db/kubernetes-cluster/index.ts'
-import { type NewKubeconfigGrant, openKubeconfigGrant } from '../../db/kubeconfig/index.ts'
+import { isKubeconfigGrantLive, type NewKubeconfigGrant, openKubeconfigGrant } from '../../db/kubeconfig/index.ts'
 import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import type { ControlPlanes, ControlPlaneToken } from '../../kit/control-planes/control.ts'
 import type { Customer } from '../../kit/http/call.ts'
@@ -97,7 +97,11 @@ export async function ownToken(
 ): Promise<ControlPlaneToken> {
   const id = await openKubeconfigGrant(parts.db, { ...grantOf(reading, wanted), id: newUuid(parts.random) })
   const { region, controlPlaneId, clusterRole: role, seconds } = wanted
-  return await requireHost(parts, region).personToken(controlPlaneId, { id, role }, seconds)
+  const token = await requireHost(parts, region).personToken(controlPlaneId, { id, role }, seconds)
+  // What ended while the host was asked was removed before the host made it, and is again: nobody gets a token of it.
+  if (!(await isKubeconfigGrantLive(parts.db, id)))
+    throw conflict('state_not_allowed', 'The credential has ended meanwhile.')
+  return token
 }
 
 /** With a token of the caller's own that ends by then, and with a context that asks the program for short ones. */

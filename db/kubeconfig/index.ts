@@ -65,6 +65,15 @@ const rowOf = (made: NewKubeconfigGrant): Insertable<Tables['kubeconfig_grant']>
   expires_at: made.expiresAt,
 })
 
+/** Whether nothing has ended it. */
+export const isKubeconfigGrantLive = async (queries: Queries, id: string): Promise<boolean> =>
+  (await queries
+    .selectFrom('kubeconfig_grant')
+    .select('id')
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst()) !== undefined
+
 /** The same of a dev cluster, which has service accounts ready with the uids `ready`: one that is nobody's becomes the
  *  holder's. Undefined while each is somebody's, or was and still has to go. */
 export async function takeKubeconfigGrant(
