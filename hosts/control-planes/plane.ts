@@ -294,9 +294,9 @@ export class PodsPlane {
     const { authority, admin, etcdAuthority, etcdClient, autoscaler } = files.credentials
     this.#opened = {
       ...{ desired: record.desired, addresses, at: now, files },
-      kube: openClient(authority, admin, API_NAME),
-      etcd: openClient(etcdAuthority, etcdClient, ETCD_NAME),
-      autoscaler: openClient(authority, autoscaler, API_NAME),
+      kube: openClient(authority, admin, { clock, serverName: API_NAME }),
+      etcd: openClient(etcdAuthority, etcdClient, { clock, serverName: ETCD_NAME }),
+      autoscaler: openClient(authority, autoscaler, { clock, serverName: API_NAME }),
     }
     this.#addons.applyAnew() // with certificates of their own
     closeClients(before)

@@ -104,7 +104,11 @@ export interface ReadingParts {
 export async function openReading({ folder, clock, random }: ReadingParts): Promise<Reading> {
   const pem = (name: string) => readFile(join(folder, name), 'utf8')
   const clientOf = async (name: string, authority: string): Promise<Client> =>
-    openClient(await pem(`${authority}.crt`), { certificate: await pem(`${name}.crt`), key: await pem(`${name}.key`) })
+    openClient(
+      await pem(`${authority}.crt`),
+      { certificate: await pem(`${name}.crt`), key: await pem(`${name}.key`) },
+      { clock },
+    )
   const admin = await clientOf('admin', 'ca')
   const etcd = await clientOf('etcd-client', 'etcd-ca')
   const autoscaler = await clientOf('autoscaler', 'ca')

@@ -3,11 +3,12 @@ import { Agent, request } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import { readText } from '../../http/bounded.ts'
 import type { Certificate } from '../../sys/certificate.ts'
+import type { Clock } from '../../sys/clock.ts'
 
 export interface Client {
   /** The answer as it comes. Throws what the network says. */
   open(url: string, options?: RequestOptions): Promise<IncomingMessage>
-  /** The whole answer. Throws TooLong. */
+  /** The whole answer. Throws TooLong, and for one that takes too long. */
   send(url: string, options?: RequestOptions): Promise<{ readonly status: number; readonly text: string }>
   close(): void
 }
@@ -19,16 +20,33 @@ export interface RequestOptions {
   readonly timeoutMilliseconds?: number
   /** Of the whole answer. */
   readonly answerBytesMaximum?: number
+  /** Until the whole answer is there, by `send`. */
+  readonly wholeMilliseconds?: number
 }
 
 const TIMEOUT_MILLISECONDS = 10_000
+/** Of an answer from its first byte to its last: one that trickles is no answer. */
+const WHOLE_MILLISECONDS = 60_000
+/** At a time, of one client. Further requests wait for one of them: so long are all their answers together bounded. */
+const REQUESTS_MAXIMUM = 8
 /** Of one object, or of a short list: whoever asks for more says so. */
 const ANSWER_BYTES_MAXIMUM = 8 * 1024 ** 2
 
-/** `serverName` is whom the certificate must be of, where that is not the host of the address. */
-export function openClient(authority: string, { certificate, key }: Certificate, serverName?: string): Client {
+export interface ClientOptions {
+  readonly clock: Clock
+  /** Whom the certificate must be of, where that is not the host of the address. */
+  readonly serverName?: string
+}
+
+/** With what servers are verified by, and what they know the client by. */
+export function openClient(
+  authority: string,
+  { certificate, key }: Certificate,
+  { clock, serverName }: ClientOptions,
+): Client {
   const named = serverName === undefined ? {} : { servername: serverName }
-  const agent = new Agent({ ca: authority, cert: certificate, key, keepAlive: true, maxFreeSockets: 8, ...named })
+  const tls = { ca: authority, cert: certificate, key, ...named }
+  const agent = new Agent({ ...tls, keepAlive: true, maxSockets: REQUESTS_MAXIMUM, maxFreeSockets: REQUESTS_MAXIMUM })
   const open: Client['open'] = (url, { method = 'GET', body, type = 'application/json', timeoutMilliseconds } = {}) =>
     new Promise((resolve, reject) => {
       const sent = request(
@@ -49,7 +67,10 @@ export function openClient(authority: string, { certificate, key }: Certificate,
     open,
     async send(url, options) {
       const response = await open(url, options)
-      const text = await readText(response, options?.answerBytesMaximum ?? ANSWER_BYTES_MAXIMUM)
+      const cancel = clock.after(options?.wholeMilliseconds ?? WHOLE_MILLISECONDS, () =>
+        response.destroy(new Error('no whole answer in time')),
+      )
+      const text = await readText(response, options?.answerBytesMaximum ?? ANSWER_BYTES_MAXIMUM).finally(cancel)
       return { status: response.statusCode ?? 0, text }
     },
     close: () => agent.destroy(),

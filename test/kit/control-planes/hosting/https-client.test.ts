@@ -1,4 +1,5 @@
 /** What the API of a customer's cluster answers is that customer's to decide: it is read within bounds. */
+import type { ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -48,7 +49,7 @@ beforeEach(async () => {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-  client = openClient(certificate.certificate, certificate)
+  client = openClient(certificate.certificate, certificate, { clock: systemClock })
 })
 afterEach(() => {
   client.close()
@@ -60,6 +61,29 @@ const list = () => listAll({ url, client }, '/api/v1/pods', z.object({ at: z.num
 
 test('an answer without end ends', async () => {
   await expect(client.send(`${url}/readyz`)).rejects.toThrow(TooLong)
+})
+
+test('one that trickles ends too, and so many are under way at a time', async () => {
+  const open = new Set<ServerResponse>()
+  let most = 0
+  server.removeAllListeners('request')
+  server.on('request', (_request, response) => {
+    open.add(response)
+    most = Math.max(most, open.size)
+    const again = setInterval(() => open.size >= 8 && response.write(' '), 50)
+    response.once('close', () => {
+      clearInterval(again)
+      open.delete(response)
+      // The last of eight are not waited for by the others.
+      for (const each of open) each.write(' ')
+    })
+  })
+  const asked = Array.from({ length: 16 }, () => client.send(`${url}/readyz`, { wholeMilliseconds: 1_000 }))
+  const ended = await Promise.allSettled(asked)
+  expect(ended.map((each) => (each.status === 'rejected' ? String(each.reason) : 'answered'))).toEqual(
+    asked.map(() => 'Error: no whole answer in time'),
+  )
+  expect(most).toBe(8)
 })
 
 test('so does a line of a watch', { timeout: 60_000 }, async () => {
