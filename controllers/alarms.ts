@@ -40,23 +40,6 @@ export function openAlarms(
   clock: Pick<Clock, 'now'>,
 ): Alarms {
   let checkpointAt: Date | undefined
-  let kubeconfigs: KubeconfigsAwaiting = { count: 0 }
-  new Gauge({
-    name: 'svccloud_kubeconfigs_awaiting',
-    help: 'Credentials in kubeconfigs that have ended and still work: their cluster does not remove them',
-    registers: [registry],
-    collect() {
-      this.set(kubeconfigs.count)
-    },
-  })
-  new Gauge({
-    name: 'svccloud_kubeconfigs_awaiting_seconds',
-    help: 'Since the first of them ended; 0 while there is none',
-    registers: [registry],
-    collect() {
-      this.set(kubeconfigs.since === undefined ? 0 : (clock.now().getTime() - kubeconfigs.since.getTime()) / 1_000)
-    },
-  })
   new Gauge({
     name: 'svccloud_audit_checkpoint_age_seconds',
     help: 'Since the newest checkpoint of the audit log in object storage; 0 where there is none to be',
@@ -104,7 +87,7 @@ export function openAlarms(
     noteClaims: openClaimGauges(registry),
     noteBilling: openBillingGauges(registry),
     noteCheckpoint: (at) => (checkpointAt = at),
-    noteKubeconfigs: (awaiting) => (kubeconfigs = awaiting),
+    noteKubeconfigs: openKubeconfigGauges(registry, clock),
   }
 }
 
@@ -132,6 +115,27 @@ function openMissingGauges(
       for (const [kind, count] of sweepsWaiting()) this.set({ kind }, count)
     },
   })
+}
+
+function openKubeconfigGauges(registry: Registry, clock: Pick<Clock, 'now'>): Alarms['noteKubeconfigs'] {
+  let awaiting: KubeconfigsAwaiting = { count: 0 }
+  new Gauge({
+    name: 'svccloud_kubeconfigs_awaiting',
+    help: 'Credentials in kubeconfigs that have ended and still work: their cluster does not remove them',
+    registers: [registry],
+    collect() {
+      this.set(awaiting.count)
+    },
+  })
+  new Gauge({
+    name: 'svccloud_kubeconfigs_awaiting_seconds',
+    help: 'Since the first of them ended; 0 while there is none',
+    registers: [registry],
+    collect() {
+      this.set(awaiting.since === undefined ? 0 : (clock.now().getTime() - awaiting.since.getTime()) / 1_000)
+    },
+  })
+  return (found) => (awaiting = found)
 }
 
 function openClaimGauges(registry: Registry): (sweep: ClaimSweep) => void {

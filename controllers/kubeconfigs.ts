@@ -20,7 +20,7 @@ import { orUnavailable } from './database.ts'
 import type { Parts } from './parts.ts'
 
 type KubeconfigParts = Pick<Parts, 'db' | 'clock' | 'random' | 'log' | 'controlPlanes' | 'store'> & {
-  /** Told after each round what is left to be removed. */
+  /** Called after each round with what is left to be removed. */
   readonly onKubeconfigsAwaiting?: ((awaiting: KubeconfigsAwaiting) => void) | undefined
 }
 
@@ -81,8 +81,8 @@ async function* removedByHost({ controlPlanes }: KubeconfigParts, grants: readon
   }
 }
 
-/** Its controller tells the server of a dev cluster which are over: it is woken here, once for the same ones, and those
- *  that the server has no more are removed. */
+/** The controller of a dev cluster hands its server the list of those that are over. It is woken here, once for the same
+ *  ones; those that the server no longer has are removed. */
 async function* removedByDevCluster({ store }: KubeconfigParts, grants: readonly KubeconfigGrant[]) {
   const [{ accountId, resourceId, controlPlaneId } = { accountId: '', resourceId: '', controlPlaneId: '' }] = grants
   const key = { namespace: accountNamespace(accountId), name: resourceId }
