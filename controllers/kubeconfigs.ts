@@ -81,8 +81,8 @@ async function* removedByHost({ controlPlanes }: KubeconfigParts, grants: readon
   }
 }
 
-/** The controller of a dev cluster hands its server the list of those that are over. It is woken here, once for the same
- *  ones; those that the server no longer has are removed. */
+/** The controller of a dev cluster hands its server the list of those that are over. It is woken here, once for the
+ *  same ones; those that the server no longer has are removed. */
 async function* removedByDevCluster({ store }: KubeconfigParts, grants: readonly KubeconfigGrant[]) {
   const [{ accountId, resourceId, controlPlaneId } = { accountId: '', resourceId: '', controlPlaneId: '' }] = grants
   const key = { namespace: accountNamespace(accountId), name: resourceId }

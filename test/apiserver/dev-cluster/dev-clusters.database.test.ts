@@ -178,7 +178,7 @@ test("everybody has an account of their own, the same again, while there is one 
   await say({ admins: adminsOf(3) })
 })
 
-test('an account ends with what its holder has it by: the server is told once, and it is done when that says so', async () => {
+test('an account ends with what its holder has it by: done when the server says so, which is asked once', async () => {
   const { items } = (await owner.send('GET', '/v1/account/tokens')).body
   for (const { id } of items) await owner.send('DELETE', `/v1/account/tokens/${id}`)
   const ended = adminsOf(3)
