@@ -1,6 +1,7 @@
 /** Every noun whose changes are said once: what enumerates changes starts here. */
 import { devClusterChanges } from './dev-cluster.ts'
 import { floatingIpChanges } from './floating-ip.ts'
+import { kubernetesClusterChanges } from './kubernetes-cluster.ts'
 import { networkChanges } from './network.ts'
 import { routerChanges } from './router.ts'
 import { serverGroupChanges } from './server-group.ts'
@@ -8,8 +9,16 @@ import { serverGroupChanges } from './server-group.ts'
 export const CHANGES = [
   devClusterChanges,
   floatingIpChanges,
+  kubernetesClusterChanges,
   networkChanges,
   routerChanges,
   serverGroupChanges,
 ] as const
-export { devClusterChanges, floatingIpChanges, networkChanges, routerChanges, serverGroupChanges }
+export {
+  devClusterChanges,
+  floatingIpChanges,
+  kubernetesClusterChanges,
+  networkChanges,
+  routerChanges,
+  serverGroupChanges,
+}

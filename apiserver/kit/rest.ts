@@ -51,6 +51,8 @@ interface Wish<Spec, Facts> {
   readonly made: readonly NamedChange<Spec, Facts>[]
   /** A removal without an operation. */
   readonly deletes?: boolean
+  /** Of its operation. */
+  readonly given?: Readonly<Record<string, string>> | undefined
   /** For the audit log. */
   readonly detail?: Readonly<Record<string, string>>
 }
@@ -86,6 +88,7 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
     answering(by.route, (call) =>
       change(context, call, (after) => ({
         ...{ after, made: [{ ...removal, sets: [] }], deletes: removal.operation === undefined },
+        given: by.arguments?.(call.query as never), // parsed with the schema of this very route
         ...(removal.detail === undefined ? {} : { detail: removal.detail(after) }),
       })),
     ),
@@ -138,7 +141,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   const { resource, name: type } = noun
   const target = { accountId: call.caller.accountId, id: idOf(call) }
   const before = await objects.read(target.accountId, target.id)
-  const { after, made, deletes, detail } = wish(before.spec)
+  const { after, made, deletes, given, detail } = wish(before.spec)
   judge(context, call, before, { after, made })
   const fields = made.flatMap(({ sets }): readonly string[] => sets)
   await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
@@ -152,7 +155,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
       await claim(tx, tried)
       for (const { tries } of made) await tries?.(tx, subject, parts)
     })
-  const operation = made.map((each) => stanzaOf(parts, call, each)).find((stanza) => stanza !== undefined)
+  const operation = made.map((each) => stanzaOf(parts, call, each, given)).find((stanza) => stanza !== undefined)
   const changeId = operation?.id ?? newUuid(parts.random)
   const read = readAgain(objects, target, before)
   const written = await accept<Grant<Spec>, Spec, Status>(parts, {

@@ -18,9 +18,10 @@ export function stanzaOf(
   parts: Pick<Parts, 'random'>,
   { caller: { actor }, request: { requestId }, now }: Call<Route, Customer>,
   { operation, ...change }: { readonly name: string; readonly action?: string; readonly operation?: OperationKind },
+  given: Readonly<Record<string, string>> = {},
 ): Stanza | undefined {
   if (operation === undefined) return undefined
-  return newStanza(parts, operation, { actor, now, requestId, arguments: { action: actionOf(change) } })
+  return newStanza(parts, operation, { actor, now, requestId, arguments: { action: actionOf(change), ...given } })
 }
 
 /** What all of them grant. */

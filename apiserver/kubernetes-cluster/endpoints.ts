@@ -1,29 +1,30 @@
 /** Making, reading, changing and deleting managed Kubernetes clusters. */
-import type { AuditChange } from '../../domain/audit.ts'
+import {
+  kubernetesClusterChanges,
+  requireKubernetes,
+  requireRelease,
+  requireUpgrade,
+} from '../../changes/kubernetes-cluster.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import {
   isOfNewerMinor,
-  judgeUpgrade,
   minorOf,
-  requireChangeableCluster,
-  requireDeletableCluster,
   requireRestorableCluster,
   requireRunningCluster,
   requireServingCluster,
 } from '../../domain/kubernetes-cluster.ts'
-import { poolVersionFault } from '../../domain/node-pool.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { claimCluster, listClusterSnapshots, releaseCluster } from '../../db/kubernetes-cluster/index.ts'
 import { replicasFor } from '../../kit/control-planes/replicas.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { finalizerOf } from '../../resources/define.ts'
+import { accountNamespace } from '../../resources/index.ts'
 import {
   createKubernetesCluster,
   createKubernetesClusterSnapshot,
-  deleteKubernetesCluster,
   getKubernetesCluster,
   getKubernetesClusterKubeconfig,
   getKubernetesClusterToken,
@@ -34,19 +35,18 @@ import {
   registerKubernetesClusterInPlatform,
   removeKubernetesClusterFromPlatform,
   restoreKubernetesCluster,
-  type UpdateKubernetesCluster,
-  updateKubernetesCluster,
   upgradeKubernetesCluster,
 } from '../../resources/kubernetes-cluster/index.ts'
+import { Network } from '../../resources/network/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
+import { changeEndpoints } from '../kit/rest.ts'
+import { storedOf } from '../list/stored.ts'
 import type { NodePools } from '../node-pool/index.ts'
-import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, listObjects } from '../plain/objects.ts'
 import { type AccessParts, kubeconfigOf, requireClaim, requireHost, requireIssuer, tokenFor } from './access.ts'
 import type { KubernetesClusterObject, KubernetesClusters } from './clusters.ts'
-import { requireKubernetes, requireNetwork, requireRelease } from './rules.ts'
 import { versionsEndpoint } from './versions.ts'
 
 export type KubernetesClusterParts = AccessParts & {
@@ -61,15 +61,7 @@ export const kubernetesClusterEndpoints = (parts: KubernetesClusterParts): reado
   versionsEndpoint(parts),
   customerEndpoint(getKubernetesCluster, (call) => read(parts, call)),
   customerEndpoint(createKubernetesCluster, (call) => createEndpoint(parts, call)),
-  customerEndpoint(updateKubernetesCluster, (call) => update(parts, call)),
-  customerEndpoint(deleteKubernetesCluster, (call) =>
-    operate(parts, parts.kubernetesClusters, call, {
-      kind: 'kubernetes_cluster.delete',
-      arguments: { associated: call.query.associated },
-      validate: requireDeletableCluster,
-      spec: {},
-    }),
-  ),
+  ...changeEndpoints(parts, kubernetesClusterChanges, { ...parts.kubernetesClusters, factsOf }),
   customerEndpoint(upgradeKubernetesCluster, (call) => upgrade(parts, call)),
   customerEndpoint(getKubernetesClusterKubeconfig, (call) => readKubeconfig(parts, call)),
   customerEndpoint(getKubernetesClusterToken, (call) => readToken(parts, call)),
@@ -109,10 +101,11 @@ async function createEndpoint(
     body: { zone, name, network_id: networkId, version, public_ipv4: publicIpv4, labels, ...body },
   } = call
   if (body.private_endpoint) throw badField('private_endpoint', 'is not offered: the API of a cluster is public')
-  const { region, releases } = requireKubernetes(parts, zone)
+  const { region, releases } = requireKubernetes(worldOf(parts.caches), zone)
   const release = requireRelease(releases, version)
   await requireIssuer(parts)
-  requireNetwork(parts, accountId, networkId)
+  const network = { namespace: accountNamespace(accountId), name: networkId }
+  if (parts.caches.of(Network).get(network) === undefined) throw notFound('network')
   const pooled = { zone, networkId, version: minorOf(release) }
   await parts.nodePools.rehearse(accountId, pooled, body.node_pools, 'node_pools')
   const replicas = replicasFor(await requireHost(parts, region).offer())
@@ -162,61 +155,26 @@ async function setRegistration(
 /** Of an answer whose shape its maker knows. */
 const bodyOf = <Body>(answer: Answer): Body => ('body' in answer ? answer.body : {}) as Body
 
-async function update(
-  parts: KubernetesClusterParts,
-  call: Call<typeof updateKubernetesCluster, Customer>,
-): Promise<Answer> {
-  const { kubernetesClusters } = parts
-  const written = await changeObject(parts, kubernetesClusters, call, {
-    changes: ({ spec }) => changesOf(spec, call.body),
-    patch: (cluster) => {
-      requireChangeableCluster(kubernetesClusters.factsOf(cluster))
-      return patchOf(cluster.spec, call.body)
-    },
-  })
-  return {
-    status: 200,
-    body: { kubernetes_cluster: kubernetesClusters.viewOf(written) },
-    headers: { etag: etagOfObject(written) },
-  }
-}
-
-const patchOf = (spec: KubernetesClusterSpec, body: UpdateKubernetesCluster) => ({
-  ...(body.labels === undefined ? {} : { labels: replacing(spec.labels, body.labels) }),
-  ...(body.etcd_snapshot_schedule === undefined ? {} : { etcdSnapshotSchedule: body.etcd_snapshot_schedule }),
-  ...(body.etcd_snapshot_retention === undefined ? {} : { etcdSnapshotRetention: body.etcd_snapshot_retention }),
-  ...(body.is_protected === undefined ? {} : { isProtected: body.is_protected }),
-})
-
-const changesOf = (spec: KubernetesClusterSpec, body: UpdateKubernetesCluster): readonly AuditChange[] =>
-  (
-    [
-      ['labels', spec.labels, body.labels],
-      ['etcd_snapshot_schedule', spec.etcdSnapshotSchedule, body.etcd_snapshot_schedule],
-      ['etcd_snapshot_retention', spec.etcdSnapshotRetention, body.etcd_snapshot_retention],
-      ['is_protected', spec.isProtected, body.is_protected],
-    ] as const
-  ).flatMap(([field, before, after]) => (after === undefined || before === after ? [] : [{ field, before, after }]))
+/** With the release that it runs. */
+const factsOf = (cluster: KubernetesClusterObject) => kubernetesClusterChanges.factsOf(storedOf(cluster))
 
 async function upgrade(
   parts: KubernetesClusterParts,
   call: Call<typeof upgradeKubernetesCluster, Customer>,
 ): Promise<Answer> {
   const { kubernetesClusters } = parts
-  const { version } = call.body
-  const cluster = await kubernetesClusters.read(call.caller.accountId, call.params.id)
-  requireRunningCluster(kubernetesClusters.factsOf(cluster))
-  const { releases } = requireKubernetes(parts, cluster.spec.zone)
-  const judged = judgeUpgrade(cluster.status?.kubernetesVersion ?? '', version, releases)
-  if ('fault' in judged) throw badField('version', judged.fault)
-  for (const { metadata, spec } of await parts.nodePools.ofCluster(call.caller.accountId, call.params.id)) {
-    if (poolVersionFault(spec.version, judged.release) === undefined) continue
-    const resource = { type: 'node_pool', id: metadata.name }
-    throw conflict('state_not_allowed', `Its node pool ${spec.name} is too old: upgrade that first.`, { resource })
-  }
+  const {
+    caller: { accountId },
+    params: { id },
+    body: { version, node_pools: nodePools },
+  } = call
+  const cluster = await kubernetesClusters.read(accountId, id)
+  await parts.nodePools.catchUp(accountId)
+  const subject = { accountId, id, spec: { ...cluster.spec, version }, facts: factsOf(cluster) }
+  const release = requireUpgrade(subject, worldOf(parts.caches))
   return operate(parts, kubernetesClusters, call, {
     kind: 'kubernetes_cluster.upgrade',
-    arguments: { release: judged.release, nodePools: String(call.body.node_pools) },
+    arguments: { release, nodePools: String(nodePools) },
     changes: ({ spec }) => [{ field: 'version', before: spec.version, after: version }],
     validate: requireRunningCluster,
     spec: { version },

@@ -1,7 +1,8 @@
 import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { kind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
-import { kubernetesClusterAdmission } from './admission.ts'
+import { kubernetesClusterChanges } from '../../changes/kubernetes-cluster.ts'
+import { admissionOf } from '../kit/admission.ts'
 import { type KubernetesClusters, openKubernetesClusters } from './clusters.ts'
 import { kubernetesClusterEndpoints, type KubernetesClusterParts } from './endpoints.ts'
 
@@ -16,12 +17,16 @@ export {
   signedToken,
   tokenFor,
 } from './access.ts'
-export { requireRelease } from './rules.ts'
+export { requireRelease } from '../../changes/kubernetes-cluster.ts'
 
 export const kubernetesCluster = noun<KubernetesClusterParts, { readonly kubernetesClusters: KubernetesClusters }>({
   name: 'kubernetes_cluster',
   kinds: [
-    kind(KubernetesCluster, { access: 'write', target: 'kubernetes_cluster', admission: kubernetesClusterAdmission }),
+    kind(KubernetesCluster, {
+      access: 'write',
+      target: 'kubernetes_cluster',
+      admission: admissionOf(kubernetesClusterChanges),
+    }),
   ],
   open: (parts) => ({ kubernetesClusters: openKubernetesClusters(parts) }),
   endpoints: kubernetesClusterEndpoints,

@@ -120,7 +120,11 @@ export interface Creation<Spec> extends Rules<Spec, undefined> {
 /** Without an operation the object is deleted with the write. */
 export interface Removal<Spec, Facts> extends Rules<Spec, Facts> {
   readonly name: string
-  readonly by: { readonly route: Route }
+  readonly by: {
+    readonly route: Route
+    /** What the query of the request adds to the arguments of the operation. */
+    readonly arguments?: (query: never) => Readonly<Record<string, string>>
+  }
   /** For the audit log. */
   readonly detail?: (spec: Spec) => Readonly<Record<string, string>>
 }

@@ -1,5 +1,6 @@
 /** The controller of Kubernetes clusters: what wakes it, what it reads, and its effects. What it decides is
  *  `plan.ts`. */
+import { kubernetesClusterChanges } from '../../changes/kubernetes-cluster.ts'
 import { Unavailable, unavailable } from '../../domain/problem.ts'
 import { newestRelease, TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster.ts'
 import { findOrganisationOf } from '../../db/account/index.ts'
@@ -39,9 +40,9 @@ import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { EffectsOn } from '../effects.ts'
 import { hasObjectStorage } from '../internal-tenant.ts'
+import { intentOf } from '../kit/changes.ts'
 import { requireNewest } from '../newest.ts'
-import { findEditor } from '../operation/direct-edit.ts'
-import { wasOperationApplied } from '../operation/intent.ts'
+import { findEditor, userActor } from '../operation/direct-edit.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
@@ -79,13 +80,7 @@ export const kubernetesClusterController = controller<ClusterEffects>()({
   resource: KubernetesCluster,
   sharding: 'by-zone',
   finalizer: finalizerOf(KubernetesCluster),
-  intent: {
-    resourceType: 'kubernetes_cluster',
-    wasApplied: wasOperationApplied(KubernetesCluster),
-    async release(tx, { accountId, resource, audit: { action } }) {
-      if (action === 'kubernetes_cluster.create') await releaseCluster(tx, { accountId, clusterId: resource.id })
-    },
-  },
+  intent: intentOf(kubernetesClusterChanges),
   plan,
   reads: [Network, Zone],
   // One whose operation is its deletion is deleted here, and so are its pools.
@@ -121,6 +116,7 @@ async function observe(
   const id = { accountId: accountId ?? '', clusterId }
   const claim = accountId === undefined ? undefined : await orUnavailable(findCluster(db, id))
   const requests = await newRequests(db, cluster)
+  const begun = requests.find((request) => !isEdit(request))
   const isEdited = requests.length > 0 || spec.version !== status?.version || metadata.deletionTimestamp !== undefined
   return {
     accountId,
@@ -135,7 +131,12 @@ async function observe(
     associated:
       spec.operation?.kind === 'kubernetes_cluster.delete' ? associatedOf({ namespace, name: clusterId }) : [],
     edits: requests.filter((request) => isEdit(request) && request.action === 'kubernetes_cluster.update'),
-    editor: isEdited ? await findEditor(store, KubernetesCluster, cluster, '') : '',
+    editor:
+      begun !== undefined
+        ? userActor(begun.username)
+        : isEdited
+          ? await findEditor(store, KubernetesCluster, cluster, '')
+          : '',
   }
 }
 
