@@ -350,7 +350,7 @@ const special: readonly Tier[] = [
   long({ name: 'e2e-long', deadlineMinutes: 8, missing: qemuMissing }),
   long({ name: 'kubernetes-long', deadlineMinutes: 8, missing: kubernetesMissing }),
   long({ name: 'kubectl-long', deadlineMinutes: 8, missing: kubectlMissing }),
-  long({ name: 'postgresql-long', deadlineMinutes: 8, beside: 'waiting', missing: postgresqlMissing }),
+  long({ name: 'postgresql-long', deadlineMinutes: 15, beside: 'waiting', missing: postgresqlMissing }),
   long({ name: 'database-long', setup: 'test/database.ts', deadlineMinutes: 8, beside: 'waiting' }),
   long({ name: 'unit-long', deadlineMinutes: 8, beside: 'waiting' }),
 ]

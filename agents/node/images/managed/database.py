@@ -70,6 +70,9 @@ FULL = "QuotaExceeded"
 # In the archive beside the stanza: removed when a full archive has no room for the list of what is left of it.
 RESERVE = "reserve"
 RESERVE_BYTES = 1 << 20
+# A store measures what it holds from time to time: how often, and at what distance, it is asked after a removal.
+NOTICE_TRIES = 6
+NOTICE_SECONDS = 5
 READY = re.compile(r"[0-9A-F]{24}\.ready")
 
 
@@ -495,9 +498,10 @@ def index_of(segment):
 
 def window(backups, segments, points):
     """From when to when the cluster can be restored to any moment, and from when to when not although to earlier ones:
-    {"earliest", "latest", "gaps"} in seconds, and labels of the backups that can be restored. `backups` are {label,
-    stop, first, last} with the segments that each needs, `segments` what is archived, and `points` (moment, segment):
-    what was committed until the moment is in segments until this one. All of one timeline, oldest first."""
+    {"earliest", "latest", "gaps"} in seconds, labels of the backups that can be restored, and whether a segment is
+    missing after the newest backup. `backups` are {label, stop, first, last} with the segments that each needs,
+    `segments` what is archived, and `points` (moment, segment): what was committed until the moment is in segments
+    until this one. All of one timeline, oldest first."""
     ends, end = {}, None
     for segment in sorted(segments, reverse=True):
         # The last one that follows without a break.
@@ -526,6 +530,7 @@ def window(backups, segments, points):
         "latest": whole[-1][1] if whole else None,
         "gaps": gaps[-GAPS_MAXIMUM:],
         "restorable": restorable,
+        "isTorn": bool(backups) and backups[-1]["label"] in restorable and ends[backups[-1]["first"]] != max(segments),
     }
 
 
@@ -603,6 +608,7 @@ class Archivist:
         # When resuming was tried, and why it came to nothing; when room was made; whether the disk has WAL to give back.
         self.resumed_at, self.obstacle, self.freed_at, self.holds_wal = 0, "", 0, False
         self.retention_days = 0
+        self.torn_at = None
 
     def run(self):
         while True:
@@ -682,7 +688,15 @@ class Archivist:
         if self.pause is not None:
             # What was skipped is in none that began before.
             due_at = max(due_at, self.pause.get("resumedAt", 0))
-        return not self.backups or self.backups[-1]["start"] < due_at
+        return not self.backups or self.backups[-1]["start"] < due_at or self.is_torn()
+
+    def is_torn(self):
+        """Whether what is archived now follows no backup, by two lists of the archive: it grows while it is listed."""
+        if not self.contents_of_archive()["isTorn"]:
+            self.torn_at = None
+        elif self.torn_at is None:
+            self.torn_at, self.looked_at = time.time(), 0
+        return self.torn_at is not None and self.looked_at > self.torn_at
 
     def begin_backup(self, now):
         self.tried_at = now
@@ -957,15 +971,31 @@ class Archivist:
         restored. Answers whether anything went."""
         self.read_archive()
         before = [backup["label"] for backup in self.backups]
-        self.expire()
-        if [backup["label"] for backup in self.backups] != before:
-            return True
         restorable = self.contents_of_archive()["restorable"]
-        if not restorable or before.index(restorable[-1]) == 0:
+        if len(before) > 1 and self.backups[1]["stop"] < time.time() - self.retention_days * DAY_SECONDS:
+            self.expire()
+        elif restorable and before.index(restorable[-1]) > 0:
+            keep_json(SHORTENED, {"at": iso(time.time())})
+            self.expire("--repo1-retention-full-type=count", f"--repo1-retention-full={len(before) - 1}")
+        if [backup["label"] for backup in self.backups] == before:
             return False
-        keep_json(SHORTENED, {"at": iso(time.time())})
-        self.expire("--repo1-retention-full-type=count", f"--repo1-retention-full={len(before) - 1}")
-        return [backup["label"] for backup in self.backups] != before
+        try:
+            self.when_noticed(self.put_reserve)
+        except machine.Refused as refused:
+            if FULL not in str(refused):
+                raise
+        return True
+
+    def when_noticed(self, act):
+        """Tries again for as long as the store may not have noticed that there is room."""
+        for _ in range(NOTICE_TRIES - 1):
+            try:
+                return act()
+            except machine.Refused as refused:
+                if FULL not in str(refused):
+                    raise
+            time.sleep(NOTICE_SECONDS)
+        return act()
 
     def expire(self, *retention):
         try:
@@ -975,7 +1005,7 @@ class Archivist:
                 raise
             # The list of what is left is written before the rest is removed.
             pgbackrest("archive", "repo-rm", RESERVE, seconds=120)
-            pgbackrest("archive", *retention, "expire", seconds=300)
+            self.when_noticed(lambda: pgbackrest("archive", *retention, "expire", seconds=300))
         self.read_archive()
 
     def put_reserve(self):

@@ -1,13 +1,12 @@
 /** A database on a small disk whose archive takes nothing any longer: by the real PostgreSQL and pgBackRest, with a
  *  real store that holds its quota, or is away. */
 import { access, readFile, rm, statfs } from 'node:fs/promises'
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import { signalProcess } from '../../../../kit/sys/process.ts'
 import { Unrecoverable, until } from '../../../eventually.ts'
-import { archiveIn, commit, reportWhen, rowsOf, useArchive } from './archived-database.ts'
+import { archiveIn, commit, reportWhen, rowsOf, useArchive, writeNoise } from './archived-database.ts'
 import { type DatabaseMachine, newDataFolder } from './database-machine.ts'
 
 const { store, open, restored } = useArchive()
@@ -33,17 +32,14 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Commits in one session without a pause until it is ended: nothing but WAL, which cannot be compressed. */
+/** Commits in one session without a pause until it is ended. */
 function keepWriting(machine: DatabaseMachine) {
   let isOver = false
   let committed = 0
   const run = async (): Promise<void> => {
     const client = await machine.connect()
     while (!isOver) {
-      const noise = randomBytes(MEBIBYTE / 2)
-        .toString('latin1')
-        .replaceAll('\0', ' ')
-      await client.query('select pg_logical_emit_message(true, $1, $2)', ['noise', noise])
+      await writeNoise(client)
       committed += 1
     }
   }

@@ -53,8 +53,8 @@ export async function openArchiveStore(): Promise<ArchiveStore> {
       await tell(repository)
     },
     async leaveRoom(repository, bytes) {
-      const tenant = await control.getTenant(repository.bucket)
-      await tell(repository, (tenant?.usedBytes ?? 0) + bytes)
+      const tenant = await control.getTenant(repository.bucket, true)
+      await tell(repository, (tenant?.measuredBytes ?? 0) + bytes)
     },
     async newRepository() {
       const { bucketPrefix, ...keys } = newTenantKeys(systemRandom)

@@ -1,4 +1,6 @@
 /** Databases with an archive in a real store, for the tests of a file. */
+import { randomBytes } from 'node:crypto'
+import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { ArchiveReport, MachineDocument, Repository } from '../../../../resources/managed-machine/index.ts'
 import { until } from '../../../eventually.ts'
@@ -13,6 +15,7 @@ import {
 type Archive = NonNullable<NonNullable<MachineDocument['postgresql']>['archive']>
 
 const PATIENCE_MILLISECONDS = 180_000
+const NOISE_BYTES = 512 * 1024
 /** In twelve hours, so that no full backup comes by itself. */
 export const archiveIn = (repository: Repository): Archive => ({
   repository,
@@ -42,6 +45,12 @@ export async function commit(machine: DatabaseMachine, row: number): Promise<str
     'YYYY-MM-DD"T"HH24:MI:SS.US"Z"',
   ])
   return String(answer?.['at'])
+}
+
+/** Half a mebibyte and more of nothing but WAL, which cannot be compressed. */
+export const writeNoise = async (client: pg.Client): Promise<void> => {
+  const noise = randomBytes(NOISE_BYTES).toString('latin1').replaceAll('\0', ' ')
+  await client.query('select pg_logical_emit_message(true, $1, $2)', ['noise', noise])
 }
 
 /** Of the table of sales. */

@@ -100,8 +100,23 @@ def confirmed(is_paused):
 
 def is_due(pause, start):
     archivist = opened()
-    archivist.pause, archivist.backups = pause, [{"start": start}]
+    archivist.pause, archivist.backups, archivist.points = pause, [backup(start)], []
     return archivist.is_due({"fullBackupAt": {"hour": 0, "minute": 0}}, SINCE + 3_600)
+
+def backup(start):
+    return {"label": "a", "start": start, "stop": start, "first": "%024X" % 1, "last": "%024X" % 1, "isBroken": False}
+
+def due_when_torn(looks):
+    """Whether a backup is due after each list of the archive, which has these segments."""
+    archivist = opened()
+    archivist.points, archivist.backups = [], [backup(SINCE + 60)]
+    due = []
+    for numbers in looks:
+        archivist.segments = {"%024X" % number for number in numbers}
+        is_due = archivist.is_due({"fullBackupAt": {"hour": 0, "minute": 0}}, SINCE + 3_600)
+        due.append([is_due, archivist.looked_at == 0])
+        archivist.looked_at = database.time.time() + 1
+    return due
 
 def room_made(labels, restorable, is_over, has_reserve):
     """What is left of those backups, what was asked of pgBackRest, and whether it is on record."""
@@ -110,23 +125,28 @@ def room_made(labels, restorable, is_over, has_reserve):
         return [{"label": label, "timestamp": {"start": n, "stop": n}, "info": {"repository": {"delta": 1}},
                  "archive": {"start": "%024X" % n, "stop": "%024X" % n}, "error": label not in restorable}
                 for n, label in enumerate(labels, 1)]
-    is_full = [has_reserve]
+    refusals = [3 if has_reserve else 0]
+    database.time.sleep = lambda seconds: None
     def pgbackrest(purpose, *options, seconds):
         if "info" in options:
             return json.dumps([{"archive": [{"id": "1"}], "backup": info(), "status": {"code": 0}}])
         if "repo-ls" in options:
             return "".join(f"{'%024X' % n}-{'0' * 40}\\n" for n in range(1, 20))
         asked.append(" ".join(options))
-        if "repo-rm" in options:
-            is_full[0] = False
-        elif is_full[0]:
+        if "repo-rm" not in options and refusals[0] > 0:
+            # It has not noticed yet that the reserve has gone.
+            refusals[0] -= 1
             raise Refused("pgbackrest: QuotaExceeded")
+        if "repo-rm" in options:
+            pass
         elif "--repo1-retention-full-type=count" in options or is_over:
             del labels[0]
         return ""
     database.pgbackrest = pgbackrest
     archivist = opened()
     archivist.points = []
+    archivist.retention_days = 1 if is_over else 1_000_000
+    archivist.put_reserve = lambda: asked.append("put the reserve")
     answer = archivist.make_room()
     return {"answer": answer, "left": labels, "asked": asked, "isOnRecord": read_json(database.SHORTENED) is not None}
 
@@ -201,6 +221,25 @@ test('what was skipped needs a full backup that began after it', async () => {
   expect(await call('is_due', { resumedAt: start }, start)).toBe(false)
 })
 
+test('a segment that is missing after the newest backup needs another one, by two lists of the archive', async () => {
+  const isDue = [true, false]
+  const listAgain = [false, true]
+  expect(await call('due_when_torn', [[1], [1, 2], [1, 2, 4], [1, 2, 4], [1, 2, 4, 5]])).toEqual([
+    ...[
+      [false, true],
+      [false, false],
+    ],
+    ...[listAgain, isDue, isDue],
+  ])
+  expect(
+    await call('due_when_torn', [
+      [1, 2],
+      [1, 3],
+      [1, 2, 3],
+    ]),
+  ).toEqual([[false, true], listAgain, [false, false]])
+})
+
 test.each<[string, readonly [number, number, number], boolean]>([
   ['a fifth is free', [20, 100, 40], false],
   ['less, because of what waits', [19, 100, 40], true],
@@ -217,19 +256,19 @@ test('a full archive removes the oldest backup, on record, and never the last th
   expect(await call('room_made', ['a', 'b', 'c'], ['a', 'b', 'c'], false, false)).toEqual({
     answer: true,
     left: ['b', 'c'],
-    asked: ['expire', `${COUNT}2 expire`],
+    asked: [`${COUNT}2 expire`, 'put the reserve'],
     isOnRecord: true,
   })
   expect(await call('room_made', ['a', 'b'], ['a'], false, false)).toMatchObject({ answer: false, left: ['a', 'b'] })
-  expect(await call('room_made', ['a'], ['a'], false, false)).toMatchObject({ answer: false, asked: ['expire'] })
-  expect(await call('room_made', ['a', 'b'], [], false, false)).toMatchObject({ answer: false, asked: ['expire'] })
+  expect(await call('room_made', ['a'], ['a'], false, false)).toMatchObject({ answer: false, asked: [] })
+  expect(await call('room_made', ['a', 'b'], [], false, false)).toMatchObject({ answer: false, asked: [] })
 })
 
 test('a full archive first removes what is over, and gives up its reserve to write what is left', async () => {
   expect(await call('room_made', ['a', 'b'], ['a', 'b'], true, true)).toEqual({
     answer: true,
     left: ['b'],
-    asked: ['expire', 'repo-rm reserve', 'expire'],
+    asked: ['expire', 'repo-rm reserve', 'expire', 'expire', 'expire', 'put the reserve'],
     isOnRecord: false,
   })
 })

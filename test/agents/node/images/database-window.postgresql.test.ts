@@ -61,6 +61,7 @@ def archive_read(info):
 def failure_after(backups, now):
     """What is still said of a backup that failed ten seconds ago."""
     archivist = database.Archivist()
+    archivist.is_torn = lambda: False
     archivist.backups, archivist.failure, archivist.tried_at = backups, "it failed", now - 10
     archivist.see_to_backups({"fullBackupAt": {"hour": 3, "minute": 30}}, now)
     return archivist.failure
@@ -122,12 +123,12 @@ test.each<[string, Parameters<typeof windowOf>, object]>([
       [1, 2, 3, 5, 6, 7],
       [point(150, 2), point(250, 3), point(550, 5), point(700, 7)],
     ],
-    { earliest: 101, latest: 700, gaps: [{ from: 250, to: 601 }], restorable: ['a', 'b'] },
+    { earliest: 101, latest: 700, gaps: [{ from: 250, to: 601 }], restorable: ['a', 'b'], isTorn: false },
   ],
   [
     'a segment that is missing at the end',
     [[backup('a', 100, 1)], [1, 2, 4], [point(150, 2), point(450, 4)]],
-    { earliest: 101, latest: 150, gaps: [] },
+    { earliest: 101, latest: 150, gaps: [], isTorn: true },
   ],
   [
     'a backup that lacks a segment of its own',
