@@ -59,6 +59,9 @@ export const BytesEntry = z.strictObject({
   at: z.string(),
   /** Their guest was handed over with them: what counts is on another host. The transfer, and the Instance. */
   superseded: z.strictObject({ transferId: z.string(), instance: z.string() }).optional(),
+  /** They were served to another host, for the operation, which may have them by now: as that generation of the Volume
+   *  asked. An older one does not know of it. Absent once a newer one has taken the order back. */
+  served: z.strictObject({ id: z.string(), generation: z.int() }).optional(),
   /** Names of the points that were taken in them and not removed. */
   snapshots: z.array(z.string()).optional(),
   /** Of a backup job: which work it is, and what was reported at its end. */

@@ -16,7 +16,7 @@ import type { Ledger, LedgerEntry } from '../ledger.ts'
 import { readUserData } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
 import type { Usage } from '../usage.ts'
-import { isSuperseded } from '../volume/bytes.ts'
+import { isOlderThanServing, isSuperseded } from '../volume/bytes.ts'
 import type { Ownership } from '../volume/ownership.ts'
 import type { InstanceObject } from './plan.ts'
 
@@ -78,10 +78,15 @@ export async function imageOf(
 export const isUsable = async (
   { caches, volumes, ledger, namespace }: Pick<InstanceOptions, 'caches' | 'volumes' | 'ledger' | 'namespace'>,
   volume: string,
-): Promise<boolean> =>
-  !isSuperseded(ledger, volume) &&
-  caches.of(Volume).get({ namespace, name: volume })?.metadata.deletionTimestamp === undefined &&
-  (await volumes.inspect(volume)) !== undefined
+): Promise<boolean> => {
+  const object = caches.of(Volume).get({ namespace, name: volume })
+  return (
+    !isSuperseded(ledger, volume) &&
+    object?.metadata.deletionTimestamp === undefined &&
+    (object === undefined || !isOlderThanServing(ledger.bytesOf('volume', volume), object)) &&
+    (await volumes.inspect(volume)) !== undefined
+  )
+}
 
 /** Does the work while nothing else changes the disks. Throws Unavailable when one of them is not usable. */
 export const withDisks = <T>(options: InstanceOptions, spec: InstanceSpec, work: () => Promise<T>): Promise<T> =>

@@ -1,5 +1,7 @@
 /** What the ledger is told of the bytes of a name: before each change of them, and after it. */
+import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
+import type { VolumeSpec } from '../../../resources/instance/index.ts'
 import type { BytesEntry, BytesKind, Ledger } from '../ledger.ts'
 
 export interface BytesNotes {
@@ -12,6 +14,9 @@ interface Maker {
   readonly name: string
   readonly uid?: string | undefined
 }
+
+/** Of other bytes of the name. */
+const NOTHING_ELSE = { superseded: undefined, served: undefined, snapshots: undefined } as const
 
 function note(
   { ledger, clock }: BytesNotes,
@@ -30,7 +35,7 @@ export async function making(
   { name, uid = '' }: Maker,
   work: () => Promise<void>,
 ): Promise<void> {
-  note(notes, kind, name, () => ({ uid, state: 'making', superseded: undefined, snapshots: undefined }))
+  note(notes, kind, name, () => ({ uid, state: 'making', ...NOTHING_ELSE }))
   await work()
   noteMade(notes, kind, { name, uid })
 }
@@ -48,7 +53,7 @@ export async function removing(
 ): Promise<void> {
   note(notes, kind, name, () => ({ uid, state: 'removing' }))
   await work()
-  note(notes, kind, name, () => ({ uid, state: 'removed', superseded: undefined, snapshots: undefined }))
+  note(notes, kind, name, () => ({ uid, state: 'removed', ...NOTHING_ELSE }))
 }
 
 /** The names of the points that are in them from now on. */
@@ -62,6 +67,23 @@ export const noteSuperseded = (notes: BytesNotes, name: string, superseded: Byte
   const before = notes.ledger.bytesOf('volume', name)
   if (before !== undefined) notes.ledger.putBytes('volume', name, { ...before, superseded })
 }
+
+/** They are read by another host from now on; undefined when that is over and they stay what counts. */
+export const noteServed = (notes: BytesNotes, name: string, served: BytesEntry['served']): void => {
+  const before = notes.ledger.bytesOf('volume', name)
+  if (before !== undefined) notes.ledger.putBytes('volume', name, { ...before, served })
+}
+
+/** Whether this Volume is older than the order to serve the bytes to another host, which may have them: Kubernetes was
+ *  put back, or its cache is behind. */
+export const isOlderThanServing = (
+  entry: BytesEntry | undefined,
+  { metadata: { uid, generation = 0 }, spec: { serve } }: KubeObject<Pick<VolumeSpec, 'serve'>>,
+): boolean =>
+  entry?.served !== undefined &&
+  entry.uid === uid &&
+  generation < entry.served.generation &&
+  serve?.id !== entry.served.id
 
 /** What counts is on another host, for good: the Instance that was handed over with the disk is gone from here. */
 export function isSuperseded(ledger: Pick<Ledger, 'get' | 'bytesOf'>, name: string): boolean {

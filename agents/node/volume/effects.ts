@@ -14,7 +14,7 @@ import type { TemplateStore } from '../images/template-store.ts'
 import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
-import { making, noteMade, noteSnapshots, removing } from './bytes.ts'
+import { making, noteMade, noteServed, noteSnapshots, removing } from './bytes.ts'
 import type { Copies } from './copies.ts'
 import type { Ownership } from './ownership.ts'
 import type { VolumeEffects, VolumeObject } from './plan.ts'
@@ -235,7 +235,7 @@ const snapshotEffects = (parts: VolumeParts): Pick<Handlers, 'takeSnapshot' | 'r
   }
 }
 
-const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | 'stopServing'> => {
+const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | 'stopServing' | 'keep'> => {
   const { store, volumes, hypervisor, servedFor, log, namespace } = parts
   /** Only the guest that has a disk open can make it larger. */
   const growIn = (user: string) => async (path: string, sizeGibibytes: number) => {
@@ -249,12 +249,17 @@ const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | '
       )
       log.info('volume grown', { volume: name, size_gibibytes: spec.sizeGibibytes })
     },
-    async serve({ id }, { metadata: { name }, spec: { serve } }) {
+    async serve({ id }, { metadata: { name, generation = 0 }, spec: { serve } }) {
       if (serve?.id !== id) return
+      // Written first: once another host may have it, an older object of it starts nothing here.
+      noteServed(parts, name, { id, generation })
       const key = await readMoveKey(store, namespace, serve.secretName)
       await whileUnused(parts, name, async () => void (await volumes.serve(name, key)))
       servedFor.set(name, id)
       log.info('volume served', { volume: name })
+    },
+    async keep(_input, { metadata: { name } }) {
+      noteServed(parts, name, undefined)
     },
     async stopServing(_input, { metadata: { name } }) {
       await volumes.stopServing(name)

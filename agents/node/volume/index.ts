@@ -2,17 +2,24 @@
 import { keyOf } from '../../../kit/kube/object.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Image, Instance, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
-import { isSuperseded } from './bytes.ts'
+import { isOlderThanServing, isSuperseded } from './bytes.ts'
 import { Copies } from './copies.ts'
 import { servingOf, userOf, volumeEffects, type VolumeOptions } from './effects.ts'
 import { SnapshotRoom } from './snapshot-room.ts'
-import { planVolume, type ObservedVolume } from './plan.ts'
+import { planVolume, type ObservedVolume, type VolumeObject } from './plan.ts'
 
 export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, ObservedVolume> {
   const { caches, volumes, images, customImages, ledger, namespace } = options
   const copies = new Copies(options.clock)
   const room = new SnapshotRoom(options)
   const parts = { ...options, copies, servedFor: new Map<string, string>() }
+  /** A cache that is behind proves nothing. */
+  async function isOlder(volume: VolumeObject): Promise<boolean> {
+    const entry = ledger.bytesOf('volume', volume.metadata.name)
+    if (!isOlderThanServing(entry, volume)) return false
+    const newest = await options.store.get(Volume, keyOf(volume))
+    return newest !== undefined && isOlderThanServing(entry, newest)
+  }
   return {
     name: 'volume',
     type: Volume,
@@ -38,7 +45,9 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
       ]
       return () => stops.forEach((stop) => stop())
     },
-    async observe({ metadata: { name, deletionTimestamp }, spec, status }) {
+    async observe(volume) {
+      const { metadata, spec, status } = volume
+      const { name, deletionTimestamp } = metadata
       const held = await volumes.inspect(name)
       const mustBeFree =
         deletionTimestamp !== undefined ||
@@ -48,6 +57,7 @@ export function volumeReconciler(options: VolumeOptions): Reconciler<VolumeSpec,
         held,
         bytes: ledger.bytesOf('volume', name),
         isSuperseded: isSuperseded(ledger, name),
+        isOlderThanServing: await isOlder(volume),
         user: mustBeFree ? await userOf(options, name) : undefined,
         customImage: spec.source?.kind === 'image' ? await customImages.inspect(spec.source.name) : undefined,
         image: spec.source?.kind === 'template' ? await images.newest(spec.source.name) : undefined,

@@ -34,6 +34,8 @@ export interface ObservedVolume {
   readonly bytes?: BytesEntry | undefined
   /** What counts is on another host, whatever lies here. */
   readonly isSuperseded?: boolean
+  /** Another host was given the data, and this object is of before that. */
+  readonly isOlderThanServing?: boolean
 }
 
 export interface VolumeEffects {
@@ -49,6 +51,7 @@ export interface VolumeEffects {
   readonly grow: Record<string, never>
   readonly serve: { readonly id: string }
   readonly stopServing: Record<string, never>
+  readonly keep: Record<string, never>
   readonly remove: Record<string, never>
   readonly release: Record<string, never>
   readonly prepare: Record<string, never>
@@ -69,8 +72,8 @@ const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, 
 const requeue = wait(0, 'the next look')
 const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to release it`)
 
-/** Guards in order: deleting, the disk of another object, not here, superseded, unknown to the ledger, too small, a
- *  snapshot to be made or removed, to be served, done. */
+/** Guards in order: deleting, the disk of another object, not here, superseded, older than a copy, unknown to the
+ *  ledger, too small, a snapshot to be made or removed, to be served, done. */
 export function planVolume(volume: VolumeObject, observed: ObservedVolume): Action[] {
   const { metadata, spec, status } = volume
   const { held, user, serving, snapshots = [], bytes } = observed
@@ -85,7 +88,11 @@ export function planVolume(volume: VolumeObject, observed: ObservedVolume): Acti
   if (isTaken) return [{ ...failed(TAKEN), conditions: [nameTaken(TAKEN)] }]
   if (held === undefined) return planMaking(volume, observed)
   if (observed.isSuperseded === true) return [lost('Its server was moved to another host, which has the newer data.')]
+  if (observed.isOlderThanServing === true) return [lost(OLDER)]
   if (bytes?.state !== 'made' || bytes.uid !== metadata.uid) return [effect('noteMade', {}), requeue]
+  // The order to serve it was taken back: the other host has nothing that counts.
+  if (bytes.served !== undefined && spec.serve === undefined && (metadata.generation ?? 0) > bytes.served.generation)
+    return [effect('keep', {}), requeue]
   const known = knownSnapshots(volume, observed)
   if (known.some((name) => bytes.snapshots?.includes(name) !== true))
     return [effect('noteSnapshots', { names: known }), requeue]
@@ -135,6 +142,10 @@ const lostSnapshots = (
 const isOfAnother = ({ metadata: { uid } }: VolumeObject, { held, bytes }: ObservedVolume): boolean =>
   held !== undefined && held.pool === undefined && bytes !== undefined && bytes.state !== 'removed' && bytes.uid !== uid
 const TAKEN = 'A disk that was made for another object of this name is on the host. It stays.'
+
+const OLDER =
+  'The disk was given to another host after this state of its object was written. That host may have newer data. ' +
+  'The disk stays and is not used. Find out where the newer data are first.'
 
 /** The disk was there once: for this object, or for an earlier one of the name of which it is no copy. */
 function wasMade({ metadata: { uid }, spec: { source }, status }: VolumeObject, { bytes }: ObservedVolume): boolean {

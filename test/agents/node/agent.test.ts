@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Lease, type ResourceType } from '../../../kit/kube/object.ts'
+import { Lease, type ResourceType, Secret } from '../../../kit/kube/object.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { simulatedBackups } from '../../../agents/node/backup/simulated.ts'
 import {
@@ -328,6 +328,43 @@ describe('an agent of a simulated host', () => {
     await world.createInstance()
     const { status } = await world.instanceWhen((instance) => instance.status?.state === 'error')
     expect([status?.detail, world.disks.size]).toEqual(['volume boot is lost', 0])
+  })
+
+  it('begins nothing on a disk that another host was given, by a state of Kubernetes from before that', async () => {
+    const key = { namespace: NAMESPACE, name: 'boot' }
+    const disk = async () => world.settled(world.store.get(Volume, key))
+    const serve = (id: string | null) =>
+      world.settled(world.store.patch(Volume, key, { spec: { serve: id && { id, secretName: 'move' } } }))
+    const isServedFor = (id: string) =>
+      world.until(async () => (await world.store.get(Volume, key))?.status?.serving?.id === id)
+    const data = { psk: Buffer.from('0'.repeat(64)).toString('base64') }
+    await world.settled(
+      world.store.create(Secret, { metadata: { namespace: NAMESPACE, name: 'move' }, spec: undefined, data }),
+    )
+    await world.createInstance({ power: 'stopped' })
+    await world.until(async () => (await world.store.get(Volume, key))?.status?.state === 'ready')
+
+    // An order that is taken back leaves it as it was.
+    await serve('op-1')
+    await isServedFor('op-1')
+    await serve(null)
+    await world.until(async () => world.ledger.bytesOf('volume', 'boot')?.served === undefined)
+    await serve('op-2')
+    await isServedFor('op-2')
+
+    world.killAgent()
+    const entry = world.ledger.bytesOf('volume', 'boot')
+    if (entry?.served === undefined) throw new Error('nothing was noted')
+    // As many writes ago as are lost.
+    const served = { ...entry.served, generation: entry.served.generation + 10 }
+    world.ledger.putBytes('volume', 'boot', { ...entry, served })
+    await serve(null)
+    world.startAgent()
+    await world.until(async () => (await world.store.get(Volume, key))?.status?.state === 'lost')
+    await world.change({ power: 'running', incarnation: 2 })
+    await world.pass(60_000)
+    expect([world.host.running(), [...world.disks.keys()]]).toEqual([[], ['boot']])
+    expect((await disk())?.status?.detail).toContain('given to another host')
   })
 
   it('makes no image of a disk a second time', async () => {

@@ -3,9 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { VolumeStore } from '../../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
 import { openTemplateStore } from '../../../agents/node/images/template-store.ts'
-import { imageOf } from '../../../agents/node/instance/guest-definition.ts'
+import { imageOf, isUsable } from '../../../agents/node/instance/guest-definition.ts'
+import { ledgerInMemory } from '../../../agents/node/ledger.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
@@ -35,4 +38,24 @@ test.each([
     ...(reason === undefined ? {} : { reason: expect.stringContaining(reason) }),
   })
   await rm(folder, { recursive: true })
+})
+
+test('a disk that another host was given is not used by an older state of its object', async () => {
+  const ledger = ledgerInMemory()
+  const served = { id: 'op-1', generation: 3 }
+  ledger.putBytes('volume', 'boot', { uid: 'u', state: 'made', at: '2030-01-01T00:00:00Z', served })
+  const usable = (generation: number, serve?: object) => {
+    const object = { metadata: { name: 'boot', uid: 'u', generation }, spec: { ...(serve && { serve }) } }
+    return isUsable(
+      {
+        ...{ ledger, namespace: 'node-n1' },
+        caches: { of: () => ({ get: () => object }) } as unknown as Caches,
+        volumes: { inspect: async () => ({ name: 'boot', sizeGibibytes: 1 }) } as unknown as VolumeStore,
+      },
+      'boot',
+    )
+  }
+  expect(await Promise.all([usable(2), usable(2, { id: 'op-0' }), usable(2, { id: 'op-1' }), usable(4)])).toEqual([
+    ...[false, false, true, true],
+  ])
 })

@@ -145,6 +145,21 @@ const rows: readonly Row[] = [
     does: ['status lost'],
   },
   {
+    why: 'one that another host was given after this state of its object is not used',
+    observed: { held, isOlderThanServing: true },
+    does: ['status lost'],
+  },
+  {
+    why: 'one that is served no longer, and is still here, counts again',
+    observed: { held, bytes: bytes({ served: { id: 'op-1', generation: 2 } }) },
+    does: ['keep', 'wait 0'],
+  },
+  {
+    why: 'but not by an object that a cache has of before',
+    observed: { held, bytes: bytes({ served: { id: 'op-1', generation: 4 } }) },
+    does: ['status ready'],
+  },
+  {
     why: 'the disk of another object of the name stays',
     spec: { sizeGibibytes: 3 },
     observed: { held, bytes: bytes({ uid: 'u0' }) },
@@ -319,6 +334,7 @@ describe('the plan of a Volume', () => {
       metadata: {
         name: 'v',
         uid: 'u',
+        generation: 3,
         namespace: 'node-a',
         ...(isDeleting ? { deletionTimestamp: '2030-01-01T00:00:00Z' } : {}),
       },
