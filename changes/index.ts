@@ -2,6 +2,7 @@
 import { devClusterChanges } from './dev-cluster.ts'
 import { floatingIpChanges } from './floating-ip.ts'
 import { kubernetesClusterChanges } from './kubernetes-cluster.ts'
+import { loadBalancerChanges } from './load-balancer.ts'
 import { networkChanges } from './network.ts'
 import { routerChanges } from './router.ts'
 import { serverGroupChanges } from './server-group.ts'
@@ -10,6 +11,7 @@ export const CHANGES = [
   devClusterChanges,
   floatingIpChanges,
   kubernetesClusterChanges,
+  loadBalancerChanges,
   networkChanges,
   routerChanges,
   serverGroupChanges,
@@ -18,6 +20,7 @@ export {
   devClusterChanges,
   floatingIpChanges,
   kubernetesClusterChanges,
+  loadBalancerChanges,
   networkChanges,
   routerChanges,
   serverGroupChanges,

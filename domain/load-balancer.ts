@@ -93,7 +93,7 @@ export interface ConfigurationSurroundings {
 }
 
 export interface ConfigurationFault {
-  /** Dotted path from the configuration, in the words of the API: `backends.0.members.3.address`. */
+  /** Dotted path from the spec: `backends.0.members.3.address`. */
   readonly field: string
   readonly detail: string
 }
@@ -153,11 +153,11 @@ function frontendFault(
 ): ConfigurationFault | undefined {
   const { mode, certificateIds, allowedCidrs } = frontend
   if (!known.has(frontend.backend)) return { field: `${path}.backend`, detail: 'is the name of no backend' }
-  const field = `${path}.certificate_ids`
+  const field = `${path}.certificateIds`
   if (mode === 'https' && certificateIds.length === 0) return { field, detail: 'https needs at least one certificate' }
   if (mode !== 'https' && certificateIds.length > 0) return { field, detail: 'only https has certificates' }
   return (
-    repeated(certificateIds, `${path}.certificate_ids`, 'id', (id) => id) ??
+    repeated(certificateIds, `${path}.certificateIds`, 'id', (id) => id) ??
     first(certificateIds, (id, index) =>
       surroundings.certificateIds.includes(id)
         ? undefined
@@ -166,7 +166,7 @@ function frontendFault(
     first(allowedCidrs, (cidr, index) =>
       parseNetwork(cidr) === undefined
         ? {
-            field: `${path}.allowed_cidrs.${index}`,
+            field: `${path}.allowedCidrs.${index}`,
             detail: 'must be a network whose address has no bits beyond its prefix',
           }
         : undefined,
@@ -187,11 +187,11 @@ function backendFault(backend: Backend, path: string, frontends: readonly Fronte
   if (modes.size > 1)
     return { field: `${path}.name`, detail: 'has frontends of mode tcp and others: make a backend for each' }
   if (backend.stickyCookie !== undefined && modes.has('tcp'))
-    return { field: `${path}.sticky_cookie`, detail: 'a frontend of mode tcp reads no cookies' }
+    return { field: `${path}.stickyCookie`, detail: 'a frontend of mode tcp reads no cookies' }
   return first(backend.healthCheck.expectedStatuses, (statuses, index) => {
     const [least = '', most = least] = statuses.split('-')
     return most < least
-      ? { field: `${path}.health_check.expected_statuses.${index}`, detail: 'must begin with the lower status' }
+      ? { field: `${path}.healthCheck.expectedStatuses.${index}`, detail: 'must begin with the lower status' }
       : undefined
   })
 }
@@ -286,6 +286,8 @@ export interface LoadBalancerFacts {
   /** `edge:<id>` or `cluster:<id>` when the platform made it for something else. */
   readonly managedBy: string | undefined
   readonly configurationGeneration: number
+  /** Addresses that it has by now, with those of its machines. */
+  readonly ownAddresses: readonly string[]
   readonly activeOperation: { readonly id: string; readonly kind: string } | undefined
 }
 

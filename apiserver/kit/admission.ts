@@ -43,10 +43,9 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         const subject = { accountId, id: object.metadata.name, spec: object.spec, facts: undefined }
         create.allow?.(subject, worldOf(parts.caches))
         await requireNeeds(parts, [create], accountId)
-        await tryClaims(parts, [create], {
-          ...subject,
-          spec: withoutPending(parts, noun, object, ['creation', 'always']),
-        })
+        const known = withoutPending(parts, noun, object, ['creation', 'always'])
+        const isClaimed = !isPending(noun, object.spec, known)
+        await tryClaims(parts, [create], { ...subject, spec: isClaimed ? known : object.spec }, isClaimed)
         return recordOf(noun, [create], object.spec)
       }),
     update: (parts, object, before) =>
@@ -99,11 +98,12 @@ async function tryClaims<Spec>(
   parts: AdmissionParts,
   changes: readonly Pick<Rules<Spec, never>, 'claim' | 'tries'>[],
   subject: Subject<Spec, unknown>,
+  isClaimed = true,
 ): Promise<void> {
   const claiming = changes.filter(({ claim, tries }) => claim !== undefined || tries !== undefined)
   if (claiming.length === 0) return
   await rehearse(parts, async (tx) => {
-    for (const { claim } of claiming) await claim?.(tx, subject, parts)
+    for (const { claim } of isClaimed ? claiming : []) await claim?.(tx, subject, parts)
     for (const { tries } of claiming) await tries?.(tx, subject, parts)
   })
 }
@@ -127,8 +127,15 @@ function withoutPending<Spec extends object, Status>(
   return patched(spec, Object.fromEntries(known) as Partial<Spec>) // its fields
 }
 
+/** Something that it needs comes later: nothing of it can be claimed before. */
+const isPending = <Spec>(
+  { refers }: Pick<Changeable<Spec, never, never>, 'refers'>,
+  asked: Spec,
+  known: Spec,
+): boolean => refers.some(({ field, isNeeded }) => isNeeded === true && known[field] !== asked[field])
+
 /** What the controller takes the actor from: the operations, what is made or removed without one, and the edits
- *  without one together. */
+ *  without one, each kind together. */
 function recordOf<Spec>(
   noun: Pick<Changeable<Spec, never, never>, 'name' | 'audited'>,
   made: readonly (Pick<NamedChange<Spec, never>, 'action' | 'name' | 'operation'> & { readonly sets?: unknown })[],
@@ -139,9 +146,12 @@ function recordOf<Spec>(
     change.operation === undefined && change.sets !== undefined
   const begun = made.filter((change) => !isEdit(change))
   const actions = new Set(begun.map((change) => change.operation ?? (`${noun.name}.${actionOf(change)}` as const)))
-  const changes = before === undefined ? [] : auditChangesOf(noun, made.filter(isEdit), before, spec)
+  const edits = Map.groupBy(made.filter(isEdit), ({ action = 'update' }) => action)
   return [
     ...[...actions].map((action) => ({ action, changes: [] })),
-    ...(changes.length === 0 ? [] : [{ action: `${noun.name}.update` as const, changes }]),
+    ...[...edits].map(([action, changes]) => ({
+      action: `${noun.name}.${action}` as const,
+      changes: before === undefined ? [] : auditChangesOf(noun, changes, before, spec),
+    })),
   ]
 }

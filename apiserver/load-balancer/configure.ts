@@ -1,10 +1,11 @@
 /** Changes of frontends, backends and members: one conditional write each, which is a generation further. */
+import { worldOf } from '../../changes/kit/world.ts'
+import { requireConfigured } from '../../changes/load-balancer.ts'
 import { MEMBERS_OF_BACKEND_MAXIMUM, requireConfigurable, requireGeneration } from '../../domain/load-balancer.ts'
 import { conflict, notFound, Problem } from '../../domain/problem.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { accountNamespace } from '../../resources/index.ts'
 import {
   type addLoadBalancerMember,
   type LoadBalancerSpec,
@@ -18,11 +19,11 @@ import {
   toStoredFrontend,
   type updateLoadBalancerMember,
 } from '../../resources/load-balancer/index.ts'
+import { inWords, WORDS } from '../kit/words.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import type { LoadBalancerObject } from './load-balancers.ts'
 import type { LoadBalancerParts } from './parts.ts'
-import { requireConfiguration } from './rules.ts'
 
 type Configuration = Pick<LoadBalancerSpec, 'frontends' | 'backends'>
 type Member = StoredBackend['members'][number]
@@ -34,17 +35,20 @@ async function rewrite<R extends Route>(
   call: Call<R, Customer>,
   change: (spec: LoadBalancerSpec, balancer: LoadBalancerObject) => Configuration,
 ): Promise<LoadBalancerObject> {
-  const namespace = accountNamespace(call.caller.accountId)
-  return changeObject(parts, parts.loadBalancers, call, {
-    changes: () => [],
-    patch: (balancer) => {
-      const { spec, status } = balancer
-      requireConfigurable(parts.loadBalancers.factsOf(balancer))
-      const configuration = change(spec, balancer)
-      requireConfiguration(parts.caches, { namespace, status }, { ...spec, ...configuration })
-      return { ...configuration, numbered: nextNumber(spec, configuration) }
-    },
-  })
+  const { accountId } = call.caller
+  return inWords(WORDS.rest, () =>
+    changeObject(parts, parts.loadBalancers, call, {
+      changes: () => [],
+      patch: (balancer) => {
+        const { spec } = balancer
+        const facts = parts.loadBalancers.factsOf(balancer)
+        requireConfigurable(facts)
+        const configuration = change(spec, balancer)
+        requireConfigured({ accountId, facts, spec: { ...spec, ...configuration } }, worldOf(parts.caches))
+        return { ...configuration, numbered: nextNumber(spec, configuration) }
+      },
+    }),
+  )
 }
 
 /** Answers 200 with the load balancer. Throws 409 for another generation than the expected one. */

@@ -1,14 +1,17 @@
+import { loadBalancerChanges } from '../../changes/load-balancer.ts'
 import { kind } from '../admission/kind.ts'
+import { admissionOf } from '../kit/admission.ts'
 import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'
 import { LoadBalancer } from '../../resources/load-balancer/index.ts'
-import { loadBalancerAdmission } from './admission.ts'
 import { loadBalancerEndpoints, type LoadBalancerParts } from './endpoints.ts'
 import { type LoadBalancers, openLoadBalancers } from './load-balancers.ts'
 
 export const loadBalancer = noun<LoadBalancerParts, { readonly loadBalancers: LoadBalancers }>({
   name: 'load_balancer',
-  kinds: [kind(LoadBalancer, { access: 'write', target: 'load_balancer', admission: loadBalancerAdmission })],
+  kinds: [
+    kind(LoadBalancer, { access: 'write', target: 'load_balancer', admission: admissionOf(loadBalancerChanges) }),
+  ],
   open: (parts: Parts) => ({ loadBalancers: openLoadBalancers(parts) }),
   endpoints: loadBalancerEndpoints,
 })

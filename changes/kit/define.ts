@@ -136,6 +136,8 @@ export interface Reference {
   readonly title: string
   /** Whether kubectl may name an object that is not there yet. */
   readonly mayFollow: 'never' | 'creation' | 'always'
+  /** Nothing can be claimed while it is not there. */
+  readonly isNeeded?: boolean
   /** Whether one that is there can be claimed by now; it can when absent. */
   readonly isReady?: (object: KubeObject) => boolean
   /** Throws the Problem that refuses the object. */

@@ -27,11 +27,14 @@ export function requireUntouched<Spec>(
   after: Spec,
 ): void {
   for (const field of platform)
-    if (!isDeepStrictEqual(before?.[field], after[field]))
+    if (!isDeepStrictEqual(before?.[field], after[field]) && !(before === undefined && isNothing(after[field])))
       throw forbidden(`spec.${field} is written by the platform only.`)
   for (const field of before === undefined ? [] : fixed)
     if (!isDeepStrictEqual(before?.[field], after[field])) throw badField(field, 'cannot be changed')
 }
+
+/** What a schema fills in where nothing is said. */
+const isNothing = (value: unknown): boolean => value === undefined || isDeepStrictEqual(value, [])
 
 /** The spec with the patch. */
 export function patched<Spec extends object>(spec: Spec, patch: Patch<Spec>): Spec {

@@ -1,15 +1,14 @@
 /** The load balancer controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { loadBalancerChanges } from '../../changes/load-balancer.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { prefixOf } from '../../domain/public-pool.ts'
 import {
   certificateOwner,
-  claimLoadBalancer,
   dropCertificates,
   findLoadBalancer,
   listCertificates,
   listUnusedCertificates,
   releaseLoadBalancer,
-  renameLoadBalancer,
 } from '../../db/load-balancer/index.ts'
 import { isEdit, type KubernetesRequest } from '../../db/request/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
@@ -30,18 +29,15 @@ import {
   type Machines,
   openMachines,
 } from '../managed-machine/index.ts'
+import { claimEffect, intentOf } from '../kit/changes.ts'
 import { detectLife } from '../made-plan.ts'
-import { requireNewest } from '../newest.ts'
 import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
-import { wasOperationApplied } from '../operation/intent.ts'
 import { loadBalancerOwner } from '../ovn/difference.ts'
 import { prefixRoute } from '../ovn/prefix-route.ts'
 import type { Parts } from '../parts.ts'
-import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { requireStandingOfEdit } from '../standing.ts'
 import { type Bundles, newRequests, openBundles } from '../synced.ts'
 import { documentOf, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
-import { CLAIMED, type LoadBalancerEffects, type LoadBalancerObject, type Observed } from './observed.ts'
+import type { LoadBalancerEffects, LoadBalancerObject, Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
 
 const BALANCERS_OF = 'load balancers of a network'
@@ -58,14 +54,8 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
   resource: LoadBalancer,
   sharding: 'by-zone',
   finalizer: finalizerOf(LoadBalancer),
-  intent: {
-    resourceType: 'load_balancer',
-    wasApplied: wasOperationApplied(LoadBalancer),
-    /** A new name, and certificates that no spec names, its controller gives back. */
-    async release(tx, { accountId, resource, audit: { action } }) {
-      if (action === 'load_balancer.create') await releaseLoadBalancer(tx, { accountId, loadBalancerId: resource.id })
-    },
-  },
+  // Certificates that no spec names its controller drops.
+  intent: intentOf(loadBalancerChanges),
   plan,
   reads: [Network, ...MACHINE_READS],
   // One whose operation is its deletion is deleted here.
@@ -127,21 +117,11 @@ async function observe(
   }
 }
 
-/** What is claimed for one that has gone meanwhile would stay for ever. */
 const effectsOf = (
   parts: Parts & CertificateAccess,
   { bundles, machines }: Opened,
 ): EffectsOn<LoadBalancerEffects, LoadBalancerSpec, LoadBalancerStatus> => ({
-  claim: withRefusalCondition(CLAIMED, async (demand, balancer) => {
-    await requireNewest(parts.store, LoadBalancer, balancer)
-    await requireStandingOfEdit(parts, balancer, demand.accountId)
-    await orUnavailable(parts.db.transaction().execute((tx) => claimLoadBalancer(tx, demand, 'spec.networkId')))
-    return grantedCondition(CLAIMED)
-  }),
-  rename: withRefusalCondition(CLAIMED, async ({ name, ...id }) => {
-    await orUnavailable(parts.db.transaction().execute((tx) => renameLoadBalancer(tx, id, name)))
-    return grantedCondition(CLAIMED)
-  }),
+  claim: claimEffect(parts, loadBalancerChanges),
   async route({ address }, balancer) {
     const { zone } = balancer.spec
     await bundles.apply(loadBalancerOwner(balancer.metadata.uid ?? ''), zone, address, [

@@ -1,15 +1,15 @@
 /** What the load balancer controller knows of the world when it decides, and what it may decide. */
-import type { LoadBalancerClaim, LoadBalancerDemand, LoadBalancerId } from '../../db/load-balancer/index.ts'
-import type { KubernetesRequest } from '../../db/request/index.ts'
+import type { LoadBalancerClaim, LoadBalancerId } from '../../db/load-balancer/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { LoadBalancerSpec, LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
+import type { ClaimEffects, Edits } from '../kit/changes.ts'
 import type { Machine, MachineEffects } from '../managed-machine/index.ts'
 
 export type LoadBalancerObject = KubeObject<LoadBalancerSpec, LoadBalancerStatus>
 
-export interface Observed {
+export interface Observed extends Edits {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly claim: LoadBalancerClaim | undefined
@@ -21,17 +21,12 @@ export interface Observed {
   readonly machines: readonly Machine[]
   /** Certificates that are kept and that nothing names any more. */
   readonly unusedCertificates: readonly string[]
-  /** Edits that start no operation. */
-  readonly edits: readonly KubernetesRequest[]
-  /** Who made the edit that no operation stands for, as an actor. */
-  readonly editor: string
 }
 
 /** The effects of load balancers by name, each with its input. */
 export type LoadBalancerEffects = AuditEffects &
+  ClaimEffects &
   MachineEffects & {
-    readonly claim: LoadBalancerDemand
-    readonly rename: LoadBalancerId & { readonly name: string }
     /** Leads the public IPv6 address to whichever machine has it. */
     readonly route: { readonly address: string }
     readonly drop: LoadBalancerId & { readonly certificateIds: readonly string[] }
@@ -39,6 +34,3 @@ export type LoadBalancerEffects = AuditEffects &
     readonly release: LoadBalancerId
   }
 export type LoadBalancerEffect = ActionWith<LoadBalancerEffects>
-
-/** What PostgreSQL was asked for a load balancer, and whether it was granted. */
-export const CLAIMED = 'Claimed'

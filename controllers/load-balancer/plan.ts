@@ -1,20 +1,22 @@
 /** The load balancer's plan: pure, synchronous, total. Its name and addresses are claimed in PostgreSQL; its machines
  *  follow from its spec, whoever changes it; a configuration never begins an operation. */
+import { loadBalancerChanges } from '../../changes/load-balancer.ts'
 import { LoadBalancer, type LoadBalancerSpec, type LoadBalancerStatus } from '../../resources/load-balancer/index.ts'
-import { claiming, type MadeInput, networkAwaited, planMade } from '../made-plan.ts'
+import { type MadeInput, networkAwaited, planMade } from '../made-plan.ts'
 import { firstDecision, truncated } from '../operation/decision.ts'
 import type { During } from '../operation/plan.ts'
+import { claimed } from '../kit/changes.ts'
 import { planMachines, type MachinesPlan } from '../managed-machine/index.ts'
-import { refusalOf } from '../refusal.ts'
 import { appliedOf, demandsOf, isOwnerless, ownerOf, reportedOf } from './machines.ts'
-import { CLAIMED, type LoadBalancerEffect, type LoadBalancerObject, type Observed } from './observed.ts'
-import { digestOf, failed, reconciling, type SyncDecision } from '../synced.ts'
-import { hasAccount } from '../synced-plan.ts'
+import type { LoadBalancerEffect, LoadBalancerObject, Observed } from './observed.ts'
+import { digestOf, reconciling, type SyncDecision } from '../synced.ts'
+import { hasAccount, type SyncInput } from '../synced-plan.ts'
 
 type ReconcileInput = MadeInput<LoadBalancerObject, Observed>
 type OperationInput = During<ReconcileInput>
 type Decision = SyncDecision<LoadBalancerStatus, LoadBalancerEffect>
-type Rule = (input: OperationInput) => Decision | undefined
+type Seen = SyncInput<LoadBalancerObject, Observed>
+type Rule<Input = OperationInput> = (input: Input) => Decision | undefined
 
 /** Reports wake it; this is for what nobody reports. */
 const LOOK_SECONDS = 60
@@ -28,7 +30,7 @@ export const plan = planMade<LoadBalancerObject, LoadBalancerSpec, LoadBalancerS
   ...LIFE,
   flows: {
     'load_balancer.create': (input) =>
-      firstDecision(input, [hasAccount, hasNetwork, claimed, routed, machinesRun, done]),
+      firstDecision(input, [hasAccount, hasNetwork, isClaimed, routed, machinesRun, done]),
   },
   idle,
   remove,
@@ -37,14 +39,9 @@ export const plan = planMade<LoadBalancerObject, LoadBalancerSpec, LoadBalancerS
 const hasNetwork: Rule = ({ root, observed: { claim, hasNetwork: isThere } }) =>
   claim !== undefined || isThere ? undefined : networkAwaited(root.spec.networkId)
 
-const claimed: Rule = ({ root: balancer, observed: { accountId = '', claim } }) => {
-  if (claim !== undefined) return undefined
-  const refusal = refusalOf(balancer, CLAIMED)
-  if (refusal !== undefined) return failed('claimed', refusal.message)
-  const { zone, name, networkId, publicIpv4 } = balancer.spec
-  const input = { accountId, loadBalancerId: balancer.metadata.name, zone, name, networkId, publicIpv4 }
-  return claiming({ do: 'effect', name: 'claim', input })
-}
+const isClaimed: Rule<ReconcileInput> = claimed(loadBalancerChanges, ({ root: { spec }, observed: { claim } }: Seen) =>
+  claim === undefined ? undefined : { ...spec, name: claim.name },
+)
 
 const routed: Rule = ({ observed }) => {
   const actions = routing(observed)
@@ -120,18 +117,17 @@ function maintained({ root: balancer, observed, now }: ReconcileInput): {
 /** Its machines follow its spec. One whose creation failed is left as it is. */
 function idle(input: ReconcileInput): Decision {
   const { root: balancer, observed } = input
-  const { spec, status, metadata } = balancer
+  const { status, metadata } = balancer
   if (status?.isMade !== true || observed.claim === undefined)
     return { health: 'stalled', reason: 'Error', message: status?.operation?.error ?? 'It was not made.' }
   const { plan: machines, status: reported } = maintained(input)
   const id = { accountId: observed.accountId ?? '', loadBalancerId: metadata.name }
-  const isRenamed = observed.claim.name !== spec.name && refusalOf(balancer, CLAIMED) === undefined
   return {
     health: 'ready',
     reason: machines.isSettled ? 'Running' : 'Maintaining',
     message: machines.waitFor,
     actions: [
-      ...(isRenamed ? [{ do: 'effect', name: 'rename', input: { ...id, name: spec.name } } as const] : []),
+      ...(isClaimed(input)?.actions ?? []),
       ...(observed.unusedCertificates.length === 0
         ? []
         : [{ do: 'effect', name: 'drop', input: { ...id, certificateIds: observed.unusedCertificates } } as const]),

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import { badField, conflict } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
+import { isHeldByOthers } from '../change/index.ts'
 import { forgetUse } from '../claim/index.ts'
 import { lockNetwork } from '../network/index.ts'
 import type { Queries } from '../open.ts'
@@ -51,14 +52,13 @@ const holdingOf = ({ accountId, loadBalancerId }: LoadBalancerId) => ({
 export async function claimLoadBalancer(
   tx: Transaction<Tables>,
   demand: LoadBalancerDemand,
-  field = 'network_id',
 ): Promise<LoadBalancerClaim> {
   const { accountId, loadBalancerId: id, zone, name, networkId, publicIpv4 } = demand
   const known = await findLoadBalancer(tx, demand)
   if (known !== undefined) return known
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { load_balancers: 1 } })
   const network = await lockNetwork(tx, { accountId, networkId })
-  if (network.zone !== zone) throw badField(field, `is in zone ${network.zone}, not in ${zone}`)
+  if (network.zone !== zone) throw badField('networkId', `is in zone ${network.zone}, not in ${zone}`)
   await requireFreeName(tx, demand)
   await tx
     .insertInto('load_balancer')
@@ -107,6 +107,18 @@ export async function renameLoadBalancer(tx: Transaction<Tables>, id: LoadBalanc
     .where('account_id', '=', id.accountId)
     .where('id', '=', id.loadBalancerId)
     .execute()
+}
+
+/** After a change of name that was not written: the load balancer has the name that it must have, unless another change
+ *  is under way. Throws as `renameLoadBalancer`. */
+export async function withdrawLoadBalancerName(
+  tx: Transaction<Tables>,
+  { accountId, loadBalancerId }: LoadBalancerId,
+  name: string | undefined,
+): Promise<void> {
+  const resource = { type: 'load_balancer', id: loadBalancerId }
+  if (await isHeldByOthers(tx, { accountId, resource, action: 'load_balancer.update' }, false)) return
+  if (name !== undefined) await renameLoadBalancer(tx, { accountId, loadBalancerId }, name)
 }
 
 /** Undefined when nothing is claimed. */

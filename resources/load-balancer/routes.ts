@@ -141,8 +141,15 @@ export function loadBalancerFactsOf(balancer: StoredLoadBalancer): LoadBalancerF
     managedBy: spec.managedBy,
     configurationGeneration: numberOf(spec).generation,
     activeOperation: operation && { id: operation.id, kind: operation.kind },
+    ownAddresses: ownAddressesOf(balancer.status),
   }
 }
+
+const ownAddressesOf = ({ nodes = [], ...status }: LoadBalancerStatus = {}): readonly string[] =>
+  [
+    ...[status.publicIpv4, status.publicIpv6, status.privateIpv4, status.privateIpv6],
+    ...nodes.flatMap(({ addresses }) => addresses),
+  ].filter((address) => address !== undefined)
 
 const Envelope = z.strictObject({ load_balancer: LoadBalancerView })
 const MemberEnvelope = z.strictObject({ member: MemberView })

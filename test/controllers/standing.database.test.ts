@@ -75,8 +75,8 @@ const SOLD: readonly Sold[] = [
     LoadBalancer,
     'claim',
     'load_balancer.create',
-    { zone: ZONE, networkId: 'back', name: 'web', plan: 'tiny' },
-    { loadBalancerId: 'web', zone: ZONE, name: 'web', networkId: 'back', publicIpv4: true },
+    { zone: ZONE, networkId: 'back', name: 'web', plan: 'tiny', publicIpv4: true },
+    { change: 'create' },
   ],
 ]
 

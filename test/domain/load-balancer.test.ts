@@ -46,26 +46,26 @@ describe('a configuration', () => {
     ['two frontends of a port', { frontends: [frontendOf(), frontendOf({ name: 'b' })] }, 'frontends.1.port'],
     ['two backends of a name', { backends: [backendOf(), backendOf()] }, 'backends.1.name'],
     ['a frontend of no backend', { frontends: [frontendOf({ backend: 'api' })] }, 'frontends.0.backend'],
-    ['https without a certificate', { frontends: [frontendOf({ mode: 'https' })] }, 'frontends.0.certificate_ids'],
+    ['https without a certificate', { frontends: [frontendOf({ mode: 'https' })] }, 'frontends.0.certificateIds'],
     [
       'http with a certificate',
       { frontends: [frontendOf({ certificateIds: ['certificate-1'] })] },
-      'frontends.0.certificate_ids',
+      'frontends.0.certificateIds',
     ],
     [
       'a certificate of somebody else',
       { frontends: [frontendOf({ mode: 'https', certificateIds: ['certificate-1', 'another'] })] },
-      'frontends.0.certificate_ids.1',
+      'frontends.0.certificateIds.1',
     ],
     [
       'a certificate twice',
       { frontends: [frontendOf({ mode: 'https', certificateIds: ['certificate-1', 'certificate-1'] })] },
-      'frontends.0.certificate_ids.1.id',
+      'frontends.0.certificateIds.1.id',
     ],
     [
       'a network with host bits',
       { frontends: [frontendOf({ allowedCidrs: ['::/0', '10.0.0.1/24'] })] },
-      'frontends.0.allowed_cidrs.1',
+      'frontends.0.allowedCidrs.1',
     ],
     [
       'a backend of both modes',
@@ -78,12 +78,12 @@ describe('a configuration', () => {
         frontends: [frontendOf({ mode: 'tcp' as const })],
         backends: [backendOf({ stickyCookie: { name: 'A', ttlSeconds: 1 } })],
       },
-      'backends.0.sticky_cookie',
+      'backends.0.stickyCookie',
     ],
     [
       'statuses that end before they begin',
       { backends: [backendOf({ healthCheck: healthCheckOf({ expectedStatuses: ['200', '399-200'] }) })] },
-      'backends.0.health_check.expected_statuses.1',
+      'backends.0.healthCheck.expectedStatuses.1',
     ],
   ])('with %s has a fault there', (_what, changes, field) => expect(faultOf(changes)?.field).toBe(field))
 
@@ -175,6 +175,7 @@ describe('what the state allows', () => {
     isDeleting: false,
     managedBy: undefined,
     configurationGeneration: 3,
+    ownAddresses: [],
     activeOperation: undefined,
     ...changes,
   })

@@ -206,7 +206,7 @@ test.each([
     { claim: PUBLIC, machines: settled(RUNNING, PUBLIC) },
     'route',
   ],
-  ['that was renamed', RUNNING, { machines: settled(RUNNING), claim: { ...CLAIM, name: 'old' } }, 'rename'],
+  ['that was renamed', RUNNING, { machines: settled(RUNNING), claim: { ...CLAIM, name: 'old' } }, 'claim'],
   ['with a certificate of nobody', RUNNING, { machines: settled(RUNNING), unusedCertificates: ['c'] }, 'drop'],
   ['whose machine has gone: makes it anew', RUNNING, { machines: settled(RUNNING).slice(1) }, 'ensure'],
   [
