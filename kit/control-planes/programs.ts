@@ -29,11 +29,28 @@ export const minorOf = (release: string): string => release.split('.').slice(0, 
 export const toolOf = (program: ReleaseProgram, release: KubernetesRelease) =>
   release === '1.36.3' ? program : (`${program}-1.35` as const)
 
+/** Folders of those that come with no release of Kubernetes, in that of tools: their versions. */
+export const PROGRAM_VERSIONS = {
+  etcd: ETCD_VERSION,
+  etcdutl: ETCD_VERSION,
+  'konnectivity-server': TUNNEL_VERSION,
+  'konnectivity-agent': TUNNEL_VERSION,
+  coredns: `v${COREDNS_VERSION}`,
+  pause: `pause-${PAUSE_VERSION}`,
+  'csi-provisioner': CSI_SIDECARS.provisioner,
+  'csi-attacher': CSI_SIDECARS.attacher,
+  'csi-resizer': CSI_SIDECARS.resizer,
+  'csi-snapshotter': CSI_SIDECARS.snapshotter,
+  'snapshot-controller': SNAPSHOT_CONTROLLER_VERSION,
+  'snapshot-kinds': SNAPSHOT_CONTROLLER_VERSION,
+  'local-path-provisioner': LOCAL_PATH_VERSION,
+} as const
+
 const ofRelease = (name: ReleaseProgram, release: KubernetesRelease, seconds: number) => ({
   ...{ tool: toolOf(name, release), path: join(`v${release}`, name), seconds },
 })
-const other = <Tool extends string>(tool: Tool, version: string, seconds: number) => ({
-  ...{ tool, path: join(version, tool), seconds },
+const other = <Tool extends keyof typeof PROGRAM_VERSIONS>(tool: Tool, seconds: number, file: string = tool) => ({
+  ...{ tool, path: join(PROGRAM_VERSIONS[tool], file), seconds },
 })
 
 /** What there is none of without a control plane. */
@@ -47,8 +64,8 @@ export const purposesOf = (release: KubernetesRelease) =>
     {
       name: CLUSTERS,
       programs: [
-        other('etcd', ETCD_VERSION, 77),
-        other('etcdutl', ETCD_VERSION, 2),
+        other('etcd', 77),
+        other('etcdutl', 2),
         ofRelease('kube-apiserver', release, 360),
         ofRelease('kube-controller-manager', release, 90),
         ofRelease('kube-scheduler', release, 50),
@@ -57,31 +74,28 @@ export const purposesOf = (release: KubernetesRelease) =>
     {
       name: 'nodes of clusters',
       programs: [
-        other('konnectivity-server', TUNNEL_VERSION, 97),
+        other('konnectivity-server', 97),
         ofRelease('kubelet', release, 70),
         ofRelease('kube-proxy', release, 30),
-        other('konnectivity-agent', TUNNEL_VERSION, 5),
-        other('coredns', `v${COREDNS_VERSION}`, 172),
-        other('pause', `pause-${PAUSE_VERSION}`, 1),
+        other('konnectivity-agent', 5),
+        other('coredns', 172),
+        other('pause', 1),
       ],
     },
     {
       name: 'volumes of clusters',
       programs: [
-        other('csi-provisioner', CSI_SIDECARS.provisioner, 306),
-        other('csi-attacher', CSI_SIDECARS.attacher, 6),
-        other('csi-resizer', CSI_SIDECARS.resizer, 12),
-        other('csi-snapshotter', CSI_SIDECARS.snapshotter, 7),
-        other('snapshot-controller', SNAPSHOT_CONTROLLER_VERSION, 6),
-        {
-          ...{ tool: 'snapshot-kinds' as const, path: join(SNAPSHOT_CONTROLLER_VERSION, SNAPSHOT_KINDS_FILE) },
-          seconds: 1,
-        },
+        other('csi-provisioner', 306),
+        other('csi-attacher', 6),
+        other('csi-resizer', 12),
+        other('csi-snapshotter', 7),
+        other('snapshot-controller', 6),
+        other('snapshot-kinds', 1, SNAPSHOT_KINDS_FILE),
       ],
     },
     {
       name: 'dev cluster volumes',
-      programs: [other('local-path-provisioner', LOCAL_PATH_VERSION, 113)],
+      programs: [other('local-path-provisioner', 113)],
     },
   ] as const
 

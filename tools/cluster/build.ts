@@ -13,17 +13,8 @@ import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ENGINE, ENGINE_VERSION } from '../../embedded/object-storage/program.ts'
-import {
-  COREDNS_VERSION,
-  CSI_SIDECARS,
-  ETCD_VERSION,
-  KUBERNETES_RELEASES,
-  LOCAL_PATH_VERSION,
-  PAUSE_VERSION,
-  SNAPSHOT_CONTROLLER_VERSION,
-  SNAPSHOT_KINDS_FILE,
-  TUNNEL_VERSION,
-} from '../../kit/control-planes/versions.ts'
+import { PROGRAM_VERSIONS } from '../../kit/control-planes/programs.ts'
+import { type CSI_SIDECARS, type KUBERNETES_RELEASES, SNAPSHOT_KINDS_FILE } from '../../kit/control-planes/versions.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { toolsFolder } from '../../kit/sys/tools-folder.ts'
 import { releasedFile, type UpstreamFile } from './upstream.ts'
@@ -54,10 +45,10 @@ type Release = (typeof KUBERNETES_RELEASES)[number]
 /** What stands between Kubernetes and a driver of the Container Storage Interface. */
 const sidecar = (command: keyof typeof CSI_SIDECARS, repository: string): Recipe => ({
   name: `csi-${command}`,
-  version: CSI_SIDECARS[command],
+  version: PROGRAM_VERSIONS[`csi-${command}`],
   package: `github.com/kubernetes-csi/${repository}/cmd/csi-${command}`,
   module: 'csi-sidecars',
-  linkerFlags: `-X main.version=${CSI_SIDECARS[command]}`,
+  linkerFlags: `-X main.version=${PROGRAM_VERSIONS[`csi-${command}`]}`,
 })
 
 /** The folder here whose Go module pins the release. */
@@ -80,13 +71,13 @@ function kubernetes(command: string, release: Release = '1.36.3'): Recipe {
   }
 }
 
-const etcd = (name: string, folder: string): Recipe => ({
-  ...{ name, version: ETCD_VERSION, module: 'etcd', released: 'etcd', linkerFlags: '' },
+const etcd = (name: 'etcd' | 'etcdutl', folder: string): Recipe => ({
+  ...{ name, version: PROGRAM_VERSIONS[name], module: 'etcd', released: 'etcd', linkerFlags: '' },
   package: `go.etcd.io/etcd/${folder}/v3`,
 })
 
 const tunnel = (end: 'server' | 'agent'): Recipe => ({
-  version: TUNNEL_VERSION,
+  version: PROGRAM_VERSIONS[`konnectivity-${end}`],
   package: `sigs.k8s.io/apiserver-network-proxy/cmd/${end}`,
   module: 'konnectivity',
   linkerFlags: '',
@@ -112,20 +103,20 @@ const recipes = {
     ...{ package: 'k8s.io/kubernetes/test/e2e', module: 'kubernetes-e2e', isTest: true, released: undefined },
   },
   coredns: {
-    version: `v${COREDNS_VERSION}`,
+    version: PROGRAM_VERSIONS.coredns,
     package: 'github.com/coredns/coredns',
     module: 'coredns',
     linkerFlags: '',
   },
   /** What gives dev clusters their volumes. */
   'local-path-provisioner': {
-    version: LOCAL_PATH_VERSION,
+    version: PROGRAM_VERSIONS['local-path-provisioner'],
     package: 'github.com/rancher/local-path-provisioner',
     module: 'local-path',
-    linkerFlags: `-X main.VERSION=${LOCAL_PATH_VERSION}`,
+    linkerFlags: `-X main.VERSION=${PROGRAM_VERSIONS['local-path-provisioner']}`,
   },
   /** What holds the namespaces of a pod. */
-  pause: { version: `pause-${PAUSE_VERSION}`, package: '.', module: 'pause', linkerFlags: '' },
+  pause: { version: PROGRAM_VERSIONS.pause, package: '.', module: 'pause', linkerFlags: '' },
   /** The two ends of the tunnel from API servers to nodes. */
   'konnectivity-server': tunnel('server'),
   'konnectivity-agent': tunnel('agent'),
@@ -167,13 +158,14 @@ const recipes = {
   'csi-resizer': sidecar('resizer', 'external-resizer/v2'),
   'csi-snapshotter': sidecar('snapshotter', SNAPSHOTTER),
   'snapshot-controller': {
-    ...{ version: SNAPSHOT_CONTROLLER_VERSION, module: 'csi-sidecars' },
+    ...{ version: PROGRAM_VERSIONS['snapshot-controller'], module: 'csi-sidecars' },
     package: `github.com/kubernetes-csi/${SNAPSHOTTER}/cmd/snapshot-controller`,
-    linkerFlags: `-X main.version=${SNAPSHOT_CONTROLLER_VERSION}`,
+    linkerFlags: `-X main.version=${PROGRAM_VERSIONS['snapshot-controller']}`,
   },
   /** The kinds of objects that both are about. */
   'snapshot-kinds': {
-    ...{ version: SNAPSHOT_CONTROLLER_VERSION, name: SNAPSHOT_KINDS_FILE, module: 'csi-sidecars', linkerFlags: '' },
+    ...{ version: PROGRAM_VERSIONS['snapshot-kinds'], name: SNAPSHOT_KINDS_FILE },
+    ...{ module: 'csi-sidecars', linkerFlags: '' },
     package: 'github.com/kubernetes-csi/external-snapshotter/client/v8',
     files: ['classes', 'contents', 's'].map((end) => `config/crd/snapshot.storage.k8s.io_volumesnapshot${end}.yaml`),
   },
