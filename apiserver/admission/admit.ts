@@ -11,6 +11,9 @@ import { accountExists } from '../../db/server/index.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
+import { nodeOfNamespace } from '../../resources/instance/index.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Operation } from '../../resources/operation/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { auditEntry, kubernetesActor } from '../change/audit.ts'
 import { type AdmissionParts, type AdmittedChange, type Kind, writtenByPlatform } from './kind.ts'
@@ -34,6 +37,7 @@ export type Admit = (request: AdmissionRequest, caller: AdmissionCaller) => Prom
 
 /** The cluster's own controllers, which clean up behind owners and namespaces. */
 const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
+const NAMESPACE_CONTROLLER = `${CLUSTER_CONTROLLERS}namespace-controller`
 
 /** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the
  *  caller's choice. */
@@ -45,10 +49,12 @@ export function openAdmission(parts: AdmissionOptions): Admit {
       userInfo: { username },
       resource: { group },
     } = request
-    if (group !== API_GROUP || parts.platformUsers.includes(username)) return allowed(uid)
+    const isNamespace = group === '' && request.resource.resource === 'namespaces'
+    if ((group !== API_GROUP && !isNamespace) || parts.platformUsers.includes(username)) return allowed(uid)
     const isRecorded = isAuthenticated && request.dryRun !== true
     try {
-      const admitted = await admit(parts, request)
+      if (isNamespace) await requireNoOwner(parts, request)
+      const admitted = isNamespace ? [] : await admit(parts, request)
       if (isRecorded) await record(parts, request, admitted)
       return allowed(uid)
     } catch (error) {
@@ -59,7 +65,8 @@ export function openAdmission(parts: AdmissionOptions): Admit {
         status: error.status,
         reason: error.members.reason,
       })
-      if (isRecorded) await auditRefusal(parts, request, error)
+      // The cluster's own controllers ask again for ever.
+      if (isRecorded && !username.startsWith(CLUSTER_CONTROLLERS)) await auditRefusal(parts, request, error)
       return refused(uid, error)
     }
   }
@@ -81,12 +88,31 @@ async function admit(
   if (kind === undefined) throw writtenByPlatform(plural)
   const isByCluster = username.startsWith(CLUSTER_CONTROLLERS)
   if (isByCluster && isCollection(request)) return []
+  if (operation === 'DELETE' && username === NAMESPACE_CONTROLLER) return requireLeaving(request)
   const isCleanUp = operation === 'DELETE' && isByCluster
   if (isCleanUp && !kind.validatesCleanUp) return []
   const managedBy = (namespace: string, name: string) =>
     parts.caches.of(Server).get({ namespace, name })?.spec.managedBy
   if (!isCleanUp) requireNoMachine(managedBy, request)
   return kind.admit(parts, request)
+}
+
+/** The namespace of an account or a node stays as long as that is there: with it would go what customers have, and a
+ *  namespace that is on its way out takes in nothing. Throws 403. */
+async function requireNoOwner({ db, caches }: AdmissionOptions, { oldObject }: AdmissionRequest): Promise<void> {
+  const { name = '' } = oldObject?.metadata ?? {}
+  const [accountId, node] = [accountOfNamespace(name), nodeOfNamespace(name)]
+  if (accountId !== undefined && (await accountExists(db, accountId)))
+    throw forbidden('The namespace belongs to an account. Delete what is in it instead, one by one.')
+  if (node !== undefined && caches.of(Node).get({ name: node }) !== undefined)
+    throw forbidden(`The namespace belongs to node ${node}. Remove the node instead.`)
+}
+
+/** Nothing goes with its namespace: only what was deleted by itself before, and operations, which are in the history
+ *  and in what they are done to. Throws 403. */
+function requireLeaving({ oldObject, resource }: AdmissionRequest): [] {
+  if (oldObject?.metadata.deletionTimestamp !== undefined || resource.resource === Operation.plural) return []
+  throw forbidden('Nothing of a customer is deleted with its namespace. Delete it by itself.')
 }
 
 /** The second half of a deletion that was admitted: an object loses its owner, or an owner what it waited with. */

@@ -53,8 +53,11 @@ export interface Kind {
   readonly access: 'read' | 'write' | 'none'
   /** What operations call it, when it can be the target of one. */
   readonly target?: OperationSpec['target']['type']
-  /** Why the webhook is not called for it; undefined for kinds that it is called for. */
+  /** Why the webhook is not called for all that is written of it; undefined for kinds that it is called for. */
   readonly exemptBecause?: string
+  /** It stands for bytes or guests on a host, and only the platform changes and deletes it; of an exempt kind the
+   *  webhook is called for that much. */
+  readonly isHeldByHost?: boolean
   /** What people may do with it past the API; undefined when rights alone decide. */
   readonly verbs?: readonly AdmissionVerb[]
   readonly validatesCleanUp: boolean
@@ -113,16 +116,18 @@ const withoutOperation = <Object extends KubeObject>(before: Object): Object => 
   status: { ...(before.status as object | undefined), operation: undefined },
 })
 
-/** A kind that the webhook is never called for: rights alone decide who writes it. Called all the same, it refuses. */
+/** A kind that the webhook is not called for, but for what is said of `isHeldByHost`: rights alone decide who writes
+ *  it. Called all the same, it refuses. */
 export const exemptKind = (
   resource: ResourceType,
-  registration: Pick<Kind, 'access'> & { readonly because: string },
+  { access, because, isHeldByHost = false }: Pick<Kind, 'access' | 'isHeldByHost'> & { readonly because: string },
 ): Kind => ({
   resource,
-  access: registration.access,
-  exemptBecause: registration.because,
+  access,
+  exemptBecause: because,
+  isHeldByHost,
   reads: [],
-  validatesCleanUp: false,
+  validatesCleanUp: isHeldByHost,
   admit: () => {
     throw writtenByPlatform(resource.plural)
   },

@@ -4,7 +4,7 @@ import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import type { Kind } from './kind.ts'
-import { webhookRules } from './webhook.ts'
+import { NAMESPACE_RULES, NAMESPACES_CONDITION, webhookRules } from './webhook.ts'
 
 const ValidatingWebhookConfiguration: ResourceType<undefined> = {
   group: 'admissionregistration.k8s.io',
@@ -27,20 +27,23 @@ export interface Registration {
 
 /** Nobody but the platform writes while the webhook cannot be reached. */
 function webhookConfiguration({ url, authority, platformUsers, kinds }: Registration) {
+  const people = { name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` }
+  const common = {
+    clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
+    admissionReviewVersions: ['v1'],
+    sideEffects: 'NoneOnDryRun',
+    failurePolicy: 'Fail',
+    timeoutSeconds: TIMEOUT_SECONDS,
+  }
   return {
     metadata: { name: NAME },
     webhooks: [
+      { ...common, name: `admission.${API_GROUP}`, rules: webhookRules(kinds), matchConditions: [people] },
       {
-        name: `admission.${API_GROUP}`,
-        clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
-        rules: webhookRules(kinds),
-        matchConditions: [
-          { name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` },
-        ],
-        admissionReviewVersions: ['v1'],
-        sideEffects: 'NoneOnDryRun',
-        failurePolicy: 'Fail',
-        timeoutSeconds: TIMEOUT_SECONDS,
+        ...common,
+        name: `namespaces.${API_GROUP}`,
+        rules: NAMESPACE_RULES,
+        matchConditions: [people, { name: 'of-the-platform', expression: NAMESPACES_CONDITION }],
       },
     ],
   }

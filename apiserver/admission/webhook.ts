@@ -12,9 +12,10 @@ export interface WebhookRule {
   readonly scope: ResourceType['scope']
 }
 
-/** One rule for each scope, with every kind that is not exempt. */
-export const webhookRules = (kinds: readonly Kind[]): readonly WebhookRule[] =>
-  (['Namespaced', 'Cluster'] as const).map((scope) => ({
+/** One rule for each scope, with every kind that is not exempt, and one for what hosts hold. Agents write neither spec
+ *  nor metadata of that, so that hosts go on when the webhook is down. */
+export const webhookRules = (kinds: readonly Kind[]): readonly WebhookRule[] => [
+  ...(['Namespaced', 'Cluster'] as const).map((scope) => ({
     apiGroups: [API_GROUP],
     apiVersions: ['*'],
     resources: kinds
@@ -22,4 +23,18 @@ export const webhookRules = (kinds: readonly Kind[]): readonly WebhookRule[] =>
       .flatMap(({ resource: { plural } }) => [plural, `${plural}/status`]),
     operations: ['CREATE', 'UPDATE', 'DELETE'],
     scope,
-  }))
+  })),
+  {
+    apiGroups: [API_GROUP],
+    apiVersions: ['*'],
+    resources: kinds.filter(({ isHeldByHost }) => isHeldByHost === true).map(({ resource: { plural } }) => plural),
+    operations: ['UPDATE', 'DELETE'],
+    scope: 'Namespaced',
+  },
+]
+
+/** Deletions of namespaces of accounts and nodes: the chart says the same. */
+export const NAMESPACE_RULES: readonly WebhookRule[] = [
+  { apiGroups: [''], apiVersions: ['v1'], resources: ['namespaces'], operations: ['DELETE'], scope: 'Cluster' },
+]
+export const NAMESPACES_CONDITION = 'request.name.startsWith("acct-") || request.name.startsWith("node-")'

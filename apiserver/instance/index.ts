@@ -11,11 +11,12 @@ export const instance = noun({
   name: 'instance',
   kinds: [
     // what load balancers have moved
-    exemptKind(ManagedMachine, { access: 'read', because }),
+    exemptKind(ManagedMachine, { access: 'read', because, isHeldByHost: true }),
     // how many guests a host says that it has
     exemptKind(NodeReport, { access: 'read', because }),
+    exemptKind(Observation, { access: 'none', because }),
     // what guests take of nodes, whether or not it is claimed
-    ...[Instance, Volume].map((resource) => exemptKind(resource, { access: 'read', because })),
-    ...[Image, BackupJob, Observation].map((resource) => exemptKind(resource, { access: 'none', because })),
+    ...[Instance, Volume].map((resource) => exemptKind(resource, { access: 'read', because, isHeldByHost: true })),
+    ...[Image, BackupJob].map((resource) => exemptKind(resource, { access: 'none', because, isHeldByHost: true })),
   ],
 })

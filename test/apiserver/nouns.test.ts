@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { auditNounOf } from '../../apiserver/admission/admit.ts'
-import { webhookRules } from '../../apiserver/admission/webhook.ts'
+import { NAMESPACE_RULES, NAMESPACES_CONDITION, webhookRules } from '../../apiserver/admission/webhook.ts'
 import { KINDS, NOUNS } from '../../apiserver/nouns.ts'
 import { stepsOf } from '../../domain/operations.ts'
 import { OPERATION_TARGETS } from '../../resources/operation/index.ts'
-import { RESOURCES, ROUTES } from '../../resources/index.ts'
+import { accountNamespace, RESOURCES, ROUTES } from '../../resources/index.ts'
+import { nodeNamespace } from '../../resources/instance/index.ts'
 import { CHART_FOLDER, chartFiles } from '../../tools/generate.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -89,4 +90,14 @@ test.each([
   ['svccloud-node-agent/templates/access.yaml', '.Files.Get "files/agent-rights.yaml"'],
 ])('%s holds %s', async (template, reference) => {
   expect(await readFile(join(ROOT, CHART_FOLDER, template), 'utf8')).toContain(reference)
+})
+
+test('the webhook keeps namespaces of accounts and nodes, in the chart as in the embedded Kubernetes', async () => {
+  const chart = await readFile(join(ROOT, 'charts/svccloud/templates/webhook.yaml'), 'utf8')
+  expect(chart).toContain(`expression: '${NAMESPACES_CONDITION}'`)
+  for (const { resources, operations } of NAMESPACE_RULES) {
+    expect(chart).toContain(`resources: [${resources.join()}]`)
+    expect(chart).toContain(`operations: [${operations.join()}]`)
+  }
+  expect(accountNamespace('').concat(' ', nodeNamespace(''))).toBe('acct- node-')
 })

@@ -1,9 +1,10 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--network] [--restores] [--only WORK] [--threads N]
- *  [--record FILE] [--trace]`: runs seeds and prints those that break an invariant, and a line every fiftieth. Every
- *  hundredth seed runs twice and must end the same. With `--restores` Kubernetes and PostgreSQL are put back to older
- *  states; then only what must hold at every instant is looked at. With `--only` people do nothing but that work,
- *  `objects`, `databases`, `kubernetes`, `balancers` or `backups`. `--record` appends what each run reached to a file,
- *  of which `choose.ts` chooses seeds; `--trace` prints what the product logs, one seed at a time. */
+/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--network] [--restores] [--accidents] [--only WORK]
+ *  [--threads N] [--record FILE] [--trace]`: runs seeds and prints those that break an invariant, and a line every
+ *  fiftieth. Every hundredth seed runs twice and must end the same. With `--restores` Kubernetes and PostgreSQL are put
+ *  back to older states; then only what must hold at every instant is looked at. With `--accidents` somebody deletes
+ *  namespaces and takes finalizers. With `--only` people do nothing but that work, `objects`, `databases`,
+ *  `kubernetes`, `balancers` or `backups`. `--record` appends what each run reached to a file, of which `choose.ts`
+ *  chooses seeds; `--trace` prints what the product logs, one seed at a time. */
 import { appendFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
@@ -23,6 +24,7 @@ const { values } = parseArgs({
     losses: { type: 'boolean', default: false },
     network: { type: 'boolean', default: false },
     restores: { type: 'boolean', default: false },
+    accidents: { type: 'boolean', default: false },
     only: { type: 'string' },
   },
 })
@@ -30,10 +32,10 @@ const REPEAT_EVERY = 100
 const PROGRESS_EVERY = 50
 const VIOLATIONS_PRINTED_MAXIMUM = 20
 
-const { losses: hasLosses, network: hasNetwork, restores: hasRestores } = values
+const { losses: hasLosses, network: hasNetwork, restores: hasRestores, accidents: hasAccidents } = values
 const only = ONLY_WORK.find((work) => work === values.only)
 if (only !== values.only) throw new Error(`--only takes one of ${ONLY_WORK.join(', ')}`)
-const options = { hasLosses, hasNetwork, hasRestores, only }
+const options = { hasLosses, hasNetwork, hasRestores, hasAccidents, only }
 const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => Number(values.first) + index)
 const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtualSeconds: 0 }
 

@@ -8,6 +8,7 @@ export interface SeedRun {
   readonly hasLosses: boolean
   readonly hasNetwork?: boolean
   readonly hasRestores?: boolean
+  readonly hasAccidents?: boolean
   readonly only?: OnlyWork | undefined
   /** Run twice, the second time with other plans of the database; that both end the same is part of the result. */
   readonly isRepeated: boolean

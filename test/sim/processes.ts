@@ -1,5 +1,8 @@
 /** The product's own processes in a simulated world: API server, two controllers, one agent for each host. Each dies at
  *  any effect and comes back by itself. */
+import { type Admit, openAdmission } from '../../apiserver/admission/admit.ts'
+import { KINDS } from '../../apiserver/nouns.ts'
+import { ADMIN } from '../../embedded/kubernetes/core/core.ts'
 import { type Agent, openAgent } from '../../agents/node/loop.ts'
 import { type SimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import type { Hypervisor } from '../../agents/node/drivers/hypervisor/hypervisor.ts'
@@ -67,6 +70,8 @@ export type Defence =
   | 'made_once'
   /** What a forgotten server uses is kept from others. */
   | 'kept_uses'
+  /** Kubernetes asks about what it deletes by itself, and about what people do. */
+  | 'asking'
   | NetworkDefence
 
 /** What the processes run in. */
@@ -106,6 +111,8 @@ export interface Surroundings {
   readonly onCrash: () => void
   /** The API as clients reach it from now on, if at all. */
   readonly onServing: (api: HttpService | undefined) => void
+  /** The webhook as Kubernetes reaches it from now on, if at all. */
+  readonly onAdmitting: (admit: Admit | undefined) => void
 }
 
 /** Starts all of them; the shards of the controllers depend on the seed. */
@@ -192,7 +199,10 @@ function startApiServer(world: Surroundings, process: SimulatedProcess): void {
   const metrics = openRegistry({ isProcessWide: false })
   const caches = openCaches({ store, clock, random, log, registry: metrics })
   const epoch = process.epoch
-  process.onCrash(() => onServing(undefined))
+  process.onCrash(() => {
+    onServing(undefined)
+    world.onAdmitting(undefined)
+  })
   // Opening hashes a password in a real thread; nothing fails and no time passes meanwhile.
   const boot = { isOver: false }
   const parts = { caches, db: databaseOf(process, database, faultsAfter(faults, boot)), clock, log }
@@ -216,7 +226,10 @@ function startApiServer(world: Surroundings, process: SimulatedProcess): void {
       caches.start(never())
       await caches.ready()
       await look({ ...parts, store }).catch(() => undefined) // it looks again
-      if (process.isAlive(epoch)) onServing(documented('customer', app.customers, (fault) => void bugs.push(fault)))
+      if (process.isAlive(epoch)) {
+        onServing(documented('customer', app.customers, (fault) => void bugs.push(fault)))
+        world.onAdmitting(openAdmission({ ...parts, random, platformUsers: [ADMIN.name], kinds: KINDS }))
+      }
       await runLooks({ ...parts, store }, never())
     }),
   )

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { getPriority } from 'node:os'
 import pg from 'pg'
 import { columnTypes, type Database } from '../../db/open.ts'
+import { runAccidents } from './accidents.ts'
 import { checkAddresses, watchAddresses } from './addresses.ts'
 import { SimulatedPostgres } from './database.ts'
 import {
@@ -154,9 +155,11 @@ async function live(
   let isChaosOver = false
   const accounts = await scheduler.track(openAccounts(db, world, 2))
   const history = runWorkload(world, accounts, () => isChaosOver)
+  if (options.hasAccidents === true) runAccidents(world, accounts, () => isChaosOver)
   if (options.hasLosses === true) runLosses(world.power, scheduler, world.hosts, () => isChaosOver)
   const watch = () => {
-    const ofOrders = options.hasRestores === true ? world.orders.look(world.hosts) : []
+    const { hasRestores, hasAccidents } = options
+    const ofOrders = hasRestores === true || hasAccidents === true ? world.orders.look(world.hosts) : []
     const found = [
       ...watchGuests(world),
       ...world.uses.look(world.hosts),

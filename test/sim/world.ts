@@ -5,7 +5,13 @@ import { ledgerInMemory } from '../../agents/node/ledger.ts'
 import { newSimulatedStorage } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import type { Database } from '../../db/open.ts'
+import { type Admit } from '../../apiserver/admission/admit.ts'
+import { registerWebhook } from '../../apiserver/admission/registration.ts'
+import { AdmissionReview } from '../../apiserver/admission/review.ts'
+import { KINDS } from '../../apiserver/nouns.ts'
+import type { CallWebhook } from '../../embedded/kubernetes/admission/webhooks.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import type { User } from '../../embedded/kubernetes/core/object.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
@@ -46,6 +52,8 @@ export interface World {
   readonly clock: Clock
   /** Kubernetes without faults: what kubectl would see. */
   readonly admin: Store
+  /** The same, of somebody whom the webhook is asked about in worlds with accidents. */
+  readonly person: Store
   /** PostgreSQL without faults, in its turn: for the checks. */
   readonly db: Database
   readonly hosts: readonly Host[]
@@ -81,6 +89,8 @@ export interface World {
   readonly processes: readonly SimulatedProcess[]
   /** The API as a client reaches it now; undefined while it is down. */
   api(): HttpService | undefined
+  /** As an operator does with a namespace that somebody deletes: it goes as an object only, and is made anew. */
+  takeBack(namespace: string): Promise<void>
   /** Cuts the process off from Kubernetes for a while. */
   partition(processName: string, milliseconds: number): void
   reboot(host: Host): void
@@ -108,6 +118,8 @@ export interface WorldOptions {
   readonly hasNetwork?: boolean
   /** Kubernetes and PostgreSQL are put back to older states. */
   readonly hasRestores?: boolean
+  /** Somebody deletes namespaces and takes finalizers, and Kubernetes asks the webhook. */
+  readonly hasAccidents?: boolean
   /** People do nothing but this: use object storage, which moves, databases, clusters of Kubernetes, edges and load
    *  balancers, whose guests lose answers and lie, or disks with backups, for which zones have a place then. */
   readonly only?: OnlyWork | undefined
@@ -128,6 +140,7 @@ export async function openWorld(
     hasLosses = false,
     hasNetwork = false,
     hasRestores = false,
+    hasAccidents = false,
     only,
     isPooled,
     storage = memoryStorage(),
@@ -151,17 +164,34 @@ export async function openWorld(
   // Of a guest that neither store knows its host speaks, seconds after the stores went back.
   const uses = watchUses(orders.storage, coresOfHost, () => !hasGoneBack.kubernetes || !hasGoneBack.database)
   const kubernetes = rewindable(uses.storage)
+  let admit: Admit | undefined
+  const callWebhook: CallWebhook = ({ body, timeoutSeconds }) =>
+    new Promise((resolve, reject) => {
+      scheduler.after(timeoutSeconds * 1_000, () => reject(new Error('context deadline exceeded')))
+      if (admit === undefined) return reject(new Error('connection refused'))
+      const { request } = AdmissionReview.parse(JSON.parse(body))
+      admit(request, { isAuthenticated: true }).then((answer) => resolve(JSON.stringify(answer)), reject)
+    })
   const coreOn = (state: Storage) =>
-    openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: state })
+    openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: state, callWebhook })
   let core = await coreOn(kubernetes.storage)
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const kubectl = (transport: Transport) =>
     openClient({ transport, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
   await scheduler.track(createCatalog(kubectl(serve), worldClock, hasLosses))
-  const admin = kubectl((request) => {
-    if (request.method !== 'GET') scheduler.note(`kubectl ${request.method} ${request.path}`)
-    return serve(request)
-  })
+  if (hasAccidents && without !== 'asking')
+    await scheduler.track(
+      registerWebhook(kubectl(serve), {
+        ...{ url: 'https://webhook.example/admission', authority: '' },
+        ...{ platformUsers: [ADMIN.name], kinds: KINDS },
+      }),
+    )
+  const kubectlOf = (user: User) =>
+    kubectl((request) => {
+      if (request.method !== 'GET') scheduler.note(`kubectl ${request.method} ${request.path}`)
+      return core.handle(request, user)
+    })
+  const admin = kubectlOf(ADMIN)
 
   const byName = new Map<string, SimulatedProcess>()
   const partitionedUntil = new Map<string, number>()
@@ -230,6 +260,7 @@ export async function openWorld(
     faults,
     clock: worldClock,
     admin,
+    person: kubectlOf({ name: 'grace@example.com', groups: ADMIN.groups }),
     db: databaseOf(outside, database, NO_FAULTS),
     hosts,
     get processes() {
@@ -242,6 +273,13 @@ export async function openWorld(
     signedIn,
     crashes: 0,
     api: () => api,
+    async takeBack(name) {
+      scheduler.note(`kubectl takes back ${name}`)
+      const body = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: {} })
+      const headers = { 'content-type': 'application/json' }
+      await core.handle({ method: 'PUT', path: `/api/v1/namespaces/${name}/finalize`, headers, body }, ADMIN)
+      await core.handle({ method: 'POST', path: '/api/v1/namespaces', headers, body }, ADMIN)
+    },
     ...disturbances({
       ...{ scheduler, faults, power, hosts, backups, network: shared.network, partitionedUntil },
       onCalm() {
@@ -271,6 +309,7 @@ export async function openWorld(
       signedIn,
       onCrash: () => void (world.crashes += 1),
       onServing: (serving) => void (api = serving),
+      onAdmitting: (admitting) => void (admit = admitting),
     },
     seed,
   )

@@ -34,6 +34,9 @@ import { newUuid, systemRandom as random } from '../../../kit/sys/random.ts'
 import { accountNamespace, RESOURCES } from '../../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../../resources/labels.ts'
 import { FloatingIp, type FloatingIpSpec } from '../../../resources/floating-ip/index.ts'
+import { BackupJob } from '../../../resources/backup-job/index.ts'
+import { Image, Instance, Volume } from '../../../resources/instance/index.ts'
+import { ManagedMachine } from '../../../resources/managed-machine/index.ts'
 import { Network, type NetworkSpec } from '../../../resources/network/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../../resources/node/index.ts'
@@ -1605,6 +1608,96 @@ test('the listener answers reviews and nothing else', async () => {
   expect(await send('POST', '/admission', 'nonsense')).toBe(400)
 })
 
+describe('a namespace that somebody deletes', () => {
+  const isLeaving = async () => (await platform.get(Server, { namespace, name: 'web' }))?.metadata.deletionTimestamp
+  const conditions = async () => {
+    const found = await platform.get(Namespace, { name: namespace })
+    return (found?.status as { conditions?: { type: string; message: string }[] } | undefined)?.conditions ?? []
+  }
+  const failure = async () =>
+    (await conditions()).find(({ type }) => type === 'NamespaceDeletionContentFailure')?.message
+  /** As when the webhook was switched off for a moment. */
+  const deletePastWebhook = () => platform.delete(Namespace, { name: namespace })
+  const letGo = async () => {
+    await remove()
+    await edit({ metadata: { finalizers: null } }, platform)
+  }
+
+  test('is kept as long as its account or its node is there', async () => {
+    const ofNobody = accountNamespace(newUuid(random))
+    await platform.create(Node, { metadata: { name: 'has-namespace' }, spec: { zone: 'z1' } as NodeSpec })
+    for (const name of [ofNobody, 'node-has-namespace', 'node-of-nobody', 'else'])
+      await platform.create(Namespace, { metadata: { name }, spec: {} })
+    await expect.poll(() => caches.of(Node).get({ name: 'has-namespace' })).toBeDefined()
+    for (const name of [namespace, 'node-has-namespace'])
+      expect(await said(grace.delete(Namespace, { name }))).toContain('The namespace belongs to ')
+    for (const name of [ofNobody, 'node-of-nobody', 'else']) await grace.delete(Namespace, { name })
+  })
+
+  test('takes nothing with it, says so, and goes when all was deleted by itself', async () => {
+    await standing('started')
+    await deletePastWebhook()
+    await expect.poll(failure).toContain('Nothing of a customer is deleted with its namespace.')
+    expect(await isLeaving()).toBeUndefined()
+    await letGo()
+    await expect.poll(() => platform.get(Namespace, { name: namespace }), { timeout: 60_000 }).toBeUndefined()
+    expect(await audited()).toEqual([])
+  })
+
+  test('is taken back with all that was in it', async () => {
+    const { metadata } = await standing('started')
+    await deletePastWebhook()
+    await expect.poll(failure).toBeDefined()
+    const finalize = {
+      method: 'PUT' as const,
+      path: `/api/v1/namespaces/${namespace}/finalize`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace }, spec: {} }),
+    }
+    expect((await core.handle(finalize, { name: 'grace@example.com', groups: ['system:masters'] })).status).toBe(200)
+    await grace.create(Namespace, { metadata: { name: namespace }, spec: {} })
+    const back = await platform.get(Server, { namespace, name: 'web' })
+    expect(back?.metadata).toMatchObject({ uid: metadata.uid })
+    expect(back?.metadata.deletionTimestamp).toBeUndefined()
+  })
+})
+
+test.each([Instance, Volume, Image, BackupJob, ManagedMachine])(
+  'what hosts hold is neither changed nor deleted by people: $kind',
+  async ({ plural }) => {
+    const path = `/apis/svccloud.dev/v1alpha1/namespaces/node-n9/${plural}/a`
+    await platform.create(Namespace, { metadata: { name: 'node-n9' }, spec: {} }).catch(() => {})
+    core.engine.store.put(`svccloud.dev/${plural}`, 'node-n9/a', {
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: RESOURCES.find((one) => one.plural === plural)?.kind ?? '',
+      metadata: {
+        name: 'a',
+        namespace: 'node-n9',
+        uid: newUuid(random),
+        resourceVersion: '',
+        creationTimestamp: AT,
+        finalizers: ['svccloud.dev/held'],
+      },
+      spec: {},
+    })
+    const send = (method: 'DELETE' | 'PATCH', body?: object) =>
+      core.handle(
+        {
+          method,
+          path,
+          headers: { 'content-type': 'application/merge-patch+json' },
+          ...(body && { body: JSON.stringify(body) }),
+        },
+        { name: 'grace@example.com', groups: ['system:masters'] },
+      )
+    expect((await send('DELETE')).status).toBe(403)
+    expect([403, 422]).toContain((await send('PATCH', { metadata: { finalizers: null } })).status)
+    expect(core.engine.store.table(`svccloud.dev/${plural}`).get('node-n9/a')?.metadata).toMatchObject({
+      finalizers: ['svccloud.dev/held'],
+    })
+  },
+)
+
 test('the platform goes on when the webhook is gone, and nobody else writes', async () => {
   const away = await admissionWith(
     openCaches({ store: platform, clock, random, log, registry: openRegistry({ isProcessWide: false }) }),
@@ -1706,6 +1799,23 @@ describe('asked past the Kubernetes API', () => {
       for (const metadata of [{ finalizers: [] }, { labels: { changed: 'yes' } }, { annotations: { changed: 'yes' } }])
         expect(await change('databases', { ...alone, ...metadata })).toMatchObject(REFUSED)
     })
+  })
+
+  const kept = RESOURCES.map(({ plural }) => plural).filter((plural) => plural !== Operation.plural)
+  test.each(kept)('nothing in %s goes with its namespace', async (plural) => {
+    const userInfo = { username: 'system:serviceaccount:kube-system:namespace-controller' }
+    const oldObject = {
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Any',
+      metadata: { name: 'any', namespace },
+      spec: {},
+    }
+    expect(await ask(plural, { operation: 'DELETE', object: null, oldObject, userInfo })).toMatchObject(REFUSED)
+    const leaving = { ...oldObject, metadata: { ...oldObject.metadata, deletionTimestamp: AT } }
+    const allowed = { response: { allowed: true } }
+    expect(await ask(plural, { operation: 'DELETE', object: null, oldObject: leaving, userInfo })).toMatchObject(
+      allowed,
+    )
   })
 
   test.each(RESOURCES.map(({ plural }) => plural))('a person cannot forge an operation in %s', async (plural) => {
