@@ -103,6 +103,7 @@ beforeAll(async () => {
   await apply('Server/m', interfaceRows(interfaceOf('m', 'h1', MEMBER)))
   await world.addGuest('m', 'h1', MEMBER.macAddress)
   await world.run('m', 'ip', 'address', 'add', `${MEMBER.ipv4}/24`, 'dev', 'eth0')
+  await world.run('m', 'ip', 'address', 'add', `${MEMBER.ipv6}/64`, 'dev', 'eth0', 'nodad')
   world.start('m', PYTHON, '-c', PAGES)
   for (const role of roles) {
     const { host, publicMac, mac, ipv4, number } = MACHINES[role]
@@ -131,9 +132,9 @@ afterAll(async () => {
 })
 
 /** What the page says to whoever asks from an address; empty without one. */
-const page = (host: string, from: string, port = 80): Promise<string> =>
+const page = (host: string, from: string, port = 80, place = 'world'): Promise<string> =>
   world
-    .run('world', 'curl', '--silent', '--max-time', '2', '--interface', from, `http://${host}:${port}/`)
+    .run(place, 'curl', '--silent', '--max-time', '2', '--interface', from, `http://${host}:${port}/`)
     .catch(() => '')
 const BY_IPV4 = [PUBLIC.ipv4, '198.51.100.1'] as const
 const BY_IPV6 = [`[${PUBLIC.ipv6}]`, CLIENTS[0] ?? ''] as const
@@ -153,6 +154,18 @@ const owners = async (): Promise<readonly Role[]> => {
 }
 
 test('is reached from outside by both protocols, and members know by whom', isReached)
+
+test('is reached by a server of its network at its private addresses, by both protocols', async () => {
+  for (const [address, from] of [
+    [CLAIM.shared.ipv4Address, MEMBER.ipv4],
+    [`[${CLAIM.shared.ipv6Address}]`, MEMBER.ipv6],
+  ] as const)
+    await until(
+      `${address} from the network`,
+      () => page(address, from, 80, 'm'),
+      (text) => text === `for ${from}`,
+    )
+})
 
 test('one machine has the address, and neither begins connections with it', async () => {
   const [active = 'a'] = await until('an owner', owners, ({ length }) => length === 1)
