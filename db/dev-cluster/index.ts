@@ -10,7 +10,7 @@ export interface DevClusterId {
   readonly devClusterId: string
 }
 
-export interface DevClusterDemand extends DevClusterId {
+interface DevClusterDemand extends DevClusterId {
   readonly name: string
 }
 

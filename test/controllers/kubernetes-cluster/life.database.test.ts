@@ -5,8 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { sweepInternalTenants } from '../../../controllers/internal-tenant.ts'
 import { listQuotas } from '../../../db/account/index.ts'
+import { listAudit } from '../../../db/audit/index.ts'
 import { hashSecret } from '../../../db/identity/index.ts'
 import { findClusterTokens, listClusterSnapshots } from '../../../db/kubernetes-cluster/index.ts'
+import { recordKubernetesRequest } from '../../../db/request/index.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import {
@@ -186,9 +188,17 @@ test('one that its host has lost is in error, and never made again', async () =>
   expect(cloud.controlPlanes.calls).not.toContain('ensure')
   // Its host has it again: nothing was lost after all.
   for (const [id, found] of lost) cloud.controlPlanes.planes.set(id, found)
-  await when('it to run again', ({ status }) => status?.fault === undefined)
+  const running = await when('it to run again', ({ status }) => status?.fault === undefined)
+  const { uid = '', generation = 0 } = running?.metadata ?? {}
+  // As admission records who deletes it.
+  await recordKubernetesRequest(database.db, {
+    ...{ uid, action: 'kubernetes_cluster.delete', generation: generation + 1 },
+    ...{ username: 'grace@example.com', requestedAt: new Date(), changes: [] },
+  })
   await cloud.kubectl.delete(KubernetesCluster, key())
   await until('its end', read, (found) => found === undefined)
+  const [entry] = await listAudit(database.db, accountId, { limit: 1 })
+  expect(entry).toMatchObject({ action: 'kubernetes_cluster.delete', actor_email: 'user:grace@example.com' })
 })
 
 test('its host is told where snapshots go besides, and that place goes with it', async () => {
