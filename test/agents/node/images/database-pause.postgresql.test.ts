@@ -45,6 +45,16 @@ def ended(archivist):
     yield
     archivist.end_pause()
 
+def on_record(latest, is_skipped):
+    """Whether the pause still is, when that is the last moment to restore to."""
+    archivist = opened()
+    archivist.begin_pause(SINCE)
+    if not is_skipped:
+        archivist.resume(SINCE + 60)
+    archivist.report = {"latestAt": latest, "failure": ""}
+    archivist.end_pause()
+    return read_json(database.PAUSE) is not None
+
 def is_skipped():
     """As the command of the archive judges."""
     return os.system(f"test -s {database.PAUSE} && test -e {database.SKIP}") == 0
@@ -157,6 +167,27 @@ def shown(pause, is_skipped):
         database.keep_json(database.SKIP, True)
     return archivist.report_at(SINCE)
 
+def after_backup(pause, code):
+    """Whether segments are skipped after a backup that ended so."""
+    archivist = opened()
+    archivist.pause, archivist.read_archive = pause, lambda: None
+    archivist.backup = subprocess.Popen(["sh", "-c", f"exit {code}"])
+    archivist.backup.wait()
+    archivist.said = database.tempfile.TemporaryFile("w+")
+    archivist.end_backup()
+    return archivist.is_paused()
+
+def pushes_ended(words):
+    """How what runs with those words ends."""
+    program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *words])
+    wait_until(lambda: "time.sleep" in open(f"/proc/{program.pid}/cmdline").read(), 10)
+    database.end_pushes()
+    try:
+        return program.wait(2)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        return "it goes on"
+
 def is_pressed(*operands):
     return database.is_pressed(*operands)
 
@@ -238,6 +269,27 @@ test('a segment that is missing after the newest backup needs another one, by tw
       [1, 2, 3],
     ]),
   ).toEqual([[false, true], listAgain, [false, false]])
+})
+
+test('a pause is over once segments are archived again and a moment after it can be restored', async () => {
+  const later = '2026-01-01T00:02:00.000Z'
+  expect(await call('on_record', later, true)).toBe(true)
+  expect(await call('on_record', RECORD.from, false)).toBe(true)
+  expect(await call('on_record', null, false)).toBe(true)
+  expect(await call('on_record', later, false)).toBe(false)
+})
+
+test('a backup that fails after the pause pauses anew: segments without one before them are of no use', async () => {
+  expect(await call('after_backup', null, 1)).toBe(false)
+  expect(await call('after_backup', RECORD, 0)).toBe(false)
+  expect(await call('after_backup', RECORD, 1)).toBe(true)
+})
+
+test('a push that a silent store holds up is ended, and no other program', async () => {
+  const config = (name: string) => `--config=${folder}/var/lib/svccloud/current/${name}.conf`
+  expect(await call('pushes_ended', [config('archive'), 'archive-push'])).toBe(-15)
+  expect(await call('pushes_ended', [config('archive'), 'backup'])).toBe('it goes on')
+  expect(await call('pushes_ended', [config('other'), 'archive-push'])).toBe('it goes on')
 })
 
 test.each<[string, readonly [number, number, number], boolean]>([
