@@ -4,7 +4,7 @@ import { sql, type Transaction } from 'kysely'
 import { expect, test } from 'vitest'
 import { listBestNodes } from '../../../db/placement/best-nodes.ts'
 import type { Tables } from '../../../db/tables.ts'
-import { type Candidate, type Demand, rankNodes, SPREADS } from '../../../domain/placement.ts'
+import { type Candidate, type Demand, NO_ROOM, rankNodes, type Room, SPREADS } from '../../../domain/placement.ts'
 import { useDatabase } from '../../database.ts'
 
 const database = useDatabase()
@@ -14,16 +14,26 @@ const RUNS = 200
 const anyRoom = (maximum: number) =>
   fc.record({ cores: fc.nat(maximum), memoryMebibytes: fc.nat(maximum * 7), storageGibibytes: fc.nat(maximum * 3) })
 const anyNodes = fc.uniqueArray(
-  fc.record<Candidate>({
-    node: fc.stringMatching(/^[a-eA.-]{1,2}$/),
-    zone: fc.constantFrom('z1', 'z2'),
-    rack: fc.constantFrom('r1', 'r2'),
-    cpuPool: fc.constantFrom(null, 'p'),
-    dedicatedAccountId: fc.constantFrom(null, MINE, THEIRS),
-    isSchedulable: fc.boolean(),
-    total: anyRoom(30),
-    used: anyRoom(20),
-  }),
+  fc
+    .record({
+      node: fc.stringMatching(/^[a-eA.-]{1,2}$/),
+      zone: fc.constantFrom('z1', 'z2'),
+      rack: fc.constantFrom('r1', 'r2'),
+      cpuPool: fc.constantFrom(null, 'p'),
+      dedicatedAccountId: fc.constantFrom(null, MINE, THEIRS),
+      isSchedulable: fc.boolean(),
+      total: anyRoom(30),
+      claimed: anyRoom(20),
+      forgotten: fc.oneof(fc.constant(NO_ROOM), anyRoom(8)),
+    })
+    .map(({ claimed, forgotten, ...node }): Candidate & { readonly claimed: Room; readonly forgotten: Room } => ({
+      ...{ ...node, claimed, forgotten },
+      used: {
+        cores: claimed.cores + forgotten.cores,
+        memoryMebibytes: claimed.memoryMebibytes + forgotten.memoryMebibytes,
+        storageGibibytes: claimed.storageGibibytes + forgotten.storageGibibytes,
+      },
+    })),
   { selector: ({ node }) => node, maxLength: 14 },
 )
 const anyPlace = fc.record({
@@ -57,24 +67,32 @@ test('for any nodes and demand it finds the nodes of the rules, in their order',
         await database.db
           .insertInto('node_capacity')
           .values(
-            nodes.map(({ node, zone, rack, cpuPool, dedicatedAccountId, isSchedulable, total, used }) => ({
-              node,
-              zone,
-              rack,
-              cpu_pool: cpuPool,
-              dedicated_account_id: dedicatedAccountId,
-              is_schedulable: isSchedulable,
-              cores: total.cores,
-              memory_mebibytes: total.memoryMebibytes,
-              storage_gibibytes: total.storageGibibytes,
-              cores_used: used.cores,
-              memory_mebibytes_used: used.memoryMebibytes,
-              storage_gibibytes_used: used.storageGibibytes,
-            })),
+            nodes.map(
+              ({ node, zone, rack, cpuPool, dedicatedAccountId, isSchedulable, total, claimed, forgotten }) => ({
+                node,
+                zone,
+                rack,
+                cpu_pool: cpuPool,
+                dedicated_account_id: dedicatedAccountId,
+                is_schedulable: isSchedulable,
+                cores: total.cores,
+                memory_mebibytes: total.memoryMebibytes,
+                storage_gibibytes: total.storageGibibytes,
+                cores_used: claimed.cores,
+                memory_mebibytes_used: claimed.memoryMebibytes,
+                storage_gibibytes_used: claimed.storageGibibytes,
+                cores_forgotten: forgotten.cores,
+                memory_mebibytes_forgotten: forgotten.memoryMebibytes,
+                storage_gibibytes_forgotten: forgotten.storageGibibytes,
+              }),
+            ),
           )
           .execute()
       }
-      const ranked = rankNodes(demand, nodes)
+      const ranked = rankNodes(
+        demand,
+        nodes.map(({ claimed: _claimed, ...node }) => node),
+      )
       expect(await listBestNodes(database.db, demand, 100)).toEqual(ranked)
       expect(await listBestNodes(database.db, demand, 3)).toEqual(ranked.slice(0, 3))
     }),
