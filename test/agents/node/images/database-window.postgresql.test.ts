@@ -29,6 +29,9 @@ def points_confirmed(pending, answers):
     archivist.confirm_points()
     return archivist.pending
 
+def refused():
+    raise Refused("there is no room for it")
+
 def openings(looks):
     """At which of them the archive is opened: each has a repository, a time and whether pushes fail."""
     opened = []
@@ -36,7 +39,7 @@ def openings(looks):
     for number, (repository, at, is_failing) in enumerate(looks):
         database.pgbackrest = lambda *_, **_options: opened.append(number)
         archivist.push_failure = lambda now: "it fails" if is_failing else ""
-        archivist.put_reserve = lambda: None
+        archivist.put_reserve = refused
         archivist.open(repository, at)
     return opened
 
