@@ -1,5 +1,6 @@
 /** Every noun whose changes are said once: what enumerates changes starts here. */
 import { devClusterChanges } from './dev-cluster.ts'
+import { edgeChanges } from './edge.ts'
 import { floatingIpChanges } from './floating-ip.ts'
 import { kubernetesClusterChanges } from './kubernetes-cluster.ts'
 import { loadBalancerChanges } from './load-balancer.ts'
@@ -9,6 +10,7 @@ import { serverGroupChanges } from './server-group.ts'
 
 export const CHANGES = [
   devClusterChanges,
+  edgeChanges,
   floatingIpChanges,
   kubernetesClusterChanges,
   loadBalancerChanges,
@@ -18,6 +20,7 @@ export const CHANGES = [
 ] as const
 export {
   devClusterChanges,
+  edgeChanges,
   floatingIpChanges,
   kubernetesClusterChanges,
   loadBalancerChanges,

@@ -87,7 +87,6 @@ export const loadBalancerChanges = changesOf(LoadBalancer, {
   refers: {
     networkId: {
       ...ownNetwork('creation'),
-      isNeeded: true,
       requireUsable(network) {
         const { ipv4Cidr, ipv6Prefix } = rangesOf(network as unknown as StoredNetwork) // the kind is `Network`
         if (ipv4Cidr === '' || ipv6Prefix === '')
@@ -110,15 +109,21 @@ export const loadBalancerChanges = changesOf(LoadBalancer, {
       requireMachinePlan(world, spec.plan)
       requireConfiguration(world, accountId, spec, [])
     },
-    async claim(tx, { spec: { zone, name, networkId, publicIpv4 }, ...target }) {
-      await claimLoadBalancer(tx, { ...balancerOf(target), zone, name, networkId, publicIpv4 })
+    async claim(tx, { spec, ...target }) {
+      // The network of the same manifest may come later: the load balancer waits for it.
+      const { networkId }: Partial<LoadBalancerSpec> = spec
+      const { zone, name, publicIpv4 } = spec
+      if (networkId !== undefined)
+        await claimLoadBalancer(tx, { ...balancerOf(target), zone, name, networkId, publicIpv4 })
     },
-    tries: (tx, { accountId, spec: { zone, networkId, plan } }, means) =>
-      claimMachines(tx, means, {
-        accountId,
-        zone,
-        machines: LOAD_BALANCER_MACHINES.map(() => ({ plan, publicIpv4: false, networkIds: [networkId] })),
-      }),
+    async tries(tx, { accountId, spec }, means) {
+      const { networkId }: Partial<LoadBalancerSpec> = spec
+      const machine = { plan: spec.plan, publicIpv4: false, networkIds: networkId === undefined ? [] : [networkId] }
+      await claimMachines(tx, means, {
+        ...{ accountId, zone: spec.zone },
+        machines: LOAD_BALANCER_MACHINES.map(() => machine),
+      })
+    },
     release: (tx, target) => releaseLoadBalancer(tx, balancerOf(target)),
     detail: ({ zone, name, networkId, plan }) => ({ zone, name, network_id: networkId, plan }),
     by: { route: routes.createLoadBalancer },

@@ -1,6 +1,5 @@
 /** Network edges as requests find them: whole, and as lists show them. */
-import { idleFactsOf } from '../../resources/operation/index.ts'
-import type { IdleFacts } from '../../domain/idle-rules.ts'
+import { edgeChanges } from '../../changes/edge.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   Edge,
@@ -15,7 +14,7 @@ import { type OperatedObjects, openOperated } from '../change/operate.ts'
 import { type ObjectParts, type Objects, openObjects } from '../plain/objects.ts'
 
 export type EdgeObject = KubeObject<EdgeSpec, EdgeStatus>
-export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, IdleFacts> {
+export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, ReturnType<typeof edgeChanges.factsOf>> {
   /** Without machines and members. */
   readonly items: Objects<EdgeSpec, EdgeStatus, EdgeItem>
 }
@@ -23,7 +22,7 @@ export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, I
 export function openEdges(parts: ObjectParts): Edges {
   const noun = { name: 'edge', title: 'edge', resource: Edge, surroundingsOf: () => ({}) } as const
   return {
-    ...openOperated(parts, { ...noun, toView: toEdgeView, factsOf: idleFactsOf }),
+    ...openOperated(parts, { ...noun, toView: toEdgeView, factsOf: edgeChanges.factsOf }),
     items: openObjects(parts, { ...noun, toView: toEdgeItem }),
   }
 }

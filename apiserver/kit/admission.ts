@@ -43,9 +43,10 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         const subject = { accountId, id: object.metadata.name, spec: object.spec, facts: undefined }
         create.allow?.(subject, worldOf(parts.caches))
         await requireNeeds(parts, [create], accountId)
-        const known = withoutPending(parts, noun, object, ['creation', 'always'])
-        const isClaimed = !isPending(noun, object.spec, known)
-        await tryClaims(parts, [create], { ...subject, spec: isClaimed ? known : object.spec }, isClaimed)
+        await tryClaims(parts, [create], {
+          ...subject,
+          spec: withoutPending(parts, noun, object, ['creation', 'always']),
+        })
         return recordOf(noun, [create], object.spec)
       }),
     update: (parts, object, before) =>
@@ -98,12 +99,11 @@ async function tryClaims<Spec>(
   parts: AdmissionParts,
   changes: readonly Pick<Rules<Spec, never>, 'claim' | 'tries'>[],
   subject: Subject<Spec, unknown>,
-  isClaimed = true,
 ): Promise<void> {
   const claiming = changes.filter(({ claim, tries }) => claim !== undefined || tries !== undefined)
   if (claiming.length === 0) return
   await rehearse(parts, async (tx) => {
-    for (const { claim } of isClaimed ? claiming : []) await claim?.(tx, subject, parts)
+    for (const { claim } of claiming) await claim?.(tx, subject, parts)
     for (const { tries } of claiming) await tries?.(tx, subject, parts)
   })
 }
@@ -126,13 +126,6 @@ function withoutPending<Spec extends object, Status>(
   })
   return patched(spec, Object.fromEntries(known) as Partial<Spec>) // its fields
 }
-
-/** Something that it needs comes later: nothing of it can be claimed before. */
-const isPending = <Spec>(
-  { refers }: Pick<Changeable<Spec, never, never>, 'refers'>,
-  asked: Spec,
-  known: Spec,
-): boolean => refers.some(({ field, isNeeded }) => isNeeded === true && known[field] !== asked[field])
 
 /** What the controller takes the actor from: the operations, what is made or removed without one, and the edits
  *  without one, each kind together. */

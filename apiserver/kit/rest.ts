@@ -71,7 +71,7 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
         () => answer(call),
       ),
     )
-  const readings = noun.changes.flatMap((each) => each.by ?? [])
+  const readings = noun.changes.flatMap(({ by }) => (by !== undefined && 'read' in by ? [by] : []))
   const routes = new Map(readings.map(({ route, names }) => [route, names]))
   const { by, ...removal } = noun.remove
   const { create } = noun
@@ -95,21 +95,30 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
   ]
 }
 
-/** What the body asks of the object. A verb that is asked for once more is made once more: its operation finds nothing
- *  to do. */
+/** Changes an object as a function reads it from the request, as the changes of the noun say. Throws what they refuse,
+ *  with the fields of REST. */
+export const changerOf =
+  <Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
+    parts: Parts,
+    noun: Changeable<Spec, Status, Facts>,
+    objects: ChangedObjects<Spec, Status, View, Facts>,
+  ) =>
+  (call: Call<Route, Customer>, read: (spec: Spec) => Patch<Spec>): Promise<Answer> =>
+    inWords(WORDS.rest, () => change({ parts, noun, objects }, call, (spec) => wishOf(noun, call, spec, read)))
+
+/** What the request asks of the object. A verb that is asked for once more is made once more: its operation finds
+ *  nothing to do. */
 function wishOf<Spec extends object, Facts>(
   noun: Pick<Changeable<Spec, never, Facts>, 'changes'>,
   { route, body, params }: Pick<Call<Route, Customer>, 'route' | 'body' | 'params'>,
   spec: Spec,
+  given?: (spec: Spec) => Patch<Spec>,
 ): Wish<Spec, Facts> {
   const offered = noun.changes.filter(({ by }) => by?.route === route)
-  const readings = new Set(offered.map(({ by }) => by?.read))
-  let after = spec
-  for (const read of readings) {
-    // Parsed with the schemas of this very route.
-    const patch: Patch<Spec> = read?.(body as never, after as never, params as never) ?? {}
-    after = patched(after, patch)
-  }
+  const readings = new Set(offered.flatMap(({ by }) => (by !== undefined && 'read' in by ? [by.read] : [])))
+  let after = given === undefined ? spec : patched(spec, given(spec))
+  // Parsed with the schemas of this very route.
+  for (const read of readings) after = patched(after, read(body as never, after as never, params as never))
   const made = changesBetween({ changes: offered }, spec, after)
   const isVerb = route.answers[200] === undefined
   return {

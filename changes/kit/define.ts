@@ -103,8 +103,8 @@ export interface Change<Spec, Facts> extends Rules<Spec, Facts> {
   readonly when?: (after: Spec, before: Spec) => boolean
   /** What the audit log and the operation call it, when that is not its name. */
   readonly action?: string
-  /** Absent when only kubectl makes it. */
-  readonly by?: Reading<Patch<Spec>>
+  /** Absent when only kubectl makes it. Without a reading a function of the noun reads the request. */
+  readonly by?: Reading<Patch<Spec>> | { readonly route: Route }
 }
 
 export interface Creation<Spec> extends Rules<Spec, undefined> {
@@ -136,8 +136,6 @@ export interface Reference {
   readonly title: string
   /** Whether kubectl may name an object that is not there yet. */
   readonly mayFollow: 'never' | 'creation' | 'always'
-  /** Nothing can be claimed while it is not there. */
-  readonly isNeeded?: boolean
   /** Whether one that is there can be claimed by now; it can when absent. */
   readonly isReady?: (object: KubeObject) => boolean
   /** Throws the Problem that refuses the object. */

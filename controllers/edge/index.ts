@@ -1,4 +1,5 @@
 /** The edge controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { edgeChanges } from '../../changes/edge.ts'
 import { edgeMachineParts } from '../../domain/edge-document.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { claimEdge, findEdge, releaseEdge, setGateway } from '../../db/edge/index.ts'
@@ -24,10 +25,10 @@ import {
   type Machines,
   openMachines,
 } from '../managed-machine/index.ts'
+import { intentOf } from '../kit/changes.ts'
 import { applyNetwork } from '../network/index.ts'
 import { requireNewest } from '../newest.ts'
 import { findEditor, requesterOf } from '../operation/direct-edit.ts'
-import { wasOperationApplied } from '../operation/intent.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { routerRows } from '../ovn/router.ts'
 import type { Parts } from '../parts.ts'
@@ -47,13 +48,7 @@ export const edgeController = controller<EdgeEffects>()({
   resource: Edge,
   sharding: 'by-zone',
   finalizer: finalizerOf(Edge),
-  intent: {
-    resourceType: 'edge',
-    wasApplied: wasOperationApplied(Edge),
-    async release(tx, { accountId, resource, audit: { action } }) {
-      if (action === 'edge.create') await releaseEdge(tx, { accountId, edgeId: resource.id })
-    },
-  },
+  intent: intentOf(edgeChanges),
   plan,
   reads: [...MACHINE_READS, Network, Router, Zone],
   // One whose operation is its deletion is deleted here.

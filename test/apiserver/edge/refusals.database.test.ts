@@ -240,9 +240,9 @@ test('an edge is not made, changed or deleted by kubectl', async () => {
       ['deleted while it is deleted', undefined, leaving],
     ]),
   ).toEqual([
-    'made well: is admitted as edge.create',
-    'made before its network: is admitted as edge.create',
-    'made for a network without ranges: 404 No such network.',
+    'made well: is admitted as edge.sync',
+    'made before its network: is admitted as edge.sync',
+    'made for a network without ranges: is admitted as edge.sync',
     'made for a network with an edge: 409 in_use The network has an edge already. Change that one, ' +
       'or delete it first.',
     'made in another zone than its network: 400 (spec.zone) spec.zone: the network is in zone eu-1-a',
