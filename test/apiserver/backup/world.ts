@@ -95,7 +95,11 @@ export async function openWorld(cloud: Cloud, person: Person) {
       { state: 'online', sizeGibibytes: 2, nodeName: cloud.node, ...status },
       isDeleting,
     )
-  const server = (state: ServerStatus['state'], desiredPower: ServerSpec['desiredPower']) =>
+  const server = (
+    state: ServerStatus['state'],
+    desiredPower: ServerSpec['desiredPower'],
+    { spec, status }: Given<ServerSpec, ServerStatus> = {},
+  ) =>
     put<ServerSpec, ServerStatus>(
       Server,
       // the API server fills in the defaults
@@ -105,8 +109,9 @@ export async function openWorld(cloud: Cloud, person: Person) {
         plan: 'tiny',
         template: 'tiny-linux',
         desiredPower,
+        ...spec,
       } as ServerSpec,
-      { state },
+      { state, ...status },
     )
   /** Complete, of a storage that is there, unless given otherwise. */
   const backup = async (
@@ -133,7 +138,7 @@ export async function openWorld(cloud: Cloud, person: Person) {
 
   /** What kubectl would be told: the code and the message, or undefined when it may. */
   async function ask(
-    plural: 'backups' | 'snapshots' | 'storages',
+    plural: 'backups' | 'customimages' | 'snapshots' | 'storages',
     operation: 'CREATE' | 'UPDATE' | 'DELETE',
     { object, oldObject }: { readonly object?: unknown; readonly oldObject?: unknown },
   ): Promise<string | undefined> {
