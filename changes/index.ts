@@ -7,6 +7,7 @@ import { loadBalancerChanges } from './load-balancer.ts'
 import { networkChanges } from './network.ts'
 import { routerChanges } from './router.ts'
 import { serverGroupChanges } from './server-group.ts'
+import { storageChanges } from './storage.ts'
 
 export const CHANGES = [
   devClusterChanges,
@@ -17,6 +18,7 @@ export const CHANGES = [
   networkChanges,
   routerChanges,
   serverGroupChanges,
+  storageChanges,
 ] as const
 export {
   devClusterChanges,
@@ -27,4 +29,5 @@ export {
   networkChanges,
   routerChanges,
   serverGroupChanges,
+  storageChanges,
 }

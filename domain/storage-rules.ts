@@ -75,7 +75,7 @@ export function requireResizable(storage: StorageFacts, sizeGibibytes: number): 
   requireIdleStorage(storage)
   requireOnline(storage)
   if (sizeGibibytes <= storage.sizeGibibytes)
-    throw badField('size_gibibytes', `must be larger than ${storage.sizeGibibytes}: a storage never shrinks`)
+    throw badField('sizeGibibytes', `must be larger than ${storage.sizeGibibytes}: a storage never shrinks`)
 }
 
 /** Throws 409 unless the storage can be deleted. One that is still being made can: its creation is cancelled. */

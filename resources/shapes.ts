@@ -179,6 +179,27 @@ export interface Stored<Spec, Status = unknown> {
   readonly status?: Status | undefined
 }
 
+/** The object without what is Kubernetes' own. */
+export const storedOf = <Spec, Status>({
+  metadata: { name, creationTimestamp = '', deletionTimestamp },
+  spec,
+  status,
+}: {
+  readonly metadata: {
+    readonly name: string
+    readonly creationTimestamp?: string
+    readonly deletionTimestamp?: string
+  }
+  readonly spec: Spec
+  readonly status?: Status
+}): Stored<Spec, Status> => ({
+  name,
+  createdAt: creationTimestamp,
+  isDeleting: deletionTimestamp !== undefined,
+  spec,
+  status,
+})
+
 /** Of a backup that a host reads or writes. */
 export const ObjectStorageZone = z
   .string()

@@ -1,5 +1,7 @@
 /** Backups that people make, rename and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
+import { requireBackupZone } from '../../changes/kit/backups.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { requireDeletable } from '../../domain/backup-rules.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import { claimBackup } from '../../db/backup/index.ts'
@@ -14,7 +16,7 @@ import { requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { storedOf } from '../list/stored.ts'
 import type { BackupObject } from './backups.ts'
-import { requireBackupZone, requireUnreadBackup } from './rules.ts'
+import { requireUnreadBackup } from './rules.ts'
 
 const PLATFORM: PlatformFields = {
   noun: 'backup',
@@ -37,7 +39,7 @@ async function validateCreation(parts: AdmissionParts, backup: BackupObject): Pr
   if (spec.expiresAt !== undefined && new Date(spec.expiresAt) <= parts.clock.now())
     throw badField('spec.expiresAt', 'must be in the future')
   const storage = parts.caches.of(Storage).get({ namespace, name: spec.storageId })
-  if (storage !== undefined) requireBackupZone(parts, storage.spec.zone)
+  if (storage !== undefined) requireBackupZone(worldOf(parts.caches), storage.spec.zone)
   await requireStanding(parts, accountId)
   const sizeGibibytes = storage === undefined ? 0 : diskGibibytesOf(storage)
   await rehearse(parts, (tx) => claimBackup(tx, { accountId, backupId, sizeGibibytes }))

@@ -1,4 +1,6 @@
 /** Making, reading, restoring, verifying and deleting backups. */
+import { requireBackupZone } from '../../changes/kit/backups.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { carriedBy } from '../../resources/operation/index.ts'
 import { isMachineId } from '../../domain/managed-machine.ts'
 import { badField } from '../../domain/problem.ts'
@@ -26,7 +28,7 @@ import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
 import { getObject, listObjects } from '../plain/objects.ts'
 import type { Backups } from './backups.ts'
-import { requireBackedUp, requireBackupZone, requireNoOther, requireReplaceable, requireUnreadBackup } from './rules.ts'
+import { requireBackedUp, requireNoOther, requireReplaceable, requireUnreadBackup } from './rules.ts'
 
 export type BackupParts = Parts & { readonly backups: Backups }
 
@@ -67,7 +69,7 @@ async function createEndpoint(parts: BackupParts, call: Call<typeof createBackup
     isMachineId(storageId) ? undefined : await store.get(Storage, { namespace, name: storageId }),
   )
   const { zone } = storage.spec
-  requireBackupZone(parts, zone)
+  requireBackupZone(worldOf(parts.caches), zone)
   requireNoOther(backups, namespace, storageId)
   if (expiresAt != null && new Date(expiresAt) <= now) throw badField('expires_at', 'must be in the future')
   return create(parts, backups, call, {

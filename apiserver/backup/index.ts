@@ -6,7 +6,6 @@ import { type Backups, openBackups } from './backups.ts'
 import { backupEndpoints, type BackupParts } from './endpoints.ts'
 
 export type { Backups }
-export { requireBackupZone, requireCopyZone, requireSchedule } from './rules.ts'
 
 export const backup = noun<BackupParts, { readonly backups: Backups }>({
   name: 'backup',

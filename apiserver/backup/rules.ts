@@ -1,10 +1,8 @@
 /** What backups need of their surroundings, whichever door a request comes through. */
-import { parseBackupSchedule } from '../../domain/backup-schedule.ts'
 import { requireStopped, requireUnread } from '../../domain/backup-rules.ts'
-import { badField, conflict, notFound, operationInProgress, zoneLacks } from '../../domain/problem.ts'
+import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { Zone } from '../../resources/catalog/index.ts'
 import { CustomImage, isReading } from '../../resources/custom-image/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -22,38 +20,6 @@ export function requireBackedUp(storage: StorageObject | undefined): StorageObje
       resource: { type: 'storage', id: storage.metadata.name },
     })
   return storage
-}
-
-/** Throws 409 when no host of the zone has a place for backups. */
-export function requireBackupZone({ caches }: Reading, zone: string): void {
-  if (caches.of(Zone).get({ name: zone })?.status?.hasBackups !== true)
-    throw zoneLacks('backups', `The zone ${zone} has no place for backups.`)
-}
-
-/** Throws 400 for what is no schedule, and 409 where the zone keeps no backups. */
-export function requireSchedule(
-  parts: Reading,
-  { backupSchedule, zone }: { readonly backupSchedule?: string | undefined; readonly zone: string },
-): void {
-  if (backupSchedule === undefined) return
-  const read = parseBackupSchedule(backupSchedule)
-  if ('fault' in read) throw badField('spec.backupSchedule', read.fault)
-  requireBackupZone(parts, zone)
-}
-
-/** Throws 400 for a zone that copies of the backups of another may not go to, and 409 when none of its hosts reaches
- *  those. `field` is where the request names it. */
-export function requireCopyZone(
-  { caches }: Reading,
-  { zone, copyZone, field }: { readonly zone: string; readonly copyZone: string; readonly field: string },
-): void {
-  const [own, other] = [zone, copyZone].map((name) => caches.of(Zone).get({ name }))
-  if (other === undefined) throw badField(field, 'there is no such zone')
-  if (zone === copyZone || own?.spec.region !== other.spec.region)
-    throw badField(field, `must be another zone of the region of zone ${zone}`)
-  requireBackupZone({ caches }, copyZone)
-  if (other.status?.backupSources?.includes(zone) !== true)
-    throw zoneLacks('backups', `The hosts of zone ${copyZone} do not reach the backups of ${zone}.`)
 }
 
 /** Throws 409 while another backup of the storage is being made. */

@@ -10,7 +10,8 @@ import { CustomImage, customImageFactsOf, type CustomImageSpec } from '../../res
 import { IMAGE_GIBIBYTES_MAXIMUM } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'
-import { judgeSource, SOURCE_READS as STORAGE_SOURCE_READS } from '../storage/index.ts'
+import { judgeSource, SOURCE_READS as STORAGE_SOURCE_READS } from '../../changes/kit/source.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { storedOf } from '../list/stored.ts'
 
 export interface SourceReading {
@@ -44,7 +45,7 @@ function requireReadable(
   { kind, id, zone }: { readonly kind: 'snapshot' | 'backup'; readonly id: string; readonly zone: string },
   fields: SourceFields,
 ): number {
-  const judged = judgeSource(reading, { kind, id }, fields[kind])
+  const judged = judgeSource({ ...reading, world: worldOf(reading.caches) }, { kind, id })
   if (judged.zone !== zone) throw badField(fields.zone, `the ${kind} is in zone ${judged.zone}, and its image too`)
   requireFitSize(judged.sizeGibibytes, fields[kind])
   return judged.sizeGibibytes

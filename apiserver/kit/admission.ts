@@ -1,5 +1,5 @@
-/** Changes by kubectl: two states of an object become changes, which are judged as those of REST are. All their claims
- *  are tried in one transaction that is rolled back: the controllers take them once the object is there. */
+/** Changes by kubectl: two states of an object become changes, which are judged as those of REST are. Their claims
+ *  are tried in transactions that are rolled back: the controllers take them once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
 import {
   actionOf,
@@ -77,11 +77,12 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
 
 const subjectOf = <Spec, Status, Facts>(
   noun: Pick<Changeable<Spec, Status, Facts>, 'factsOf'>,
-  { metadata: { name: id, namespace = '' }, spec }: KubeObject<Spec, Status>,
+  { metadata: { name: id, namespace = '', uid }, spec }: KubeObject<Spec, Status>,
   before: KubeObject<Spec, Status>,
 ): Subject<Spec, Facts> => ({
   accountId: accountOfNamespace(namespace) ?? '',
   id,
+  uid,
   spec,
   facts: noun.factsOf(storedOf(before)),
 })
@@ -97,15 +98,16 @@ async function requireNeeds(
 
 async function tryClaims<Spec>(
   parts: AdmissionParts,
-  changes: readonly Pick<Rules<Spec, never>, 'claim' | 'tries'>[],
+  changes: readonly Pick<Rules<Spec, never>, 'claim' | 'operation' | 'tries'>[],
   subject: Subject<Spec, unknown>,
 ): Promise<void> {
   const claiming = changes.filter(({ claim, tries }) => claim !== undefined || tries !== undefined)
-  if (claiming.length === 0) return
-  await rehearse(parts, async (tx) => {
-    for (const { claim } of claiming) await claim?.(tx, subject, parts)
-    for (const { tries } of claiming) await tries?.(tx, subject, parts)
-  })
+  // Operations of several kinds follow one another.
+  for (const together of Map.groupBy(claiming, ({ operation }) => operation).values())
+    await rehearse(parts, async (tx) => {
+      for (const { claim } of together) await claim?.(tx, subject, parts)
+      for (const { tries } of together) await tries?.(tx, subject, parts)
+    })
 }
 
 /** The spec without the names of objects that may come later and are not there yet. */

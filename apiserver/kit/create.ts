@@ -71,7 +71,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
   await requireReferences(parts, noun, accountId, { spec, fields: Object.keys(spec) })
   const { tries } = creation
   if (tries !== undefined) await rehearse(parts, (tx) => tries(tx, subject, parts))
-  const operation = (creation.starts?.(spec) ?? true) ? stanzaOf(parts, call, creation) : undefined
+  const operation = (creation.starts?.(spec) ?? true) ? stanzaOf(parts, call, type, creation, subject) : undefined
   const changeId = operation?.id ?? newUuid(parts.random)
   const key = { namespace: accountNamespace(accountId), name: id }
   const written = await accept<Grant<Spec> | void, Spec, Status>(parts, {

@@ -18,7 +18,7 @@ export async function requireReferences<Spec extends object>(
     for (const id of namesIn(spec[field], before?.[field])) {
       const object = await store.get(type, { namespace: accountNamespace(accountId), name: id })
       if (object === undefined || isLeaving(object)) throw notFound(title)
-      requireUsable?.(object)
+      requireUsable?.(object, spec)
     }
 }
 

@@ -13,6 +13,7 @@ import {
   type Patch,
   type Reading,
   type Subject,
+  type Surroundings,
   actionOf,
 } from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched } from '../../changes/kit/judge.ts'
@@ -64,6 +65,7 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
   objects: ChangedObjects<Spec, Status, View, Facts>,
 ): readonly Endpoint[] {
   const context = { parts, noun, objects }
+  for (const type of noun.reads) parts.caches.of(type)
   const answering = (route: Route, answer: Answering, names: Reading<unknown>['names'] = {}): Endpoint =>
     customerEndpoint(route, (call) =>
       inWords(
@@ -77,13 +79,15 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
   const { create } = noun
   const reading =
     ({ read }: Reading<Spec>): Answering =>
-    (call) =>
+    (call) => {
+      const surroundings = surroundingsOf(parts, call)
       // Parsed with the schemas of this very route.
-      make(context, call, read(call.body as never, undefined as never, call.params as never))
+      return make(context, call, read(call.body as never, undefined as never, call.params as never, surroundings))
+    }
   return [
     ...('read' in create.by ? [answering(create.by.route, reading(create.by), create.by.names)] : []),
     ...[...routes].map(([route, names]) =>
-      answering(route, (call) => change(context, call, (spec) => wishOf(noun, call, spec)), names),
+      answering(route, (call) => change(context, call, (spec) => wishOf(parts, noun, call, spec)), names),
     ),
     answering(by.route, (call) =>
       change(context, call, (after) => ({
@@ -104,21 +108,31 @@ export const changerOf =
     objects: ChangedObjects<Spec, Status, View, Facts>,
   ) =>
   (call: Call<Route, Customer>, read: (spec: Spec) => Patch<Spec>): Promise<Answer> =>
-    inWords(WORDS.rest, () => change({ parts, noun, objects }, call, (spec) => wishOf(noun, call, spec, read)))
+    inWords(WORDS.rest, () => change({ parts, noun, objects }, call, (spec) => wishOf(parts, noun, call, spec, read)))
+
+const surroundingsOf = (
+  { caches }: Pick<Parts, 'caches'>,
+  { caller: { accountId } }: Pick<Call<Route, Customer>, 'caller'>,
+): Surroundings => ({ accountId, world: worldOf(caches) })
 
 /** What the request asks of the object. A verb that is asked for once more is made once more: its operation finds
  *  nothing to do. */
 function wishOf<Spec extends object, Facts>(
+  parts: Pick<Parts, 'caches'>,
   noun: Pick<Changeable<Spec, never, Facts>, 'changes'>,
-  { route, body, params }: Pick<Call<Route, Customer>, 'route' | 'body' | 'params'>,
+  call: Call<Route, Customer>,
   spec: Spec,
   given?: (spec: Spec) => Patch<Spec>,
 ): Wish<Spec, Facts> {
+  const { route, body, params } = call
   const offered = noun.changes.filter(({ by }) => by?.route === route)
   const readings = new Set(offered.flatMap(({ by }) => (by !== undefined && 'read' in by ? [by.read] : [])))
+  const surroundings = surroundingsOf(parts, call)
   let after = given === undefined ? spec : patched(spec, given(spec))
-  // Parsed with the schemas of this very route.
-  for (const read of readings) after = patched(after, read(body as never, after as never, params as never))
+  for (const read of readings) {
+    // Parsed with the schemas of this very route.
+    after = patched(after, read(body as never, after as never, params as never, surroundings))
+  }
   const made = changesBetween({ changes: offered }, spec, after)
   const isVerb = route.answers[200] === undefined
   return {
@@ -130,15 +144,19 @@ function wishOf<Spec extends object, Facts>(
 /** Throws 409 for another version than the one that the request names, and what the rules of the changes throw. */
 function judge<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
   { parts, objects }: Context<Spec, Status, View, Facts>,
-  { caller: { accountId }, request }: Call<Route, Customer>,
+  { caller: { accountId }, request, body }: Call<Route, Customer>,
   object: KubeObject<Spec, Status>,
   { after, made }: Wish<Spec, Facts>,
-): void {
+): Subject<Spec, Facts> {
   requireMatch(request, etagOfObject(object))
   objects.requireOwn?.(object)
-  const { metadata, spec: before } = object
-  const subject = { accountId, id: metadata.name, spec: after, before, facts: objects.factsOf(object) }
+  const { name: id, uid } = object.metadata
+  const by = made[0]?.by
+  // Parsed with the schema of this very route.
+  const asked = by !== undefined && 'read' in by ? by.asked?.(body as never) : undefined
+  const subject = { accountId, id, uid, spec: after, before: object.spec, facts: objects.factsOf(object), asked }
   for (const { allow } of made) allow?.(subject, worldOf(parts.caches))
+  return subject
 }
 
 async function change<Spec extends OperableSpec, Status extends OperableStatus, View, Facts>(
@@ -151,11 +169,10 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   const target = { accountId: call.caller.accountId, id: idOf(call) }
   const before = await objects.read(target.accountId, target.id)
   const { after, made, deletes, given, detail } = wish(before.spec)
-  judge(context, call, before, { after, made })
+  const subject = judge(context, call, before, { after, made })
   const fields = made.flatMap(({ sets }): readonly string[] => sets)
   await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
   const changes = auditChangesOf(noun, made, before.spec, after)
-  const subject = { ...target, spec: after, before: before.spec, facts: undefined }
   const claim = (tx: Transaction<Tables>, claiming: typeof made) => claimAll(tx, claiming, subject, parts)
   const held = made.filter(({ release }) => release !== undefined)
   const tried = made.filter((each) => each.claim !== undefined && each.release === undefined)
@@ -164,7 +181,8 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
       await claim(tx, tried)
       for (const { tries } of made) await tries?.(tx, subject, parts)
     })
-  const operation = made.map((each) => stanzaOf(parts, call, each, given)).find((stanza) => stanza !== undefined)
+  const begun = made.find((each) => each.operation !== undefined)
+  const operation = begun && stanzaOf(parts, call, type, begun, subject, given)
   const changeId = operation?.id ?? newUuid(parts.random)
   const read = readAgain(objects, target, before)
   const written = await accept<Grant<Spec>, Spec, Status>(parts, {
@@ -189,7 +207,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
     write: async (granted = {}) => {
       const object = await read()
       const next = wish(object.spec)
-      judge(context, call, object, next)
+      const judged = judge(context, call, object, next)
       if (next.made.some((each) => each.operation !== undefined) !== (operation !== undefined))
         throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', {
           resource: { type, id: target.id },
@@ -197,7 +215,8 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
       const spec = mergePatch(object.spec, patched(next.after, granted.spec ?? {}))
       if (operation !== undefined) {
         await announceEarlier(parts, target.accountId, targetOf(type, target.id), object)
-        return patchWithOperation(parts, resource, object, withArguments(operation, granted), spec)
+        const stanza = withArguments(operation, begun?.stanza?.(judged) ?? {})
+        return patchWithOperation(parts, resource, object, withArguments(stanza, granted), spec)
       }
       return writePlain(parts, resource, object, { changeId, spec, deletedAt: deletes === true ? call.now : undefined })
     },

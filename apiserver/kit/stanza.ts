@@ -1,7 +1,6 @@
 /** Operations that bring changes about, as the spec of their target has them. */
 import { isDeepStrictEqual } from 'node:util'
-import { type Grant, type Patch, actionOf } from '../../changes/kit/define.ts'
-import type { OperationKind } from '../../domain/operations.ts'
+import { actionOf, type Grant, type Patch, type Rules, type Subject } from '../../changes/kit/define.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { OperationSpec } from '../../resources/operation/index.ts'
@@ -14,14 +13,21 @@ type Stanza = ReturnType<typeof newStanza>
 export const targetOf = (type: string, id: string) => ({ type, id }) as OperationSpec['target'] // named as they name it
 
 /** The stanza of the operation that brings the change about; undefined when it takes effect with the write. */
-export function stanzaOf(
+export function stanzaOf<Spec, Facts>(
   parts: Pick<Parts, 'random'>,
   { caller: { actor }, request: { requestId }, now }: Call<Route, Customer>,
-  { operation, ...change }: { readonly name: string; readonly action?: string; readonly operation?: OperationKind },
+  type: string,
+  change: Rules<Spec, Facts> & { readonly name: string; readonly action?: string },
+  subject: Subject<Spec, Facts>,
   given: Readonly<Record<string, string>> = {},
 ): Stanza | undefined {
+  const { operation } = change
   if (operation === undefined) return undefined
-  return newStanza(parts, operation, { actor, now, requestId, arguments: { action: actionOf(change), ...given } })
+  const action = actionOf(change)
+  const { arguments: added, ...extent } = change.stanza?.(subject) ?? {}
+  const named = operation === `${type}.${action}` ? {} : { action }
+  const stanza = newStanza(parts, operation, { actor, now, requestId, ...extent })
+  return withArguments(stanza, { arguments: { ...named, ...added, ...given } })
 }
 
 /** What all of them grant. */

@@ -1,6 +1,7 @@
 /** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
  *  is claimed: that is the controller's part, once the object is there. */
-import { requireSchedule } from '../backup/index.ts'
+import { requireReadableSchedule, requireScheduleZone } from '../../changes/kit/backups.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { firewallFaults, NO_FIREWALL } from '../../domain/firewall.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
@@ -52,7 +53,8 @@ async function validateCreation(parts: AdmissionParts, server: ServerObject): Pr
   requireReadable(spec)
   requireOffered(spec)
   requireFirewall(parts, spec)
-  requireSchedule(parts, spec)
+  requireReadableSchedule(spec, 'spec.backupSchedule')
+  requireScheduleZone(worldOf(parts.caches), spec)
   await requireStanding(parts, accountId)
   const system = await chooseSystem(parts, {
     namespace,

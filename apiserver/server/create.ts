@@ -39,7 +39,8 @@ import type { Parts } from '../parts.ts'
 import { requireFilter } from './firewall.ts'
 import { chooseNetworks, entryOf } from './interfaces.ts'
 import { chooseSystem, type System } from './system.ts'
-import { requireBackupZone } from '../backup/index.ts'
+import { requireBackupZone } from '../../changes/kit/backups.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import type { Servers } from './servers.ts'
 
 export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
@@ -96,7 +97,7 @@ async function create(
   const networks = await chooseNetworks(parts, caller.accountId, body.networks)
   const firewall = body.firewall == null ? undefined : toFirewall(body.firewall)
   requireFilter(parts, body.zone, firewall)
-  if (body.backup_schedule != null) requireBackupZone(parts, body.zone)
+  if (body.backup_schedule != null) requireBackupZone(worldOf(parts.caches), body.zone)
   const sshKeys = await chooseKeys(parts, caller.accountId, body)
   const userData = await chooseUserData(parts, caller.accountId, body)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.

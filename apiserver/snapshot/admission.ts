@@ -14,7 +14,7 @@ import { denyPlatformFields, type PlatformFields } from '../admission/platform-f
 import { requireLabels, requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 import { storedOf } from '../list/stored.ts'
-import { heldOf } from '../storage/index.ts'
+import { heldOf } from '../../changes/kit/source.ts'
 import { isCloned, requireStayingWith } from './rules.ts'
 import type { SnapshotObject } from './snapshots.ts'
 

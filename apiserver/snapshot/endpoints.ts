@@ -22,7 +22,7 @@ import { operate } from '../change/operate.ts'
 import { storedOf } from '../list/stored.ts'
 import type { Parts } from '../parts.ts'
 import { getObject, listObjects } from '../plain/objects.ts'
-import { heldOf } from '../storage/index.ts'
+import { heldOf } from '../../changes/kit/source.ts'
 import { isCloned, requireStayingWith, type StorageObject } from './rules.ts'
 import type { Snapshots } from './snapshots.ts'
 

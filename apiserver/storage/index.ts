@@ -1,17 +1,33 @@
-import { Storage } from '../../resources/storage/index.ts'
+/** Storages: their changes are in `changes/storage.ts`. */
+import { storageChanges } from '../../changes/storage.ts'
+import { getStorage, listStorages, Storage } from '../../resources/storage/index.ts'
 import { kind } from '../admission/kind.ts'
+import { admissionOf } from '../kit/admission.ts'
+import { changeEndpoints } from '../kit/rest.ts'
 import { noun } from '../noun.ts'
-import { storageAdmission } from './admission.ts'
-import { storageEndpoints, type StorageParts } from './endpoints.ts'
+import type { Parts } from '../parts.ts'
+import { getObject, labelsOfQuery, listObjects } from '../plain/objects.ts'
 import { openStorages, type Storages } from './storages.ts'
 
-export { heldOf } from './held.ts'
-export { judgeSource, SOURCE_READS } from './sources.ts'
 export type { Storages }
 
-export const storage = noun<StorageParts, { readonly storages: Storages }>({
+export const storage = noun<Parts & { readonly storages: Storages }, { readonly storages: Storages }>({
   name: 'storage',
-  kinds: [kind(Storage, { access: 'write', target: 'storage', admission: storageAdmission })],
+  kinds: [
+    kind(Storage, {
+      access: 'write',
+      target: 'storage',
+      // A protected storage stays, whoever cleans up around it.
+      admission: { ...admissionOf(storageChanges), validatesCleanUp: true },
+    }),
+  ],
   open: (parts) => ({ storages: openStorages(parts) }),
-  endpoints: storageEndpoints,
+  endpoints: ({ storages, ...parts }) => [
+    getObject(storages, getStorage),
+    listObjects(parts, storages, listStorages, ({ zone, server_id, label }) => ({
+      labels: labelsOfQuery(label),
+      fields: { zone, server_id },
+    })),
+    ...changeEndpoints(parts, storageChanges, storages),
+  ],
 })

@@ -3,11 +3,11 @@
  *  lead there, whether they are allowed, and what they claim. */
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit.ts'
-import type { OperationKind } from '../../domain/operations.ts'
+import type { Extent, OperationKind } from '../../domain/operations.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { BodyOf, ParamsOf, Route } from '../../kit/http/route.ts'
-import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
@@ -26,11 +26,15 @@ export interface Target {
 
 /** What a change is judged and claimed for. `spec` is as it will be, `facts` are of the object before the change. */
 export interface Subject<Spec, Facts> extends Target {
+  /** Undefined at its creation. */
+  readonly uid?: string | undefined
   readonly spec: Spec
   /** As a request found it; undefined at its creation, and where the change is brought about: it holds whatever was
    *  claimed by then. */
   readonly before?: Spec | undefined
   readonly facts: Facts
+  /** What a request asks for besides the spec; kubectl asks for nothing. */
+  readonly asked?: Readonly<Record<string, string>> | undefined
 }
 
 /** A change that was claimed and not written. */
@@ -78,12 +82,24 @@ export interface Rules<Spec, Facts> {
   ) => Promise<void>
   /** The condition that says whether it was claimed; `Claimed` when absent. */
   readonly condition?: string
+  /** What its operation says besides its kind. */
+  readonly stanza?: (
+    subject: Subject<Spec, Facts>,
+  ) => Extent & { readonly arguments?: Readonly<Record<string, string>> }
+}
+
+/** Whose request is read, and what there is. */
+export interface Surroundings {
+  readonly accountId: string
+  readonly world: World
 }
 
 /** How a request reads as a part of the spec. */
 export interface Reading<Result> {
   readonly route: Route
-  readonly read: (body: never, spec: never, params: never) => Result
+  readonly read: (body: never, spec: never, params: never, surroundings: Surroundings) => Result
+  /** What it asks for besides. */
+  readonly asked?: (body: never) => Readonly<Record<string, string>>
   /** What the request calls fields of the spec, where that is not their name. */
   readonly names: Readonly<Record<string, string>>
 }
@@ -91,7 +107,7 @@ export interface Reading<Result> {
 /** The reading of the requests of a route. `spec` is the spec before. */
 export const fromBody = <R extends Route, Spec, Result>(
   route: R,
-  read: (body: BodyOf<R>, spec: Spec, params: ParamsOf<R>) => Result,
+  read: (body: BodyOf<R>, spec: Spec, params: ParamsOf<R>, surroundings: Surroundings) => Result,
   names: Reading<Result>['names'] = {},
 ): Reading<Result> => ({ route, read, names })
 
@@ -138,8 +154,9 @@ export interface Reference {
   readonly mayFollow: 'never' | 'creation' | 'always'
   /** Whether one that is there can be claimed by now; it can when absent. */
   readonly isReady?: (object: KubeObject) => boolean
-  /** Throws the Problem that refuses the object. */
-  readonly requireUsable?: (object: KubeObject) => void
+  /** Throws the Problem that refuses the object to a request of REST: what kubectl names may come, and become usable,
+   *  later. `spec` is of what names it. */
+  readonly requireUsable?: (object: KubeObject, spec: unknown) => void
 }
 
 /** A change with the name that its noun gives it. */

@@ -4,11 +4,13 @@ import type { Key, KubeObject, ResourceType } from '../../kit/kube/object.ts'
 
 export interface World {
   find<Spec, Status>(type: ResourceType<Spec, Status>, key: Key): KubeObject<Spec, Status> | undefined
-  list<Spec, Status>(type: ResourceType<Spec, Status>): Iterable<KubeObject<Spec, Status>>
+  /** Those of the namespace, or all of them. */
+  list<Spec, Status>(type: ResourceType<Spec, Status>, namespace?: string): Iterable<KubeObject<Spec, Status>>
 }
 
 /** The world as the caches of the process know it. */
 export const worldOf = (caches: Pick<Caches, 'of'>): World => ({
   find: (type, key) => caches.of(type).get(key),
-  list: (type) => caches.of(type).list(),
+  list: (type, namespace) =>
+    namespace === undefined ? caches.of(type).list() : caches.of(type).inNamespace(namespace),
 })

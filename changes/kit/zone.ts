@@ -13,6 +13,13 @@ export const unknownZone = (world: World, name: string, field = 'zone'): Problem
 export const unknownRegion = (world: World, name: string): Problem =>
   badField('region', noSuch('region', name, [...world.list(Region)].map(({ metadata }) => metadata.name).sort()))
 
+/** Throws 400 for a zone that is not there, 503 for one that takes nothing new. */
+export function requireOpenZone(world: World, name: string): void {
+  const zone = world.find(Zone, { name })
+  if (zone === undefined) throw badField('zone', 'there is no such zone')
+  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes nothing new.')
+}
+
 /** Throws 400 for a zone that is not there, 503 for one that takes nothing new, and 409 for one without private
  *  networks. */
 export function requirePrivateNetworks(world: World, name: string, field = 'zone'): void {

@@ -1,21 +1,11 @@
 /** Changes as controllers find them: the spec differs from what the status or the claims show. Which change that is,
  *  what it claims and how it is undone is what the noun's changes say; the plan of a noun says what follows. */
-import {
-  actionOf,
-  type Changeable,
-  conditionOf,
-  type Named,
-  type OperableSpec,
-  type OperableStatus,
-  type Rules,
-} from '../../changes/kit/define.ts'
+import { actionOf, conditionOf } from '../../changes/kit/define.ts'
 import { changesBetween } from '../../changes/kit/judge.ts'
-import type { OperationKind } from '../../domain/operations.ts'
 import type { ChangeIntent } from '../../db/change/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
 import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import type { Condition } from '../../resources/shapes.ts'
 import type { AuditAction } from '../audit.ts'
 import type { IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
@@ -24,29 +14,23 @@ import { requireNewest } from '../newest.ts'
 import { auditRequests, findEditor, type OperationStart, requesterOf } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
 import { type During, type OperationPlan, planOperations } from '../operation/plan.ts'
-import { activeOperation } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, refusalOf, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
 import type { OfAccount, SyncInput } from '../synced-plan.ts'
+import { auditedSync, editsOf, failed, newRequests, reconciling, type SyncDecision, syncActions } from '../synced.ts'
 import {
-  actionOf as operationActionOf,
-  auditedSync,
-  editsOf,
-  failed,
-  newRequests,
-  reconciling,
-  type SyncDecision,
-  syncActions,
-} from '../synced.ts'
-
-type Root<Spec, Status> = KubeObject<Spec, Status>
-type OperatedSpec = OperableSpec
-/** What every such status has. */
-type OperatedStatus = OperableStatus & {
-  readonly conditions?: readonly Condition[] | undefined
-  readonly observedGeneration?: number | undefined
-}
+  type AnyChange,
+  detectChange,
+  everyChange,
+  isBeingRemoved,
+  type Noun,
+  operationActionOf,
+  type OperatedSpec,
+  type OperatedStatus,
+  type Root,
+  startOf,
+} from './detect-change.ts'
 
 /** Takes what the change of that name needs. */
 export interface ClaimEffects {
@@ -60,50 +44,6 @@ export interface Edits {
   /** Of the edit that no operation is for, as an actor; empty when there is none. */
   readonly editor: string
 }
-
-type AnyChange<Spec> = Named<Rules<Spec, never>> & { readonly action?: string }
-type Noun<Spec, Status, Facts> = Changeable<Spec, Status, Facts>
-
-/** Its creation, its changes and its removal. */
-const everyChange = <Spec, Status, Facts>({
-  create,
-  changes,
-  remove,
-}: Noun<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [create, ...changes, remove]
-
-/** Whether its removal is what its newest operation is for. */
-const isBeingRemoved = <Spec extends OperatedSpec, Status, Facts>(
-  { remove }: Noun<Spec, Status, Facts>,
-  { metadata, spec: { operation } }: Root<Spec, Status>,
-): boolean => metadata.deletionTimestamp !== undefined || operationActionOf(operation) === remove.name
-
-/** The change with an operation that no operation is for yet. `applied` is the spec that the newest one brought about,
- *  as the status shows it; undefined before the object was created. */
-export function detectChange<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
-  noun: Noun<Spec, Status, Facts>,
-  root: Root<Spec, Status>,
-  applied: Spec | undefined,
-): (AnyChange<Spec> & { readonly operation: OperationKind }) | undefined {
-  const { metadata, spec } = root
-  if (operationActionOf(spec.operation) === noun.remove.name) return undefined
-  if (metadata.deletionTimestamp !== undefined) return operated(noun.remove)
-  if (activeOperation(root) !== undefined) return undefined
-  if (applied === undefined) {
-    // What REST created without an operation shows what it claimed.
-    const isCreated = spec.operation !== undefined || noun.platform.some((field) => spec[field] !== undefined)
-    return isCreated ? undefined : operated(noun.create)
-  }
-  const [change] = changesBetween(noun, applied, spec).flatMap((each) => operated(each) ?? [])
-  return change === undefined || isRefused(root, change) ? undefined : change
-}
-
-const operated = <Change extends { readonly operation?: OperationKind }>(
-  change: Change,
-): (Change & { readonly operation: OperationKind }) | undefined =>
-  change.operation === undefined ? undefined : { ...change, operation: change.operation }
-
-const isRefused = <Spec, Status extends OperatedStatus>(root: Root<Spec, Status>, change: AnyChange<Spec>): boolean =>
-  change.claim !== undefined && refusalOf(root, conditionOf(change)) !== undefined
 
 /** What kubectl changed of the object since it was looked at last. Throws Unavailable. */
 export async function readEdits<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
@@ -162,7 +102,8 @@ export const claimEffect =
       // What is claimed for an object that is deleted meanwhile would stay for ever.
       if (change.name !== noun.remove.name) await requireNewest(parts.store, noun.resource, root)
       if (change.needs === 'standing') await requireStandingOfEdit(parts, root, accountId)
-      const subject = { accountId, id: root.metadata.name, spec: root.spec, facts: undefined }
+      const { name: id, uid } = root.metadata
+      const subject = { accountId, id, uid, spec: root.spec, facts: undefined }
       await orUnavailable(parts.db.transaction().execute(async (tx) => change.claim?.(tx, subject, parts)))
       return grantedCondition(condition)
     }
@@ -262,7 +203,7 @@ export const planChanges = <
     Action | PlainAction | AuditAction
   >({
     label: `A ${noun.title}`,
-    endedByDeletion: (operation) => operationActionOf(operation) === actionOf(noun.create),
+    endedByDeletion: (operation) => operationActionOf(noun, operation) === actionOf(noun.create),
     flows: Object.fromEntries(
       everyChange(noun).flatMap(({ operation }) => (operation === undefined ? [] : [[operation, flow]])),
     ),
@@ -279,9 +220,7 @@ export const planChanges = <
       const start = due?.(input)
       if (start !== undefined) return { field: '', ...start }
       const change = detectChange(noun, root, applied(root))
-      return (
-        change && { kind: change.operation, field: '', arguments: { action: actionOf(change) }, actor: observed.editor }
-      )
+      return change && { ...startOf(noun, root, change), field: '', actor: observed.editor }
     },
     idle: (input) => (isBeingRemoved(noun, input.root) ? remove(input) : idle(input)),
     // A removal goes on behind its operation.

@@ -1,31 +1,27 @@
 /** What the storage's plan may decide: the effects of storages by name, each with its input. They are carried out by
  *  `effects.ts`. */
 import type {
-  attachStorage,
-  claimStorage,
+  DesiredSize,
   landStorage,
   landStorageMove,
   releaseStorage,
   reserveStorageMove,
-  resizeBootStorageClaim,
-  resizeStorageClaim,
   StorageId,
 } from '../../db/storage/index.ts'
 import type { Key } from '../../kit/kube/object.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { SharedBackups } from '../backup-key.ts'
 import type { ActionWith } from '../effects.ts'
+import type { ClaimEffects } from '../kit/changes.ts'
 import type { ServerOperationEffects } from '../platform-operation.ts'
 
-export interface StorageEffects extends AuditEffects, ServerOperationEffects {
-  readonly claim: Parameters<typeof claimStorage>[1]
-  readonly attach: Parameters<typeof attachStorage>[1]
+export interface StorageEffects extends AuditEffects, ClaimEffects, ServerOperationEffects {
   readonly land: Parameters<typeof landStorage>[1]
   readonly release: Parameters<typeof releaseStorage>[1]
   readonly keep: StorageId
   readonly detach: StorageId
-  readonly resize: Parameters<typeof resizeStorageClaim>[1]
-  readonly resizeBoot: Parameters<typeof resizeBootStorageClaim>[1]
+  /** Gives back what is held beyond this size. */
+  readonly fit: StorageId & { readonly size: DesiredSize }
   readonly giveBack: StorageId
   readonly reserveMove: Parameters<typeof reserveStorageMove>[1]
   readonly landMove: Parameters<typeof landStorageMove>[1]

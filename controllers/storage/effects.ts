@@ -1,12 +1,12 @@
 /** What the storage controller does in PostgreSQL and with the keys of copies, by name. Each effect is free when it has
  *  happened already. */
+import { storageChanges } from '../../changes/storage.ts'
 import { carriedBy } from '../../resources/operation/index.ts'
 import {
-  attachStorage,
-  claimStorage,
   deleteStorageClaim,
   detachStorage,
   findStorageClaim,
+  holdSize,
   keepStorage,
   landStorage,
   landStorageMove,
@@ -14,8 +14,6 @@ import {
   releaseStorage,
   releaseStorageMove,
   reserveStorageMove,
-  resizeBootStorageClaim,
-  resizeStorageClaim,
 } from '../../db/storage/index.ts'
 import type { Database } from '../../db/open.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
@@ -32,17 +30,17 @@ import { requireNewest, requireStaying } from '../newest.ts'
 import { wasBegun } from '../operation/intent.ts'
 import { derivedStanza } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
+import { claimEffect } from '../kit/changes.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { serverOperationEffect } from '../platform-operation.ts'
 import { shareKey } from '../shared-key.ts'
-import { requireStandingOfEdit } from '../standing.ts'
 import type { StorageEffects } from './actions.ts'
-import { ATTACHED, CLAIMED, KEY_SHARED, RESERVED, RESIZED } from './conditions.ts'
+import { ATTACHED, KEY_SHARED, RESERVED, RESIZED } from './conditions.ts'
 
 type Transact = Parameters<ReturnType<Database['transaction']>['execute']>[0]
 
 export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEffects, StorageSpec, StorageStatus> {
-  const { db, store, clock } = parts
+  const { db, store } = parts
   const transact = (work: Transact) => orUnavailable(db.transaction().execute(work))
   /** Asked for by the newest object only: a stale one may have been deleted or detached since. */
   const granting = <Input>(
@@ -53,15 +51,6 @@ export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEf
       await requireNewest(store, Storage, storage)
       await transact((tx) => work(tx, input))
       return grantedCondition(condition)
-    })
-  /** What costs: the account must be allowed to. */
-  const selling = <Input extends { readonly accountId: string }>(
-    condition: string,
-    work: (tx: Parameters<Transact>[0], input: Input) => Promise<unknown>,
-  ): EffectOn<Input, StorageSpec, StorageStatus> =>
-    withRefusalCondition(condition, async (input, storage) => {
-      await requireStandingOfEdit(parts, storage, input.accountId)
-      return granting(condition, work)(input, storage)
     })
   const doing =
     <Input>(
@@ -83,14 +72,12 @@ export function storageEffects(parts: Parts & BackupAccess): EffectsOn<StorageEf
       return effect(input, storage)
     }
   return {
-    claim: selling(CLAIMED, (tx, demand: StorageEffects['claim']) => claimStorage(tx, demand, clock.now())),
-    attach: granting(ATTACHED, attachStorage),
+    claim: claimEffect(parts, storageChanges),
     land: landing(granting(ATTACHED, landStorage)),
     release: granting(ATTACHED, releaseStorage),
     keep: doing(keepStorage),
     detach: doing(detachStorage),
-    resize: selling(RESIZED, resizeStorageClaim),
-    resizeBoot: granting(RESIZED, resizeBootStorageClaim),
+    fit: granting(RESIZED, (tx, { size, ...id }) => holdSize(tx, id, size)),
     giveBack: giveBackEffect(parts),
     reserveMove: granting(RESERVED, reserveStorageMove),
     landMove: landing(doing(landStorageMove)),

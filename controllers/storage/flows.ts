@@ -2,7 +2,6 @@
  *  is the current step, so that a crash anywhere loses no progress. What PostgreSQL holds decides whose the disk is;
  *  what the agents report decides whether a guest has it. */
 import { isCancelled } from '../../domain/operations.ts'
-import type { claimStorage } from '../../db/storage/index.ts'
 import { nodeOf } from '../../resources/instance/index.ts'
 import { firstDecision, type Rule as OperationRule } from '../operation/decision.ts'
 import { refusalOf } from '../refusal.ts'
@@ -13,7 +12,6 @@ import { during, idOf, RECHECK_SECONDS } from './during.ts'
 import { layOut, removeVolumes } from './layout.ts'
 import { transferKeys } from './keys.ts'
 import { moveOverdue } from './move.ts'
-import { uidOf } from './volumes.ts'
 
 type Rule = OperationRule<OperationInput, Decision>
 
@@ -24,51 +22,25 @@ const PASSING_REFUSALS: readonly string[] = ['NoCapacity', 'StateNotAllowed']
 
 const isPassing = (reason: string): boolean => PASSING_REFUSALS.includes(reason)
 
+/** Takes what the change of that name needs. */
+const claiming = (input: OperationInput, change: string): StorageAction => ({
+  do: 'effect',
+  name: 'claim',
+  input: { accountId: idOf(input).accountId, change },
+})
+
 const claimed: Rule = (input) => {
   const { storage, observed } = input
   if (observed.accountId === undefined) return createFailed(input, 'claimed', 'The namespace belongs to no account.')
   if (observed.claim !== undefined) return undefined
   const refusal = refusalOf(storage, CLAIMED)
   if (refusal !== undefined && !isPassing(refusal.reason)) return createFailed(input, 'claimed', refusal.message)
-  const { zone, sizeGibibytes } = storage.spec
-  const origin = originOf(input)
-  if (origin.is === 'missing') return createFailed(input, 'claimed', origin.why)
   return {
     ...reconciling('creating', 'Claiming'),
     step: 'claimed',
-    actions: [
-      {
-        do: 'effect',
-        name: 'claim',
-        input: { ...idOf(input), zone, sizeGibibytes, preferredNode: observed.serverNode, ...origin.demand },
-      },
-    ],
+    actions: [claiming(input, 'create')],
     waitFor: 'room in the zone',
     waitSeconds: refusal === undefined ? 0 : NO_CAPACITY_WAIT_SECONDS,
-  }
-}
-
-type Demand = Parameters<typeof claimStorage>[1]
-type OriginDemand =
-  | { readonly is: 'known'; readonly demand: Pick<Demand, 'nodes' | 'isFromBackup' | 'copyOf'> }
-  | { readonly is: 'missing'; readonly why: string }
-
-/** What lies on the disks of one host is read there; what is copied stays where it is. */
-function originOf({ storage: { spec }, observed: { origin } }: OperationInput): OriginDemand {
-  const kind = spec.source?.kind
-  if (kind !== 'snapshot' && kind !== 'storage')
-    return { is: 'known', demand: kind === 'backup' ? { isFromBackup: true } : {} }
-  if (origin === undefined) return { is: 'missing', why: `There is no ${kind} ${spec.source?.id ?? ''}.` }
-  const { metadata, spec: of, status } = origin.storage
-  const isShared = status?.pool !== undefined
-  return {
-    is: 'known',
-    demand: {
-      ...(isShared || status?.nodeName === undefined ? {} : { nodes: [status.nodeName] }),
-      ...(kind === 'storage'
-        ? { copyOf: { storageId: metadata.name, bootServerId: of.isBoot ? of.serverId : undefined, isShared } }
-        : {}),
-    },
   }
 }
 
@@ -124,7 +96,7 @@ const assigned =
     const refusal = refusalOf(storage, ATTACHED)
     if (refusal !== undefined && !isPassing(refusal.reason)) return attachFailed(input, step, refusal.message)
     return during(input, step, {
-      actions: [{ do: 'effect', name: 'attach', input: { ...idOf(input), serverId, volume: uidOf(storage) } }],
+      actions: [claiming(input, 'attach')],
       waitFor: 'the server to take the storage',
       waitSeconds: refusal === undefined ? 0 : RECHECK_SECONDS,
     })
@@ -222,17 +194,11 @@ function detachFailed(input: OperationInput, step: string, error: string): Decis
 
 const roomHeld: Rule = (input) => {
   const { storage, observed } = input
-  const { sizeGibibytes, serverId, isBoot } = storage.spec
-  if ((observed.heldGibibytes ?? 0) >= sizeGibibytes) return undefined
+  if ((observed.heldGibibytes ?? 0) >= storage.spec.sizeGibibytes) return undefined
   const refusal = refusalOf(storage, RESIZED)
   if (refusal !== undefined && !isPassing(refusal.reason)) return resizeFailed(input, 'claimed', refusal.message)
-  const demand = { ...idOf(input), sizeGibibytes }
-  const action: StorageAction =
-    isBoot && serverId !== undefined
-      ? { do: 'effect', name: 'resizeBoot', input: { ...demand, serverId } }
-      : { do: 'effect', name: 'resize', input: demand }
   return during(input, 'claimed', {
-    actions: [action],
+    actions: [claiming(input, 'resize')],
     waitFor: 'room for it',
     waitSeconds: refusal === undefined ? 0 : NO_CAPACITY_WAIT_SECONDS,
   })
@@ -251,19 +217,18 @@ function resizeFailed(input: OperationInput, step: string, error: string): Decis
   const { storage, observed } = input
   const { serverId, isBoot } = storage.spec
   const sizeGibibytes = storage.status?.sizeGibibytes ?? storage.spec.sizeGibibytes
-  const demand = { ...idOf(input), sizeGibibytes }
-  const giveBack: readonly StorageAction[] =
-    (observed.heldGibibytes ?? 0) <= sizeGibibytes
-      ? []
-      : [
-          isBoot && serverId !== undefined
-            ? { do: 'effect', name: 'resizeBoot', input: { ...demand, serverId } }
-            : { do: 'effect', name: 'resize', input: demand },
-        ]
+  const fit: StorageAction = {
+    do: 'effect',
+    name: 'fit',
+    input: { ...idOf(input), size: { sizeGibibytes, isBoot, serverId } },
+  }
   return during(input, step, {
     outcome: 'failed',
     error,
-    actions: [{ do: 'change', patch: { spec: { sizeGibibytes } } }, ...giveBack],
+    actions: [
+      { do: 'change', patch: { spec: { sizeGibibytes } } },
+      ...((observed.heldGibibytes ?? 0) <= sizeGibibytes ? [] : [fit]),
+    ],
   })
 }
 

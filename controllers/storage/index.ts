@@ -1,5 +1,6 @@
 /** The storage controller: what wakes it and what it reads. It decides by `plan.ts` and acts by `effects.ts`. A boot
  *  storage is made by the server controller, and gone before its server. */
+import { storageChanges } from '../../changes/storage.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { type KubernetesRequest, listKubernetesRequests } from '../../db/request/index.ts'
@@ -31,6 +32,7 @@ import type { BackupAccess } from '../backup-key.ts'
 import { controller } from '../controller.ts'
 import { currentClaims } from '../current-claims.ts'
 import { orUnavailable } from '../database.ts'
+import { intentOf } from '../kit/changes.ts'
 import { findEditor, requesterOf } from '../operation/direct-edit.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
@@ -38,7 +40,6 @@ import { bootStorageName, isDeleting, isGuestLeftToItsNode, migrationKeyKey } fr
 import { hasPool, nodesWithoutPool, nodesWithoutPools, poolsOf } from '../shared-pools.ts'
 import type { StorageEffects } from './actions.ts'
 import { storageEffects } from './effects.ts'
-import { storageIntents } from './intent.ts'
 import { transferKeyKey } from './keys.ts'
 import type { Observed } from './observed.ts'
 import { COPIES_OF, OF_SNAPSHOT, readOrigin, readPoints, SNAPSHOTS_OF } from './points.ts'
@@ -50,7 +51,7 @@ export const storageController = controller<StorageEffects>()({
   resource: Storage,
   sharding: 'by-zone',
   finalizer: finalizerOf(Storage),
-  intent: storageIntents,
+  intent: intentOf(storageChanges),
   plan,
   reads: [Snapshot, Instance, Node, Zone, Template, NodeReport, CustomImage],
   writes: [Volume, Backup],

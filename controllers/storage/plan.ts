@@ -1,8 +1,9 @@
 /** The storage's plan: pure, synchronous, total. A boot storage follows its server and has one operation of its own, to
  *  grow; every other one is made, attached, detached, resized and deleted by operations. */
+import { storageChanges } from '../../changes/storage.ts'
 import { isEdit } from '../../db/request/index.ts'
-import { clonedFrom } from '../../resources/operation/index.ts'
-import { Storage, type StorageStatus } from '../../resources/storage/index.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
+import { detectChange, startOf } from '../kit/detect-change.ts'
 import { auditRequests, type DirectEdit } from '../operation/direct-edit.ts'
 import { planOperations } from '../operation/plan.ts'
 import type { StorageAction } from './actions.ts'
@@ -88,26 +89,34 @@ const removeUsedKeys = ({ storage, observed: { node } }: ReconcileInput): readon
     : removeTransferKeys(storage, [before, node])
 }
 
-/** Undefined when the spec and the operations agree. */
+/** Undefined when the spec and the operations agree. Boot storages are changed by their servers. */
 export function detectEdit({ storage, observed }: ReconcileInput): DirectEdit | undefined {
-  const { metadata, spec, status } = storage
-  const isActive = spec.operation !== undefined && status?.operation?.id !== spec.operation.id
-  if (spec.operation?.kind === 'storage.delete') return undefined
-  if (!spec.isBoot && metadata.deletionTimestamp !== undefined)
-    return spec.isProtected ? undefined : { kind: 'storage.delete', field: '' }
-  const isOver =
-    status?.operation === undefined || ['succeeded', 'failed', 'cancelled'].includes(status.operation.status)
-  if (isActive || !isOver || spec.isBoot) return undefined
-  if (spec.operation === undefined && status?.state === undefined)
-    return { kind: 'storage.create', field: 'sizeGibibytes', ...clonedFrom(spec.source) }
-  if (status?.state !== 'online') return undefined
-  const { claim } = observed
-  if (claim === undefined) return undefined
-  if (claim.serverId !== undefined && claim.serverId !== spec.serverId)
-    return { kind: 'storage.detach', field: 'serverId', arguments: { force: 'false', server_id: claim.serverId } }
-  if (spec.serverId !== undefined && claim.serverId === undefined && !observed.isServerGone)
-    return { kind: 'storage.attach', field: 'serverId' }
-  return spec.sizeGibibytes > claim.sizeGibibytes ? { kind: 'storage.resize', field: 'sizeGibibytes' } : undefined
+  const { metadata, spec } = storage
+  if (spec.isBoot || (metadata.deletionTimestamp !== undefined && spec.isProtected)) return undefined
+  const serverId = observed.claim?.serverId
+  const root = serverId === undefined || serverId === spec.serverId ? storage : withoutServer(storage, serverId)
+  const change = detectChange(storageChanges, root, appliedOf(storage, observed))
+  if (change === undefined) return undefined
+  const { name, sets: [field = ''] = name === 'create' ? ['sizeGibibytes'] : [] } = change
+  return { ...startOf(storageChanges, root, change), field }
+}
+
+/** It leaves its server before it can have another. */
+const withoutServer = ({ status, ...storage }: StorageObject, serverId: string): StorageObject => ({
+  ...storage,
+  spec: { ...storage.spec, serverId: undefined },
+  ...(status === undefined ? {} : { status: { ...status, serverId } }),
+})
+
+/** The spec as it is claimed; undefined before the storage was created. Only one that is online is changed. */
+function appliedOf({ spec, status }: StorageObject, { claim, isServerGone }: Observed): StorageSpec | undefined {
+  if (status?.state === undefined) return undefined
+  if (status.state !== 'online' || claim === undefined) return spec
+  return {
+    ...spec,
+    serverId: claim.serverId ?? (isServerGone === true ? spec.serverId : undefined),
+    sizeGibibytes: Math.min(spec.sizeGibibytes, claim.sizeGibibytes),
+  }
 }
 
 /** A boot disk that takes longer gets a status that says so. */

@@ -176,7 +176,7 @@ export async function attachStorage(
   if (claim.phase !== 'detached' || claim.node === null)
     throw conflict('in_use', 'The storage is attached to a server. Detach it first.', { resource: storageOf(id) })
   if (claim.zone !== placement.zone)
-    throw badField('server_id', `the server is in zone ${placement.zone}, the storage in zone ${claim.zone}`)
+    throw badField('serverId', `the server is in zone ${placement.zone}, the storage in zone ${claim.zone}`)
   await releaseTargetRoom(tx, claim)
   const isThere = claim.node === placement.node
   if (!isThere) await requireNoLocalHolds(tx, id)

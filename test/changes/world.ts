@@ -14,8 +14,10 @@ export function worldWith(objects: readonly (readonly [type: ResourceType, objec
       listed(type as ResourceType).find(
         ({ metadata }) => metadata.name === key.name && metadata.namespace === key.namespace,
       ) as KubeObject<Spec, Status> | undefined,
-    list: <Spec, Status>(type: ResourceType<Spec, Status>) =>
-      listed(type as ResourceType) as KubeObject<Spec, Status>[],
+    list: <Spec, Status>(type: ResourceType<Spec, Status>, namespace?: string) =>
+      listed(type as ResourceType).filter(
+        ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
+      ) as KubeObject<Spec, Status>[],
   }
 }
 

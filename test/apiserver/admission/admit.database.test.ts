@@ -524,7 +524,7 @@ describe('a storage', () => {
       { source: { kind: 'template', id: 'tiny-linux' } },
       '403 Boot storages are made by the platform',
     ],
-    ['in a zone that is not there', { zone: 'nowhere' }, '400 zone: there is no such zone'],
+    ['in a zone that is not there', { zone: 'nowhere' }, '400 spec.zone: there is no such zone'],
     ['larger than any', { sizeGibibytes: 16_385 }, '16384'],
     ['with a bad label', { labels: { 'a b': '' } }, '400 spec.labels.a b: '],
     ['in a zone without room', { zone: 'full' }, '503 no_capacity: '],

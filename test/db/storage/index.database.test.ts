@@ -166,7 +166,7 @@ describe('a storage that is attached', () => {
     await database.db.updateTable('placement').set({ zone: 'away' }).where('server_id', '=', serverId).execute()
     expect(await refusal(attach(storage, serverId))).toMatchObject({
       status: 400,
-      members: { errors: [{ field: 'server_id' }] },
+      members: { errors: [{ field: 'serverId' }] },
     })
   })
 

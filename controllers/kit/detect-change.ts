@@ -1,0 +1,94 @@
+/** Which change a controller finds, and the operation that brings it about. Pure. */
+import {
+  actionOf,
+  type Changeable,
+  conditionOf,
+  type Named,
+  type OperableSpec,
+  type OperableStatus,
+  type Rules,
+} from '../../changes/kit/define.ts'
+import { changesBetween } from '../../changes/kit/judge.ts'
+import type { OperationKind } from '../../domain/operations.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { type Condition, type OperationStanza, storedOf } from '../../resources/shapes.ts'
+import type { OperationStart } from '../operation/direct-edit.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { refusalOf } from '../refusal.ts'
+import { actionOf as syncedActionOf } from '../synced.ts'
+
+export type Root<Spec, Status> = KubeObject<Spec, Status>
+export type OperatedSpec = OperableSpec
+/** What every such status has. */
+export type OperatedStatus = OperableStatus & {
+  readonly conditions?: readonly Condition[] | undefined
+  readonly observedGeneration?: number | undefined
+}
+
+export type AnyChange<Spec> = Named<Rules<Spec, never>> & {
+  readonly action?: string
+  readonly sets?: readonly string[]
+}
+export type Noun<Spec, Status, Facts> = Changeable<Spec, Status, Facts>
+
+/** Its creation, its changes and its removal. */
+export const everyChange = <Spec, Status, Facts>({
+  create,
+  changes,
+  remove,
+}: Noun<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [create, ...changes, remove]
+
+/** The action of the operation, which its kind says where it has a kind of its own. */
+export const operationActionOf = (
+  { name }: Pick<Noun<never, never, never>, 'name'>,
+  operation: OperationStanza | undefined,
+): string | undefined =>
+  syncedActionOf(operation) ??
+  (operation?.kind.startsWith(`${name}.`) === true ? operation.kind.slice(name.length + 1) : undefined)
+
+/** Whether its removal is what its newest operation is for. */
+export const isBeingRemoved = <Spec extends OperatedSpec, Status, Facts>(
+  noun: Noun<Spec, Status, Facts>,
+  { metadata, spec: { operation } }: Root<Spec, Status>,
+): boolean => metadata.deletionTimestamp !== undefined || operationActionOf(noun, operation) === noun.remove.name
+
+/** The change with an operation that no operation is for yet. `applied` is the spec that the newest one brought about,
+ *  as the status shows it; undefined before the object was created. */
+export function detectChange<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
+  noun: Noun<Spec, Status, Facts>,
+  root: Root<Spec, Status>,
+  applied: Spec | undefined,
+): (AnyChange<Spec> & { readonly operation: OperationKind }) | undefined {
+  const { metadata, spec } = root
+  if (operationActionOf(noun, spec.operation) === noun.remove.name) return undefined
+  if (metadata.deletionTimestamp !== undefined) return operated(noun.remove)
+  if (activeOperation(root) !== undefined) return undefined
+  if (applied === undefined) {
+    // What REST created without an operation shows what it claimed.
+    const isCreated = spec.operation !== undefined || noun.platform.some((field) => spec[field] !== undefined)
+    return isCreated ? undefined : operated(noun.create)
+  }
+  const [change] = changesBetween(noun, applied, spec).flatMap((each) => operated(each) ?? [])
+  return change === undefined || isRefused(root, change) ? undefined : change
+}
+
+const operated = <Change extends { readonly operation?: OperationKind }>(
+  change: Change,
+): (Change & { readonly operation: OperationKind }) | undefined =>
+  change.operation === undefined ? undefined : { ...change, operation: change.operation }
+
+/** The operation that brings the change about. */
+export function startOf<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
+  noun: Noun<Spec, Status, Facts>,
+  { metadata: { name: id, uid }, spec, ...root }: Root<Spec, Status>,
+  change: AnyChange<Spec> & { readonly operation: OperationKind },
+): OperationStart {
+  const facts = noun.factsOf(storedOf({ ...root, metadata: { name: id }, spec }))
+  const { arguments: added } = change.stanza?.({ accountId: '', id, uid, spec, facts: facts as never }) ?? {} // its own
+  const action = actionOf(change)
+  const given = { ...(change.operation === `${noun.name}.${action}` ? {} : { action }), ...added }
+  return { kind: change.operation, ...(Object.keys(given).length === 0 ? {} : { arguments: given }) }
+}
+
+const isRefused = <Spec, Status extends OperatedStatus>(root: Root<Spec, Status>, change: AnyChange<Spec>): boolean =>
+  change.claim !== undefined && refusalOf(root, conditionOf(change)) !== undefined
