@@ -68,7 +68,12 @@ export const DevCluster = resource({
         .optional()
         .describe('Certificate in PEM that clients verify its API by.'),
       admins: z
-        .array(z.strictObject({ name: Name, uid: z.uuid() }))
+        .array(
+          z.strictObject({
+            name: Name.describe('Name of the service account.'),
+            uid: z.uuid().describe('Its uid in the cluster.'),
+          }),
+        )
         .max(DEV_ADMINS_MAXIMUM)
         .optional()
         .describe('Service accounts with all rights that its server has said: each is given to one holder of a token.'),

@@ -1483,7 +1483,7 @@ describe('a node', () => {
       {},
       {},
       { operation: busy.operation },
-      '403 spec.operation is written by the platform only: change what the node shall be, and the operation follows.',
+      '403 spec.operation is written by the platform only: change the node, and the operation follows.',
     ],
     ['with unprintable labels', {}, {}, { labels: { a: '\u0007' } }, '400 spec.labels.a: must be printable'],
   ])('is not changed %s', async (_what, status, spec, patch, answer) => {

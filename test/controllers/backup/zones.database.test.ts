@@ -86,7 +86,7 @@ test('a storage that is in another zone now shares nothing with the backups of b
   })
   expect((await ended('b1', 'backup.restore')).status).toMatchObject({
     state: 'online',
-    operation: { status: 'failed', error: `Storage web lies in another zone than ${ZONE} now.` },
+    operation: { status: 'failed', error: `Storage web is no longer in zone ${ZONE}.` },
     lastRestore: { outcome: 'untouched' },
   })
 

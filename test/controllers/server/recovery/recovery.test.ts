@@ -117,7 +117,7 @@ describe('recovery', () => {
       'is refused while the node is not fenced',
       recovering({ actor: 'operator', observed: { fencedNodes: [] } }),
       [
-        'operation op-1 reserved failed: There is no proof that the server does not run on node node-1 any more.',
+        'operation op-1 reserved failed: There is no proof that the server no longer runs on node node-1.',
         'state error',
       ],
     ],
