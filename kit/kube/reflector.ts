@@ -76,6 +76,8 @@ class Reflector<Spec, Status> {
   /** Monotonic milliseconds; a list is due at once. */
   #relistAt = 0
   #failures = 0
+  /** The server did not have the version when it was asked last. */
+  #isExpired = false
 
   constructor(options: ReflectorOptions<Spec, Status>, signal: AbortSignal) {
     this.#options = options
@@ -94,14 +96,18 @@ class Reflector<Spec, Status> {
         if (this.#signal.aborted) return
         if (await this.#follow()) {
           this.#failures = 0
+          this.#isExpired = false
           continue
         }
       } catch (error) {
-        metrics.failures.inc({ name: this.#name })
+        // A server may forget versions, also one that was away: it is asked for a list. Twice in a row is a fault.
+        const isOrdinary = isExpired(error) && !this.#isExpired
+        this.#isExpired = isExpired(error)
+        if (!isOrdinary) metrics.failures.inc({ name: this.#name })
         if (!canResume(error)) this.#relistAt = 0
         if (error instanceof ApiError) retryAfterMilliseconds = (error.retryAfterSeconds ?? 0) * 1000
         if (isNotFound(error)) limits = { ...BACKOFF, maximumMilliseconds: ABSENT_MAXIMUM_MILLISECONDS }
-        this.#log.warn(isNotFound(error) ? 'kind not served yet' : 'watch failed', { error })
+        this.#log[isOrdinary ? 'info' : 'warn'](isNotFound(error) ? 'kind not served yet' : 'watch failed', { error })
       }
       const backoff = backoffMilliseconds(this.#failures++, limits, random)
       await clock.sleep(Math.max(retryAfterMilliseconds, backoff), this.#signal)
@@ -175,6 +181,8 @@ class Reflector<Spec, Status> {
     })
   }
 }
+
+const isExpired = (error: unknown): boolean => error instanceof ApiError && error.code === 410
 
 /** Whether a watch can go on from the synced version: the server was busy or out of reach, but it did not say that it
  *  lacks that version (410; 504 for a version that it has not reached). */

@@ -9,7 +9,7 @@ import {
 } from '../../../kit/kube/reflector.ts'
 import type { Transport, TransportResponse } from '../../../kit/kube/transport.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
+import { type Logger, silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { Child, NAMESPACE, openWorld, type ChildSpec, type World } from '../world.ts'
 
@@ -38,7 +38,7 @@ const onWatches =
     return isWatch(request.path) ? { ...response, lines: () => change(response.lines()) } : response
   }
 
-async function start(world: World, disturb?: Disturb) {
+async function start(world: World, disturb?: Disturb, log: Logger = silentLog) {
   const counts = { lists: 0, watches: 0 }
   const counted: Disturb = (serve, clock) => {
     const inner = disturb?.(serve, clock) ?? serve
@@ -58,7 +58,7 @@ async function start(world: World, disturb?: Disturb) {
       cache,
       clock: member.clock,
       random: world.scheduler.random,
-      log: silentLog,
+      log,
       metrics: openReflectorMetrics(registry),
     },
     stop.signal,
@@ -218,6 +218,31 @@ test.each([
   await world.until(() => cache.isReady)
   await world.pass(60_000)
   expect([refusals, counts.lists]).toEqual([0, lists])
+  await end()
+})
+
+test.each([
+  [1, []],
+  [3, ['watch failed', 'watch failed']],
+] as const)('a version that the server lacks %d times in a row wakes somebody %j', async (times, expected) => {
+  const world = await openWorld()
+  const warnings: string[] = []
+  const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message), with: () => log }
+  let refusals = times as number
+  const { cache, registry, end } = await start(
+    world,
+    (serve) => async (request) => {
+      if (!isWatch(request.path) || refusals === 0) return serve(request)
+      refusals -= 1
+      return refusal(410, 'Expired')
+    },
+    log,
+  )
+  await world.until(() => cache.isReady)
+  await world.pass(120_000)
+  expect([refusals, warnings]).toEqual([0, expected])
+  const failures = `svccloud_reflector_failures_total{name="children"} ${expected.length}`
+  expect((await registry.metrics()).includes(failures)).toBe(expected.length > 0)
   await end()
 })
 
