@@ -12,6 +12,7 @@ import { Customer } from '../test/e2e/customer.ts'
 import { eventually } from '../test/eventually.ts'
 import { clearAway, guestsOf, Product } from '../test/e2e/product.ts'
 import { type Bench, median } from './runner.ts'
+import { UNREAD } from '../test/e2e/warnings.ts'
 
 const OVERHEAD = 'overhead in milliseconds, median'
 const PROMPT = 'root@bench'
@@ -35,6 +36,7 @@ export const bench: Bench = {
     const product = await Product.start({
       data: join(folder, 'data'),
       flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=1'],
+      warnings: UNREAD,
     })
     const customer = await Customer.signUp(() => product, 'bench@example.com')
     await customer.addSshKey()

@@ -10,6 +10,7 @@ import { clearAway, Product } from '../test/e2e/product.ts'
 import { eventually } from '../test/eventually.ts'
 import { newDisk, openMachines } from './guests.ts'
 import { type Bench, median } from './runner.ts'
+import { UNREAD } from '../test/e2e/warnings.ts'
 
 const SERIAL = 'bench'
 const SLOT = 1
@@ -40,6 +41,7 @@ export const bench: Bench = {
     const product = await Product.start({
       data: join(folder, 'data'),
       flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=1'],
+      warnings: UNREAD,
     })
     const customer = await Customer.signUp(() => product, 'bench@example.com')
     await customer.addSshKey()

@@ -12,6 +12,7 @@ import { Customer, type Server } from '../e2e/customer.ts'
 import { eventually, until } from '../eventually.ts'
 import { Product } from '../e2e/product.ts'
 import { type RealCluster, startRealCluster } from './real-cluster.ts'
+import { UNREAD } from '../e2e/warnings.ts'
 
 const run = promisify(execFile)
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
@@ -33,6 +34,7 @@ beforeAll(async () => {
     data,
     flags: ['--kubeconfig', cluster.kubeconfigFile, '--webhook-host', '127.0.0.1', '--hypervisor', 'qemu'],
     environment: { SVCCLOUD_WEBHOOK_TOKEN_FILE: cluster.webhookTokenFile },
+    warnings: UNREAD,
   })
 }, START_MILLISECONDS)
 

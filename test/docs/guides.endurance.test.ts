@@ -1,7 +1,7 @@
 /** The customers' guides against the running product, whose guests are simulated: their commands as they are written,
  *  their configurations in an official client, and their program with the package as it is packed and installed. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,7 +11,7 @@ import { environment } from '../../kit/sys/process.ts'
 import { VERSION } from '../../resources/version.ts'
 import { Customer, PASSWORD } from '../e2e/customer.ts'
 import { until } from '../eventually.ts'
-import { Product } from '../e2e/product.ts'
+import { clearAway, Product } from '../e2e/product.ts'
 import { blocksOf, CUSTOMER_GUIDES, isAnyMissing, ROOT, scriptOf } from './blocks.ts'
 
 const run = promisify(execFile)
@@ -26,16 +26,13 @@ let customer: Customer
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-guides-'))
-  product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'simulated'] })
+  product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'simulated'], warnings: [] })
   customer = await Customer.signUp(() => product, 'anybody@example.com')
   await customer.addSshKey()
   await mkdir(join(folder, 'bin'))
   await symlink(join(ROOT, 'cli/svccloud.js'), join(folder, 'bin/svccloud'))
 })
-afterAll(async () => {
-  await product?.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, folder))
 
 const hasNoServers = (person: Customer) =>
   until(

@@ -1,7 +1,7 @@
 /** The operators' guides: their commands as they are written, with kubectl as the administrator, against the running
  *  product with simulated guests; their manifests as a server would take them. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { environment } from '../../kit/sys/process.ts'
 import { toolPath } from '../../tools/cluster/build.ts'
 import { Customer } from '../e2e/customer.ts'
-import { Product } from '../e2e/product.ts'
+import { clearAway, Product } from '../e2e/product.ts'
 import { blocksOf, OPERATOR_GUIDES, ROOT, scriptOf } from './blocks.ts'
 
 const run = promisify(execFile)
@@ -20,7 +20,7 @@ let env: Record<string, string | undefined>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-operator-guides-'))
-  product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'simulated'] })
+  product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'simulated'], warnings: [] })
   const customer = await Customer.signUp(() => product, 'operated@example.com')
   const [account] = await product.query('select id from account')
   const { PATH, LANG, HOME } = environment()
@@ -36,10 +36,7 @@ beforeAll(async () => {
     ACCOUNT: String(account?.['id']),
   }
 })
-afterAll(async () => {
-  await product?.stop()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, folder))
 
 /** A folder with everything that a checkout has, into which commands may write. */
 async function checkout(name: string): Promise<string> {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { eventually, until } from '../eventually.ts'
 import { Customer } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 interface Group {
   readonly id: string
@@ -19,7 +20,7 @@ const servers: string[] = []
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'], warnings: UNREAD })
   customer = await Customer.signUp(() => product, 'first@example.com')
   await customer.addSshKey()
 })

@@ -10,6 +10,7 @@ import { runProgram } from '../../agents/node/run-program.ts'
 import { eventually } from '../eventually.ts'
 import { type Console, Customer, type Operation } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const RECORD_BYTES = 512
 const SUM_CHARACTERS = 32
@@ -20,7 +21,7 @@ const KILLS = ['controllers', 'agent-eu-1a-1', 'agent-eu-1a-2'] as const
 let data: string
 let product: Product
 let customer: Customer
-const start = () => Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'] })
+const start = () => Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'], warnings: UNREAD })
 
 beforeAll(async () => {
   data = await newFolder()

@@ -15,6 +15,7 @@ import { buildTool } from '../../tools/cluster/build.ts'
 import { until } from '../eventually.ts'
 import { Customer } from './customer.ts'
 import { newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 export const MINUTES = 60_000
 export const ZONE = 'eu-1a'
@@ -44,6 +45,7 @@ export async function startCloud(email: string): Promise<Cloud> {
     data,
     flags: ['--hypervisor', 'qemu', '--nodes', `${ZONE}=1`, '--public-route'],
     environment: { SVCCLOUD_IMAGE_CACHE: IMAGES ?? '' },
+    warnings: UNREAD,
   })
   const customer = await Customer.signUp(() => product, email)
   await customer.addSshKey()

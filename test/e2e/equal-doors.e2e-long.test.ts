@@ -17,7 +17,7 @@ let product: Product
 
 beforeAll(async () => {
   data = await mkdtemp(join(tmpdir(), 'svccloud-doors-'))
-  product = await Product.start({ data, flags: ['--hypervisor', 'simulated'] })
+  product = await Product.start({ data, flags: ['--hypervisor', 'simulated'], warnings: [] })
 })
 afterAll(async () => {
   await product?.stop()

@@ -13,6 +13,7 @@ import { isAnyMissing, scriptOf } from '../docs/blocks.ts'
 import { until } from '../eventually.ts'
 import { Customer, type Server } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const run = promisify(execFile)
 const PATIENCE_MILLISECONDS = 180_000
@@ -27,7 +28,7 @@ let cold: Server
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=3'] })
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=3'], warnings: UNREAD })
   customer = await Customer.signUp(() => product, 'fencing@example.com')
   await customer.addSshKey()
 })

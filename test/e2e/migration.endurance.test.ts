@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { eventually } from '../eventually.ts'
 import { Customer, type Operation } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const MOVES = 20
 /** A kill may cost a move, never the guest. */
@@ -21,7 +22,7 @@ let customer: Customer
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=3'] })
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=3'], warnings: UNREAD })
   customer = await Customer.signUp(() => product, 'mover@example.com')
   await customer.addSshKey()
 })

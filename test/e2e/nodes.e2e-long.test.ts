@@ -19,7 +19,11 @@ let product: Product | undefined
 beforeAll(async () => {
   folder = await newFolder()
   if (!missing)
-    product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'] })
+    product = await Product.start({
+      data: join(folder, 'data'),
+      flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'],
+      warnings: [],
+    })
 })
 afterAll(() => clearAway(product, folder))
 

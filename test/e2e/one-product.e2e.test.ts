@@ -9,7 +9,7 @@ let product: Product
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'], warnings: [] })
 })
 afterAll(() => clearAway(product, data))
 

@@ -11,6 +11,7 @@ import { eventually } from '../eventually.ts'
 import { Customer } from './customer.ts'
 import { bannerAt, machineNetwork, networkProcesses, twinIn } from './machine-network.ts'
 import { clearAway, IMAGE_CACHE, newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const run = promisify(execFile)
 const CLI = join(import.meta.dirname, '../../cli/main.ts')
@@ -53,7 +54,7 @@ describe.skipIf(why !== undefined)(`an ordinary user${why === undefined ? '' : `
   let customer: Customer
   let server: Reached
 
-  const start = () => Product.start({ data, flags: FLAGS, user: USER })
+  const start = () => Product.start({ data, flags: FLAGS, user: USER, warnings: UNREAD })
   const ssh = async (command: string) =>
     (
       await run(nodeBinary(), [CLI, 'ssh', '--identity', join(data, 'key'), 'one', '--', command], {

@@ -25,9 +25,8 @@ export interface ProductOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** An ordinary user that starts it, to whom the folder belongs; the one that runs the tests when absent. */
   readonly user?: number | undefined
-  /** Lines at warn that the test brings about, by killing parts of the product for example. Any other fails it. None is
-   *  judged when absent: in tests that run for minutes beside what they kill. */
-  readonly warnings?: readonly RegExp[] | undefined
+  /** Lines at warn that the test brings about, by killing parts of the product for example. Any other fails it. */
+  readonly warnings: readonly RegExp[]
 }
 
 /** Runs `npm start` to its end and answers what it said; for starts that are refused. */
@@ -84,7 +83,7 @@ export class Product {
   readonly endpoints: Endpoints
   readonly output: () => string
   readonly #child: ChildProcess
-  readonly #warnings: readonly RegExp[] | undefined
+  readonly #warnings: readonly RegExp[]
   #isJudged = false
 
   private constructor(
@@ -129,7 +128,7 @@ export class Product {
    *  expect. */
   async stop(): Promise<number | null> {
     const code = await this.#end()
-    if (this.#isJudged || this.#warnings === undefined) return code
+    if (this.#isJudged) return code
     this.#isJudged = true
     const unexpected = await unexpectedWarnings(this.data, this.#warnings)
     if (unexpected.length > 0) throw new Error(`logged at warn:\n${unexpected.join('\n')}`)

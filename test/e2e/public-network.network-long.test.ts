@@ -13,6 +13,7 @@ import { eventually } from '../eventually.ts'
 import { Customer } from './customer.ts'
 import { bannerAt, machineNetwork, networkProcesses, twinIn } from './machine-network.ts'
 import { clearAway, newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const run = promisify(execFile)
 const CLI = join(import.meta.dirname, '../../cli/main.ts')
@@ -75,7 +76,7 @@ beforeAll(async () => {
   const listener = createServer((socket) => void socket.end('the machine'))
   await new Promise<void>((resolve) => listener.listen(0, '0.0.0.0', resolve))
   machine = { before: await machineNetwork(), listener }
-  product = await Product.start({ data, flags: FLAGS })
+  product = await Product.start({ data, flags: FLAGS, warnings: UNREAD })
   customer = await Customer.signUp(() => product, 'network@example.com')
   const publicKey = await readFile(join(data, 'key.pub'), 'utf8')
   await customer.request('POST', '/v1/ssh-keys', { name: 'test', public_key: publicKey })
@@ -233,7 +234,7 @@ it('kill -9 of everything leaves guests alone, and the next start finds them', a
   await product.killEverything()
   await eventually('the end of the network', async () => (await networkProcesses(data)).length === 0)
   expect(await machineNetwork()).toBe(machine.before)
-  product = await Product.start({ data, flags: [...FLAGS, '--public-route'] })
+  product = await Product.start({ data, flags: [...FLAGS, '--public-route'], warnings: UNREAD })
   expect(await product.guests()).toEqual(guests)
   await comesBack()
 })
@@ -252,13 +253,13 @@ it('with --public-route the machine itself reaches servers, and the start says w
 it('what was added to the machine goes with kill -9, and is there again after the next start', async () => {
   await product.killEverything()
   await eventually('the end of the route', async () => (await machineNetwork()) === machine.before)
-  product = await Product.start({ data, flags: [...FLAGS, '--public-route'] })
+  product = await Product.start({ data, flags: [...FLAGS, '--public-route'], warnings: UNREAD })
   expect(await machineNetwork()).not.toBe(machine.before)
 })
 
 it('starts at once after kill -9, whose wire the kernel may still have', async () => {
   await product.killEverything()
-  product = await Product.start({ data, flags: [...FLAGS, '--public-route'] })
+  product = await Product.start({ data, flags: [...FLAGS, '--public-route'], warnings: UNREAD })
   expect(product.output()).toContain('Added to this machine')
 })
 

@@ -13,6 +13,7 @@ import { nodeBinary } from '../../kit/sys/process.ts'
 import { eventually } from '../eventually.ts'
 import { Customer, PUBLIC_KEY } from './customer.ts'
 import { guestsOf, IMAGE_CACHE, newFolder, Product, refusedStart } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const SIMULATED = ['--hypervisor', 'simulated']
 const FREE_PORTS = ['--port', '0', '--operator-port', '0', '--kubernetes-port', '0']
@@ -31,6 +32,7 @@ async function start(data: string, ...flags: string[]): Promise<Product> {
   const product = await Product.start({
     data: join(folder, data),
     flags: [...SIMULATED, '--nodes', 'eu-1a=1', ...flags],
+    warnings: UNREAD,
   })
   products.push(product)
   return product
@@ -116,6 +118,7 @@ it('takes its settings from the environment too', async () => {
   const product = await Product.start({
     data,
     environment: { SVCCLOUD_HYPERVISOR: 'simulated', SVCCLOUD_NODES: 'here=2,there=1' },
+    warnings: UNREAD,
   })
   products.push(product)
   expect([...(await product.processes()).keys()].filter((name) => name.startsWith('agent-')).sort()).toEqual([

@@ -6,6 +6,7 @@ import { useCeph } from '../ceph.ts'
 import { Unrecoverable, until } from '../eventually.ts'
 import { Customer, type Operation } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const cluster = useCeph(['rack-0', 'rack-0', 'rack-1'])
 let data: string
@@ -24,6 +25,7 @@ beforeAll(async () => {
       SVCCLOUD_CEPH_KEYRING: keyring,
       SVCCLOUD_CEPH_CONFIGURATION: configuration,
     },
+    warnings: UNREAD,
   })
   customer = await Customer.signUp(() => product, 'ceph@example.com')
   await customer.addSshKey()

@@ -20,8 +20,8 @@ export interface Survivor {
   close(): Promise<void>
 }
 
-/** `warnings`: what the kills of the test bring about; not judged when absent. */
-export async function openSurvivor(email: string, warnings?: readonly RegExp[]): Promise<Survivor> {
+/** `warnings`: what the kills of the test bring about. */
+export async function openSurvivor(email: string, warnings: readonly RegExp[]): Promise<Survivor> {
   const data = await newFolder()
   const start = () => Product.start({ data, flags: FLAGS, warnings })
   let product = await start()

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -24,4 +24,43 @@ test('lines at warn and above are found, also in a log that was cut, but for tho
 test('a folder without logs is no silence', async () => {
   await mkdir(join(data, 'empty', 'logs'), { recursive: true })
   await expect(unexpectedWarnings(join(data, 'empty'), [])).rejects.toThrow('nothing was logged')
+})
+
+const KILLS = 'it kills parts of the product: what the others say then is not named yet'
+const NOT_READ = 'its log was not read yet'
+const MEASURES = 'it measures on a machine that may be busy'
+/** Products whose logs are not judged, and why. */
+const UNREAD_BY: Readonly<Record<string, string>> = {
+  'bench/b04-post-to-prompt.ts': MEASURES,
+  'bench/b55-attach.ts': MEASURES,
+  'test/addons/cloud/services.csi.test.ts': NOT_READ,
+  'test/addons/csi/claims.csi.test.ts': NOT_READ,
+  'test/addons/csi/sanity.csi.test.ts': NOT_READ,
+  'test/cluster/product.cluster.test.ts': NOT_READ,
+  'test/e2e/backups.e2e-long.test.ts': NOT_READ,
+  'test/e2e/changes.endurance.test.ts': KILLS,
+  'test/e2e/checksummed-log.endurance.test.ts': KILLS,
+  'test/e2e/cluster-of-guests.ts': NOT_READ,
+  'test/e2e/fencing.endurance.test.ts': KILLS,
+  'test/e2e/migration-of-disks.endurance.test.ts': NOT_READ,
+  'test/e2e/migration.endurance.test.ts': KILLS,
+  'test/e2e/ordinary-user.e2e-long.test.ts': KILLS,
+  'test/e2e/public-network.network-long.test.ts': KILLS,
+  'test/e2e/start.e2e-long.test.ts': NOT_READ,
+  'test/e2e/storage-moves.endurance.test.ts': NOT_READ,
+  'test/e2e/storages.ceph.test.ts': NOT_READ,
+  'test/e2e/survival.endurance.test.ts': KILLS,
+}
+
+/** Files that import it to start a product. */
+async function unreadIn(folder: string): Promise<readonly string[]> {
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const paths = files.map((file) => join(folder, file))
+  const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8')))
+  return paths.filter((_path, index) => /^import \{.*\bUNREAD\b.*warnings\.ts'$/m.test(texts[index] ?? ''))
+}
+
+test('every product is judged by its log, or its test is on the list', async () => {
+  const found = (await Promise.all(['test', 'bench'].map(unreadIn))).flat()
+  expect(found.sort()).toEqual(Object.keys(UNREAD_BY).sort())
 })

@@ -23,6 +23,7 @@ import { Customer } from '../../e2e/customer.ts'
 import { clearAway, newFolder, Product } from '../../e2e/product.ts'
 import { type KubeClient, kubeClient } from '../../embedded/control-planes/hosted.ts'
 import { eventually, until } from '../../eventually.ts'
+import { UNREAD } from '../../e2e/warnings.ts'
 
 const ZONE = 'eu-1a'
 const NODE = 'worker'
@@ -43,7 +44,11 @@ let store: Store
 let closeStore: () => Promise<void>
 async function begin(): Promise<void> {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=2`] })
+  product = await Product.start({
+    data,
+    flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=2`],
+    warnings: UNREAD,
+  })
   customer = await Customer.signUp(() => product, 'services@example.com')
   await customer.addSshKey()
   const { transport, close } = openHttpsTransport(

@@ -25,6 +25,7 @@ import {
 } from '../../embedded/control-planes/hosted.ts'
 import { eventually, until } from '../../eventually.ts'
 import { addNode, reportReady, STORAGE } from './kube-objects.ts'
+import { UNREAD } from '../../e2e/warnings.ts'
 
 const ZONE = 'eu-1a'
 const NODE = 'worker'
@@ -46,7 +47,11 @@ let serverId: string
 
 async function begin(): Promise<void> {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=1`] })
+  product = await Product.start({
+    data,
+    flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=1`],
+    warnings: UNREAD,
+  })
   const customer = await Customer.signUp(() => product, 'claims@example.com')
   await customer.addSshKey()
   const { server, operation } = await customer.createServer({

@@ -15,6 +15,7 @@ import { Customer } from '../../e2e/customer.ts'
 import { clearAway, newFolder, Product } from '../../e2e/product.ts'
 import { callerOf, type Driver, startDriver } from './driver.ts'
 import { LoopDisks } from './loop-disks.ts'
+import { UNREAD } from '../../e2e/warnings.ts'
 
 const run = promisify(execFile)
 const ZONE = 'eu-1a'
@@ -35,7 +36,11 @@ let plugging: Promise<void> = Promise.resolve()
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=1`] })
+  product = await Product.start({
+    data,
+    flags: ['--hypervisor', 'simulated', '--nodes', `${ZONE}=1`],
+    warnings: UNREAD,
+  })
   customer = await Customer.signUp(() => product, 'csi@example.com')
   await customer.addSshKey()
   const { server, operation } = await customer.createServer({
