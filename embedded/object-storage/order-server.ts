@@ -89,6 +89,7 @@ function carrierOf({ cells, places }: Carried, runs: Runs, ready: (port: number)
         requireRecorded(order.id)
         return walks(() => cells.measure(order.id))
       case 'remove':
+        requireRecorded(order.id)
         return runs.alone(order.id, () => cells.remove(order.id))
       case 'end':
         return runs.find(order.run)?.end()

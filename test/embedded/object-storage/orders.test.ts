@@ -102,12 +102,12 @@ test('an engine of a recorded tenant is started once, looked at and ended', asyn
 
 test('nothing is done for tenants that are not recorded, and no more engines run than may', async () => {
   const { order, next, done } = await serve()
-  for (const name of ['start', 'prepare', 'measure']) order({ order: name, id: 'stranger' })
-  for (const number of [1, 2, 3])
+  for (const name of ['start', 'prepare', 'measure', 'remove']) order({ order: name, id: 'stranger' })
+  for (const number of [1, 2, 3, 4])
     expect(await next()).toEqual({ number, failed: 'no such tenant is recorded', isLost: false })
   for (const id of ['ada', 'bob', 'eve', 'kim']) order({ order: 'start', id })
   const answers = [await next(), await next(), await next(), await next()]
-  expect(answers).toContainEqual({ number: 7, failed: 'no more than 3 engines run', isLost: false })
+  expect(answers).toContainEqual({ number: 8, failed: 'no more than 3 engines run', isLost: false })
   expect(done).toEqual(['start ada', 'start bob', 'start eve'])
 })
 
