@@ -16,7 +16,7 @@ import type { HeldVolume } from '../../../agents/node/drivers/storage/volume-sto
 import { type HeldImage, simulatedImages } from '../../../agents/node/images/image-store.ts'
 import { simulatedTemplates } from '../../../agents/node/images/simulated.ts'
 import { type Ledger, ledgerInMemory } from '../../../agents/node/ledger.ts'
-import { openAgent } from '../../../agents/node/loop.ts'
+import { type Agent, openAgent } from '../../../agents/node/loop.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
 import { crds } from '../../../controllers/crds.ts'
@@ -69,7 +69,7 @@ export interface AgentWorld {
   readonly shared: SimulatedStorage
   readonly images: Map<string, HeldImage>
   readonly ledger: Ledger
-  startAgent(options?: AgentStart): void
+  startAgent(options?: AgentStart): Agent
   killAgent(): void
   settled<T>(promise: Promise<T>): Promise<T>
   pass(milliseconds: number): Promise<void>
@@ -206,6 +206,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
         },
       })
       void agent.run(stop.signal)
+      return agent
     },
     killAgent: () => agentProcess.crash(),
     async instanceWhen(isWanted) {

@@ -73,6 +73,26 @@ describe('a disk of shared storage', () => {
     expect(owner()).toEqual({ node: NODE, bootId: 'boot' })
   })
 
+  it('of another installation stays, and nothing of it is written', async () => {
+    lieWith(BETA)
+    world.shared.pools.get(POOL)?.set('theirs', { name: 'theirs', sizeGibibytes: 1 })
+    const before = structuredClone([...(world.shared.pools.get(POOL) ?? [])])
+    await world.pass(60 * 60_000)
+    world.killAgent()
+    world.startAgent()
+    await world.pass(60 * 60_000)
+    expect([[...(world.shared.pools.get(POOL) ?? [])], owner()]).toEqual([before, BETA])
+    expect(world.shared.owners.has('theirs')).toBe(false)
+  })
+
+  it('is taken from an earlier boot of a host of the same name, which is one host', async () => {
+    lieWith({ node: NODE, bootId: 'the boot before' })
+    await createVolume()
+    await createInstance()
+    await world.instanceWhen(({ status }) => status?.state === 'running')
+    expect(owner()).toEqual({ node: NODE, bootId: 'boot' })
+  })
+
   it('is noted for a guest of an earlier release, and given back by the next agent when one was killed', async () => {
     await createVolume()
     await createInstance()

@@ -188,10 +188,12 @@ test('deleted networks, routers and floating IPs give back what they hold once t
   })
   const spec = { zone: ZONE, name: 'kept' } as NetworkSpec // has defaults
   const { uid } = (await cloud.kubectl.create(Network, { metadata: { name: 'kept', namespace }, spec })).metadata
-  const row = (key: string) => ({ table: 'DNS', key, columns: {} }) as const
+  const row = (key: string) =>
+    ({ table: key.startsWith('Network/') ? 'DHCP_Options' : 'DNS', key, columns: {} }) as const
   for (const owner of [
     `Network/${uid}`,
     'Network/dead',
+    'Network/missing',
     'Router/dead2',
     'FloatingIP/dead3',
     'Server/dead4',
@@ -214,7 +216,8 @@ test('deleted networks, routers and floating IPs give back what they hold once t
   expect([await sweep(0), await held()]).toEqual([0, { ...holdings, networks: 2 }])
   expect([await sweep(0), await held()]).toEqual([2, { networks: 2 }])
   // those of an owner that is missing stay
-  expect([...cloud.ovn.owners.keys()]).toEqual([`${ZONE} Network/${uid}`, `${ZONE} Server/lost`])
+  const kept = [`Network/${uid}`, 'Network/missing', 'Server/lost']
+  expect([...cloud.ovn.owners.keys()]).toEqual(kept.map((owner) => `${ZONE} ${owner}`))
   await transaction((tx) => takeIntent(tx, operationId))
   expect([await sweep(0), await held()]).toEqual([1, { networks: 1 }])
 })
