@@ -146,10 +146,10 @@ export const edgeChanges = changesOf(Edge, {
       operation: 'edge.sync',
       needs: 'standing',
       allow({ accountId, spec, before, facts }: Subject<EdgeSpec, Facts>, world) {
-        requireIdle('edge', facts)
         if (spec.plan !== before?.plan) requireMachinePlan(world, spec.plan)
         requireMembers(world, accountId, spec, facts.ownAddresses)
         requireEdges(world, spec.zone)
+        requireIdle('edge', facts)
       },
       tries,
       by: { route: routes.updateEdge },
