@@ -161,7 +161,7 @@ describe('restore_backup', () => {
     [
       'to one that has gone to another zone',
       () => of(world.storage({ spec: { zone: BARE_ZONE } })),
-      [409, `lies in zone ${BARE_ZONE} now`],
+      [409, `is in zone ${BARE_ZONE} now`],
     ],
     [
       'while its server runs',
