@@ -75,13 +75,13 @@ async function documentFor(owner: string): Promise<MachineDocument | undefined> 
 }
 
 /** The guest says that it runs what was delivered, and archives. */
-async function answer(owner = 'shop'): Promise<void> {
+async function answer(owner = 'shop', change: Partial<ArchiveReport> = {}): Promise<void> {
   const document = await documentFor(owner)
   const [machine] = await machines(owner)
   if (document === undefined || machine === undefined) return
   const { generation, fingerprint, postgresql } = document
   const passwordGeneration = postgresql?.passwordGeneration ?? 0
-  const archive = postgresql?.archive === undefined ? {} : { archive: ARCHIVE }
+  const archive = postgresql?.archive === undefined ? {} : { archive: { ...ARCHIVE, ...change } }
   const report = { services: {}, postgresql: { state: 'running', passwordGeneration, ...archive } }
   const running = { generation, fingerprint }
   const said = { report: JSON.stringify(report), reportedAt: LATEST }
@@ -109,6 +109,15 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
     passwordGeneration: 1,
     backups: { isOpen: true, latestAt: LATEST },
   })
+  // Archiving is paused and goes on.
+  const pause = { state: 'paused', reason: 'archive_full', since: LATEST, from: LATEST } as const
+  const stateIs = (state: string) =>
+    until(state, read, (found) => found?.status?.archiveState === state).then((found) => found?.status?.backups)
+  await answer('shop', { pause, failure: 'It is full.', shortenedAt: LATEST })
+  expect(await stateIs('paused')).toMatchObject({ pause, shortenedAt: LATEST })
+  await answer()
+  const resumed = await stateIs('archiving')
+  expect([resumed?.pause, resumed?.shortenedAt]).toEqual([undefined, undefined])
   // The store has a tenant for it alone, with the bucket that its machine is told of.
   const told = (await documentFor('shop'))?.postgresql?.archive
   const [tenant] = cloud.objectStorage.tenants.values()
