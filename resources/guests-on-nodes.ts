@@ -9,7 +9,7 @@ interface Metadata {
   readonly deletionTimestamp?: string | undefined
 }
 
-export interface OnNodes {
+interface OnNodes {
   readonly instances: readonly { readonly metadata: Metadata; readonly spec: InstanceSpec }[]
   readonly reports: readonly { readonly metadata: Metadata; readonly status?: NodeReportStatus | undefined }[]
   /** GiB; undefined where it is not known. */
