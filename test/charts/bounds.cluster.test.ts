@@ -1,8 +1,7 @@
 /** The bounds of what the processes may do by the chart, asked of a real API server with their own tokens. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openClient } from '../../kit/kube/client.ts'
 import { openHttpsTransport } from '../../kit/kube/https-transport.ts'
@@ -12,45 +11,29 @@ import { Secret } from '../../kit/kube/object.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
-import { kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
+import { type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
 import { eventually } from '../eventually.ts'
+import { type Asking, NAMESPACE, openAsking } from './asking.ts'
 import { openHelm } from './helm.ts'
 import { namespaceRights } from './namespace-rights.ts'
 
-const NAMESPACE = 'svccloud-system'
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
 let cluster: RealCluster
-let connections: Agent
+let asking: Asking
 let folder: string
 let rights: string
-
-async function ask<Body>(method: 'GET' | 'POST', path: string, body?: object): Promise<Body> {
-  const response = await request(cluster.url + path, {
-    method,
-    dispatcher: connections,
-    headers: { authorization: `Bearer ${cluster.token}`, 'content-type': 'application/json' },
-    body: body ? JSON.stringify(body) : null,
-  })
-  return (await response.body.json()) as Body // what the caller knows the path to answer
-}
-
-async function tokenOf(serviceAccount: string): Promise<string> {
-  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${serviceAccount}/token`
-  const wanted = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
-  return (await ask<{ status: { token: string } }>('POST', path, wanted)).status.token
-}
 
 beforeAll(async () => {
   await buildTool('helm')
   folder = await mkdtemp(join(tmpdir(), 'svccloud-bounds-'))
   cluster = await startRealCluster()
-  connections = new Agent({ connect: { ca: cluster.ca } })
+  asking = openAsking(cluster)
   const helm = await openHelm(cluster.kubeconfigFile)
   const chart = join(import.meta.dirname, '../../charts/svccloud')
   const flags = ['-n', NAMESPACE, '--create-namespace', '--set', 'database.existingSecret=none,migrations.job=false']
   await helm.must('install', 'cloud', chart, ...flags)
   await helm.close()
-  rights = await namespaceRights(cluster, connections)
+  rights = await namespaceRights(cluster, asking.connections)
   await makeOldAccount()
   // A policy holds from a moment after it was made.
   const extra = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'payroll-extra' } }
@@ -58,7 +41,7 @@ beforeAll(async () => {
   await eventually('the policy to hold', async () => (await isJudged()) === 422)
 }, START_MILLISECONDS)
 afterAll(async () => {
-  await connections?.destroy()
+  await asking?.close()
   await cluster?.stop()
   if (folder) await rm(folder, { recursive: true, force: true })
 })
@@ -67,9 +50,9 @@ afterAll(async () => {
 const OLD_ACCOUNT = 'acct-0191a1b2-0000-7000-8000-000000000001'
 async function makeOldAccount(): Promise<void> {
   for (const name of [OLD_ACCOUNT, FOREIGN])
-    await ask('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+    await asking.ask('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   for (const namespace of [OLD_ACCOUNT, FOREIGN, 'kube-system', NAMESPACE])
-    await ask('POST', `/api/v1/namespaces/${namespace}/secrets`, secretIn(namespace))
+    await asking.ask('POST', `/api/v1/namespaces/${namespace}/secrets`, secretIn(namespace))
 }
 /** Of nobody that the platform knows. */
 const FOREIGN = 'payroll'
@@ -81,21 +64,7 @@ const secretIn = (namespace: string, name = 'kept') => ({
 })
 
 /** The status that a process gets with its own token. */
-async function statusOf(
-  serviceAccount: string,
-  method: 'GET' | 'POST' | 'DELETE' | 'PUT',
-  path: string,
-  body?: object,
-) {
-  const response = await request(cluster.url + path, {
-    method,
-    dispatcher: connections,
-    headers: { authorization: `Bearer ${await tokenOf(serviceAccount)}`, 'content-type': 'application/json' },
-    body: body ? JSON.stringify(body) : null,
-  })
-  await response.body.dump()
-  return response.statusCode
-}
+const statusOf: Asking['statusOf'] = (...wanted) => asking.statusOf(...wanted)
 
 /** A binding as the processes make it, of a role to a service account of the release. */
 const bindingIn = (namespace: string, role: string, subject: string) => ({
@@ -144,10 +113,7 @@ describe.each(['cloud-apiserver', 'cloud-controllers'])('%s', (process) => {
 })
 
 it('an account of before the bindings is reached: the first refusal makes them', async () => {
-  const file = join(folder, 'controllers.kubeconfig')
-  const user = { token: await tokenOf('cloud-controllers') }
-  await writeFile(file, kubeconfig({ url: cluster.url, ca: cluster.ca, user }), { mode: 0o600 })
-  const access = await readKubeconfig(file, systemClock)
+  const access = await readKubeconfig(await asking.accessOf('cloud-controllers', folder), systemClock)
   const { transport, close } = openHttpsTransport(access!)
   const client = openClient({ transport, fieldManager: 'test', clock: systemClock, random: systemRandom })
   const store = withNamespaceRights(client, { rights: NamespaceRights.parse(rights), clock: systemClock })

@@ -6,23 +6,23 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Agent, request } from 'undici'
+import { request } from 'undici'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { probePort } from '../../embedded/ports.ts'
 import { nodeBinary } from '../../kit/sys/process.ts'
 import { buildTool, toolPath } from '../../tools/cluster/build.ts'
-import { kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
+import { type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
 import { startPostgres, type TestServer } from '../database.ts'
 import { Customer, PUBLIC_KEY } from '../e2e/customer.ts'
 import type { Product } from '../e2e/product.ts'
 import { eventually } from '../eventually.ts'
+import { type Asking, NAMESPACE, openAsking } from './asking.ts'
 import { openHelm } from './helm.ts'
 import { namespaceRights } from './namespace-rights.ts'
 import { manifestsOf } from '../catalog.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const NAMESPACE = 'svccloud-system'
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
 const CATALOG = manifestsOf('r1', 'r1a')
 
@@ -32,7 +32,7 @@ const ADDRESS = Object.values(networkInterfaces())
   .find((face) => face?.family === 'IPv4' && !face.internal)?.address
 
 let cluster: RealCluster
-let connections: Agent
+let asking: Asking
 let postgres: TestServer
 let folder: string
 let customer: Customer
@@ -41,31 +41,9 @@ const children: ChildProcess[] = []
 let rights: string
 const logs = new Map<string, string>()
 
-/** Asks the API server as an administrator. */
-async function ask<Body>(method: 'GET' | 'POST', path: string, body?: object): Promise<Body> {
-  const response = await request(cluster.url + path, {
-    method,
-    dispatcher: connections,
-    headers: { authorization: `Bearer ${cluster.token}`, 'content-type': 'application/json' },
-    body: body ? JSON.stringify(body) : null,
-  })
-  return (await response.body.json()) as Body // what the caller knows the path to answer
-}
-
+const ask: Asking['ask'] = (...wanted) => asking.ask(...wanted)
 /** A kubeconfig of a ServiceAccount of the release's namespace. */
-async function accessOf(serviceAccount: string): Promise<string> {
-  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${serviceAccount}/token`
-  const { status } = await ask<{ status: { token: string } }>('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: {},
-  })
-  const file = join(folder, `${serviceAccount}.kubeconfig`)
-  await writeFile(file, kubeconfig({ url: cluster.url, ca: cluster.ca, user: { token: status.token } }), {
-    mode: 0o600,
-  })
-  return file
-}
+const accessOf = (serviceAccount: string) => asking.accessOf(serviceAccount, folder)
 
 /** Starts a process of the cloud and waits for its word that it is ready. */
 function start(main: string, settings: Readonly<Record<string, string>>): Promise<Record<string, string>> {
@@ -126,7 +104,7 @@ beforeAll(async () => {
   for (const name of ['mail', 'n1']) await mkdir(join(folder, name))
   for (const tool of ['helm', 'kubectl'] as const) await buildTool(tool)
   cluster = await startRealCluster()
-  connections = new Agent({ connect: { ca: cluster.ca } })
+  asking = openAsking(cluster)
   postgres = await startPostgres()
   const helm = await openHelm(cluster.kubeconfigFile)
   await helm.must(
@@ -149,7 +127,7 @@ beforeAll(async () => {
     'nodes[0].name=n1,nodes[0].host=h1',
   )
   await helm.close()
-  rights = await namespaceRights(cluster, connections)
+  rights = await namespaceRights(cluster, asking.connections)
   const { url } = await postgres.createDatabase()
   const catalog = join(folder, 'catalog.yaml')
   await writeFile(catalog, CATALOG.map((object) => stringify(object)).join('---\n'))
@@ -195,7 +173,7 @@ afterAll(async () => {
     .map((child) => new Promise((resolve) => child.once('exit', resolve)))
   for (const child of children) child.kill('SIGTERM')
   await Promise.all(ended)
-  await connections?.destroy()
+  await asking?.close()
   await postgres?.stop()
   await cluster?.stop()
   if (folder) await rm(folder, { recursive: true, force: true })

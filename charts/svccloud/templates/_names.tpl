@@ -21,6 +21,12 @@ svccloud.dev/shard: {{ . }}
 {{ .Release.Namespace }}-{{ .Release.Name }}
 {{- end }}
 
+{{/* Of rights that last until the upgrade has ended: whether this is their end. */}}
+{{- define "svccloud.earlier" -}}
+helm.sh/hook: {{ ternary "post-upgrade,post-rollback,post-delete" "pre-upgrade" . }}
+helm.sh/hook-delete-policy: {{ ternary "before-hook-creation,hook-succeeded" "before-hook-creation" . }}
+{{- end }}
+
 {{- define "svccloud.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
