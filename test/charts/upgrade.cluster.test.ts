@@ -43,7 +43,11 @@ const uses = async () => ({
 const isHelped = { reads: 200, makes: 201 }
 
 interface Listed {
-  readonly items: { metadata: { name: string }; roleRef?: { name: string }; rules?: { resources?: string[] }[] }[]
+  readonly items: {
+    metadata: { name: string; generation?: number }
+    roleRef?: { name: string }
+    rules?: { resources?: string[] }[]
+  }[]
 }
 /** Roles and bindings of the release, in the whole cluster. */
 const named = async (what: 'clusterroles' | 'clusterrolebindings') =>
@@ -53,13 +57,23 @@ const earlier = async () =>
     .map(({ metadata: { name } }) => name)
     .filter((name) => name.endsWith('-earlier'))
 
-/** Says of each pod that it is ready, as its host would. */
+const NUMBERS = { replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2 }
+const CONDITIONS = ['Available', 'Progressing'].map((type) => ({
+  ...{ type, status: 'True', message: '' },
+  reason: type === 'Progressing' ? 'NewReplicaSetAvailable' : 'MinimumReplicasAvailable',
+}))
+const HEALTHY = { currentHealthy: 2, desiredHealthy: 1, disruptionsAllowed: 1, expectedPods: 2 }
+/** Says that the pods are ready, as controllers would that run no more here than these. */
 async function getReady(): Promise<void> {
-  const pods = `/api/v1/namespaces/${NAMESPACE}/pods`
-  for (const { metadata } of (await asking.ask<Listed>('GET', pods)).items) {
-    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }]
-    await asking.ask('PATCH', `${pods}/${metadata.name}/status`, { status: { phase: 'Running', conditions } })
-  }
+  const ready = [
+    [`/apis/apps/v1/namespaces/${NAMESPACE}/deployments`, { ...NUMBERS, conditions: CONDITIONS }],
+    [`/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`, HEALTHY],
+  ] as const
+  for (const [all, status] of ready)
+    for (const { metadata } of (await asking.ask<Listed>('GET', all)).items) {
+      const { name, generation } = metadata
+      await asking.ask('PATCH', `${all}/${name}/status`, { status: { ...status, observedGeneration: generation } })
+    }
 }
 
 beforeAll(async () => {
@@ -92,12 +106,13 @@ it('pods of both releases have what they need until those of the new one are rea
     )
     return rules.every(({ resources = [] }) => !resources.includes('secrets'))
   }
-  const pods = async () => (await asking.ask<Listed>('GET', `/api/v1/namespaces/${NAMESPACE}/pods`)).items.length > 0
+  const deployments = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`
+  const isThere = async () => (await asking.ask<Listed>('GET', deployments)).items.length === 2
   // Whatever helm does, and in whatever order.
   const found: Awaited<ReturnType<typeof uses>>[] = []
   await eventually('the chart to be applied', async () => {
     found.push(await uses())
-    return hasEnded || ((await bounded()) && (await pods()))
+    return hasEnded || ((await bounded()) && (await isThere()))
   })
   for (let more = 0; more < 5; more += 1) found.push(await uses())
   expect(hasEnded, hasEnded ? (await upgrade).text : '').toBe(false)
