@@ -32,7 +32,7 @@ const REQUESTS_MAXIMUM = 8
 /** Of one object, or of a short list: whoever asks for more says so. */
 const ANSWER_BYTES_MAXIMUM = 8 * 1024 ** 2
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly clock: Clock
   /** Whom the certificate must be of, where that is not the host of the address. */
   readonly serverName?: string
