@@ -38,7 +38,7 @@ export function runAccidents(world: World, accounts: readonly Account[], isOver:
     ...hosts.map(({ name }) => nodeNamespace(name)),
   ]
 
-  void scheduler.repeat({ least: 2_000, most: 12_000 }, isOver, async () => {
+  void scheduler.repeat({ least: 1_000, most: 5_000 }, isOver, async () => {
     if (random.fraction() < 0.3) {
       const name = scheduler.pick(namespaces) ?? ''
       scheduler.note(`fault namespaceDeleted ${name}`)
