@@ -1,5 +1,6 @@
 /** What is refused for the sake of snapshots, by every route that they stand in the way of. No controllers run: tests
  *  say what they would. */
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { begin } from '../../../db/begin.ts'
 import { lockPlacement } from '../../../db/placement/index.ts'
@@ -335,3 +336,31 @@ test.each<OperationKind>(['server.delete', 'server.rebuild'])(
     expect(await state()).toBe(before)
   },
 )
+
+test('a snapshot waits for the deletion of its storage that is being accepted', async () => {
+  const { accountId } = owner
+  const id = await storage()
+  // The deletion has found no snapshot, and waits to note its intent.
+  const other = await begin(cloud.db)
+  await sql`lock table change_intent in share row exclusive mode`.execute(other.tx)
+  const deleted = owner.send('DELETE', `/v1/storages/${id}`)
+  const waiting = (count: number) =>
+    until(
+      `${count} wait`,
+      () => lockWaits(cloud.db),
+      (waits) => waits >= count,
+    )
+  await waiting(1)
+  const claim = { accountId, snapshotId: newUuid(systemRandom), storageId: id, bootServerId: undefined }
+  const taken = cloud.db
+    .transaction()
+    .execute((tx) => claimSnapshot(tx, { ...claim, isShared: false, sizeGibibytes: SIZE_GIBIBYTES }))
+    .then(
+      () => 'taken',
+      (error: unknown) => String(error),
+    )
+  expect(await Promise.race([waiting(2).then(() => 'waits'), taken])).toBe('waits')
+  await other.commit()
+  expect((await deleted).status).toBe(202)
+  await taken
+})
