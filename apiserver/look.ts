@@ -54,7 +54,8 @@ async function guestsIn(store: Parts['store']): Promise<readonly GuestOnNode[]> 
     volumes.items.map(({ metadata: { namespace, name }, spec }) => [`${namespace}/${name}`, spec.sizeGibibytes]),
   )
   return guestsOnNodes({
-    ...{ instances: instances.items, reports: reports.items },
+    instances: instances.items,
+    reports: reports.items,
     sizeOf: ({ namespace, name }) => sizes.get(`${namespace}/${name}`),
   })
 }

@@ -82,7 +82,13 @@ export const bench: Bench = {
           zone: ZONE,
           owner: `Server/${name}`,
           rows: interfaceRows({
-            ...{ zone: ZONE, id: name, networkId, macAddress, ipv4, hostname: name, nodes: [HOST] },
+            zone: ZONE,
+            id: name,
+            networkId,
+            macAddress,
+            ipv4,
+            hostname: name,
+            nodes: [HOST],
             ipv6: `fd00:a::${ipv4.at(-1)}`,
           }),
         })

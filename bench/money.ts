@@ -28,8 +28,16 @@ const after = (hours: number) => new Date(START.getTime() + hours * HOUR)
 
 const accountOf = (number: number) => `00000000-0000-4000-8000-${String(number % ACCOUNTS).padStart(12, '0')}`
 const resourceOf = (number: number) => ({
-  ...{ accountId: accountOf(number), resourceType: 'server', uid: `u${number}`, resourceId: `r${number}` },
-  ...{ name: `server ${number}`, plan: 'tiny', quantity: 1, since: START, changedAt: START, until: undefined },
+  accountId: accountOf(number),
+  resourceType: 'server',
+  uid: `u${number}`,
+  resourceId: `r${number}`,
+  name: `server ${number}`,
+  plan: 'tiny',
+  quantity: 1,
+  since: START,
+  changedAt: START,
+  until: undefined,
 })
 
 /** Seconds that the work takes, and what a query of a customer's request waits meanwhile. */

@@ -272,7 +272,10 @@ export async function openNetworkZone(
         host,
         'ovs-vsctl',
         `--db=unix:${join(world.folder, host, 'db.sock')}`,
-        ...['set', 'open', '.', `external_ids:ovn-remote=${world.southbound}`],
+        'set',
+        'open',
+        '.',
+        `external_ids:ovn-remote=${world.southbound}`,
       )
     await apply(publicNetworkOwner(ZONE), rowsOf(publicNetwork))
     await apply(`Network/${NETWORK.id}`, networkRows(networkFactsOf(NETWORK.id, NETWORK.cidr, NETWORK.ipv6Prefix)))

@@ -150,8 +150,14 @@ async function measureChanges(zone: NetworkZone, size: ZoneSize): Promise<void> 
     'a server that goes': (time) => ({ ...bulkFirewall(server(time), 0), rows: [] }),
   }
   line([
-    ...['one change', 'controllers, processor ms', 'northd', 'southbound database', 'a host'],
-    ...['written, ms', 'computed, ms', 'installed, ms'],
+    'one change',
+    'controllers, processor ms',
+    'northd',
+    'southbound database',
+    'a host',
+    'written, ms',
+    'computed, ms',
+    'installed, ms',
   ])
   for (const [what, change] of Object.entries(changes)) {
     const costs: Cost[] = []

@@ -12,7 +12,6 @@ import { openControl } from '../kit/object-storage/control.ts'
 import { newTenantKeys } from '../kit/object-storage/keys.ts'
 import { makeFolder } from '../kit/sys/make-folder.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
-import { silentLog } from '../kit/sys/log.ts'
 import { environment, nodeBinary } from '../kit/sys/process.ts'
 import { systemRandom as random } from '../kit/sys/random.ts'
 import { asLineProcess, type LineProcess } from '../test/controllers/ovn/line-process.ts'
@@ -88,7 +87,10 @@ async function openEngineAlone(folder: string, program: string, stops: (() => Pr
   const own = join(folder, 'alone')
   for (const part of ['', 'data', 'versions', 'users']) await makeFolder(join(own, part), 0o700)
   const { certificate, key, authority } = await openCertificates({
-    ...{ clock, random, log: silentLog, folder: own, hosts: [HOST] },
+    clock,
+    random,
+    folder: own,
+    hosts: [HOST],
   })
   await Promise.all([writeFile(join(own, 'tls.crt'), certificate), writeFile(join(own, 'tls.key'), key)])
   const port = await probePort(HOST, 0)
@@ -96,9 +98,20 @@ async function openEngineAlone(folder: string, program: string, stops: (() => Pr
   const child = spawn(
     program,
     [
-      ...['--quiet', '--keep-alive', '--port', `${HOST}:${port}`],
-      ...['--cert', join(own, 'tls.crt'), '--key', join(own, 'tls.key'), '--iam-dir', join(own, 'users')],
-      ...['posix', '--versioning-dir', join(own, 'versions'), join(own, 'data')],
+      '--quiet',
+      '--keep-alive',
+      '--port',
+      `${HOST}:${port}`,
+      '--cert',
+      join(own, 'tls.crt'),
+      '--key',
+      join(own, 'tls.key'),
+      '--iam-dir',
+      join(own, 'users'),
+      'posix',
+      '--versioning-dir',
+      join(own, 'versions'),
+      join(own, 'data'),
     ],
     { env: { ...environment(), ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey }, stdio: 'ignore' },
   )

@@ -43,7 +43,12 @@ export async function openStrangers(round: Round): Promise<Strangers> {
   const { db } = database
   const core = await openCore({ clock, random, log, storage: memoryStorage() })
   const identity = await openIdentity({
-    ...{ db, clock, random, log, publicUrl: 'http://127.0.0.1', canSendMail: true },
+    db,
+    clock,
+    random,
+    log,
+    publicUrl: 'http://127.0.0.1',
+    canSendMail: true,
     store: openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager: 'bench', clock, random }),
   })
   const passwordHash = await (await createPasswords(random)).hash('nobody types this password')

@@ -79,7 +79,9 @@ const tries: Rules<EdgeSpec, Facts>['tries'] = async (tx, { accountId, id, spec 
   const missing = edgeMachinesOf(roles, placement).filter(({ name }) => !made.some((one) => one.name === name))
   const pair = hasPair(roles, placement) && balancer === undefined ? LOAD_BALANCER_MACHINES : []
   await claimMachines(tx, means, {
-    ...{ accountId, zone, ...(known === undefined ? {} : { owner: { type: 'edge', id } }) },
+    accountId,
+    zone,
+    ...(known === undefined ? {} : { owner: { type: 'edge', id } }),
     machines: [
       ...missing.map(() => ({ plan, publicIpv4: true, networkIds })),
       ...pair.map(() => ({ plan, publicIpv4: false, networkIds })),
@@ -132,7 +134,9 @@ export const edgeChanges = changesOf(Edge, {
     release: (tx, target) => releaseEdge(tx, edgeOf(target)),
     tries,
     detail: ({ zone, networkId, placement, roles }) => ({
-      ...{ zone, network_id: networkId, placement },
+      zone,
+      network_id: networkId,
+      placement,
       roles: roles.join(','),
     }),
     by: { route: routes.createEdge },

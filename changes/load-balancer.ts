@@ -120,7 +120,8 @@ export const loadBalancerChanges = changesOf(LoadBalancer, {
       const { networkId }: Partial<LoadBalancerSpec> = spec
       const machine = { plan: spec.plan, publicIpv4: false, networkIds: networkId === undefined ? [] : [networkId] }
       await claimMachines(tx, means, {
-        ...{ accountId, zone: spec.zone },
+        accountId,
+        zone: spec.zone,
         machines: LOAD_BALANCER_MACHINES.map(() => machine),
       })
     },

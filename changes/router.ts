@@ -129,7 +129,10 @@ export const routerChanges = changesOf(Router, {
     async claim(tx, { spec: { zone, name, natEnabled, networkIds }, ...target }) {
       const { publicAddress } = await claims.claimRouter(tx, {
         ...routerOf(target),
-        ...{ zone, name, natEnabled, networkIds },
+        zone,
+        name,
+        natEnabled,
+        networkIds,
       })
       return publicAddress && { arguments: { public_ipv4: publicAddress.address } }
     },

@@ -123,7 +123,9 @@ export const storageChanges = changesOf(Storage, {
     release: (tx, target) => deleteStorageClaim(tx, storageOf(target)),
     stanza: ({ spec: { sizeGibibytes, source } }) => ({ gibibytes: sizeGibibytes, ...clonedFrom(source) }),
     detail: ({ zone, sizeGibibytes, tier, source }) => ({
-      ...{ zone, size_gibibytes: String(sizeGibibytes), tier },
+      zone,
+      size_gibibytes: String(sizeGibibytes),
+      tier,
       ...(source === undefined ? {} : { source: `${source.kind}:${source.id}` }),
     }),
     by: fromBody(routes.createStorage, (body, _spec: undefined, _params, { accountId, world }): StorageSpec => {

@@ -156,7 +156,7 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
       path: search === '' ? path : `${path}?${search}`,
       signal: parts.signal,
       ...(body === undefined ? {} : { body }),
-      headers: { ...(globals['if-match'] === undefined ? {} : { 'if-match': globals['if-match'] }) },
+      headers: globals['if-match'] === undefined ? {} : { 'if-match': globals['if-match'] },
     })
   const reply = await ask(String(query))
   const answer = globals.all === undefined ? reply : await followPages(reply, query, ask)

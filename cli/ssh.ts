@@ -85,8 +85,13 @@ export async function runSsh(
   const { host, port, user } = target.ssh
   return parts.terminal.runProgram('ssh', [
     ...optionsOf(parts, target, choice),
-    ...['-p', String(port), '-l', choice.user ?? user],
-    ...['--', host, ...words],
+    '-p',
+    String(port),
+    '-l',
+    choice.user ?? user,
+    '--',
+    host,
+    ...words,
   ])
 }
 
@@ -108,7 +113,8 @@ export async function runScp(
   const address = `${choice.user ?? user}@${host.includes(':') ? `[${host}]` : host}`
   return parts.terminal.runProgram('scp', [
     ...optionsOf(parts, target, choice),
-    ...['-P', String(port)],
+    '-P',
+    String(port),
     ...(choice.isRecursive ? ['-r'] : []),
     '--',
     ...words.map((word) => {

@@ -142,6 +142,8 @@ const rulesOf = (settings: Settings) => ({
   auditCheckpointSeconds: settings.SVCCLOUD_AUDIT_CHECKPOINT_SECONDS,
 })
 
+const placeOf = ({ SVCCLOUD_METRICS_HOST: host, SVCCLOUD_METRICS_PORT: port }: Settings) => ({ host, port })
+
 async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   const [clock, random] = [systemClock, systemRandom]
   const registry = openRegistry({ isProcessWide: true, build: { component: 'controllers', version: VERSION } })
@@ -154,7 +156,14 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
   const parts = {
-    ...{ store, caches, db, clock, random, log, shard, sweepRate: openSweepRate(clock) },
+    store,
+    caches,
+    db,
+    clock,
+    random,
+    log,
+    shard,
+    sweepRate: openSweepRate(clock),
     ...processorOf(await openPayments(settings)),
     objectStorage: await openObjectStorage(settings, clock),
     ...rulesOf(settings),
@@ -175,29 +184,17 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   })
 
   const alarms = alarmsOf(parts, registry)
-  const probes = await startProbes({
-    host: settings.SVCCLOUD_METRICS_HOST,
-    port: settings.SVCCLOUD_METRICS_PORT,
-    metrics: registry,
-    metricsAccess: openMetricsAccess(kubernetes.transport, clock),
-    missing: async () => [
-      ...((await isReachable(db)) ? [] : ['database']),
-      ...(mayAct() && !caches.isReady() ? ['caches'] : []),
-    ],
-  })
+  const missing = async () => [
+    ...((await isReachable(db)) ? [] : ['database']),
+    ...(mayAct() && !caches.isReady() ? ['caches'] : []),
+  ]
+  const metricsAccess = openMetricsAccess(kubernetes.transport, clock)
+  const probes = await startProbes({ ...placeOf(settings), metrics: registry, metricsAccess, missing })
   sendToParent({ ready: true, metrics_url: `${probes.url}/metrics`, catalog_differences: differences })
 
-  const election = {
-    store,
-    namespace: SYSTEM_NAMESPACE,
-    name: shard.name,
-    identity,
-    ...(endedIdentity === undefined ? {} : { endedIdentity }),
-    clock,
-    random,
-    log,
-    registry,
-  }
+  const ended = endedIdentity === undefined ? {} : { endedIdentity }
+  const own = { namespace: SYSTEM_NAMESPACE, name: shard.name, identity, ...ended }
+  const election = { ...own, store, clock, random, log, registry }
   const end = await runElected(
     election,
     async (lead) => {

@@ -13,6 +13,8 @@ const ClusterRole: ResourceType<undefined, undefined> = {
 
 /** Safe to repeat: roles that are there become what they are here. */
 export async function installRoles(store: Store): Promise<void> {
-  for (const { metadata, rules } of ACCOUNT_ROLES)
-    await store.apply(ClusterRole, { ...{ rules }, metadata, spec: undefined })
+  for (const { metadata, rules } of ACCOUNT_ROLES) {
+    const role = { metadata, spec: undefined, rules }
+    await store.apply(ClusterRole, role)
+  }
 }

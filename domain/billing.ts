@@ -140,8 +140,14 @@ function billResource(
     const key = `${thing.monthlyCents} ${thing.plan}`
     const { resourceType, resourceId, name, plan, monthlyCents } = thing
     const line = lines.get(key) ?? {
-      ...{ resourceType, resourceId, name, plan, monthlyCents },
-      ...{ hours: 0, billedHours: 0, days: new Map() },
+      resourceType,
+      resourceId,
+      name,
+      plan,
+      monthlyCents,
+      hours: 0,
+      billedHours: 0,
+      days: new Map(),
     }
     lines.set(key, line)
     return line

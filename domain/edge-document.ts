@@ -119,7 +119,11 @@ export function balancerOf({
         .filter(({ frontendPort }) => frontendPort === port)
         .map(({ name, address, port: own, weight, enabled }) => ({
           id: memberId(edgeId, name),
-          ...{ name, address, port: own, weight, enabled },
+          name,
+          address,
+          port: own,
+          weight,
+          enabled,
         })),
     })),
   }

@@ -72,9 +72,11 @@ export function ownerOf(managedBy: string | undefined): MachineOwner | undefined
 export const machineInUse = (managedBy: string): Problem => {
   const resource = ownerOf(managedBy)
   const title = resource?.type.replace('_', ' ') ?? 'platform'
-  return conflict('in_use', `The server belongs to the ${title} ${resource?.id ?? ''}: change or delete that.`, {
-    ...(resource === undefined ? {} : { resource }),
-  })
+  return conflict(
+    'in_use',
+    `The server belongs to the ${title} ${resource?.id ?? ''}: change or delete that.`,
+    resource === undefined ? {} : { resource },
+  )
 }
 
 /** What customers do with the server of one: switch it on and off, delete it, make it another one, or anything else. */

@@ -24,7 +24,10 @@ export const guestsOnNodes = ({ instances, reports, sizeOf }: OnNodes): readonly
   ...instances
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .map(({ metadata, spec: { server, cores, memoryMebibytes, disks } }) => ({
-      ...{ node: nodeOf({ metadata }), ...serverOf(server), cores, memoryMebibytes },
+      node: nodeOf({ metadata }),
+      ...serverOf(server),
+      cores,
+      memoryMebibytes,
       storageGibibytes: disks.reduce(
         (sum, { volume: name }) => sum + (sizeOf({ namespace: metadata.namespace ?? '', name }) ?? 0),
         0,
@@ -32,7 +35,11 @@ export const guestsOnNodes = ({ instances, reports, sizeOf }: OnNodes): readonly
     })),
   ...reports.flatMap(({ metadata, status }) =>
     (status?.unnamed ?? []).map(({ server, cores, memoryMebibytes, storageGibibytes }) => ({
-      ...{ node: nodeOf({ metadata }), ...serverOf(server), cores, memoryMebibytes, storageGibibytes },
+      node: nodeOf({ metadata }),
+      ...serverOf(server),
+      cores,
+      memoryMebibytes,
+      storageGibibytes,
     })),
   ),
 ]

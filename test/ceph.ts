@@ -183,14 +183,26 @@ async function openPool(folder: string): Promise<TestCeph> {
     keyring,
     await administer(
       folder,
-      ...['auth', 'get-or-create', `client.${user}`, 'mon', 'profile rbd', 'osd', `profile rbd pool=${pool}`],
+      'auth',
+      'get-or-create',
+      `client.${user}`,
+      'mon',
+      'profile rbd',
+      'osd',
+      `profile rbd pool=${pool}`,
     ),
   )
   const configuration = join(folder, 'client.conf')
   const monitors = /^mon host = (.*)$/m.exec(await readFile(conf, 'utf8'))?.[1] ?? ''
   await writeFile(configuration, `[global]\nmon host = ${monitors}\n`)
   return {
-    ...{ administration: conf, pool, user, configuration, keyring, monitors, rbd },
+    administration: conf,
+    pool,
+    user,
+    configuration,
+    keyring,
+    monitors,
+    rbd,
     administer: (...words) => administer(folder, ...words),
   }
 }

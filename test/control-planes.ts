@@ -70,30 +70,45 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     const { desired, release, restoreId, hasQuorum } = plane
     const [total, ready] = [desired.replicas, hasQuorum ? desired.replicas : 0]
     return {
-      ...{
-        id,
-        release,
-        restoreId,
-        phase: release === null ? 'starting' : release === desired.release ? 'running' : 'upgrading',
-      },
+      id,
+      release,
+      restoreId,
+      phase: release === null ? 'starting' : release === desired.release ? 'running' : 'upgrading',
       endpoint: simulated.driver === 'process' ? 'https://192.0.2.1:6443' : null,
       forNodes: FOR_NODES,
       addons: [...simulated.addons],
       grants: [{ addon: ADDON, tokenId: plane.grants.get(ADDON)?.tokenId ?? null }],
       snapshotStore: { mark: plane.place === undefined ? '' : markOf(plane.place), detail: '' },
       certificateAuthority: 'the certificate of an authority',
-      ...{ apiServer: hasQuorum ? 'healthy' : 'unhealthy', apiServersReady: ready, etcdMembersReady: ready },
-      ...{ etcdMembersTotal: total, hasEtcdQuorum: hasQuorum, detail: 'simulated', observedAt: AT },
+      apiServer: hasQuorum ? 'healthy' : 'unhealthy',
+      apiServersReady: ready,
+      etcdMembersReady: ready,
+      etcdMembersTotal: total,
+      hasEtcdQuorum: hasQuorum,
+      detail: 'simulated',
+      observedAt: AT,
     }
   }
   const snapshotOf = (id: string, release: string): ControlPlaneSnapshot => ({
-    ...{ id, release, phase: 'done', sizeBytes: 1_000, createdAt: AT, detail: '', isStored: false },
+    id,
+    release,
+    phase: 'done',
+    sizeBytes: 1_000,
+    createdAt: AT,
+    detail: '',
+    isStored: false,
   })
   const calls: string[] = []
   const control: ControlPlanes = {
     offer: async () => ({
-      ...{ driver: simulated.driver, releases: [...simulated.releases], memoryBytes: 1_000_000, reservedBytes: 0 },
-      ...{ bytesOfOne: 1, bytesOfThree: 3, nodeCount: 1, etcdBytes: 1_000_000_000 },
+      driver: simulated.driver,
+      releases: [...simulated.releases],
+      memoryBytes: 1_000_000,
+      reservedBytes: 0,
+      bytesOfOne: 1,
+      bytesOfThree: 3,
+      nodeCount: 1,
+      etcdBytes: 1_000_000_000,
       nodesObstacle: simulated.nodesObstacle,
       guests: { obstacle: simulated.guestsObstacle, bytesOfOne: 2, appDomain: 'apps.example.com' },
     }),
@@ -101,17 +116,21 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       const before = planes.get(desired.id)
       if (before === undefined)
         planes.set(desired.id, {
-          ...{ desired, release: null, restoreId: null, hasQuorum: true, snapshots: new Map() },
-          ...{
-            place: undefined,
-            nodes: new Map(),
-            requests: new Map(),
-            tokens: new Set(),
-            busy: new Set(),
-            people: new Map(),
-          },
-          ...{ grants: new Map(), agent: [] },
-          ...{ grants: new Map(), load: { nodes: [], pods: [], budgets: {} } },
+          desired,
+          release: null,
+          restoreId: null,
+          hasQuorum: true,
+          snapshots: new Map(),
+
+          place: undefined,
+          nodes: new Map(),
+          requests: new Map(),
+          tokens: new Set(),
+          busy: new Set(),
+          people: new Map(),
+          grants: new Map(),
+          agent: [],
+          load: { nodes: [], pods: [], budgets: {} },
         })
       else before.desired = desired
       return stateOf(desired.id, known(desired.id))

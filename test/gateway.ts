@@ -45,8 +45,16 @@ export async function startGateway(conf: string): Promise<StartedGateway> {
   const folder = await mkdtemp(join(tmpdir(), 'rgw-'))
   const port = await probePort(HOST, 0)
   const options = [
-    ...['--conf', conf, '-n', 'client.admin', '--rgw-data', folder, '--log-file', join(folder, 'log')],
-    ...['--admin-socket', join(folder, 'socket')],
+    '--conf',
+    conf,
+    '-n',
+    'client.admin',
+    '--rgw-data',
+    folder,
+    '--log-file',
+    join(folder, 'log'),
+    '--admin-socket',
+    join(folder, 'socket'),
   ]
   const frontend = ['--rgw-frontends', `beast endpoint=${HOST}:${port}`]
   // It ends with the tests, also where those are killed.
@@ -70,9 +78,18 @@ export async function startGateway(conf: string): Promise<StartedGateway> {
     await eventually('the gateway', async () => (await fetch(url)).ok || undefined)
     const credentials = { accessKeyId: newBase62(systemRandom, 20), secretAccessKey: newBase62(systemRandom, 40) }
     await administer(
-      ...['user', 'create', '--uid', `platform-${port}`, '--display-name', 'The platform'],
-      ...['--caps', 'users=*;buckets=read'],
-      ...['--access-key', credentials.accessKeyId, '--secret-key', credentials.secretAccessKey],
+      'user',
+      'create',
+      '--uid',
+      `platform-${port}`,
+      '--display-name',
+      'The platform',
+      '--caps',
+      'users=*;buckets=read',
+      '--access-key',
+      credentials.accessKeyId,
+      '--secret-key',
+      credentials.secretAccessKey,
     )
     const address = { url, authority: null, credentials, clock: systemClock }
     return { url, address, administer, stop, kill: () => end('SIGKILL') }

@@ -40,7 +40,12 @@ export async function startFakePlatform(): Promise<FakePlatform> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo // it listens
   const platform: FakePlatform = {
-    ...{ url: `http://127.0.0.1:${port}/base/`, token, clusters, requests, agent: [], fault: undefined },
+    url: `http://127.0.0.1:${port}/base/`,
+    token,
+    clusters,
+    requests,
+    agent: [],
+    fault: undefined,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

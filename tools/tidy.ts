@@ -32,7 +32,12 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
   db: { paths: ['domain/', 'kit/sys/'], never: ['express'] },
   changes: {
     paths: [
-      ...['domain/', 'resources/', 'db/', 'kit/http/route.ts', 'kit/kube/', 'kit/sys/random.ts'],
+      'domain/',
+      'resources/',
+      'db/',
+      'kit/http/route.ts',
+      'kit/kube/',
+      'kit/sys/random.ts',
       'kit/control-planes/versions.ts',
     ],
     packages: ['node:util', 'kysely', 'zod'],

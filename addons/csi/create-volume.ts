@@ -192,7 +192,11 @@ async function madeIn(
 ): Promise<Storage> {
   const { client, clusterId } = storages
   const body = {
-    ...{ zone, title, tier, size_gibibytes: gibibytes, labels: labelsOf(storages, name) },
+    zone,
+    title,
+    tier,
+    size_gibibytes: gibibytes,
+    labels: labelsOf(storages, name),
     ...(source?.kind === 'snapshot' ? { source_snapshot_id: source.id } : {}),
     ...(source?.kind === 'storage' ? { source_storage_id: source.id } : {}),
   }

@@ -30,7 +30,9 @@ export interface Served {
 /** Answers what stops it. */
 export const serveCsi = (socket: string, services: Services, log: Logger): Promise<Served> =>
   serve({
-    ...{ socket, services: { ...services }, log },
+    socket,
+    services: { ...services },
+    log,
     proto: { file: join(import.meta.dirname, 'csi.proto'), package: 'csi.v1' },
   })
 

@@ -55,7 +55,7 @@ export function openHostKeys(hypervisor: Pick<Hypervisor, 'console'>): HostKeys 
       if (keys === undefined) return
       stop()
       entry.keys = keys
-      for (const listener of [...listeners]) listener(name)
+      for (const listener of Array.from(listeners)) listener(name)
     })
     return stop
   }

@@ -103,7 +103,10 @@ async function restore(parts: DatabaseParts, call: Call<typeof restoreDatabase, 
   const { zone, databaseName, ownerName } = origin
   requireDatabases(parts, zone)
   return make(parts, call, {
-    ...{ zone, name, databaseName, ownerName },
+    zone,
+    name,
+    databaseName,
+    ownerName,
     networkId: body.network_id ?? origin.networkId,
     plan: body.plan ?? origin.plan,
     storageGibibytes: body.storage_gibibytes ?? origin.storageGibibytes,
@@ -132,7 +135,10 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
     kind: restoredFrom === undefined ? 'database.create' : 'database.restore',
     finalizer: finalizerOf(Database),
     detail: {
-      ...{ zone, name, network_id: networkId, plan },
+      zone,
+      name,
+      network_id: networkId,
+      plan,
       ...(restoredFrom === undefined ? {} : { database_id: restoredFrom.databaseId }),
       ...(restoredFrom?.targetTime === undefined ? {} : { target_time: restoredFrom.targetTime }),
     },

@@ -41,8 +41,13 @@ export async function ownAdmin(
     throw conflict('state_not_allowed', OLD_IMAGE, { resource: { type: 'dev_cluster', id: resourceId } })
   const region = caches.of(Zone).get({ name: spec.zone })?.spec.region ?? ''
   const made = grantOf(reading, {
-    ...{ resourceType: 'dev_cluster', resourceId, region, controlPlaneId, seconds: DEV_KUBECONFIG_SECONDS },
-    ...{ clusterRole: 'admin', accountRoles: rolesWith('operate') },
+    resourceType: 'dev_cluster',
+    resourceId,
+    region,
+    controlPlaneId,
+    seconds: DEV_KUBECONFIG_SECONDS,
+    clusterRole: 'admin',
+    accountRoles: rolesWith('operate'),
   })
   const uids = admins.map(({ uid }) => uid)
   const own = await db.transaction().execute((tx) => takeKubeconfigGrant(tx, made, uids))
@@ -93,8 +98,13 @@ function adminToken(
   const expiresAt = issuedAt + DEV_KUBECONFIG_SECONDS
   const iss = serviceAccountIssuerOf(metadata.uid ?? '')
   const claims = {
-    ...{ iss, aud: [iss], sub: `system:serviceaccount:${NAMESPACE}:${name}`, jti: newUuid(random) },
-    ...{ iat: issuedAt, nbf: issuedAt, exp: expiresAt },
+    iss,
+    aud: [iss],
+    sub: `system:serviceaccount:${NAMESPACE}:${name}`,
+    jti: newUuid(random),
+    iat: issuedAt,
+    nbf: issuedAt,
+    exp: expiresAt,
     'kubernetes.io': { namespace: NAMESPACE, serviceaccount: { name, uid } },
   }
   return {

@@ -62,7 +62,10 @@ async function create(parts: EdgeParts, call: Call<typeof createEdge, Customer>)
     edgeChanges,
     parts.edges,
   )(call, {
-    ...{ zone, networkId, roles, placement },
+    zone,
+    networkId,
+    roles,
+    placement,
     name: body.name ?? defaultEdgeName(network.name),
     plan: body.plan ?? cheapestMachinePlan(parts),
     sshKeys: await keysOf(parts, { accountId, roles, ids: body.ssh_key_ids }),

@@ -173,7 +173,11 @@ function knownToken({ canSendMail }: CallerParts, token: LiveToken): KnownToken 
 function clusterOf({ id, accountId, clusterId, program, scopes }: LiveClusterToken): Customer {
   const name = `kubernetes-cluster/${clusterId}/${program}`
   return {
-    ...{ kind: 'token', accountId, userId: '', email: '', role: 'member' },
+    kind: 'token',
+    accountId,
+    userId: '',
+    email: '',
+    role: 'member',
     permissions: CLUSTER_PERMISSIONS,
     token: { id, name, scope: CLUSTER_PERMISSIONS },
     clusterScopes: scopes,

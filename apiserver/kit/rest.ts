@@ -91,7 +91,9 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
     ),
     answering(by.route, (call) =>
       change(context, call, (after) => ({
-        ...{ after, made: [{ ...removal, sets: [] }], deletes: removal.operation === undefined },
+        after,
+        made: [{ ...removal, sets: [] }],
+        deletes: removal.operation === undefined,
         given: by.arguments?.(call.query as never), // parsed with the schema of this very route
         ...(removal.detail === undefined ? {} : { detail: removal.detail(after) }),
       })),

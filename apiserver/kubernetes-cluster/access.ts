@@ -81,7 +81,9 @@ export function grantOf(
   const { userId, accountId, token, support, session } = caller
   return {
     ...wanted,
-    ...{ accountId, userId, now },
+    accountId,
+    userId,
+    now,
     tokenId: token?.id,
     supportSessionId: support === undefined ? undefined : session?.id,
     expiresAt: new Date(now.getTime() + seconds * 1_000),
@@ -116,8 +118,13 @@ export async function kubeconfigOf(
     parts,
     { caller, now },
     {
-      ...{ resourceType: 'kubernetes_cluster', resourceId: cluster.metadata.name, region, controlPlaneId, seconds },
-      ...{ clusterRole: 'admin', accountRoles: rolesWith('operate') },
+      resourceType: 'kubernetes_cluster',
+      resourceId: cluster.metadata.name,
+      region,
+      controlPlaneId,
+      seconds,
+      clusterRole: 'admin',
+      accountRoles: rolesWith('operate'),
     },
   )
   const kubeconfig = kubeconfigText({
@@ -126,7 +133,8 @@ export async function kubeconfigOf(
     certificateAuthority,
     admin: { context: 'svccloud-admin', user: 'svccloud-admin', token },
     oidc: {
-      ...{ context: 'svccloud-oidc', user: 'svccloud-oidc' },
+      context: 'svccloud-oidc',
+      user: 'svccloud-oidc',
       plugin: `kubernetes-cluster/${cluster.metadata.name}`,
     },
   })
@@ -179,8 +187,13 @@ export function tokenFor(
   const issuedAt = Math.floor(now.getTime() / 1_000)
   const expiresAt = issuedAt + TOKEN_SECONDS
   const claims = {
-    ...{ iss: TOKEN_ISSUER_URL, aud: audience, sub: caller.userId, account_role: roleIn(caller) },
-    ...{ iat: issuedAt, nbf: issuedAt, exp: expiresAt },
+    iss: TOKEN_ISSUER_URL,
+    aud: audience,
+    sub: caller.userId,
+    account_role: roleIn(caller),
+    iat: issuedAt,
+    nbf: issuedAt,
+    exp: expiresAt,
   }
   return {
     token: signedToken(claims, { privateKey, keyId: kid }),

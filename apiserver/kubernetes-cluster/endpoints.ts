@@ -116,10 +116,13 @@ async function createEndpoint(
     kind: 'kubernetes_cluster.create',
     finalizer: finalizerOf(KubernetesCluster),
     detail: {
-      ...{ zone, name, network_id: networkId, version: minorOf(release) },
+      zone,
+      name,
+      network_id: networkId,
+      version: minorOf(release),
       ...(body.node_pools.length === 0 ? {} : { node_pools: body.node_pools.map((pool) => pool.name).join(',') }),
     },
-    claim: (tx, clusterId) => claimCluster(tx, { ...{ accountId, clusterId, zone, region, name, networkId }, ...made }),
+    claim: (tx, clusterId) => claimCluster(tx, { accountId, clusterId, zone, region, name, networkId, ...made }),
     release: (tx, clusterId) => releaseCluster(tx, { accountId, clusterId }),
     specOf: (operation): KubernetesClusterSpec => ({
       ...KubernetesCluster.spec.parse({ zone, name, networkId, version: minorOf(release), publicIpv4, labels }),

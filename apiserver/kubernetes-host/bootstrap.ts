@@ -54,7 +54,9 @@ export async function bootstrap(parts: HostParts, call: Bootstrap): Promise<Host
   const id = row?.id ?? ''
   const spec = { ...specOf(body), controlPlaneRegion }
   const stanza = newStanza(parts, 'kubernetes_host.bootstrap', {
-    ...{ actor: caller.actor, requestId: request.requestId, now },
+    actor: caller.actor,
+    requestId: request.requestId,
+    now,
   })
   const { region, plan, version } = body
   const detail = { region, zones: body.zones.join(' '), plan, nodes_per_zone: String(body.nodes_per_zone), version }
@@ -78,7 +80,11 @@ export async function bootstrap(parts: HostParts, call: Bootstrap): Promise<Host
 }
 
 const specOf = ({ region, zones, plan, nodes_per_zone: nodesPerZone, version }: Body) => ({
-  ...{ region, zones: [...zones], plan, nodesPerZone, version },
+  region,
+  zones: [...zones],
+  plan,
+  nodesPerZone,
+  version,
 })
 
 /** Throws 400. */
@@ -170,7 +176,8 @@ async function requireRoom(parts: Parts, { zones, plan, nodes_per_zone: nodes }:
   await parts.db.transaction().execute((tx) => ensurePlatformAccount(tx, now))
   for (const zone of zones)
     await rehearseMachines(parts, {
-      ...{ accountId: PLATFORM_ACCOUNT_ID, zone },
+      accountId: PLATFORM_ACCOUNT_ID,
+      zone,
       machines: Array.from({ length: nodes }, () => ({ plan, publicIpv4, networkIds: [] })),
     })
 }

@@ -103,7 +103,11 @@ function viewOf(
     .toSorted()
   const [newestMinor] = minorsOf(offer?.releases ?? [])
   return {
-    ...{ id, region, zones, clusters_hosted: hosted, created_at: createdAt.toISOString() },
+    id,
+    region,
+    zones,
+    clusters_hosted: hosted,
+    created_at: createdAt.toISOString(),
     version: newestMinor === undefined ? null : (newestRelease(newestMinor, offer?.releases ?? []) ?? null),
     ...(offer === undefined ? silentView(made, hosted) : answeredView(offer, hosted)),
   }

@@ -57,7 +57,12 @@ async function create(parts: LoadBalancerParts, call: Call<typeof createLoadBala
     loadBalancerChanges,
     parts.loadBalancers,
   )(call, {
-    ...{ zone, name, plan, publicIpv4, labels, isProtected: false },
+    zone,
+    name,
+    plan,
+    publicIpv4,
+    labels,
+    isProtected: false,
     ...configured,
     numbered: firstNumber(configured),
   })

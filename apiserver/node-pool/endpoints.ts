@@ -81,8 +81,12 @@ async function update(parts: NodePoolParts, call: Call<typeof updateKubernetesNo
   if (fault !== undefined) throw badField('version', fault)
   requireNodeImage(parts, spec.zone)
   await rehearseNodes(parts, {
-    ...{ accountId, networkId, nodePoolId: pool.metadata.name },
-    ...{ zone: spec.zone, plan: spec.plan, publicIpv4: spec.publicIpv4 },
+    accountId,
+    networkId,
+    nodePoolId: pool.metadata.name,
+    zone: spec.zone,
+    plan: spec.plan,
+    publicIpv4: spec.publicIpv4,
     count: countOf(spec, body) - spec.count,
   })
   const isUpgrade = body.version !== undefined && body.version !== spec.version

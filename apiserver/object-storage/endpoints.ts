@@ -152,7 +152,12 @@ async function claim(
   const sealedSecret = parts.sealing.seal(secretAccessKey, objectStorageOwner(accountId, id))
   const row: NewObjectStorage & { readonly name: string } = {
     ...keys,
-    ...{ id, accountId, zone, sealedSecret, backend, createdAt },
+    id,
+    accountId,
+    zone,
+    sealedSecret,
+    backend,
+    createdAt,
     name: zone,
   }
   const noun = {

@@ -92,8 +92,13 @@ function viewOf(row: Row, now: Date): PlaygroundView {
   const text = (at: Date | null) => at?.toISOString() ?? null
   const isExpired = row.endedAt === null && row.expiresAt <= now
   return {
-    ...{ id: row.id, name: row.name, region: row.region, state: playgroundStateOf(row, now), limits: LIMITS },
-    ...{ app_domain: row.appDomain, endpoint: row.endpoint },
+    id: row.id,
+    name: row.name,
+    region: row.region,
+    state: playgroundStateOf(row, now),
+    limits: LIMITS,
+    app_domain: row.appDomain,
+    endpoint: row.endpoint,
     end_reason: isExpired ? 'expired' : row.endReason,
     failure_reason: row.failureReason,
     created_at: row.createdAt.toISOString(),
@@ -217,7 +222,11 @@ async function readKubeconfig(parts: Parts, call: Call<typeof getPlaygroundKubec
   const seconds = Math.max(TOKEN_SECONDS_LEAST, Math.floor((expiresAt.getTime() - now.getTime()) / MILLISECONDS))
   const isAdmin = ADMINS.includes(caller.role)
   const { token } = await ownToken(parts, call, {
-    ...{ resourceType: 'playground', resourceId: row.id, region: row.region, controlPlaneId, seconds },
+    resourceType: 'playground',
+    resourceId: row.id,
+    region: row.region,
+    controlPlaneId,
+    seconds,
     clusterRole: isAdmin ? 'admin' : 'edit',
     accountRoles: isAdmin ? ADMINS : rolesWith('operate'),
   })

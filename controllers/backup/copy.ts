@@ -52,7 +52,9 @@ function begin(
     ...(expiresAt === undefined ? {} : { expiresAt }),
     copyOf: { name: original, zone: from },
     operation: derivedStanza('storage.backup', {
-      ...{ seed: `${operation.id}/copy`, actor: COPY_ACTOR, now },
+      seed: `${operation.id}/copy`,
+      actor: COPY_ACTOR,
+      now,
       arguments: carriedBy('storage.backup', storageId),
     }),
   }

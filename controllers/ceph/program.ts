@@ -26,8 +26,16 @@ export function openCephProgram({ monitors, username, key }: StorageLogin, progr
       'The addresses of the monitors, the name of the client or its key are not what Ceph takes.',
     )
   const words = [
-    ...['--conf', '/dev/null', '--mon-host', monitors, '--name', `client.${username}`],
-    ...['--connect-timeout', String(CONNECT_SECONDS), '--rados-mon-op-timeout', String(ANSWER_SECONDS)],
+    '--conf',
+    '/dev/null',
+    '--mon-host',
+    monitors,
+    '--name',
+    `client.${username}`,
+    '--connect-timeout',
+    String(CONNECT_SECONDS),
+    '--rados-mon-op-timeout',
+    String(ANSWER_SECONDS),
   ]
   return (...command) => run(program, [...words, ...command], key)
 }

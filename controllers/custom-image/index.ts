@@ -86,7 +86,10 @@ export const customImageController = controller<CustomImageEffects>()({
             .filter(({ spec }) => spec.zone === zone)
             .map(keyOf),
         ),
-        ...[watch(Zone, () => []), watch(Template, () => []), watch(Server, () => []), watch(Volume, () => [])],
+        watch(Zone, () => []),
+        watch(Template, () => []),
+        watch(Server, () => []),
+        watch(Volume, () => []),
         watch(Storage, ({ metadata: { namespace, name } }) =>
           images.by(SOURCE_INDEX, `${namespace}/storage/${name}`).map(keyOf),
         ),
@@ -230,7 +233,10 @@ function backupOf(
     node,
     content: {
       backup: {
-        ...{ name: id, sizeGibibytes, accountId, secretName },
+        name: id,
+        sizeGibibytes,
+        accountId,
+        secretName,
         ...(objectStorageZone === undefined ? {} : { objectStorageZone }),
       },
       ...(origin === undefined ? {} : { origin }),

@@ -213,7 +213,9 @@ async function desiredOf(parts: AllParts, claim: ClusterClaim): Promise<ControlP
   const { publicKey } = await orUnavailable(ensureIssuer(parts.db, sealingOf(parts)))
   const { controlPlaneId: id, release, replicas } = claim
   return {
-    ...{ id, release, replicas: replicas === 1 ? 1 : 3 },
+    id,
+    release,
+    replicas: replicas === 1 ? 1 : 3,
     serverNames: [],
     podCidrs: [claim.podCidr],
     serviceCidrs: [claim.serviceCidr],
@@ -267,7 +269,7 @@ async function claim(parts: AllParts, id: ClusterId, cluster: ClusterObject): Pr
   if (replicas === undefined)
     throw unavailable('no_capacity', 'The host of control planes has no memory left for another one.')
   const made = { controlPlaneId: newUuid(random), release, replicas }
-  const demand = { ...id, ...{ zone, region, name, networkId }, ...made }
+  const demand = { ...id, zone, region, name, networkId, ...made }
   await orUnavailable(db.transaction().execute((tx) => claimCluster(tx, demand, 'spec.networkId')))
   return grantedCondition(CLAIMED)
 }

@@ -334,7 +334,10 @@ function idle(input: Input): Decision {
     reason: fault !== undefined ? 'Error' : isRunning ? 'Running' : 'Unhealthy',
     message: fault ?? '',
     status: {
-      ...{ ...seenOf(input), fault, ...noted(input), failedVersion: failedVersionOf(root) },
+      ...seenOf(input),
+      fault,
+      ...noted(input),
+      failedVersion: failedVersionOf(root),
       ...notedRegistration(input),
     },
     actions: [...placing(input), ...(isRunning ? upkeep(input) : [])],

@@ -23,8 +23,12 @@ interface Hosted {
 const reported = (registration: Registration): EffectReport => ({
   status: {
     platform: {
-      ...{ organisationId: undefined, clusterId: undefined, url: undefined, operationId: undefined },
-      ...{ nextAttemptAt: undefined, registeredAt: undefined },
+      organisationId: undefined,
+      clusterId: undefined,
+      url: undefined,
+      operationId: undefined,
+      nextAttemptAt: undefined,
+      registeredAt: undefined,
       ...registration,
     },
   },
@@ -49,8 +53,14 @@ export async function registerCluster(
   const of = operationId === undefined ? {} : { operationId }
   try {
     const { cluster_id, url, agent } = await platform.register({
-      ...{ id: clusterId, organisationId, name: claim.name, region: claim.region, version: kubernetesVersion },
-      ...{ endpoint, certificateAuthority, stacks: addons.map(({ name, version }) => ({ name, version })) },
+      id: clusterId,
+      organisationId,
+      name: claim.name,
+      region: claim.region,
+      version: kubernetesVersion,
+      endpoint,
+      certificateAuthority,
+      stacks: addons.map(({ name, version }) => ({ name, version })),
     })
     await control.setAgent(claim.controlPlaneId, agent)
     const isSame = before?.state === 'registered' && before.organisationId === organisationId

@@ -59,15 +59,20 @@ export function dueRegistration(
 const isTried = ({ root, operation }: OperationInput): boolean => root.status?.platform?.operationId === operation.id
 
 const asking = (step: string, action: ClusterEffect): Decision => ({
-  ...{ health: 'reconciling', reason: 'Registering', step, actions: [action] },
-  ...{ waitFor: 'the organisation platform', waitSeconds: 0 },
+  health: 'reconciling',
+  reason: 'Registering',
+  step,
+  actions: [action],
+  waitFor: 'the organisation platform',
+  waitSeconds: 0,
 })
 
 const succeeded = (step: string): Decision => ({ health: 'ready', reason: 'Running', step, outcome: 'succeeded' })
 
 const refused = (step: string, reason: string): Decision => ({
   ...failed(step, reason),
-  ...{ health: 'ready', reason: 'Running' },
+  health: 'ready',
+  reason: 'Running',
 })
 
 const registrable: Rule = ({ operation, observed: { platform } }) => {
@@ -88,7 +93,8 @@ const registered: Rule = (input) => {
   const { operation, root } = input
   if (!isTried(input))
     return asking('registered', {
-      ...{ do: 'effect', name: 'register' },
+      do: 'effect',
+      name: 'register',
       input: { ...idOf(input), operationId: operation.id },
     })
   const { state, reason = '' } = root.status?.platform ?? {}
@@ -101,7 +107,8 @@ const deregistered: Rule = (input) => {
   const state = root.spec.registersInPlatform ? 'unlinked' : 'deregistered'
   if (!isTried(input))
     return asking('deregistered', {
-      ...{ do: 'effect', name: 'deregister' },
+      do: 'effect',
+      name: 'deregister',
       input: { ...idOf(input), operationId: operation.id, state },
     })
   const platform = root.status?.platform

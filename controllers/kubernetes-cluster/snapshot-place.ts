@@ -35,7 +35,8 @@ async function snapshotPlaceOf(
   return {
     url: `${store.endpointOf(zone)}/${bucket}`,
     authority: store.certificateAuthority,
-    ...{ accessKeyId, secretAccessKey },
+    accessKeyId,
+    secretAccessKey,
     sealingKey: Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), purpose, KEY_BYTES)).toString('hex'),
   }
 }

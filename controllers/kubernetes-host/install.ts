@@ -88,7 +88,11 @@ interface PodStatus {
   readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[]
 }
 const Pod: ResourceType<unknown, PodStatus> = {
-  ...{ group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' },
+  group: '',
+  version: 'v1',
+  kind: 'Pod',
+  plural: 'pods',
+  scope: 'Namespaced',
 }
 
 async function seenOf(store: Store, { settings: { manifests, door } }: HostClusters): Promise<Seen> {

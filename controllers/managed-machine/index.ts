@@ -101,7 +101,10 @@ export function openMachines({ caches }: Pick<Parts, 'caches'>, type: MachineOwn
     watches: [
       watch(Server, ({ metadata: { namespace = '' }, spec }) => keysOf(namespace, spec.managedBy)),
       watch(ManagedMachine, ({ spec }) => keysOf(spec.server.namespace, spec.managedBy)),
-      ...[watch(Storage, () => []), watch(Volume, () => []), watch(NodeReport, () => []), watch(Node, () => [])],
+      watch(Storage, () => []),
+      watch(Volume, () => []),
+      watch(NodeReport, () => []),
+      watch(Node, () => []),
     ],
     observe: ({ namespace, id }) =>
       servers.by(OWNER_INDEX, `${namespace}/${managedByOf({ type, id })}`).map((server) => {

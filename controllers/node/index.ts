@@ -58,6 +58,7 @@ function watches({ caches }: Parts): readonly Watch[] {
     watch(Instance, (instance) => whenServersMatter(nodeOf(instance))),
     watch(Volume, (volume) => whenServersMatter(nodeOf(volume))),
     watch(Observation, ({ metadata }) => [{ name: metadata.name }]),
-    ...[watch(Plan, () => []), watch(Storage, ({ status }) => whenServersMatter(status?.nodeName))],
+    watch(Plan, () => []),
+    watch(Storage, ({ status }) => whenServersMatter(status?.nodeName)),
   ]
 }

@@ -166,8 +166,17 @@ export async function prepareMove(parts: MoveParts, row: ObjectStorageRow, opera
     await bothIn(parts, row.zone).gateway.control.removeTenant(tenantOf(row), true)
     await tellTarget(parts, current)
     const move: ObjectStorageMove = {
-      ...{ operationId, phase: 'live', pass: 1, place: BEGINNING, since: null, begunAt: at.toISOString() },
-      ...{ changed: 0, objects: 0, bytes: 0, frozenAt: null, version: 1 },
+      operationId,
+      phase: 'live',
+      pass: 1,
+      place: BEGINNING,
+      since: null,
+      begunAt: at.toISOString(),
+      changed: 0,
+      objects: 0,
+      bytes: 0,
+      frozenAt: null,
+      version: 1,
     }
     await write(parts, turn, (tx) => recordObjectStorageMove(tx, current, move))
   })
@@ -176,7 +185,10 @@ export async function prepareMove(parts: MoveParts, row: ObjectStorageRow, opera
 async function tellTarget(parts: MoveParts, row: ObjectStorageRow): Promise<void> {
   const facts = await tenantFacts(parts.db, row, parts.clock.now())
   const settings = {
-    ...{ ...facts, isSuspended: false, isFrozen: false, secretAccessKey: moveSecretOf(row) },
+    ...facts,
+    isSuspended: false,
+    isFrozen: false,
+    secretAccessKey: moveSecretOf(row),
     quotaBytes: MOVING_QUOTA_BYTES,
   }
   await bothIn(parts, row.zone).gateway.control.putTenant(tenantOf(row), settings)

@@ -108,7 +108,10 @@ async function desiredOf({ db, sealing }: AllParts, row: Row): Promise<ControlPl
   const { publicKey } = await orUnavailable(ensureIssuer(db, sealing))
   const { controlPlaneId: id, release, name, expiresAt } = row
   return {
-    ...{ id, release, replicas: 1, serverNames: [] },
+    id,
+    release,
+    replicas: 1,
+    serverNames: [],
     podCidrs: [PLAYGROUND_RANGES.pods],
     serviceCidrs: [PLAYGROUND_RANGES.services],
     issuer: { url: TOKEN_ISSUER_URL, audience: id, keys: [publicKey] },

@@ -185,7 +185,9 @@ function running(row: Row, { plane, isSimulated }: Hosted, now: Date): readonly 
     statusOf(
       row,
       {
-        ...{ state: 'ready', endpoint: row.endpoint ?? undefined, isSimulated: isSimulated ? true : undefined },
+        state: 'ready',
+        endpoint: row.endpoint ?? undefined,
+        isSimulated: isSimulated ? true : undefined,
         detail: isGood || plane.detail === '' ? undefined : plane.detail.slice(0, DETAIL_CHARACTERS),
       },
       isGood ? ['ready', 'Ready', ''] : ['reconciling', 'Unhealthy', plane.detail],

@@ -43,8 +43,18 @@ export const serverController = controller<ServerEffects>()({
   intent: serverIntents,
   plan,
   reads: [
-    ...[FloatingIp, ManagedMachine, Network, Node, NodeReport, PublicPool, Router],
-    ...[Zone, Plan, Template, CustomImage, Volume],
+    FloatingIp,
+    ManagedMachine,
+    Network,
+    Node,
+    NodeReport,
+    PublicPool,
+    Router,
+    Zone,
+    Plan,
+    Template,
+    CustomImage,
+    Volume,
   ],
   // A server whose operation is its deletion is deleted here.
   writes: [Server, Storage, Instance, Secret],
@@ -89,9 +99,12 @@ function watches({ caches }: Parts): readonly Watch[] {
     watch(PublicPool, ({ spec }) =>
       spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [],
     ),
-    ...[watch(Zone, () => []), watch(Plan, () => []), watch(Template, () => [])],
+    watch(Zone, () => []),
+    watch(Plan, () => []),
+    watch(Template, () => []),
     watch(CustomImage, () => []),
-    ...[watch(Network, () => []), watch(FloatingIp, () => [])],
+    watch(Network, () => []),
+    watch(FloatingIp, () => []),
     // Its static routes say for which networks a server may speak.
     watch(Router, ({ metadata: { namespace }, spec: { networkIds, staticRoutes }, status }) =>
       staticRoutes.length === 0 && (status?.asked?.staticRoutes ?? []).length === 0

@@ -109,7 +109,9 @@ const backUpEffect =
     await requireNewest(store, Storage, storage)
     const { namespace = '', name: storageId } = storage.metadata
     const operation = derivedStanza('storage.backup', {
-      ...{ seed: backup, actor: SCHEDULE_ACTOR, now: clock.now() },
+      seed: backup,
+      actor: SCHEDULE_ACTOR,
+      now: clock.now(),
       arguments: carriedBy('storage.backup', storageId),
     })
     if (await wasBegun({ db, store }, { accountId, operationId: operation.id })) return undefined

@@ -24,7 +24,10 @@ const CONTENTS: Readonly<Record<StorageSource['kind'], ContentOf>> = {
     if (accountId === undefined || node === undefined) return { is: 'waiting', for: 'a host' }
     return isBackupOnline === true
       ? known({
-          ...{ kind: 'backup', name: id, accountId, secretName: backupKeyKey(accountId, node).name },
+          kind: 'backup',
+          name: id,
+          accountId,
+          secretName: backupKeyKey(accountId, node).name,
           ...(objectStorageZone === undefined ? {} : { objectStorageZone }),
         })
       : { is: 'refused', why: `There is no backup ${id} that is complete.` }

@@ -78,7 +78,12 @@ export function ensureOwn(
   const isWhole = pool !== undefined && isBrought && origin !== undefined && status?.state === 'ready'
   const takesOverFrom = withLostHosts(volume, lostBoots)
   return ensureVolume(storage, nodeOf(volume), {
-    ...{ source: isWhole ? undefined : source, origin, pool, takesOverFrom, serve, snapshots },
+    source: isWhole ? undefined : source,
+    origin,
+    pool,
+    takesOverFrom,
+    serve,
+    snapshots,
   })
 }
 

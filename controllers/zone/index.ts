@@ -215,7 +215,9 @@ export const zoneController = controller<ZoneEffects>()({
             .list()
             .map(({ metadata }) => ({ name: metadata.name })),
         ),
-        ...[watch(NodeReport, () => []), watch(Server, () => []), watch(Storage, () => [])],
+        watch(NodeReport, () => []),
+        watch(Server, () => []),
+        watch(Storage, () => []),
       ],
       observe: (zone) => observe(parts, zone),
       effects: {

@@ -66,7 +66,10 @@ function judged(
   return {
     do: 'status',
     status: {
-      ...{ state, unavailablePlans, hasBackups, builtTemplates: [...builtTemplates] },
+      state,
+      unavailablePlans,
+      hasBackups,
+      builtTemplates: [...builtTemplates],
       hasSharedStorage: pools === undefined ? zone.status?.hasSharedStorage : pools.length > 0,
       publicFamilies: publicFamilies && [...publicFamilies],
       hasSeparateEdges: nodes.length >= SEPARATE_EDGES_NODES_MINIMUM,

@@ -40,9 +40,11 @@ export async function claimEdge(tx: Transaction<Tables>, demand: EdgeDemand): Pr
   if (made.numInsertedOrUpdatedRows !== 0n) return
   const holder = await findEdgeOf(tx, demand)
   if (holder?.edgeId === edgeId) return
-  throw conflict('in_use', 'The network has an edge already. Change that one, or delete it first.', {
-    ...(holder === undefined ? {} : { resource: { type: 'edge', id: holder.edgeId } }),
-  })
+  throw conflict(
+    'in_use',
+    'The network has an edge already. Change that one, or delete it first.',
+    holder === undefined ? {} : { resource: { type: 'edge', id: holder.edgeId } },
+  )
 }
 
 /** Undefined when nothing is claimed. */

@@ -117,9 +117,15 @@ export interface KubeconfigGrant {
 }
 
 const toGrant = (row: Selectable<Tables['kubeconfig_grant']>): KubeconfigGrant => ({
-  ...{ id: row.id, accountId: row.account_id, resourceType: row.resource_type, resourceId: row.resource_id },
-  ...{ region: row.region, controlPlaneId: row.control_plane_id, clusterRole: row.cluster_role },
-  ...{ userId: row.user_id, tokenId: row.token_id },
+  id: row.id,
+  accountId: row.account_id,
+  resourceType: row.resource_type,
+  resourceId: row.resource_id,
+  region: row.region,
+  controlPlaneId: row.control_plane_id,
+  clusterRole: row.cluster_role,
+  userId: row.user_id,
+  tokenId: row.token_id,
 })
 
 /** Whether what the credential hangs on is there: a user who is not disabled, whose membership is older than it and has

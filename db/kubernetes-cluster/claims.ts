@@ -68,9 +68,17 @@ export async function claimCluster(
   await tx
     .insertInto('kubernetes_cluster')
     .values({
-      ...{ account_id: accountId, id, zone, region: demand.region, name, network_id: networkId },
-      ...{ control_plane_id: demand.controlPlaneId, release: demand.release, replicas: demand.replicas },
-      ...{ pod_cidr: pods, service_cidr: services },
+      account_id: accountId,
+      id,
+      zone,
+      region: demand.region,
+      name,
+      network_id: networkId,
+      control_plane_id: demand.controlPlaneId,
+      release: demand.release,
+      replicas: demand.replicas,
+      pod_cidr: pods,
+      service_cidr: services,
     })
     .execute()
 }
@@ -85,9 +93,15 @@ export async function findCluster(db: Queries, { accountId, clusterId }: Cluster
     .executeTakeFirst()
   return (
     row && {
-      ...{ zone: row.zone, region: row.region, name: row.name, networkId: row.network_id },
-      ...{ controlPlaneId: row.control_plane_id, release: row.release, replicas: row.replicas },
-      ...{ podCidr: row.pod_cidr, serviceCidr: row.service_cidr },
+      zone: row.zone,
+      region: row.region,
+      name: row.name,
+      networkId: row.network_id,
+      controlPlaneId: row.control_plane_id,
+      release: row.release,
+      replicas: row.replicas,
+      podCidr: row.pod_cidr,
+      serviceCidr: row.service_cidr,
     }
   )
 }

@@ -26,7 +26,11 @@ export async function listClusterSnapshots(
     .orderBy('id')
     .execute()
   return rows.map(({ id, kind, release, size_bytes: sizeBytes, created_at: createdAt }) => ({
-    ...{ id, kind: isSnapshotKind(kind) ? kind : 'manual', release, sizeBytes, createdAt },
+    id,
+    kind: isSnapshotKind(kind) ? kind : 'manual',
+    release,
+    sizeBytes,
+    createdAt,
   }))
 }
 
@@ -39,8 +43,13 @@ export async function recordClusterSnapshot(
   await db
     .insertInto('kubernetes_snapshot')
     .values({
-      ...{ account_id: accountId, cluster_id: clusterId, id, kind, release },
-      ...{ size_bytes: sizeBytes, created_at: createdAt },
+      account_id: accountId,
+      cluster_id: clusterId,
+      id,
+      kind,
+      release,
+      size_bytes: sizeBytes,
+      created_at: createdAt,
     })
     .onConflict((clash) => clash.doNothing())
     .execute()

@@ -27,8 +27,14 @@ export async function createClusterToken(
   await db
     .insertInto('kubernetes_token')
     .values({
-      ...{ id, account_id: accountId, cluster_id: clusterId, program, secret_hash: hashSecret(token) },
-      ...{ scopes: JSON.stringify(scopes), created_at: createdAt, expires_at: expiresAt },
+      id,
+      account_id: accountId,
+      cluster_id: clusterId,
+      program,
+      secret_hash: hashSecret(token),
+      scopes: JSON.stringify(scopes),
+      created_at: createdAt,
+      expires_at: expiresAt,
     })
     .execute()
 }

@@ -33,7 +33,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     const request_id = written.has(`${old.request_id} ${old.action}`) ? '' : old.request_id
     written.add(`${old.request_id} ${old.action}`)
     const unsealed = {
-      ...{ ...old, account_id: STAFF_CHAIN, user_id: null, token_id: null, token_name: null },
+      ...old,
+      account_id: STAFF_CHAIN,
+      user_id: null,
+      token_id: null,
+      token_name: null,
       ...({ request_id, outcome: 'success', changes: [] } as const),
       detail: account_id === null ? detail : { ...detail, account_id },
     }

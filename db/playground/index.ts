@@ -32,12 +32,22 @@ const holdingOf = ({ accountId, playgroundId }: PlaygroundId) => ({
 })
 
 const toPlayground = (row: Selectable<Tables['playground']>): Playground => ({
-  ...{ accountId: row.account_id, id: row.id, name: row.name, region: row.region },
-  ...{ controlPlaneId: row.control_plane_id, release: row.release, appDomain: row.app_domain },
-  ...{ endpoint: row.endpoint, certificateAuthority: row.certificate_authority },
-  ...{ createdAt: row.created_at, expiresAt: row.expires_at, readyAt: row.ready_at },
-  ...{ endedAt: row.ended_at, deletedAt: row.deleted_at },
-  ...{ endReason: row.end_reason, failureReason: row.failure_reason },
+  accountId: row.account_id,
+  id: row.id,
+  name: row.name,
+  region: row.region,
+  controlPlaneId: row.control_plane_id,
+  release: row.release,
+  appDomain: row.app_domain,
+  endpoint: row.endpoint,
+  certificateAuthority: row.certificate_authority,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  readyAt: row.ready_at,
+  endedAt: row.ended_at,
+  deletedAt: row.deleted_at,
+  endReason: row.end_reason,
+  failureReason: row.failure_reason,
 })
 
 /** How many an account may ever have, and how many of these it has had: those that failed do not count. */
@@ -65,8 +75,15 @@ export async function claimPlayground(tx: Transaction<Tables>, accountId: string
   const added = await tx
     .insertInto('playground')
     .values({
-      ...{ account_id: accountId, id, name, region, control_plane_id: controlPlaneId, release, app_domain: appDomain },
-      ...{ created_at: createdAt, expires_at: expiresAt },
+      account_id: accountId,
+      id,
+      name,
+      region,
+      control_plane_id: controlPlaneId,
+      release,
+      app_domain: appDomain,
+      created_at: createdAt,
+      expires_at: expiresAt,
     })
     .onConflict((clash) => clash.column('account_id').where('deleted_at', 'is', null).doNothing())
     .executeTakeFirst()

@@ -54,7 +54,9 @@ const MEBIBYTE = 1024 ** 2
 export async function findAddons(folder = toolsFolder()): Promise<readonly Addon[]> {
   const sidecar = (name: Sidecar) => join(folder, CSI_SIDECARS[name], `csi-${name}`)
   const sidecars = {
-    ...{ provisioner: sidecar('provisioner'), attacher: sidecar('attacher'), resizer: sidecar('resizer') },
+    provisioner: sidecar('provisioner'),
+    attacher: sidecar('attacher'),
+    resizer: sidecar('resizer'),
     snapshotter: sidecar('snapshotter'),
     'snapshot-controller': join(folder, SNAPSHOT_CONTROLLER_VERSION, 'snapshot-controller'),
   }
@@ -65,7 +67,10 @@ export async function findAddons(folder = toolsFolder()): Promise<readonly Addon
 }
 
 const CLOUD_CONTROLLER: Addon = {
-  ...{ name: 'cloud-controller', version: VERSION, bytes: 85 * MEBIBYTE, objects: [] },
+  name: 'cloud-controller',
+  version: VERSION,
+  bytes: 85 * MEBIBYTE,
+  objects: [],
   programs: [
     {
       ...CLOUD_USER,
@@ -82,7 +87,10 @@ const csiDriver = (
   files: Readonly<Record<Sidecar | 'snapshot-controller', string>>,
   kinds: readonly AddonObject[],
 ): Addon => ({
-  ...{ name: 'csi-driver', version: VERSION, bytes: 140 * MEBIBYTE, objects: [...kinds, ...CSI_OBJECTS] },
+  name: 'csi-driver',
+  version: VERSION,
+  bytes: 140 * MEBIBYTE,
+  objects: [...kinds, ...CSI_OBJECTS],
   programs: [
     {
       ...CSI_CONTROLLER,

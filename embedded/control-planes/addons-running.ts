@@ -98,8 +98,11 @@ export class RunningAddons {
       }
       for (const program of addon.programs) {
         const place: AddonPlace = {
-          ...{ apiUrl, clusterId: told.clusterId, zone: told.zone },
-          ...{ tokenFile: tokenFile(addon.name), kubeconfig: kubeconfigFile(program) },
+          apiUrl,
+          clusterId: told.clusterId,
+          zone: told.zone,
+          tokenFile: tokenFile(addon.name),
+          kubeconfig: kubeconfigFile(program),
         }
         const certificate = this.#certificates.get(program.name)
         const given = program.environment(place)

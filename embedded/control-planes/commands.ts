@@ -79,8 +79,11 @@ export const apiserverCommand = (
 ): readonly string[] => [
   apiserver,
   ...apiserverFlags(record.desired, {
-    ...{ folder: HERE, bindAddress: LOOPBACK, port: replicaOf(record, replica).api },
-    ...{ etcdServers: record.replicas.map(clientUrl), auditLog: join(RUN_FOLDER, `audit-${replica}.log`) },
+    folder: HERE,
+    bindAddress: LOOPBACK,
+    port: replicaOf(record, replica).api,
+    etcdServers: record.replicas.map(clientUrl),
+    auditLog: join(RUN_FOLDER, `audit-${replica}.log`),
   }),
 ]
 

@@ -123,14 +123,22 @@ export class ControlPlane {
     const programs = this.#programs
     this.#reader = new Reader({ programs, clock, as: (words) => asUser(this.#uid(), words) })
     this.#addons = new RunningAddons({
-      ...{ folder, addons: addons.known, apiUrl: addons.apiUrl, clock, random },
+      folder,
+      addons: addons.known,
+      apiUrl: addons.apiUrl,
+      clock,
+      random,
       run: async (name, [program = '', ...words], more) =>
         this.#run(name, [await reachable(program, this.#uid()), ...words], more),
       running: () => programs.names(),
       give: () => giveFolder(folder, this.#uid()),
     })
     this.snapshots = new SnapshotKeeper({
-      ...{ folder, clock, random, log, controlPlane: record.desired.id },
+      folder,
+      clock,
+      random,
+      log,
+      controlPlane: record.desired.id,
       take: (into, id) => this.#inTurn(() => this.#takeSnapshot(snapshotFile(into, id))),
     })
     this.#guest = this.#guestOf(options)
@@ -140,9 +148,15 @@ export class ControlPlane {
     const { guest } = record.desired
     if (guest === undefined || guests === undefined) return undefined
     return new GuestKeeper({
-      ...{ folder, guest, ...guests, programs: this.#programs, record: () => this.#record },
-      ...{ cluster: () => this.cluster(), authority: () => this.#opened?.credentials.authority },
-      ...{ clock, signal: this.#stopping.signal },
+      folder,
+      guest,
+      ...guests,
+      programs: this.#programs,
+      record: () => this.#record,
+      cluster: () => this.cluster(),
+      authority: () => this.#opened?.credentials.authority,
+      clock,
+      signal: this.#stopping.signal,
     })
   }
 
@@ -497,7 +511,8 @@ export class ControlPlane {
       this.#areObjectsApplied = true
     }
     await this.#addons.start({
-      ...{ record, authority: credentials.authority },
+      record,
+      authority: credentials.authority,
       apply: (needs) => this.#reader.ask('applyAddon', api, needs),
       endpoint: `https://${this.#endpointHost()}:${record.endpointPort}`,
     })

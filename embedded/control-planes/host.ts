@@ -318,7 +318,11 @@ const appsDoorOf = (
 ): Promise<{ stop(): Promise<void> }> | undefined =>
   guests &&
   openAppsDoor({
-    ...{ host, port: guests.port, domain: guests.appDomain, clock, log },
+    host,
+    port: guests.port,
+    domain: guests.appDomain,
+    clock,
+    log,
     playground: (name) => planes.all().flatMap((plane) => plane.playground(name) ?? [])[0],
   })
 

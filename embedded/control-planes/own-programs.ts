@@ -23,7 +23,9 @@ export function handedToOwn(): readonly number[] {
 export const ownProgram = (file: string, words: readonly string[] = [], flags: readonly string[] = []) => [
   `/proc/self/fd/${NODE_DESCRIPTOR}`,
   // A path by descriptors is a link to one that its user cannot go.
-  ...['--preserve-symlinks', '--preserve-symlinks-main', ...flags],
+  '--preserve-symlinks',
+  '--preserve-symlinks-main',
+  ...flags,
   `/proc/self/fd/${PROJECT_DESCRIPTOR}/${file}`,
   ...words,
 ]

@@ -57,7 +57,9 @@ export const openUsers = async (
 ): Promise<UserRange | undefined> =>
   isRoot()
     ? openUserRange({
-        ...{ folder, registry: MACHINE_REGISTRY, ...parts },
+        folder,
+        registry: MACHINE_REGISTRY,
+        ...parts,
         uidMap: await readFile('/proc/self/uid_map', 'utf8'),
       })
     : undefined
@@ -67,8 +69,20 @@ export const asUser = (uid: number | undefined, command: readonly string[]): rea
   uid === undefined
     ? tied(command)
     : [
-        ...['prlimit', ...LIMITS, '--', 'setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'],
-        ...['--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--pdeathsig', 'KILL', '--', ...command],
+        'prlimit',
+        ...LIMITS,
+        '--',
+        'setpriv',
+        `--reuid=${uid}`,
+        `--regid=${uid}`,
+        '--clear-groups',
+        '--no-new-privs',
+        '--bounding-set=-all',
+        '--inh-caps=-all',
+        '--pdeathsig',
+        'KILL',
+        '--',
+        ...command,
       ]
 
 /** Lets the programs of the control plane read its files, and write their own. Does what is missing only. */

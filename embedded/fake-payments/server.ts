@@ -103,7 +103,7 @@ async function deliver(
   { clock, log, webhookUrl, webhookSecret }: FakeServerOptions,
 ): Promise<boolean> {
   let isChanged = false
-  for (const event of [...fake.state.events]) {
+  for (const event of Array.from(fake.state.events)) {
     const { body, signature } = signedEvent(event, webhookSecret, clock.now())
     const status = await fetch(webhookUrl, {
       method: 'POST',

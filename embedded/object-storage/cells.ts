@@ -78,7 +78,8 @@ export async function openCells(options: CellsOptions) {
     ...(left === 0 ? {} : { endedProcesses: left }),
   })
   const places = await openPlaces({
-    ...{ folder, users },
+    folder,
+    users,
     reportUnknown: (folders) => log.warn('folders of tenants without a record of whose they are stay', { folders }),
   })
   const spawner = openSpawner({ isolation, program, empty, clock, bounds, group: users?.first })

@@ -104,7 +104,12 @@ export class EngineLife {
       const engine = openEngine({ ...running, clock })
       await this.#whenUp(running, engine, key)
       const live: Live = {
-        ...{ process: running, engine, holders: 0, usedAt: 0, silences: 0, isEnding: false },
+        process: running,
+        engine,
+        holders: 0,
+        usedAt: 0,
+        silences: 0,
+        isEnding: false,
       }
       this.#live = live
       this.#fault = undefined

@@ -15,13 +15,17 @@ onFatal((error) => log.error('unexpected error', { error }))
 const client = await openOrders(inheritedSocket(ORDERS), `/proc/self/fd/${TENANTS}`)
 const { user } = client.beginning
 const port = await startInterface({
-  ...{ beginning: client.beginning, cells: client.cells, file: `/proc/self/fd/${OWN}/tenants.json` },
+  beginning: client.beginning,
+  cells: client.cells,
+  file: `/proc/self/fd/${OWN}/tenants.json`,
   listening() {
     if (user === null) return
     becomeUser(user, user)
     if (isRoot()) throw new Error('the process still has the rights of root')
   },
-  ...{ clock: systemClock, random: systemRandom, log },
+  clock: systemClock,
+  random: systemRandom,
+  log,
 })
 await client.ready(port)
 await client.over

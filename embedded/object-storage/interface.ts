@@ -46,12 +46,17 @@ export async function startInterface(options: InterfaceOptions): Promise<number>
   })
   const registry = openRegistry({ isProcessWide: true })
   const metrics = openDoorMetrics(registry, {
-    ...{ tenants, engines, isolation, bounds },
+    tenants,
+    engines,
+    isolation,
+    bounds,
     unknownBuckets: () => unknownBuckets,
   })
   const shared = { ...options, ...rest, tenants }
   const door = await startDoor({
-    ...{ ...shared, engines, metrics },
+    ...shared,
+    engines,
+    metrics,
     // One that is not the newest proves nothing.
     secretOf: ({ id, secretFingerprint }) =>
       fingerprintIn(cells, id) === secretFingerprint ? (cells.find(id)?.secretAccessKey ?? undefined) : undefined,

@@ -94,8 +94,17 @@ umask 007
 exec env -u PWD -u OLDPWD "$@"`
 
 const OWN_NAMESPACES = [
-  ...['unshare', '--mount', '--net', '--ipc', '--uts', '--pid', '--fork', '--kill-child'],
-  ...['--propagation', 'private', '--'],
+  'unshare',
+  '--mount',
+  '--net',
+  '--ipc',
+  '--uts',
+  '--pid',
+  '--fork',
+  '--kill-child',
+  '--propagation',
+  'private',
+  '--',
 ]
 const OWN_USER_NAMESPACE = ['unshare', '--user', '--map-root-user', '--']
 const MEBIBYTE = 1024 ** 2

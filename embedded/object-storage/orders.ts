@@ -32,7 +32,9 @@ type Each<Of> = Of extends unknown ? Omit<Of, 'number'> : never
 export type Asked = Each<Order>
 
 export const TenantLine = z.strictObject({
-  ...{ id: z.string(), accessKeyId: z.string(), bucketPrefix: z.string() },
+  id: z.string(),
+  accessKeyId: z.string(),
+  bucketPrefix: z.string(),
   secretAccessKey: z.string().nullable(),
 })
 

@@ -111,18 +111,28 @@ export const openSpawner = ({ isolation, program, empty, clock, bounds, group }:
     const [s3 = '', admin = ''] = opened.map(({ fd }) => `/proc/self/fd/${fd}`)
     return {
       pid: () => (hasEnded ? undefined : pid),
-      ...{ s3, admin, ended, end },
-      missing: async () => {
-        const now = await inodesOf(cell)
-        const gone = KEPT.find((_name, index) => now[index] === undefined || now[index] !== begun[index])
-        return gone ?? ((await inodeOf(join(run, 'users', 'users.json'))) === undefined ? 'users' : undefined)
-      },
+      s3,
+      admin,
+      ended,
+      end,
+      missing: () => missingOf(cell, run, begun),
       forget: async () => {
         for (const handle of opened) await handle.close()
       },
     }
   },
 })
+
+/** What the engine began with and no longer has; undefined when it has everything. */
+async function missingOf(
+  cell: Cell,
+  run: string,
+  begun: Awaited<ReturnType<typeof inodesOf>>,
+): Promise<string | undefined> {
+  const now = await inodesOf(cell)
+  const gone = KEPT.find((_name, index) => now[index] === undefined || now[index] !== begun[index])
+  return gone ?? ((await inodeOf(join(run, 'users', 'users.json'))) === undefined ? 'users' : undefined)
+}
 
 /** Folders of a tenant that outlive an engine. */
 const KEPT = ['data', 'versions'] as const

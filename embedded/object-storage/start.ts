@@ -68,13 +68,24 @@ export async function startObjectStorage(options: ObjectStorageOptions): Promise
   })
   const all = places.all()
   const beginning: Beginning = {
-    ...{ host: options.host, port: options.port, controlPort: options.controlPort, token: options.token },
-    ...{ certificate: certificates.certificate, key: certificates.key },
-    ...{ isolation, bounds: bounds.kind, liveMaximum, unknownBuckets: unknown.length, tenants: all.length },
+    host: options.host,
+    port: options.port,
+    controlPort: options.controlPort,
+    token: options.token,
+    certificate: certificates.certificate,
+    key: certificates.key,
+    isolation,
+    bounds: bounds.kind,
+    liveMaximum,
+    unknownBuckets: unknown.length,
+    tenants: all.length,
     user: users?.first ?? null,
   }
   const recorded = all.map(({ id, accessKeyId, bucketPrefix, secretAccessKey }) => ({
-    ...{ id, accessKeyId, bucketPrefix, secretAccessKey },
+    id,
+    accessKeyId,
+    bucketPrefix,
+    secretAccessKey,
   }))
   for (const line of [beginning, ...recorded]) channel.write(`${JSON.stringify(line)}\n`)
   const port = await Promise.race([

@@ -136,7 +136,9 @@ function connectTo({ url, authority }: Upstream): () => Socket {
   const shared = { host, noDelay: true, keepAlive: true, keepAliveInitialDelay: LIVE_AFTER_MILLISECONDS }
   if (protocol !== 'https:') return () => connectPlain({ ...shared, port: Number(port || 80) })
   const secure = {
-    ...{ ...shared, port: Number(port || 443), ALPNProtocols: ['http/1.1'] },
+    ...shared,
+    port: Number(port || 443),
+    ALPNProtocols: ['http/1.1'],
     // The name in the request stays that of the door, for its signature; the certificate is that of the store.
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(authority ? { ca: authority } : {}),

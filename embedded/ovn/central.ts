@@ -38,7 +38,9 @@ export async function prepareSouthbound(file: string, schema: string): Promise<v
 
 /** Words that keep the files of a daemon in the folder, and its log in that of this process. */
 export const ownFiles = (folder: string, name: string): readonly string[] => [
-  ...['--no-chdir', `--pidfile=${join(folder, `${name}.pid`)}`, '-vconsole:warn'],
+  '--no-chdir',
+  `--pidfile=${join(folder, `${name}.pid`)}`,
+  '-vconsole:warn',
   // ovn-controller takes no place for it but that of the environment, where agents look for that of ovs-vswitchd too.
   ...(['controller', 'ovs-vswitchd'].includes(name) ? [] : [`--unixctl=${join(folder, `${name}.ctl`)}`]),
 ]

@@ -65,11 +65,25 @@ export async function startHost(place: HostPlace): Promise<Space> {
   // Names of the kernel's that Open vSwitch makes go with it: they are set up after each of its starts.
   await start('vswitchd', ['ovs-vswitchd', ...ownFiles(folder, 'ovs-vswitchd'), `unix:${socket}`], async () => {
     await vsctl(
-      ...['--may-exist', 'add-br', 'br-int', '--', 'set', 'bridge', 'br-int', BRIDGE, 'fail-mode=secure', '--'],
+      '--may-exist',
+      'add-br',
+      'br-int',
+      '--',
+      'set',
+      'bridge',
+      'br-int',
+      BRIDGE,
+      'fail-mode=secure',
+      '--',
       ...bridge('br-phy', 'tunnels0'),
       ...bridge('br-out', 'outside0'),
-      ...['set', 'open', '.', `external_ids:system-id=${name}`, `external_ids:ovn-remote=${central.southbound}`],
-      ...['external_ids:ovn-encap-type=geneve', `external_ids:ovn-encap-ip=${place.addresses.tunnel}`],
+      'set',
+      'open',
+      '.',
+      `external_ids:system-id=${name}`,
+      `external_ids:ovn-remote=${central.southbound}`,
+      'external_ids:ovn-encap-type=geneve',
+      `external_ids:ovn-encap-ip=${place.addresses.tunnel}`,
       `external_ids:ovn-bridge-mappings=${PHYSICAL_NETWORK}:br-out`,
     )
     await space.run(
@@ -85,8 +99,20 @@ export async function startHost(place: HostPlace): Promise<Space> {
 }
 
 const bridge = (name: string, port: string): readonly string[] => [
-  ...['--may-exist', 'add-br', name, '--', 'set', 'bridge', name, BRIDGE, '--'],
-  ...['--may-exist', 'add-port', name, port, '--'],
+  '--may-exist',
+  'add-br',
+  name,
+  '--',
+  'set',
+  'bridge',
+  name,
+  BRIDGE,
+  '--',
+  '--may-exist',
+  'add-port',
+  name,
+  port,
+  '--',
 ]
 
 /** Wires to the others: for tunnels, for the outside, and for guests that move. The other ends go with the namespace

@@ -136,9 +136,15 @@ launch({
   name: 'outside',
   folder,
   command: tied([
-    ...['slirp4netns', '--configure', '--mtu=1500', '--disable-host-loopback', `--cidr=${OUTSIDE.cidr}`],
+    'slirp4netns',
+    '--configure',
+    '--mtu=1500',
+    '--disable-host-loopback',
+    `--cidr=${OUTSIDE.cidr}`,
     ...(isRoot() ? [] : [`--userns-path=${middle.folder}/user`]),
-    ...['--netns-type=path', `${middle.folder}/net`, 'tap0'],
+    '--netns-type=path',
+    `${middle.folder}/net`,
+    'tap0',
   ]),
 })
 const hand = openDoorway(middle)

@@ -32,7 +32,8 @@ export const needsOf = (name: AddonName, { snapshotKinds }: HostSettings): Addon
   name === 'cloud-controller'
     ? { name, programs: [CLOUD_USER], objects: [] }
     : {
-        ...{ name, objects: [...kindsOf(snapshotKinds), ...CSI_OBJECTS] },
+        name,
+        objects: [...kindsOf(snapshotKinds), ...CSI_OBJECTS],
         programs: [CSI_CONTROLLER, ...SIDECAR_KINDS.map(sidecarUser), SNAPSHOT_CONTROLLER_USER],
       }
 
@@ -44,13 +45,16 @@ export function addonManifest(
   name: AddonName,
   kubeconfigs: readonly string[],
 ): Manifest {
-  const spec = podSpec(settings, selectorOf(name).matchLabels, {
-    ...(name === 'cloud-controller'
+  const spec = podSpec(
+    settings,
+    selectorOf(name).matchLabels,
+    name === 'cloud-controller'
       ? { containers: [cloud(record, settings)], volumes: [filesVolume(name)] }
-      : { containers: csi(record, settings), volumes: [filesVolume(name), { name: 'csi', emptyDir: {} }] }),
-  })
+      : { containers: csi(record, settings), volumes: [filesVolume(name), { name: 'csi', emptyDir: {} }] },
+  )
   return deployment(record, name, {
-    ...{ replicas: 1, strategy: { type: 'Recreate' } },
+    replicas: 1,
+    strategy: { type: 'Recreate' },
     template: template(record, name, spec, digestOf(...kubeconfigs)),
   })
 }
@@ -75,7 +79,9 @@ const cloud = (record: PodsRecord, settings: HostSettings) =>
     settings,
     'cloud-controller',
     {
-      ...{ name: CLOUD_USER.name, size: SIZES.cloudController, mounts: { files: FOLDERS.files } },
+      name: CLOUD_USER.name,
+      size: SIZES.cloudController,
+      mounts: { files: FOLDERS.files },
       command: ['node', 'addons/cloud/main.ts'],
     },
     { KUBECONFIG: pathOf(kubeconfigName(CLOUD_USER)) },
@@ -93,7 +99,9 @@ function csi(record: PodsRecord, settings: HostSettings) {
       settings,
       'csi-driver',
       {
-        ...{ name: CSI_CONTROLLER.name, size: SIZES.csiController, mounts },
+        name: CSI_CONTROLLER.name,
+        size: SIZES.csiController,
+        mounts,
         command: ['node', 'addons/csi/main.ts', 'controller'],
       },
       { SVCCLOUD_CSI_SOCKET: CSI_SOCKET },

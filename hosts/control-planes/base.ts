@@ -34,7 +34,9 @@ export const labelsOf = ({ desired }: Pick<PodsRecord, 'desired'>): Readonly<Rec
 
 /** Of one object in its namespace. */
 export const metadataOf = (record: Pick<PodsRecord, 'desired'>, name: string) => ({
-  ...{ name, namespace: namespaceOf(record.desired.id), labels: labelsOf(record) },
+  name,
+  namespace: namespaceOf(record.desired.id),
+  labels: labelsOf(record),
 })
 
 /** Before everything else: nothing can be made without it. */
@@ -67,7 +69,8 @@ export const baseManifests = (record: PodsRecord, settings: HostSettings): reado
 ]
 
 const wantedOf = ({ desired: { replicas } }: PodsRecord, settings: HostSettings) => ({
-  ...{ replicas, addons: addonsOf(settings) },
+  replicas,
+  addons: addonsOf(settings),
 })
 
 /** One at a time, whoever empties nodes of the host cluster. */
@@ -143,14 +146,17 @@ function services(record: PodsRecord, { endpoint }: HostSettings): readonly Mani
   const atPort = endpoint.type === 'NodePort' && record.nodePort !== null ? { nodePort: record.nodePort } : {}
   return [
     service(ETCD, ETCD, {
-      ...{ clusterIP: 'None', publishNotReadyAddresses: true, ports: [client, port('peer', PORTS.etcdPeer)] },
+      clusterIP: 'None',
+      publishNotReadyAddresses: true,
+      ports: [client, port('peer', PORTS.etcdPeer)],
     }),
     service('etcd-client', ETCD, { type: 'ClusterIP', ports: [client] }),
     service(
       API,
       API,
       {
-        ...{ type: endpoint.type, ipFamilyPolicy: 'PreferDualStack' },
+        type: endpoint.type,
+        ipFamilyPolicy: 'PreferDualStack',
         ports: [{ ...api, ...atPort }, port('tunnel', PORTS.tunnel)],
       },
       endpoint.type === 'LoadBalancer' ? { annotations: endpoint.annotations } : {},

@@ -43,9 +43,14 @@ const pair = (name: string): readonly string[] => [`${name}.crt`, `${name}.key`]
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   [ETCD]: ['etcd-ca.crt', ...pair('etcd'), ...pair('etcd-peer')],
   [API]: [
-    ...['ca.crt', 'etcd-ca.crt', 'front-ca.crt'],
+    'ca.crt',
+    'etcd-ca.crt',
+    'front-ca.crt',
     ...['apiserver', 'etcd-client', 'service-account', 'front-proxy', 'kubelet-client'].flatMap(pair),
-    ...['authentication.json', 'encryption.json', 'audit-policy.json', 'egress.json'],
+    'authentication.json',
+    'encryption.json',
+    'audit-policy.json',
+    'egress.json',
   ],
   [MANAGER]: ['controllerManager.kubeconfig', 'service-account.key', ...pair('ca')],
   [SCHEDULER]: ['scheduler.kubeconfig'],
@@ -56,14 +61,22 @@ export async function openFiles(options: FilesOptions): Promise<Files> {
   const { folder, record, addresses, clock, random } = options
   const { desired } = record
   const hosts = [
-    ...[API, `${API}.${namespaceOf(desired.id)}.svc`, ...addresses, ...desired.serverNames],
+    API,
+    `${API}.${namespaceOf(desired.id)}.svc`,
+    ...addresses,
+    ...desired.serverNames,
     ...desired.serviceCidrs.flatMap((cidr) => serviceAddress(cidr, 1) ?? []),
   ]
   const credentials = await openCredentials({ folder, hosts, etcdHosts: etcdHosts(record), clock, random })
   const issuer = await openServerCertificate(options, 'issuer', [LOOPBACK])
   const issuerUrl = `https://${LOOPBACK}:${PORTS.issuer}`
   await writeConfiguration({
-    ...{ folder, desired, credentials, endpoint: INNER_URL, tunnelSocket: TUNNEL_SOCKET, random },
+    folder,
+    desired,
+    credentials,
+    endpoint: INNER_URL,
+    tunnelSocket: TUNNEL_SOCKET,
+    random,
     discovery: { discoveryURL: `${issuerUrl}/${DISCOVERY_PATH}`, certificateAuthority: credentials.authority },
   })
   const read = async (name: string) => [name, await readFile(join(folder, name), 'utf8')] as const

@@ -190,9 +190,12 @@ export async function openPodsHost(options: PodsHostOptions): Promise<HostedPlan
 async function offerOf(options: PodsHostOptions, planes: Planes): Promise<ControlPlaneOffer> {
   const { settings } = options
   return {
-    ...{ driver: 'pods', releases: releasesOf(settings), ...(await roomOf(options)) },
+    driver: 'pods',
+    releases: releasesOf(settings),
+    ...(await roomOf(options)),
     reservedBytes: planes.reservedBytes(),
-    ...{ bytesOfOne: planes.bytesOf({ replicas: 1 }), bytesOfThree: planes.bytesOf({ replicas: 3 }) },
+    bytesOfOne: planes.bytesOf({ replicas: 1 }),
+    bytesOfThree: planes.bytesOf({ replicas: 3 }),
     etcdBytes: Math.max(0, settings.storage.mebibytes - planes.storedMebibytes()) * MEBIBYTE,
     nodesObstacle: '',
     guests: { obstacle: NO_GUESTS, bytesOfOne: 0, appDomain: '' },

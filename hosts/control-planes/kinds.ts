@@ -4,7 +4,11 @@ import type { ResourceType } from '../../kit/kube/object.ts'
 const namespaced =
   (group: string, version: string) =>
   <Spec = unknown, Status = unknown>(kind: string, plural: string): ResourceType<Spec, Status> => ({
-    ...{ group, version, kind, plural, scope: 'Namespaced' },
+    group,
+    version,
+    kind,
+    plural,
+    scope: 'Namespaced',
   })
 const [core, apps] = [namespaced('', 'v1'), namespaced('apps', 'v1')]
 
@@ -35,7 +39,7 @@ export const HostNode: ResourceType<
     readonly allocatable?: Readonly<Record<string, string>>
     readonly conditions?: readonly { readonly type: string; readonly status: string }[]
   }
-> = { ...{ group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' } }
+> = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }
 export const StatefulSet = apps<{ readonly replicas?: number }, RolloutStatus>('StatefulSet', 'statefulsets')
 export const Deployment = apps<{ readonly replicas?: number }, RolloutStatus>('Deployment', 'deployments')
 export const Job = namespaced('batch', 'v1')<unknown, { readonly succeeded?: number; readonly failed?: number }>(

@@ -37,7 +37,9 @@ const control = await startControl({
   port: Number(requiredVariable('SVCCLOUD_CONTROL_PORT')),
   open: await door(),
   token: (await readFile(requiredVariable('SVCCLOUD_TOKEN_FILE'), 'utf8')).trim(),
-  ...{ planes, metrics, log },
+  planes,
+  metrics,
+  log,
 })
 sendToParent({ ready: true })
 log.info('serving')

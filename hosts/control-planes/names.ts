@@ -21,9 +21,17 @@ export const [ETCD, API, MANAGER, SCHEDULER, RESTORE] = [
 export const ADDON_PARTS: readonly AddonName[] = ['cloud-controller', 'csi-driver']
 
 export const PORTS = {
-  ...{ etcdClient: 2_379, etcdPeer: 2_380, etcdHealth: 2_381 },
-  ...{ api: 6_443, tunnel: 8_132, tunnelAdmin: 8_133, tunnelHealth: 8_134, issuer: 8_444 },
-  ...{ managerHealth: 10_257, schedulerHealth: 10_259, receiver: 8_443 },
+  etcdClient: 2_379,
+  etcdPeer: 2_380,
+  etcdHealth: 2_381,
+  api: 6_443,
+  tunnel: 8_132,
+  tunnelAdmin: 8_133,
+  tunnelHealth: 8_134,
+  issuer: 8_444,
+  managerHealth: 10_257,
+  schedulerHealth: 10_259,
+  receiver: 8_443,
 } as const
 
 /** Where containers find their files. */
@@ -66,7 +74,9 @@ export const membershipOf = (record: PodsRecord): EtcdMembership => ({
 export function etcdPlace({ desired, generation }: PodsRecord, name: string): EtcdPlace {
   const host = hostOf(name, namespaceOf(desired.id))
   return {
-    ...{ name, folder: FOLDERS.files, dataFolder: dataFolder(generation) },
+    name,
+    folder: FOLDERS.files,
+    dataFolder: dataFolder(generation),
     listen: { client: clientUrl('0.0.0.0'), peer: peerUrl('0.0.0.0') },
     advertise: { client: clientUrl(host), peer: peerUrl(host) },
   }

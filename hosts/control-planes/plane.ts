@@ -95,7 +95,11 @@ export class PodsPlane {
     this.#cluster = new HostCluster(cluster, namespaceOf(record.desired.id), clock)
     this.#addons = new PodsAddons({ ...options, cluster: this.#cluster })
     this.snapshots = new SnapshotKeeper({
-      ...{ folder, clock, random, log, controlPlane: record.desired.id },
+      folder,
+      clock,
+      random,
+      log,
+      controlPlane: record.desired.id,
       take: (into, id) => takeSnapshot({ folder: into, id, etcdutl: undefined, ...this.#etcd() }),
     })
   }
@@ -132,7 +136,10 @@ export class PodsPlane {
     const { desired, release, restoreId } = this.#record
     const [apis, members] = [this.#readyOf(API), this.#readyOf(ETCD)]
     return {
-      ...{ id: desired.id, phase: this.#phase(), release, restoreId },
+      id: desired.id,
+      phase: this.#phase(),
+      release,
+      restoreId,
       endpoint: this.#endpoint?.url ?? null,
       certificateAuthority: this.#opened?.files.credentials.authority ?? null,
       apiServer: this.#observedAt === undefined || this.#isSilent ? 'unknown' : apis > 0 ? 'healthy' : 'unhealthy',
@@ -293,7 +300,10 @@ export class PodsPlane {
     const files = await openFiles({ folder, record, addresses, clock, random })
     const { authority, admin, etcdAuthority, etcdClient, autoscaler } = files.credentials
     this.#opened = {
-      ...{ desired: record.desired, addresses, at: now, files },
+      desired: record.desired,
+      addresses,
+      at: now,
+      files,
       kube: openClient(authority, admin, { clock, serverName: API_NAME }),
       etcd: openClient(etcdAuthority, etcdClient, { clock, serverName: ETCD_NAME }),
       autoscaler: openClient(authority, autoscaler, { clock, serverName: API_NAME }),

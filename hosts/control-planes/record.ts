@@ -37,7 +37,13 @@ export const newRecord = (
   { storage: { className, mebibytesOfOne } }: HostSettings,
   nodePort: number | null,
 ): PodsRecord => ({
-  ...{ desired, release: null, generation: 0, restore: null, restoreId: null, isRemoved: false, nodePort },
+  desired,
+  release: null,
+  generation: 0,
+  restore: null,
+  restoreId: null,
+  isRemoved: false,
+  nodePort,
   addons: {},
   storage: { ...(className === undefined ? {} : { className }), mebibytes: mebibytesOfOne },
 })

@@ -99,8 +99,14 @@ async function push({ credentials, file }: RestoreOptions, address: string, sum:
   const host = address.includes(':') ? `[${address}]` : address
   const { etcdAuthority: ca, etcdClient } = credentials
   const sent = request(`https://${host}:${PORTS.receiver}/`, {
-    ...{ method: 'PUT', ca, cert: etcdClient.certificate, key: etcdClient.key, servername: ETCD_NAME, agent: false },
-    ...{ timeout: SILENCE_MILLISECONDS, headers: { 'x-sha256': sum } },
+    method: 'PUT',
+    ca,
+    cert: etcdClient.certificate,
+    key: etcdClient.key,
+    servername: ETCD_NAME,
+    agent: false,
+    timeout: SILENCE_MILLISECONDS,
+    headers: { 'x-sha256': sum },
   })
   sent.once('timeout', () => sent.destroy(new Error('no answer in time')))
   const answered = new Promise<number>((resolve, reject) => {

@@ -37,14 +37,24 @@ export function restoreManifest(record: PodsRecord, settings: HostSettings, memb
   const mounts = { files: FOLDERS.files, data: FOLDERS.data }
   const place = etcdPlace(record, memberName(member))
   const receiver = containerOf({
-    ...{ name: 'receiver', image: images.platform, size: SIZES.receiver, mounts },
+    name: 'receiver',
+    image: images.platform,
+    size: SIZES.receiver,
+    mounts,
     command: [
-      ...['node', 'hosts/control-planes/pod/receive.ts', FOLDERS.files, FOLDERS.data],
-      ...[String(record.generation), String(PORTS.receiver)],
+      'node',
+      'hosts/control-planes/pod/receive.ts',
+      FOLDERS.files,
+      FOLDERS.data,
+      String(record.generation),
+      String(PORTS.receiver),
     ],
   })
   const writer = containerOf({
-    ...{ name: 'writer', image: images.etcd, size: SIZES.etcd, mounts },
+    name: 'writer',
+    image: images.etcd,
+    size: SIZES.etcd,
+    mounts,
     command: ['etcdutl', ...restoreFlags(place, membershipOf(record), SNAPSHOT_FILE)],
   })
   const name = restoreName(member)
@@ -53,11 +63,14 @@ export function restoreManifest(record: PodsRecord, settings: HostSettings, memb
     object: {
       metadata: metadataOf(record, name),
       spec: {
-        ...{ backoffLimit: 0, activeDeadlineSeconds: DEADLINE_SECONDS },
+        backoffLimit: 0,
+        activeDeadlineSeconds: DEADLINE_SECONDS,
         template: {
           metadata: { labels: { ...labelsOf(record), [PART_LABEL]: RESTORE, ...STORES, 'svccloud.dev/member': name } },
           spec: podSpec(settings, STORES, {
-            ...{ restartPolicy: 'Never', initContainers: [receiver], containers: [writer] },
+            restartPolicy: 'Never',
+            initContainers: [receiver],
+            containers: [writer],
             volumes: [filesVolume(ETCD), { name: 'data', persistentVolumeClaim: { claimName: claimName(member) } }],
           }),
         },

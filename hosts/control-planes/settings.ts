@@ -19,7 +19,11 @@ const Settings = z.strictObject({
     /** What stands between Kubernetes and the driver of volumes; without them clusters have none. */
     sidecars: z
       .strictObject({
-        ...{ provisioner: Image, attacher: Image, resizer: Image, snapshotter: Image, snapshotController: Image },
+        provisioner: Image,
+        attacher: Image,
+        resizer: Image,
+        snapshotter: Image,
+        snapshotController: Image,
       })
       .optional(),
     /** By release; newest last. */
@@ -50,7 +54,8 @@ const Settings = z.strictObject({
    *  say it, anywhere when empty. Without it clusters have no add-ons but those of their nodes. */
   platform: z
     .strictObject({
-      ...{ url: z.url({ protocol: /^https?$/ }), port: z.int().min(1).max(65_535) },
+      url: z.url({ protocol: /^https?$/ }),
+      port: z.int().min(1).max(65_535),
       to: z.array(z.record(z.string(), z.unknown())).default([]),
     })
     .optional(),

@@ -47,13 +47,17 @@ export interface Container {
 
 /** As restricted as Kubernetes has it. */
 export const containerOf = ({ name, image, command, args, size, mounts, more }: Container) => ({
-  ...{ name, image, imagePullPolicy: 'IfNotPresent' },
+  name,
+  image,
+  imagePullPolicy: 'IfNotPresent',
   ...(command === undefined ? {} : { command }),
   ...(args === undefined ? {} : { args }),
   env: Object.entries(GO_ENVIRONMENT).map(([variable, value]) => ({ name: variable, value })),
   resources: resourcesOf(size),
   securityContext: {
-    ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
   },
   volumeMounts: Object.entries(mounts).map(([volume, mountPath]) => ({ name: volume, mountPath })),
   ...more,
@@ -66,18 +70,29 @@ export const podSpec = (
   apart: Readonly<Record<string, string>>,
   more: object,
 ) => ({
-  ...{ automountServiceAccountToken: false, enableServiceLinks: false, nodeSelector, tolerations },
+  automountServiceAccountToken: false,
+  enableServiceLinks: false,
+  nodeSelector,
+  tolerations,
   securityContext: {
-    ...{ runAsNonRoot: true, runAsUser: USER, runAsGroup: USER, fsGroup: USER },
+    runAsNonRoot: true,
+    runAsUser: USER,
+    runAsGroup: USER,
+    fsGroup: USER,
     seccompProfile: { type: 'RuntimeDefault' },
   },
   topologySpreadConstraints: [
     {
-      ...{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'DoNotSchedule' },
-      ...{ nodeTaintsPolicy: 'Honor', labelSelector: { matchLabels: apart } },
+      maxSkew: 1,
+      topologyKey: 'kubernetes.io/hostname',
+      whenUnsatisfiable: 'DoNotSchedule',
+      nodeTaintsPolicy: 'Honor',
+      labelSelector: { matchLabels: apart },
     },
     {
-      ...{ maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
+      maxSkew: 1,
+      topologyKey: 'topology.kubernetes.io/zone',
+      whenUnsatisfiable: 'ScheduleAnyway',
       labelSelector: { matchLabels: apart },
     },
   ],
@@ -94,7 +109,8 @@ const probes = (ready: object, live: object) => ({
 
 /** Of the named files of its own Secret. */
 export const filesVolume = (secretName: string) => ({
-  ...{ name: 'files', secret: { secretName, defaultMode: 0o440 } },
+  name: 'files',
+  secret: { secretName, defaultMode: 0o440 },
 })
 export const template = (
   record: PodsRecord,
@@ -117,10 +133,14 @@ export const claimSpec = ({ storage: { className, mebibytes } }: PodsRecord) => 
 export function etcdManifest(record: PodsRecord, settings: HostSettings): Manifest {
   const name = '$(POD_NAME)'
   const container = containerOf({
-    ...{ name: ETCD, image: settings.images.etcd, size: SIZES.etcd },
+    name: ETCD,
+    image: settings.images.etcd,
+    size: SIZES.etcd,
     command: [
-      ...['etcd', ...etcdFlags(etcdPlace(record, name), membershipOf(record))],
-      ...[`--listen-metrics-urls=http://0.0.0.0:${PORTS.etcdHealth}`, '--peer-skip-client-san-verification'],
+      'etcd',
+      ...etcdFlags(etcdPlace(record, name), membershipOf(record)),
+      `--listen-metrics-urls=http://0.0.0.0:${PORTS.etcdHealth}`,
+      '--peer-skip-client-san-verification',
     ],
     mounts: { files: FOLDERS.files, data: FOLDERS.data },
     more: {
@@ -136,7 +156,9 @@ export function etcdManifest(record: PodsRecord, settings: HostSettings): Manife
     object: {
       metadata: metadataOf(record, ETCD),
       spec: {
-        ...{ replicas: record.desired.replicas, serviceName: ETCD, podManagementPolicy: 'Parallel' },
+        replicas: record.desired.replicas,
+        serviceName: ETCD,
+        podManagementPolicy: 'Parallel',
         selector: selectorOf(ETCD),
         template: template(
           record,
@@ -146,7 +168,9 @@ export function etcdManifest(record: PodsRecord, settings: HostSettings): Manife
         volumeClaimTemplates: [
           // As the API answers it: what is left out there would be filled in here, time and again.
           {
-            ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' } },
+            apiVersion: 'v1',
+            kind: 'PersistentVolumeClaim',
+            metadata: { name: 'data' },
             spec: { ...claimSpec(record), volumeMode: 'Filesystem' },
           },
         ],
@@ -166,26 +190,42 @@ export function apiManifest(record: PodsRecord, settings: HostSettings, certific
   const inTunnel = { ...files, tunnel: FOLDERS.tunnel }
   const at = (address: string, port: number) => ({ address, port })
   const tunnel = containerOf({
-    ...{ name: 'tunnel', image: settings.images.tunnel, size: SIZES.tunnel, mounts: inTunnel },
+    name: 'tunnel',
+    image: settings.images.tunnel,
+    size: SIZES.tunnel,
+    mounts: inTunnel,
     args: [
       ...tunnelFlags({
-        ...{ folder: FOLDERS.files, socket: TUNNEL_SOCKET, agents: at('0.0.0.0', PORTS.tunnel) },
-        ...{ admin: at('127.0.0.1', PORTS.tunnelAdmin), health: at('127.0.0.1', PORTS.tunnelHealth) },
+        folder: FOLDERS.files,
+        socket: TUNNEL_SOCKET,
+        agents: at('0.0.0.0', PORTS.tunnel),
+        admin: at('127.0.0.1', PORTS.tunnelAdmin),
+        health: at('127.0.0.1', PORTS.tunnelHealth),
       }),
       `--server-count=${desired.replicas}`,
     ],
     more: sidecar,
   })
   const issuer = containerOf({
-    ...{ name: 'issuer', image: settings.images.platform, size: SIZES.issuer, mounts: files, more: sidecar },
+    name: 'issuer',
+    image: settings.images.platform,
+    size: SIZES.issuer,
+    mounts: files,
+    more: sidecar,
     command: ['node', 'hosts/control-planes/pod/issuer.ts', FOLDERS.files, String(PORTS.issuer)],
   })
   const server = containerOf({
-    ...{ name: API, image: imagesOf(record, settings).apiserver, size: SIZES.apiserver, mounts: inTunnel },
+    name: API,
+    image: imagesOf(record, settings).apiserver,
+    size: SIZES.apiserver,
+    mounts: inTunnel,
     command: [
       API,
       ...apiserverFlags(desired, {
-        ...{ folder: FOLDERS.files, etcdServers: etcdServers(record), bindAddress: '0.0.0.0', port: PORTS.api },
+        folder: FOLDERS.files,
+        etcdServers: etcdServers(record),
+        bindAddress: '0.0.0.0',
+        port: PORTS.api,
         // Where logs of the host cluster are kept.
         auditLog: '-',
       }),
@@ -195,12 +235,14 @@ export function apiManifest(record: PodsRecord, settings: HostSettings, certific
     more: probes(get('/readyz', PORTS.api, 'HTTPS'), get('/livez', PORTS.api, 'HTTPS')),
   })
   const spec = podSpec(settings, selectorOf(API).matchLabels, {
-    ...{ terminationGracePeriodSeconds: 6 * SHUTDOWN_SECONDS, containers: [server] },
+    terminationGracePeriodSeconds: 6 * SHUTDOWN_SECONDS,
+    containers: [server],
     initContainers: [tunnel, ...(desired.issuer === null ? [] : [issuer])],
     volumes: [filesVolume(API), { name: 'tunnel', emptyDir: {} }],
   })
   return deployment(record, API, {
-    ...{ replicas: desired.replicas, minReadySeconds: 3 },
+    replicas: desired.replicas,
+    minReadySeconds: 3,
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
     template: template(record, API, spec, digestOf(certificate)),
   })
@@ -234,7 +276,10 @@ export function controllerManifests(
   const part = (name: string, image: string, size: Size, port: number, flags: readonly string[], file: string) => {
     const healthy = get('/healthz', port, 'HTTPS')
     const container = containerOf({
-      ...{ name, image, size, mounts: { files: FOLDERS.files } },
+      name,
+      image,
+      size,
+      mounts: { files: FOLDERS.files },
       command: [name, ...flags, '--leader-elect=true', '--bind-address=0.0.0.0', `--secure-port=${port}`],
       more: probes(healthy, healthy),
     })

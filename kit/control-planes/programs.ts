@@ -47,10 +47,14 @@ export const PROGRAM_VERSIONS = {
 } as const
 
 const ofRelease = (name: ReleaseProgram, release: KubernetesRelease, seconds: number) => ({
-  ...{ tool: toolOf(name, release), path: join(`v${release}`, name), seconds },
+  tool: toolOf(name, release),
+  path: join(`v${release}`, name),
+  seconds,
 })
 const other = <Tool extends keyof typeof PROGRAM_VERSIONS>(tool: Tool, seconds: number, file: string = tool) => ({
-  ...{ tool, path: join(PROGRAM_VERSIONS[tool], file), seconds },
+  tool,
+  path: join(PROGRAM_VERSIONS[tool], file),
+  seconds,
 })
 
 /** What there is none of without a control plane. */
@@ -123,7 +127,8 @@ async function missingOf(folder: string, release: KubernetesRelease): Promise<re
     const absent = programs.filter((_, index) => there[index] !== true)
     if (absent.length > 0)
       missing.push({
-        ...{ purpose, tools: absent.map(({ tool }) => tool) },
+        purpose,
+        tools: absent.map(({ tool }) => tool),
         seconds: absent.reduce((sum, { seconds }) => sum + seconds, 0),
       })
   }

@@ -13,7 +13,10 @@ export const COREDNS_VERSION = '1.15.0'
 export const PAUSE_VERSION = '1'
 /** What stands between Kubernetes and a driver of storages, each with a version of its own. */
 export const CSI_SIDECARS = {
-  ...{ provisioner: 'v6.4.0', attacher: 'v4.13.0', resizer: 'v2.3.0', snapshotter: 'v8.7.0' },
+  provisioner: 'v6.4.0',
+  attacher: 'v4.13.0',
+  resizer: 'v2.3.0',
+  snapshotter: 'v8.7.0',
 } as const
 /** Of the controller that belongs to the snapshotter, whatever the driver, and of the kinds that both work with. */
 export const SNAPSHOT_CONTROLLER_VERSION = CSI_SIDECARS.snapshotter

@@ -87,7 +87,9 @@ export function openS3(exchange: StoreExchange): S3 {
     },
     async list(bucket, after, count) {
       const query = {
-        ...{ 'list-type': '2', 'max-keys': String(count), 'encoding-type': 'url' },
+        'list-type': '2',
+        'max-keys': String(count),
+        'encoding-type': 'url',
         ...(after === '' ? {} : { 'start-after': after }),
       }
       return readList((await ask({ method: 'GET', path: bucket, query })).text)

@@ -90,15 +90,20 @@ export const DOCUMENTS = {
     children: {
       CORSRule: {
         ...many(100, {
-          ...{ ID: one, AllowedOrigin: many(100), AllowedMethod: many(100), AllowedHeader: many(100) },
-          ...{ ExposeHeader: many(100), MaxAgeSeconds: { ...one, pattern: /^-?\d{1,9}$/ } },
+          ID: one,
+          AllowedOrigin: many(100),
+          AllowedMethod: many(100),
+          AllowedHeader: many(100),
+          ExposeHeader: many(100),
+          MaxAgeSeconds: { ...one, pattern: /^-?\d{1,9}$/ },
         }),
         minimum: 1,
       },
     },
   },
   CreateBucketConfiguration: {
-    ...{ bytesMaximum: SMALL_BYTES_MAXIMUM, isOptional: true },
+    bytesMaximum: SMALL_BYTES_MAXIMUM,
+    isOptional: true,
     children: {
       LocationConstraint: { ...one, pattern: /^[A-Za-z0-9-]{0,64}$/ },
       Tags: { ...one, children: { Tag: TAG } },

@@ -62,7 +62,12 @@ function operationOf({ method, target, rawHeaders }: RawRequest): Operation {
   checkValues(entry.name, parameters, headers)
   const source = headers.get('x-amz-copy-source')
   return {
-    ...{ name: entry.name, rule: entry, bucket, key, parameters, headers },
+    name: entry.name,
+    rule: entry,
+    bucket,
+    key,
+    parameters,
+    headers,
     copy: source === undefined ? undefined : readCopySource(source, headers.get('x-amz-copy-source-range')),
   }
 }

@@ -65,8 +65,11 @@ function inAddress(parameters: Parameters): Signature {
   if (!/^\d{1,6}$/.test(expires) || Number(expires) > EXPIRES_SECONDS_MAXIMUM || !/^[0-9a-f]{64}$/.test(signature))
     throw new Refusal(400, 'AuthorizationQueryParametersError', 'The parameters of the signature are not whole.')
   return {
-    ...{ kind: 'address', ...scopeOf(valueOf('X-Amz-Credential'), instant), instant },
-    ...{ ...partsOf(valueOf('X-Amz-SignedHeaders'), signature), expiresSeconds: Number(expires) },
+    kind: 'address',
+    ...scopeOf(valueOf('X-Amz-Credential'), instant),
+    instant,
+    ...partsOf(valueOf('X-Amz-SignedHeaders'), signature),
+    expiresSeconds: Number(expires),
   }
 }
 

@@ -60,8 +60,20 @@ export function readParameters(search: string): Parameters {
 
 /** A second one of these could be read by one of us and overlooked by the other. */
 const SINGLE: ReadonlySet<string> = new Set([
-  ...['authorization', 'content-encoding', 'content-length', 'content-md5', 'content-type', 'date', 'expect', 'host'],
-  ...['if-match', 'if-modified-since', 'if-none-match', 'if-unmodified-since', 'range', 'transfer-encoding'],
+  'authorization',
+  'content-encoding',
+  'content-length',
+  'content-md5',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-unmodified-since',
+  'range',
+  'transfer-encoding',
 ])
 
 export function readHeaders(rawHeaders: readonly string[]): Headers {

@@ -147,7 +147,10 @@ export function loadBalancerFactsOf(balancer: StoredLoadBalancer): LoadBalancerF
 
 const ownAddressesOf = ({ nodes = [], ...status }: LoadBalancerStatus = {}): readonly string[] =>
   [
-    ...[status.publicIpv4, status.publicIpv6, status.privateIpv4, status.privateIpv6],
+    status.publicIpv4,
+    status.publicIpv6,
+    status.privateIpv4,
+    status.privateIpv6,
     ...nodes.flatMap(({ addresses }) => addresses),
   ].filter((address) => address !== undefined)
 

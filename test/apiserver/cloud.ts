@@ -239,16 +239,11 @@ export async function openCloud(
     rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[],
   ): Promise<void> {
     const roleRef = { apiGroup: RBAC.group, kind: 'ClusterRole', name: user }
-    await admin.create(ClusterRole, {
-      ...{ rules: rules.map((rule) => ({ apiGroups: [API_GROUP], ...rule })) },
-      metadata: { name: user },
-      spec: undefined,
-    })
-    await admin.create(ClusterRoleBinding, {
-      ...{ roleRef, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] },
-      metadata: { name: user },
-      spec: undefined,
-    })
+    const named = { metadata: { name: user }, spec: undefined }
+    const role = { ...named, rules: rules.map((rule) => ({ apiGroups: [API_GROUP], ...rule })) }
+    const binding = { ...named, roleRef, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] }
+    await admin.create(ClusterRole, role)
+    await admin.create(ClusterRoleBinding, binding)
   }
 
   /** A node that its agent has reported, empty; the caches have it. */

@@ -61,7 +61,9 @@ const caches = { of: ({ kind }: { kind: string }) => ({ list: () => forgotten[ki
 const store = { list: async ({ kind }: { kind: string }) => ({ items: onNodes[kind] ?? [] }) }
 const lookNow = () =>
   look({
-    ...{ db: db.db, clock: systemClock, log: silentLog },
+    db: db.db,
+    clock: systemClock,
+    log: silentLog,
     store: store as unknown as Parts['store'],
     caches: caches as unknown as Parts['caches'],
   })
@@ -94,11 +96,21 @@ test('what objects use is given to nobody, until they have gone', async () => {
 
 test('the room of guests without claims is not given again', async () => {
   await mirrorNode(db.db, {
-    ...{ node: 'n1', zone: ZONE, rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true },
+    node: 'n1',
+    zone: ZONE,
+    rack: 'r',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
     total: { cores: 4, memoryMebibytes: 4_096, storageGibibytes: 100 },
   })
   const demandOf = (serverId: string) => ({
-    ...{ accountId, serverId, zone: ZONE, cores: 1, memoryMebibytes: 512, storageGibibytes: 10 },
+    accountId,
+    serverId,
+    zone: ZONE,
+    cores: 1,
+    memoryMebibytes: 512,
+    storageGibibytes: 10,
   })
   const place = (serverId: string) => transaction((tx) => claimPlacement(tx, demandOf(serverId), new Date()))
   await place('known')

@@ -121,8 +121,13 @@ async function ended(id: string): Promise<void> {
   await cloud.admin.create(Operation, {
     metadata: key,
     spec: {
-      ...{ kind: 'server.start', target: { type: 'server', id: 'gone' }, actor: 'operator', requestId: 'r' },
-      ...{ createdAt: now, deadlineAt: now, stepCount: 1 },
+      kind: 'server.start',
+      target: { type: 'server', id: 'gone' },
+      actor: 'operator',
+      requestId: 'r',
+      createdAt: now,
+      deadlineAt: now,
+      stepCount: 1,
     },
   })
   const status = { status: 'succeeded', step: 'started', stepIndex: 1, error: '', startedAt: now, finishedAt: now }

@@ -8,7 +8,10 @@ import { PUBLIC_KEY } from '../apiserver/cloud.ts'
 import { withZones } from './world.ts'
 
 const object = (kind: string, metadata: { readonly name: string; readonly namespace?: string }, spec: object) => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind, metadata, spec },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind,
+  metadata,
+  spec,
   status: { hasPrivateNetworks: true, builtTemplates: ['dev-cluster'] },
 })
 const plan = (name: string, memoryMebibytes: number) =>
@@ -20,7 +23,12 @@ const WORLD = withZones(
   plan('small', 1_024),
 )
 const SPEC: DevClusterSpec = {
-  ...{ zone: 'dev', name: 'one', plan: 'enough', version: '1.36', publicIpv4: false, sshKeys: [PUBLIC_KEY] },
+  zone: 'dev',
+  name: 'one',
+  plan: 'enough',
+  version: '1.36',
+  publicIpv4: false,
+  sshKeys: [PUBLIC_KEY],
   labels: {},
 }
 const { create, remove, readable } = devClusterChanges

@@ -9,13 +9,20 @@ import { worldWith, ZONES } from './world.ts'
 
 const MEMBER = { name: 'web', frontendPort: 80, address: '10.1.0.10', port: 8080, weight: 100, enabled: true }
 const SPEC: EdgeSpec = Edge.spec.parse({
-  ...{ zone: 'z1', networkId: 'back', name: 'edge', roles: ['load_balancer'], plan: 'small' },
+  zone: 'z1',
+  networkId: 'back',
+  name: 'edge',
+  roles: ['load_balancer'],
+  plan: 'small',
   members: [MEMBER],
 })
 const IDLE = { id: 'edge', isDeleting: false, activeOperation: undefined, ownAddresses: ['10.1.0.200'] }
 const busyWith = (action: string) => ({ ...IDLE, activeOperation: { id: 'op', action } })
 const subject = <Facts>(facts: Facts, more: Partial<EdgeSpec> = {}) => ({
-  ...{ accountId: 'acct', id: 'edge', facts, before: SPEC },
+  accountId: 'acct',
+  id: 'edge',
+  facts,
+  before: SPEC,
   spec: { ...SPEC, ...more },
 })
 const change = (name: string) => edgeChanges.changes.find((each) => each.name === name)
@@ -26,14 +33,17 @@ const WORLD = worldWith([
   [
     Zone,
     {
-      ...{ ...object, metadata: { name: 'z1' }, spec: { displayName: 'Z', region: 'eu', isClosed: false } },
+      ...object,
+      metadata: { name: 'z1' },
+      spec: { displayName: 'Z', region: 'eu', isClosed: false },
       status: { hasPrivateNetworks: true, builtTemplates: ['managed-machine'] },
     },
   ],
   [
     Network,
     {
-      ...{ ...object, metadata: { name: 'back', namespace: 'acct-acct' } },
+      ...object,
+      metadata: { name: 'back', namespace: 'acct-acct' },
       spec: Network.spec.parse({ zone: 'z1', name: 'back' }),
       status: { ipv4Cidr: '10.1.0.0/24', ipv6Prefix: 'fd00::/64' },
     },

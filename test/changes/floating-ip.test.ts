@@ -7,7 +7,9 @@ import { ZONES } from './world.ts'
 const FREE = { id: 'ip', isAssigned: false, isDeleting: false, activeOperation: undefined }
 const spec = (more: Partial<FloatingIpSpec> = {}): FloatingIpSpec => ({ zone: 'z1', ...more })
 const subject = <Facts>(facts: Facts, more: Partial<FloatingIpSpec> = {}) => ({
-  ...{ accountId: 'acct', id: 'ip', facts },
+  accountId: 'acct',
+  id: 'ip',
+  facts,
   spec: spec(more),
 })
 const said = (work: () => void): string => {

@@ -7,7 +7,10 @@ import { NodePool } from '../../resources/node-pool/index.ts'
 import { withZones } from './world.ts'
 
 const object = (kind: string, metadata: { readonly name: string; readonly namespace?: string }, spec: object) => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind, metadata, spec },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind,
+  metadata,
+  spec,
   status: { hasPrivateNetworks: true, kubernetesReleases: ['1.34.1', '1.35.4', '1.36.3'] },
 })
 const WORLD = withZones(
@@ -20,7 +23,11 @@ const WORLD = withZones(
 const SPEC = KubernetesCluster.spec.parse({ zone: 'kube', name: 'shop', networkId: 'back', version: '1.35' })
 type Facts = ReturnType<typeof kubernetesClusterChanges.factsOf>
 const FACTS: Facts = {
-  ...{ id: 'shop', isProtected: false, isDeleting: false, activeOperation: undefined, release: '1.35.4' },
+  id: 'shop',
+  isProtected: false,
+  isDeleting: false,
+  activeOperation: undefined,
+  release: '1.35.4',
   state: 'running',
 }
 const { create, changes, remove } = kubernetesClusterChanges

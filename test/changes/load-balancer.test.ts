@@ -7,13 +7,21 @@ import { Network } from '../../resources/network/index.ts'
 import { worldWith, ZONES } from './world.ts'
 
 const SPEC: LoadBalancerSpec = LoadBalancer.spec.parse({
-  ...{ zone: 'z1', name: 'web', networkId: 'back', plan: 'small' },
+  zone: 'z1',
+  name: 'web',
+  networkId: 'back',
+  plan: 'small',
   frontends: [{ name: 'web', port: 80, mode: 'http', backend: 'web' }],
   backends: [{ name: 'web', members: [{ name: 'one', address: '10.9.0.10', port: 8080 }] }],
 })
 const IDLE: LoadBalancerFacts = {
-  ...{ id: 'lb', isDeleting: false, isProtected: false, managedBy: undefined, activeOperation: undefined },
-  ...{ configurationGeneration: 1, ownAddresses: ['10.9.0.200'] },
+  id: 'lb',
+  isDeleting: false,
+  isProtected: false,
+  managedBy: undefined,
+  activeOperation: undefined,
+  configurationGeneration: 1,
+  ownAddresses: ['10.9.0.200'],
 }
 const LEAVING: LoadBalancerFacts = { ...IDLE, activeOperation: { id: 'op', kind: 'load_balancer.delete' } }
 const member = (address: string): Partial<LoadBalancerSpec> => ({
@@ -23,7 +31,9 @@ const member = (address: string): Partial<LoadBalancerSpec> => ({
   }).backends,
 })
 const subject = <Facts>(facts: Facts, more: Partial<LoadBalancerSpec> = {}) => ({
-  ...{ accountId: 'acct', id: 'lb', facts },
+  accountId: 'acct',
+  id: 'lb',
+  facts,
   spec: { ...SPEC, ...more },
 })
 const change = (name: string) => loadBalancerChanges.changes.find((each) => each.name === name)

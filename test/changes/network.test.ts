@@ -8,7 +8,9 @@ const SPEC: NetworkSpec = { zone: 'z1', name: 'back', dnsServers: [], dhcpEnable
 const IDLE = { id: 'back', isDeleting: false, activeOperation: undefined }
 const busyWith = (action: string) => ({ ...IDLE, activeOperation: { id: 'op', action } })
 const subject = <Facts>(facts: Facts, more: Partial<NetworkSpec> = {}) => ({
-  ...{ accountId: 'acct', id: 'back', facts },
+  accountId: 'acct',
+  id: 'back',
+  facts,
   spec: { ...SPEC, ...more },
 })
 

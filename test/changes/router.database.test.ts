@@ -17,7 +17,11 @@ function never(): never {
   throw new Error('a claim of a router reads no cache')
 }
 const spec = (networkIds: readonly string[]): RouterSpec => ({
-  ...{ zone: 'z1', name: 'out', natEnabled: false, staticRoutes: [], labels: {} },
+  zone: 'z1',
+  name: 'out',
+  natEnabled: false,
+  staticRoutes: [],
+  labels: {},
   networkIds: [...networkIds],
 })
 async function claim(name: string, networkIds: readonly string[], before?: readonly string[]): Promise<void> {

@@ -16,7 +16,9 @@ const SPEC: RouterSpec = {
 const IDLE = { id: 'out', isDeleting: false, activeOperation: undefined }
 const busyWith = (action: string) => ({ ...IDLE, activeOperation: { id: 'op', action } })
 const subject = <Facts>(facts: Facts, more: Partial<RouterSpec> = {}) => ({
-  ...{ accountId: 'acct', id: 'out', facts },
+  accountId: 'acct',
+  id: 'out',
+  facts,
   spec: { ...SPEC, ...more },
 })
 const route = (destination: string, nextHop: string) => ({ staticRoutes: [{ destination, nextHop, comment: '' }] })

@@ -10,7 +10,9 @@ const SPEC: ServerGroupSpec = { name: 'front', spread: 'host', zone: 'z1', stric
 const REGION = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Region', metadata: { name: 'eu' }, spec: {} }
 const WORLD = withZones([Region, REGION])
 const subject = <Facts>(facts: Facts, more: Partial<ServerGroupSpec> = {}) => ({
-  ...{ accountId: 'acct', id: 'front', facts },
+  accountId: 'acct',
+  id: 'front',
+  facts,
   spec: { ...SPEC, ...more },
 })
 const made = (more: Partial<ServerGroupSpec>) => () => create.allow?.(subject(undefined, more), WORLD)

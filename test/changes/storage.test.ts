@@ -9,11 +9,23 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../resources/s
 import { worldWith } from './world.ts'
 
 const SPEC: StorageSpec = {
-  ...{ zone: 'z1', title: '', sizeGibibytes: 10, tier: 'standard', isBoot: false, labels: {}, isProtected: false },
+  zone: 'z1',
+  title: '',
+  sizeGibibytes: 10,
+  tier: 'standard',
+  isBoot: false,
+  labels: {},
+  isProtected: false,
 }
 const FACTS: StorageFacts = {
-  ...{ id: 'disk', state: 'online', isBoot: false, isProtected: false, isDeleting: false },
-  ...{ serverId: undefined, sizeGibibytes: 10, activeOperation: undefined },
+  id: 'disk',
+  state: 'online',
+  isBoot: false,
+  isProtected: false,
+  isDeleting: false,
+  serverId: undefined,
+  sizeGibibytes: 10,
+  activeOperation: undefined,
 }
 
 describe('the changes between two specs', () => {
@@ -77,12 +89,16 @@ test('a storage can be detached by force while it is being detached', () => {
 
 describe('a new storage', () => {
   const disk = (status: Partial<StorageStatus>): KubeObject<StorageSpec, StorageStatus> => ({
-    ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Storage', metadata: { namespace: 'acct', name: 'disk' } },
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'Storage',
+    metadata: { namespace: 'acct', name: 'disk' },
     spec: SPEC,
     status: { state: 'online', nodeName: 'n1', ...status },
   })
   const snapshot: KubeObject<SnapshotSpec, SnapshotStatus> = {
-    ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Snapshot', metadata: { namespace: 'acct', name: 's1' } },
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'Snapshot',
+    metadata: { namespace: 'acct', name: 's1' },
     spec: { storageId: 'disk', title: '', labels: {} },
     status: { state: 'online', sizeGibibytes: 10 },
   }

@@ -139,7 +139,8 @@ it('lets the API server do to each kind what its sources do', async () => {
   /** The kinds that come by a variable, where sources are written for several; another variable fails below. */
   const shown = [...matches(text, /\b(?:openObjects\(|: ClaimedNoun<)[^()]*?\bresource: ([A-Z]\w+),/g), ...targets]
   const kindsBy: Readonly<Record<string, readonly string[]>> = {
-    ...{ resource: shown, cache: shown },
+    resource: shown,
+    cache: shown,
     kind: targets,
     carrier: targets,
     type: KINDS.flatMap(({ reads }) => reads.map(({ kind }) => kind)),

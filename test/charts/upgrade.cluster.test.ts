@@ -31,7 +31,9 @@ let helm: Helm
 let folder: string
 
 const secretIn = (namespace: string, name = 'kept') => ({
-  ...{ apiVersion: 'v1', kind: 'Secret', stringData: { key: 'value' } },
+  apiVersion: 'v1',
+  kind: 'Secret',
+  stringData: { key: 'value' },
   metadata: { name, namespace },
 })
 const path = (namespace: string) => `/api/v1/namespaces/${namespace}/secrets`
@@ -59,7 +61,9 @@ const earlier = async () =>
 
 const NUMBERS = { replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2 }
 const CONDITIONS = ['Available', 'Progressing'].map((type) => ({
-  ...{ type, status: 'True', message: '' },
+  type,
+  status: 'True',
+  message: '',
   reason: type === 'Progressing' ? 'NewReplicaSetAvailable' : 'MinimumReplicasAvailable',
 }))
 const HEALTHY = { currentHealthy: 2, desiredHealthy: 1, disruptionsAllowed: 1, expectedPods: 2 }
@@ -155,7 +159,8 @@ it('what an upgrade that failed has left is gone after the next', async () => {
   const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]
   await asking.ask('POST', `${RBAC}/clusterroles`, { ...rbac, kind: 'ClusterRole', rules })
   await asking.ask('POST', `${RBAC}/clusterrolebindings`, {
-    ...{ ...rbac, kind: 'ClusterRoleBinding' },
+    ...rbac,
+    kind: 'ClusterRoleBinding',
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
     subjects: [{ kind: 'ServiceAccount', name: 'cloud-controllers', namespace: NAMESPACE }],
   })

@@ -46,10 +46,8 @@ it('a member uses either door', async () => {
 
   const { file, username } = await processes.newUser(namespace, 'gitops')
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'svccloud:member' }
-  await admin.create(RoleBinding, {
-    metadata: { name: 'gitops', namespace },
-    spec: undefined,
-    ...{ subjects: [{ kind: 'ServiceAccount', name: 'gitops', namespace }], roleRef },
-  })
+  const subjects = [{ kind: 'ServiceAccount', name: 'gitops', namespace }]
+  const binding = { metadata: { name: 'gitops', namespace }, spec: undefined, subjects, roleRef }
+  await admin.create(RoleBinding, binding)
   await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username }, server)
 })

@@ -119,11 +119,9 @@ export async function startProcesses(cluster: RealCluster): Promise<Processes> {
       agent: await newUser(SYSTEM, 'agent'),
     }
     const subjects = Object.keys(users).map((name) => ({ kind: 'ServiceAccount', name, namespace: SYSTEM }))
-    await admin.create(ClusterRoleBinding, {
-      metadata: { name: 'svccloud' },
-      spec: undefined,
-      ...{ subjects, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' } },
-    })
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' }
+    const binding = { metadata: { name: 'svccloud' }, spec: undefined, subjects, roleRef }
+    await admin.create(ClusterRoleBinding, binding)
     const { url } = await postgres.createDatabase()
     const catalog = join(folder, 'catalog.yaml')
     await writeFile(catalog, CATALOG.map((object) => stringify(object)).join('---\n'))

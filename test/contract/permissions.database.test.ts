@@ -37,13 +37,29 @@ const SUPPORT_HELD: Readonly<Record<string, readonly Permission[]>> = {
 /** What tokens of clusters are for, and nothing else. */
 const CLUSTER_ROUTES: Readonly<Record<ClusterScope, readonly string[]>> = {
   storages: [
-    ...['list_storages', 'create_storage', 'get_storage', 'delete_storage', 'attach_storage', 'detach_storage'],
-    ...['resize_storage', 'create_snapshot', 'list_snapshots', 'get_snapshot', 'delete_snapshot', 'get_server'],
-    ...['list_operations', 'get_operation'],
+    'list_storages',
+    'create_storage',
+    'get_storage',
+    'delete_storage',
+    'attach_storage',
+    'detach_storage',
+    'resize_storage',
+    'create_snapshot',
+    'list_snapshots',
+    'get_snapshot',
+    'delete_snapshot',
+    'get_server',
+    'list_operations',
+    'get_operation',
   ],
   load_balancers: [
-    ...['list_load_balancers', 'create_load_balancer', 'get_load_balancer', 'delete_load_balancer'],
-    ...['set_load_balancer_configuration', 'get_kubernetes_cluster', 'list_server_interfaces'],
+    'list_load_balancers',
+    'create_load_balancer',
+    'get_load_balancer',
+    'delete_load_balancer',
+    'set_load_balancer_configuration',
+    'get_kubernetes_cluster',
+    'list_server_interfaces',
   ],
 }
 const SCOPES: readonly TokenScope[] = ['read', 'read_write', ...HELD['owner']!.map((permission) => [permission])]
@@ -169,16 +185,28 @@ beforeAll(async () => {
   await db
     .insertInto('kubernetes_cluster')
     .values({
-      ...{ account_id: own.accountId, id: own.clusterId, zone: 'eu-1a', region: 'eu-1', name: 'shop' },
-      ...{ network_id: 'back', control_plane_id: newUuid(systemRandom), release: '1.36.3', replicas: 1 },
-      ...{ pod_cidr: '10.1.0.0/16', service_cidr: '10.2.0.0/16' },
+      account_id: own.accountId,
+      id: own.clusterId,
+      zone: 'eu-1a',
+      region: 'eu-1',
+      name: 'shop',
+      network_id: 'back',
+      control_plane_id: newUuid(systemRandom),
+      release: '1.36.3',
+      replicas: 1,
+      pod_cidr: '10.1.0.0/16',
+      service_cidr: '10.2.0.0/16',
     })
     .execute()
   for (const scope of ['storages', 'load_balancers'] as const) {
     const token = formatClusterToken(newBase62(systemRandom, 40))
     await createClusterToken(db, own, {
-      ...{ id: newUuid(systemRandom), program: scope, token, scopes: [scope] },
-      ...{ createdAt: clock.now(), expiresAt: new Date(clock.now().getTime() + 3_600_000) },
+      id: newUuid(systemRandom),
+      program: scope,
+      token,
+      scopes: [scope],
+      createdAt: clock.now(),
+      expiresAt: new Date(clock.now().getTime() + 3_600_000),
     })
     const headers = { authorization: `Bearer ${token}` }
     askers.push({

@@ -43,8 +43,11 @@ test(
     const unowned = new Map<string, number>()
     const waiting = new Map<string, number>()
     const watched = {
-      ...{ nodes: () => nodes, servers: () => servers, operations: () => operations },
-      ...{ unowned: () => unowned, sweepsWaiting: () => waiting },
+      nodes: () => nodes,
+      servers: () => servers,
+      operations: () => operations,
+      unowned: () => unowned,
+      sweepsWaiting: () => waiting,
     }
     const alarms = openAlarms(watched, registry, { now: () => new Date('2026-01-01T01:00:00Z') })
     const linesOf = async () =>

@@ -34,7 +34,11 @@ async function open() {
   const parts = () => {
     const reached: ObjectStorage = { ...store, upstreamOf: () => ({ url: server?.url.origin ?? '', authority: null }) }
     return {
-      ...{ db: database.db, clock, random: systemRandom, log: silentLog, sealing },
+      db: database.db,
+      clock,
+      random: systemRandom,
+      log: silentLog,
+      sealing,
       objectStorage: { stores: [reached], obstacle: '' },
     }
   }
@@ -49,9 +53,22 @@ const unreachable = (from: ObjectStorage): ObjectStorage => ({
 })
 
 const entryOf = (account_id: string, action: string): UnsealedAuditEntry => ({
-  ...{ account_id, actor_email: 'ada@example.com', actor_kind: 'user', user_id: null, staff_id: null, token_id: null },
-  ...{ token_name: null, action, resource_type: 'server', resource_id: 's', detail: {}, outcome: 'success' },
-  ...{ source_ip: '', user_agent: '', request_id: newUuid(systemRandom), changes: [] },
+  account_id,
+  actor_email: 'ada@example.com',
+  actor_kind: 'user',
+  user_id: null,
+  staff_id: null,
+  token_id: null,
+  token_name: null,
+  action,
+  resource_type: 'server',
+  resource_id: 's',
+  detail: {},
+  outcome: 'success',
+  source_ip: '',
+  user_agent: '',
+  request_id: newUuid(systemRandom),
+  changes: [],
 })
 async function chainOf(count: number): Promise<string> {
   const accountId = await createAccount(database.db)

@@ -400,7 +400,13 @@ export async function openCloud(
       await caches.ready()
       const later = { ...clock, now: () => new Date(clock.now().getTime() + laterMilliseconds) }
       const swept = await sweepClaims({
-        ...{ store: kubectl, caches, db, clock: later, random, log, ovn },
+        store: kubectl,
+        caches,
+        db,
+        clock: later,
+        random,
+        log,
+        ovn,
         sweepRate: openSweepRate(clock),
       })
       ending.abort()

@@ -16,7 +16,10 @@ const sealing = createSealing([{ id: 'k', key: systemRandom.bytes(32) }], system
 let single: SimulatedObjectStorage
 let gateway: SimulatedObjectStorage
 const partsOf = (...stores: SimulatedObjectStorage[]) => ({
-  ...{ db: database.db, clock: systemClock, random: systemRandom, sealing },
+  db: database.db,
+  clock: systemClock,
+  random: systemRandom,
+  sealing,
   objectStorage: { stores, obstacle: '' },
 })
 const backupsOf = (owner: string, zone = 'z1') => ({ purpose: 'backups', owner, zone }) as const

@@ -24,7 +24,11 @@ const clock = { ...systemClock, now: () => new Date(systemClock.now().getTime() 
 
 const round = () =>
   endKubeconfigsOnce({
-    ...{ db: database.db, clock, random: systemRandom, log: silentLog, store: cloud.admin },
+    db: database.db,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    store: cloud.admin,
     controlPlanes: cloud.controlPlanes.offer,
     onKubeconfigsAwaiting: (each) => awaiting.push(each),
   })
@@ -185,9 +189,21 @@ async function supportSession(
     .execute()
   const hour = new Date(now.getTime() + 3_600_000)
   const session = {
-    ...{ id, account_id: owner.accountId, user_id: owner.userId, consent_id: null, mode: 'elevated' as const },
-    ...{ staff_id: staffId, staff_email: person.email, staff_name: 'Sam', reason: 'help', ticket: null },
-    ...{ code_hash: Buffer.from(id), code_expires_at: hour, secret_hash: null, created_at: now, expires_at: hour },
+    id,
+    account_id: owner.accountId,
+    user_id: owner.userId,
+    consent_id: null,
+    mode: 'elevated' as const,
+    staff_id: staffId,
+    staff_email: person.email,
+    staff_name: 'Sam',
+    reason: 'help',
+    ticket: null,
+    code_hash: Buffer.from(id),
+    code_expires_at: hour,
+    secret_hash: null,
+    created_at: now,
+    expires_at: hour,
   }
   await database.db
     .insertInto('support_session')

@@ -33,7 +33,9 @@ let options: Parts
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   const clockwork = {
-    ...{ clock: fastClock, random: systemRandom, log: silentLog },
+    clock: fastClock,
+    random: systemRandom,
+    log: silentLog,
     sweepRate: openSweepRate(fastClock),
   }
   const caches = openCaches({ store: cloud.kubectl, ...clockwork, registry: openRegistry({ isProcessWide: false }) })
@@ -90,8 +92,12 @@ async function outcomeOf(
   const namespace = accountNamespace(accountId)
   const id = newUuid(systemRandom)
   const operation = {
-    ...{ id, kind, ...by, requestId: by.requestId === '' ? id : by.requestId },
-    ...{ requestedAt: '2026-01-01T00:00:00Z', deadlineAt: '2036-01-01T00:00:00Z' },
+    id,
+    kind,
+    ...by,
+    requestId: by.requestId === '' ? id : by.requestId,
+    requestedAt: '2026-01-01T00:00:00Z',
+    deadlineAt: '2036-01-01T00:00:00Z',
   }
   const registration = CONTROLLERS.find(({ resource }) => resource.kind === type.kind)
   const controller = registration?.open({ ...options, ...rules } as never) // claims need no more

@@ -19,8 +19,8 @@ test('of many that were deleted past their controllers, twenty or one in fifty g
   expect([going('Storage', 200), rate.mayGo('Storage', 'Storage-0', 200)]).toEqual([20, true])
   // Whoever went waits no longer, nor does whoever nobody asks for again.
   expect([...rate.waiting()]).toEqual([['Storage', 180]])
-  expect([
-    ...Array.from({ length: 200 }, (_, index) => rate.mayGo('Storage', `Storage-${index}`, 10_000)),
-  ]).not.toContain(false)
+  expect(Array.from({ length: 200 }, (_, index) => rate.mayGo('Storage', `Storage-${index}`, 10_000))).not.toContain(
+    false,
+  )
   expect([...rate.waiting()]).toEqual([])
 })

@@ -60,7 +60,13 @@ async function openHost() {
     warnings,
     silence,
     collect: openUsageCollector({
-      ...{ store, caches, db: database.db, clock, random, log, usageOf },
+      store,
+      caches,
+      db: database.db,
+      clock,
+      random,
+      log,
+      usageOf,
       sweepRate: openSweepRate(clock),
     }),
     begin: () =>

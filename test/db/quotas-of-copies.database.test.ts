@@ -44,8 +44,13 @@ test('a snapshot takes the GiB of its storage', async () => {
   await database.db
     .insertInto('storage_claim')
     .values({
-      ...{ account_id: accountId, storage_id: 's', zone: 'z' },
-      ...{ size_gibibytes: 10, phase: 'detached', node: 'n1', claimed_at: NOW },
+      account_id: accountId,
+      storage_id: 's',
+      zone: 'z',
+      size_gibibytes: 10,
+      phase: 'detached',
+      node: 'n1',
+      claimed_at: NOW,
     })
     .execute()
   const held = { storageId: 's', bootServerId: undefined, isShared: false }

@@ -16,7 +16,9 @@ test('an old log is sealed in its order, whole, and goes on', async () => {
   const accountId = newUuid(systemRandom)
   const common = {
     ...({ actor_email: 'sam@staff.example', actor_kind: 'staff', staff_id: newUuid(systemRandom) } as const),
-    ...{ resource_type: 'node', source_ip: '::1', user_agent: 'x' },
+    resource_type: 'node',
+    source_ip: '::1',
+    user_agent: 'x',
   }
   const entries = [
     { ...common, account_id: null, action: 'node.cordon', resource_id: 'n2', detail: {}, request_id: 'r2' },

@@ -40,7 +40,8 @@ test('extensions and locales are those that the image is checked for', async () 
 
 test('limits are those of the plans', () => {
   const rows = [...section('Limits').matchAll(/^\| `(.*?)` \| (.*) \|$/gm)].map(([, plan, cells = '']) => [
-    ...[plan, ...cells.split(' | ').map((cell) => cell.replace(' MB', 'MB'))],
+    plan,
+    ...cells.split(' | ').map((cell) => cell.replace(' MB', 'MB')),
   ])
   expect(rows).toEqual(
     DATABASE_PLANS.map((plan) => {

@@ -93,7 +93,10 @@ test('traffic costs beyond the allowance, on the days that go beyond it', () => 
   })
   expect(lines).toMatchObject([
     {
-      ...{ resourceType: 'network_transfer', hours: 0, capCents: 0, amountCents: 40_961 },
+      resourceType: 'network_transfer',
+      hours: 0,
+      capCents: 0,
+      amountCents: 40_961,
       days: [
         { date: '2026-03-02', amountCents: 1 },
         { date: '2026-03-03', amountCents: 40_960 },

@@ -51,8 +51,13 @@ test('a request goes its way and never back', () => {
 describe('nodes are given', () => {
   const wanted = { vcpus: 16, memoryGibibytes: 64, diskGigabytes: 500, region: 'eu-1' }
   const node = (of: Partial<SpareNode> = {}): SpareNode => ({
-    ...{ id: 'n1', region: 'eu-1', cores: 8, memoryMebibytes: 32_768, storageGibibytes: 233 },
-    ...{ dedicatedAccountId: null, isEmpty: true },
+    id: 'n1',
+    region: 'eu-1',
+    cores: 8,
+    memoryMebibytes: 32_768,
+    storageGibibytes: 233,
+    dedicatedAccountId: null,
+    isEmpty: true,
     ...of,
   })
   const two = (of: Partial<SpareNode>) => [node(), node({ id: 'n2', ...of })]

@@ -169,7 +169,8 @@ describe.skipIf(!areThere)(title, () => {
           async () => {
             const answered = await Promise.all(
               (await shown()).map(async ([field, address]) => ({
-                ...{ field, address },
+                field,
+                address,
                 isThere: isLooped(field) && (await answers(field, address)),
               })),
             )

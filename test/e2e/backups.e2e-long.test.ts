@@ -68,7 +68,9 @@ it('a zone without a network says why, and so does what is refused', async () =>
   expect(reason).toBe(`host ${ZONE}-1 has user-mode networking: ${why}`)
   const refused = await customer.request('POST', '/v1/networks', { zone: ZONE, name: 'back' })
   expect(refused.body).toMatchObject({
-    ...{ status: 409, reason: 'zone_capability_missing', capability: 'private_networks' },
+    status: 409,
+    reason: 'zone_capability_missing',
+    capability: 'private_networks',
     detail: expect.stringContaining(why),
   })
 })

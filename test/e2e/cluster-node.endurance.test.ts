@@ -162,7 +162,14 @@ describe.skipIf(!isThere)(title, () => {
       ]
       const hosts = [
         ...Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((each) => each.address)),
-        ...['198.19.255.2', '198.19.0.1', '198.19.1.1', '198.19.3.1', '10.0.2.2', '127.0.0.1', '::1', DOOR],
+        '198.19.255.2',
+        '198.19.0.1',
+        '198.19.1.1',
+        '198.19.3.1',
+        '10.0.2.2',
+        '127.0.0.1',
+        '::1',
+        DOOR,
       ].filter((host) => !host.startsWith('fe80'))
       const here = hosts.flatMap((host) => ports.map((at) => ({ host, port: at })))
       const doors = [20_000, ...DOORS_OF_NOBODY].map((at) => ({ host: DOOR, port: at }))
@@ -277,7 +284,9 @@ const portOf = (url: string | undefined): number => Number(new URL(url ?? 'http:
 
 /** In the network of its node. */
 const ON_THE_NODE = {
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'node' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'node' },
   spec: {
     hostNetwork: true,
     terminationGracePeriodSeconds: 0,

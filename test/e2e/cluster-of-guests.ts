@@ -91,11 +91,15 @@ const SERVE = 'echo hello > /tmp/index.html && echo serving && exec httpd -f -p 
 /** A program that serves, with a volume of its own, and its service of that type. */
 export const application = (type: 'ClusterIP' | 'LoadBalancer'): readonly object[] => [
   {
-    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...NAMED },
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    ...NAMED,
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
   },
   {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', ...NAMED },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    ...NAMED,
     spec: {
       selector: { matchLabels: LABELS },
       strategy: { type: 'Recreate' },
@@ -106,7 +110,9 @@ export const application = (type: 'ClusterIP' | 'LoadBalancer'): readonly object
           volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'web' } }],
           containers: [
             {
-              ...{ name: 'web', image: BUSYBOX_IMAGE, command: ['sh', '-c', SERVE] },
+              name: 'web',
+              image: BUSYBOX_IMAGE,
+              command: ['sh', '-c', SERVE],
               volumeMounts: [{ name: 'data', mountPath: '/data' }],
             },
           ],
@@ -115,7 +121,9 @@ export const application = (type: 'ClusterIP' | 'LoadBalancer'): readonly object
     },
   },
   {
-    ...{ apiVersion: 'v1', kind: 'Service', ...NAMED },
+    apiVersion: 'v1',
+    kind: 'Service',
+    ...NAMED,
     spec: { type, selector: LABELS, ports: [{ port: 80 }] },
   },
 ]

@@ -149,7 +149,9 @@ describe.skipIf(!isThere)(title, () => {
 })
 
 const INGRESS = {
-  ...{ apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata: { name: 'web' } },
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'Ingress',
+  metadata: { name: 'web' },
   spec: {
     rules: [
       {

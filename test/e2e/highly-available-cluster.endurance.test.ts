@@ -37,7 +37,11 @@ const [FROM, TO] = ['1.35', '1.36']
 /** Nothing listens there. */
 const AWAY = 'http://127.0.0.1:9'
 const Deployment: ResourceType = {
-  ...{ group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced' },
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  scope: 'Namespaced',
 }
 const members = (name: string) => [0, 1, 2].map((member) => `${name}-${member}`)
 
@@ -45,7 +49,9 @@ const addons = await findAddons()
 const PARTS = [
   ...members('etcd'),
   ...members('kube-apiserver'),
-  ...['kube-controller-manager', 'kube-scheduler', 'konnectivity-server'],
+  'kube-controller-manager',
+  'kube-scheduler',
+  'konnectivity-server',
   ...addons.flatMap(({ programs }) => programs.map(({ name }) => name)),
 ]
 /** The minor before takes minutes to build: here it is not built. */
@@ -63,7 +69,9 @@ describe.skipIf(missing !== undefined)(title, () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svccloud-ha-'))
     pool = await startPool(database.db, {
-      ...{ folder, version: FROM, pool: { count: 2 } },
+      folder,
+      version: FROM,
+      pool: { count: 2 },
       host: { memoryBytes: 6 * 1024 ** 3, addons: { apiUrl: AWAY, known: addons } },
     })
     await pool.apply(deployment({ name: 'app', replicas: 2, cpu: '50m' }), BUDGET)
@@ -204,7 +212,9 @@ describe.skipIf(missing !== undefined)(title, () => {
 })
 
 const BUDGET = {
-  ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'app' } },
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'app' },
   spec: { minAvailable: 1, selector: { matchLabels: { app: 'app' } } },
 }
 

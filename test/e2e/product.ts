@@ -220,7 +220,11 @@ export class Product {
         ...(change === undefined
           ? []
           : [
-              ...['-X', change.method, '-d', JSON.stringify(change.body), '-H'],
+              '-X',
+              change.method,
+              '-d',
+              JSON.stringify(change.body),
+              '-H',
               `Content-Type: application/${change.method === 'PATCH' ? 'merge-patch+json' : 'json'}`,
             ]),
         `${this.endpoints.kubernetes_url}${path}`,

@@ -228,7 +228,8 @@ describe("a cluster and a database of one's own", () => {
       kubeconfig: kubernetes['kubeconfig'],
     })
     expect([...(await product.processes()).keys()].sort()).toEqual([
-      ...['agent-eu-1a-1', 'apiserver'],
+      'agent-eu-1a-1',
+      'apiserver',
       ...((await findKubernetes()) === undefined ? [] : ['control-planes']),
       'controllers',
       ...((await findEngine()) === undefined ? [] : ['object-storage']),

@@ -115,8 +115,10 @@ it('has disks that outlive moves, deletion and restore, and leaves nothing behin
 
 /** As the documentation gives them to the client that sets the policy. */
 const POLICY_CAPS = [
-  ...['mon', 'allow r, allow command "osd pool set", allow command "osd crush rule create-replicated"'],
-  ...['mgr', 'allow command "pg dump"'],
+  'mon',
+  'allow r, allow command "osd pool set", allow command "osd crush rule create-replicated"',
+  'mgr',
+  'allow command "pg dump"',
 ]
 
 interface PolicyAnswer {

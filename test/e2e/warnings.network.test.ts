@@ -17,13 +17,19 @@ afterAll(() => clearAway(product, data))
 
 it('a server is made, changed and deleted without a warning', async () => {
   const made = await customer.request<{ network: { id: string }; operation: { id: string } }>('POST', '/v1/networks', {
-    ...{ name: 'quiet', zone: 'eu-1a', ipv4_cidr: '10.77.0.0/24' },
+    name: 'quiet',
+    zone: 'eu-1a',
+    ipv4_cidr: '10.77.0.0/24',
   })
   expect(made.status, JSON.stringify(made.body)).toBe(202)
   const networkId = made.body.network.id
   expect(await customer.finished(made.body.operation.id)).toMatchObject({ status: 'succeeded' })
   const { server, operation } = await customer.createServer({
-    ...{ hostname: 'quiet', zone: 'eu-1a', plan: 'tiny', template: 'tiny-linux', public_ipv4: true },
+    hostname: 'quiet',
+    zone: 'eu-1a',
+    plan: 'tiny',
+    template: 'tiny-linux',
+    public_ipv4: true,
     networks: [{ network_id: networkId }],
     firewall: { enabled: true, rules: [] },
   })

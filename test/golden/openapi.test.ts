@@ -73,7 +73,10 @@ const mediaLines = (place: string, media: Media | undefined): readonly string[] 
 test('the published document has the shape that was reviewed', async () => {
   const routes = ROUTES.filter(({ audience }) => audience === 'customer')
   const document = openApiDocument(routes, {
-    ...{ title: 'svccloud', description: '', version: '0', serverUrl: '/' },
+    title: 'svccloud',
+    description: '',
+    version: '0',
+    serverUrl: '/',
     descriptions: FIELD_DESCRIPTIONS,
   }) as unknown as Document // JSON of that form
   const operations = Object.values(document.paths).flatMap((methods) =>

@@ -83,7 +83,10 @@ export function startWriter(name: string, access: WriterAccess, isLasting: boole
 const send = ({ url, authority, token }: WriterAccess, agent: Agent, name: string): Promise<Try> =>
   new Promise((resolve) => {
     const sent = request(`${url}${CONFIG_MAPS}`, {
-      ...{ method: 'POST', ca: authority, agent, timeout: PATIENCE_MILLISECONDS },
+      method: 'POST',
+      ca: authority,
+      agent,
+      timeout: PATIENCE_MILLISECONDS,
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     })
     sent.once('response', (response) => {
@@ -92,7 +95,8 @@ const send = ({ url, authority, token }: WriterAccess, agent: Agent, name: strin
       const isAgain = (status === 429 || status >= 500) && Number.isFinite(seconds)
       response.resume().once('close', () =>
         resolve({
-          ...{ isTaken: status === 201, said: `${status}${isAgain ? ' and when to try again' : ''}` },
+          isTaken: status === 201,
+          said: `${status}${isAgain ? ' and when to try again' : ''}`,
           ...(isAgain ? { waitMilliseconds: seconds * 1_000 } : {}),
         }),
       )

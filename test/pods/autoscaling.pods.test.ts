@@ -20,7 +20,9 @@ let pool: PlayedPool
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-scaling-'))
   pool = await startPool(database.db, {
-    ...{ folder, version: '1.36', host: { memoryBytes: MEMORY_BYTES } },
+    folder,
+    version: '1.36',
+    host: { memoryBytes: MEMORY_BYTES },
     pool: { autoscaling: { min: 1, max: 2 } },
   })
 }, 900_000)

@@ -69,7 +69,8 @@ beforeAll(async () => {
   ;({ cluster, helm } = release)
   await cluster.tagImage(imageName('svccloud/svccloud', VERSION), imageName('svccloud/svccloud', NEXT_VERSION))
   const values = {
-    ...{ database: { existingSecret: 'svccloud-database' }, catalog: manifestsOf('eu-1', 'eu-1a') },
+    database: { existingSecret: 'svccloud-database' },
+    catalog: manifestsOf('eu-1', 'eu-1a'),
     // While pods start on this machine, the proxy of its node learns late of one that ends.
     apiserver: { drainSeconds: 20 },
   }
@@ -82,7 +83,12 @@ afterAll(async () => {
 })
 
 const chart = (name: string, ...more: readonly string[]) => [
-  ...[join(ROOT, 'charts', name), '-n', NAMESPACE, '--wait', '--timeout', '280s'],
+  join(ROOT, 'charts', name),
+  '-n',
+  NAMESPACE,
+  '--wait',
+  '--timeout',
+  '280s',
   ...more,
 ]
 
@@ -124,7 +130,9 @@ it('the webhook is found by its Service, and judges what kubectl writes', async 
   ).trim()
   const written = (name: string, more: object) =>
     manifest({
-      ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name, namespace } },
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Server',
+      metadata: { name, namespace },
       spec: { hostname: name, zone: 'eu-1a', plan: 'tiny', template: 'tiny-linux', ...more },
     })
   await expect(kubectl('create', '-f', await written('keyless', { sshKeys: [] }))).rejects.toThrow(

@@ -40,12 +40,17 @@ const NAMESPACED = '/api/v1/namespaces/default'
 const MEBIBYTES = 3_000 // so that it has one replica
 const CONTROLLERS = { user: `system:serviceaccount:${SYSTEM_NAMESPACE}:svccloud-controllers`, groups: [] }
 const PLAN = {
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Plan', metadata: { name: 'starter' } },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Plan',
+  metadata: { name: 'starter' },
   spec: { ...TINY_PLAN, memoryMebibytes: 1_024 },
 }
 /** What nodes and balancers are made of would be other images. */
 const TEMPLATES = [KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE].map((name) => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Template', metadata: { name }, spec: TINY_LINUX },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Template',
+  metadata: { name },
+  spec: TINY_LINUX,
 }))
 const releases = (await builtReleases()).slice(-1)
 
@@ -66,12 +71,16 @@ const kubectl = (...flags: readonly string[]) => kubectlOf(release.cluster)(...f
 
 async function writeValues(): Promise<string> {
   const values = {
-    ...{ database: { existingSecret: 'svccloud-database' }, sealing: { existingSecret: 'svccloud-sealing' } },
+    database: { existingSecret: 'svccloud-database' },
+    sealing: { existingSecret: 'svccloud-sealing' },
     catalog: [...manifestsOf('eu-1', ZONE), PLAN, ...TEMPLATES],
     apiserver: { replicas: 1 },
     controllers: { replicas: 1 },
     controlPlanes: {
-      ...{ enabled: true, regions: ['eu-1'], images: controlPlaneImages(releases), memoryMebibytes: MEBIBYTES },
+      enabled: true,
+      regions: ['eu-1'],
+      images: controlPlaneImages(releases),
+      memoryMebibytes: MEBIBYTES,
       storage: { className: 'planes', mebibytesOfOne: 1_024, mebibytes: 1_024 },
       endpoint: { type: 'NodePort', address: release.cluster.machine.address },
       snapshots: { className: 'planes', size: '1Gi' },
@@ -106,7 +115,12 @@ afterAll(async () => {
 })
 
 const chart = (name: string, ...more: readonly string[]) => [
-  ...[join(ROOT, 'charts', name), '-n', SYSTEM_NAMESPACE, '--wait', '--timeout', '280s'],
+  join(ROOT, 'charts', name),
+  '-n',
+  SYSTEM_NAMESPACE,
+  '--wait',
+  '--timeout',
+  '280s',
   ...more,
 ]
 
@@ -294,12 +308,16 @@ it('the cloud controller says which server a node is, and a service gets a balan
 
 it('a claim becomes a storage that is attached to the server of the node, and a snapshot one of it', async () => {
   const claim = {
-    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'data' } },
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data' },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
   }
   expect((await admin.send('POST', `${NAMESPACED}/persistentvolumeclaims`, claim)).status).toBe(201)
   const pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'writer' } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'writer' },
     spec: {
       terminationGracePeriodSeconds: 0,
       containers: [{ name: 'c', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
@@ -318,7 +336,9 @@ it('a claim becomes a storage that is attached to the server of the node, and a 
   )
   expect(made).toMatchObject({ title: 'default/data', zone: ZONE, size_gibibytes: 1 })
   const kept = {
-    ...{ apiVersion: 'snapshot.storage.k8s.io/v1', kind: 'VolumeSnapshot', metadata: { name: 'kept' } },
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { name: 'kept' },
     spec: { source: { persistentVolumeClaimName: 'data' } },
   }
   const snapshots = '/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots'

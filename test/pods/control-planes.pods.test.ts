@@ -107,7 +107,9 @@ async function prepareHost(platform: string): Promise<void> {
   }
   await mkdir(settings['SVCCLOUD_DATA'] ?? '', { recursive: true })
   control = openControlPlanesClient({
-    ...{ url: `https://127.0.0.1:${port}`, token: 'a token of the platform', authority: authority.certificate },
+    url: `https://127.0.0.1:${port}`,
+    token: 'a token of the platform',
+    authority: authority.certificate,
     clock: systemClock,
   })
 }
@@ -126,7 +128,9 @@ beforeAll(async () => {
   await startHost()
   issuer = await openIssuer()
   desired = newDesired({
-    ...{ release: releases[0] ?? NEWEST, podCidrs: [node.podCidr], serviceCidrs: [node.serviceCidr] },
+    release: releases[0] ?? NEWEST,
+    podCidrs: [node.podCidr],
+    serviceCidrs: [node.serviceCidr],
     serverNames: [node.hostAddress],
     issuer: { url: ISSUER_URL, audience: 'cluster-1', keys: [issuer.jwk] },
   })
@@ -161,7 +165,9 @@ async function adminOf(): Promise<KubeClient> {
 }
 
 const kubeconfigOf = (server: string, authority: string, token: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
+  apiVersion: 'v1',
+  kind: 'Config',
+  'current-context': 'own',
   clusters: [{ name: 'own', cluster: { server, 'certificate-authority-data': btoa(authority) } }],
   users: [{ name: 'own', user: { token } }],
   contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
@@ -323,7 +329,10 @@ it('a control plane that is lost comes back from object storage, at its port', a
   const store = await startHostileS3('clusters')
   try {
     const place = {
-      ...{ url: `${store.url.origin}/clusters`, authority: null, accessKeyId: 'id', secretAccessKey: 's' },
+      url: `${store.url.origin}/clusters`,
+      authority: null,
+      accessKeyId: 'id',
+      secretAccessKey: 's',
       sealingKey: 'b'.repeat(64),
     }
     const before = await untilState(isWhole)

@@ -93,7 +93,8 @@ async function settingsFile(): Promise<string> {
       images: controlPlaneImages(releases),
       snapshotKinds: await readFile(await buildTool('snapshot-kinds'), 'utf8'),
       hostClusters: {
-        ...{ region: HOME, publicIpv4: false },
+        region: HOME,
+        publicIpv4: false,
         storage: { mebibytesOfOne: 1_024, mebibytes: 2_048, snapshots: '1Gi' },
       },
     },
@@ -123,7 +124,8 @@ beforeAll(async () => {
   const sealing = createSealing(SEALING_KEYS, systemRandom)
   made = openMadeHosts({
     read: () => listRegisteredHosts(database.db, sealing),
-    ...{ clock: systemClock, log: silentLog },
+    clock: systemClock,
+    log: silentLog,
   })
   void made.run(ending.signal)
   const settings = await readHostClusters({ SVCCLOUD_HOST_CLUSTERS_FILE: await settingsFile() })
@@ -165,7 +167,9 @@ const small = ({ control, ...host }: HostedControlPlanes): HostedControlPlanes =
 
 /** The class that claims have by default. */
 const PLANES = {
-  ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', provisioner: 'kubernetes.io/no-provisioner' },
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'StorageClass',
+  provisioner: 'kubernetes.io/no-provisioner',
   metadata: { name: 'planes', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
 }
 
@@ -203,8 +207,12 @@ it(
     const [row] = await ensureKubernetesHosts(database.db, ['eu-1'], { now, newId: () => newUuid(systemRandom) })
     const id = row?.id ?? ''
     const operation = {
-      ...{ id: newUuid(systemRandom), kind: 'kubernetes_host.bootstrap' as const, actor: 'operator', requestId: 'r' },
-      ...{ requestedAt: now.toISOString(), deadlineAt: new Date(now.getTime() + 86_400_000).toISOString() },
+      id: newUuid(systemRandom),
+      kind: 'kubernetes_host.bootstrap' as const,
+      actor: 'operator',
+      requestId: 'r',
+      requestedAt: now.toISOString(),
+      deadlineAt: new Date(now.getTime() + 86_400_000).toISOString(),
     }
     const spec = { region: 'eu-1', zones: [ZONE], plan: 'tiny', nodesPerZone: 1, controlPlaneRegion: HOME }
     const version = NEWEST.split('.').slice(0, 2).join('.')

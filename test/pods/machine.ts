@@ -86,7 +86,12 @@ export async function startMachine(name: string, folder: string): Promise<Machin
   await connect(wire, Object.values(cidrs), runThere)
   await makeGroups(cgroup)
   return {
-    ...{ name, folder, address: wire.address, hostAddress: wire.hostAddress, cgroup, ...cidrs },
+    name,
+    folder,
+    address: wire.address,
+    hostAddress: wire.hostAddress,
+    cgroup,
+    ...cidrs,
     run: runThere,
     start: (program, command) => startProgram(join(folder, `${program}.log`), [...enter, ...command]),
     lead: async (cidr) => void (await run('ip', ['route', 'replace', cidr, 'via', wire.address])),

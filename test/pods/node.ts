@@ -63,7 +63,11 @@ export async function startPodCluster(folder: string): Promise<PodCluster> {
     await writeKubeconfig(kubeconfigFile, state, token)
     await enforcePolicies(machine, kubeconfigFile)
     return {
-      ...{ machine, hosted, state, kubeconfigFile, end },
+      machine,
+      hosted,
+      state,
+      kubeconfigFile,
+      end,
       importImage: (file) => importImage(machine, file),
       tagImage: async (from, to) => void (await ctr(machine, 'images', 'tag', from, to)),
     }
@@ -76,9 +80,15 @@ export async function startPodCluster(folder: string): Promise<PodCluster> {
 /** What enforces network policies. */
 export const enforcePolicies = async (machine: Machine, kubeconfigFile: string): Promise<void> =>
   machine.start('policies', [
-    ...[await buildTool('kube-router'), `--kubeconfig=${kubeconfigFile}`, `--hostname-override=${machine.name}`],
-    ...['--run-firewall=true', '--run-router=false', '--run-service-proxy=false', '--run-loadbalancer=false'],
-    ...[`--service-cluster-ip-range=${machine.serviceCidr}`, '--health-port=0'],
+    await buildTool('kube-router'),
+    `--kubeconfig=${kubeconfigFile}`,
+    `--hostname-override=${machine.name}`,
+    '--run-firewall=true',
+    '--run-router=false',
+    '--run-service-proxy=false',
+    '--run-loadbalancer=false',
+    `--service-cluster-ip-range=${machine.serviceCidr}`,
+    '--health-port=0',
   ])
 
 /** Makes the images of an archive known to containers of the machine. */
@@ -176,7 +186,14 @@ export async function joinNode(
   const dnsAddress = serviceAddress(serviceCidr, DNS_SERVICE_NUMBER) ?? ''
   const release = NEWEST_RELEASE
   await startNode(machine, {
-    ...{ state, release, nodeName, nodeAddress, bootstrapToken, podCidr, dnsAddress, taints: [] },
+    state,
+    release,
+    nodeName,
+    nodeAddress,
+    bootstrapToken,
+    podCidr,
+    dnsAddress,
+    taints: [],
   })
   await until(
     'the node to be ready',
@@ -215,14 +232,25 @@ async function layOut(machine: Machine, told: NodeTold) {
   return {
     containerd: ['containerd', '--config', containerd],
     kubelet: [
-      ...[await built('kubelet'), `--config=${kubelet}`, `--kubeconfig=${own}`, `--cert-dir=${PKI}`],
-      ...[`--bootstrap-kubeconfig=${joining}`, `--hostname-override=${nodeName}`, `--node-ip=${nodeAddress}`],
+      await built('kubelet'),
+      `--config=${kubelet}`,
+      `--kubeconfig=${own}`,
+      `--cert-dir=${PKI}`,
+      `--bootstrap-kubeconfig=${joining}`,
+      `--hostname-override=${nodeName}`,
+      `--node-ip=${nodeAddress}`,
     ],
     proxy: [await built('kube-proxy'), `--config=${proxy}`],
     tunnel: [
-      ...[await buildTool('konnectivity-agent'), `--ca-cert=${authority}`, `--agent-cert=${CERTIFICATE}`],
-      ...[`--agent-key=${CERTIFICATE}`, `--proxy-server-host=${host}`, `--proxy-server-port=${port}`],
-      ...[`--agent-identifiers=ipv4=${nodeAddress}`, '--sync-interval=1s', '--admin-bind-address=127.0.0.1'],
+      await buildTool('konnectivity-agent'),
+      `--ca-cert=${authority}`,
+      `--agent-cert=${CERTIFICATE}`,
+      `--agent-key=${CERTIFICATE}`,
+      `--proxy-server-host=${host}`,
+      `--proxy-server-port=${port}`,
+      `--agent-identifiers=ipv4=${nodeAddress}`,
+      '--sync-interval=1s',
+      '--admin-bind-address=127.0.0.1',
       '--health-server-host=127.0.0.1',
     ],
   }
@@ -232,7 +260,9 @@ async function layOut(machine: Machine, told: NodeTold) {
 export function kubeconfigFor({ forNodes, certificateAuthority }: ControlPlaneState, user: object) {
   const authority = Buffer.from(certificateAuthority ?? '').toString('base64')
   return {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'own',
     clusters: [{ name: 'own', cluster: { server: forNodes?.endpoint, 'certificate-authority-data': authority } }],
     users: [{ name: 'own', user }],
     contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
@@ -246,32 +276,49 @@ const kubeletConfiguration = (
 ) => ({
   apiVersion: 'kubelet.config.k8s.io/v1beta1',
   kind: 'KubeletConfiguration',
-  ...{ address, port: 10_250, readOnlyPort: 0 },
+  address,
+  port: 10_250,
+  readOnlyPort: 0,
   authentication: { anonymous: { enabled: false }, webhook: { enabled: true }, x509: { clientCAFile } },
   authorization: { mode: 'Webhook' },
-  ...{ cgroupDriver: 'cgroupfs', cgroupRoot: `/${cgroup}`, failCgroupV1: false },
+  cgroupDriver: 'cgroupfs',
+  cgroupRoot: `/${cgroup}`,
+  failCgroupV1: false,
   containerRuntimeEndpoint: `unix://${SOCKET}`,
-  ...{ clusterDNS: [dnsAddress], clusterDomain: 'cluster.local', resolvConf },
-  ...{ rotateCertificates: true, serverTLSBootstrap: true, failSwapOn: false, registerWithTaints: taints },
+  clusterDNS: [dnsAddress],
+  clusterDomain: 'cluster.local',
+  resolvConf,
+  rotateCertificates: true,
+  serverTLSBootstrap: true,
+  failSwapOn: false,
+  registerWithTaints: taints,
   // The disk is that of this machine, and no registry has the images.
-  ...{ imageGCHighThresholdPercent: 100, evictionHard: {} },
+  imageGCHighThresholdPercent: 100,
+  evictionHard: {},
 })
 
 const proxyConfiguration = ({ nodeName, podCidr }: NodeTold, kubeconfigFile: string) => ({
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
   kind: 'KubeProxyConfiguration',
-  ...{ mode: 'nftables', clusterCIDR: podCidr, hostnameOverride: nodeName },
+  mode: 'nftables',
+  clusterCIDR: podCidr,
+  hostnameOverride: nodeName,
   clientConnection: { kubeconfig: kubeconfigFile },
-  ...{ metricsBindAddress: '127.0.0.1:10249', healthzBindAddress: '127.0.0.1:10256' },
+  metricsBindAddress: '127.0.0.1:10249',
+  healthzBindAddress: '127.0.0.1:10256',
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
 })
 
 /** containerd fills in the node's part of the range of pods, once the cluster has given it one. */
 const POD_NETWORK = JSON.stringify({
-  ...{ cniVersion: '1.0.0', name: 'pods' },
+  cniVersion: '1.0.0',
+  name: 'pods',
   plugins: [
     {
-      ...{ type: 'bridge', bridge: 'cni0', isGateway: true, hairpinMode: true },
+      type: 'bridge',
+      bridge: 'cni0',
+      isGateway: true,
+      hairpinMode: true,
       ipam: { type: 'host-local', ranges: [[{ subnet: '{{.PodCIDR}}' }]], routes: [{ dst: '0.0.0.0/0' }] },
     },
     { type: 'portmap', capabilities: { portMappings: true } },

@@ -93,7 +93,13 @@ export async function startPool(db: Database, { folder, version, host = {}, pool
     await writeFile(kubeconfigFile, JSON.stringify(kubeconfigFor(state, { token })), { mode: 0o600 })
     const played = playedPool({ hosted, cloud, controlPlaneId, namespace, player, kubeconfigFile, end })
     const spec = NodePool.spec.parse({
-      ...{ clusterId: CLUSTER, zone: ZONE, name: POOL, plan: 'tiny', version, count: 1, ...pool },
+      clusterId: CLUSTER,
+      zone: ZONE,
+      name: POOL,
+      plan: 'tiny',
+      version,
+      count: 1,
+      ...pool,
     })
     await cloud.kubectl.create(NodePool, { metadata: { namespace, name: POOL }, spec })
     await played.settled(spec.count)
@@ -234,7 +240,11 @@ function playedPool({
     { namespace, name: POOL },
   ]
   return {
-    ...{ hosted, cloud, controlPlaneId, kubectl, end },
+    hosted,
+    cloud,
+    controlPlaneId,
+    kubectl,
+    end,
     async apply(...items) {
       const file = `${kubeconfigFile}.objects`
       await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))

@@ -15,9 +15,12 @@ export const SYSTEM_NAMESPACE = 'svccloud-system'
 const LAPTOP = join(import.meta.dirname, '../../charts/laptop/postgres.yaml')
 /** Where the manifest of charts/laptop/ finds room. */
 const POSTGRES_VOLUME = {
-  ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'postgres' } },
+  apiVersion: 'v1',
+  kind: 'PersistentVolume',
+  metadata: { name: 'postgres' },
   spec: {
-    ...{ capacity: { storage: '2Gi' }, accessModes: ['ReadWriteOnce'] },
+    capacity: { storage: '2Gi' },
+    accessModes: ['ReadWriteOnce'],
     hostPath: { path: '/var/lib/svccloud-postgres', type: 'DirectoryOrCreate' },
   },
 }
@@ -36,7 +39,8 @@ export async function openPlatformCluster(folder: string): Promise<PlatformClust
     await importAll(cluster, await writeImages(folder, VERSION))
     await installPostgres(cluster, folder)
     return {
-      ...{ cluster, helm },
+      cluster,
+      helm,
       async end() {
         await helm.close()
         await cluster.end()
@@ -81,9 +85,13 @@ export async function makeVolumes(
     await mkdir(at, { recursive: true })
     await chmod(at, 0o777)
     items.push({
-      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: `planes-${number}` } },
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: `planes-${number}` },
       spec: {
-        ...{ capacity: { storage: '2Gi' }, accessModes: ['ReadWriteOnce'], storageClassName: 'planes' },
+        capacity: { storage: '2Gi' },
+        accessModes: ['ReadWriteOnce'],
+        storageClassName: 'planes',
         hostPath: { path: `/var/lib/planes/${number}`, type: 'Directory' },
       },
     })

@@ -9,9 +9,12 @@ export interface Workload {
 }
 
 export const deployment = ({ name, replicas, cpu, more = {} }: Workload): object => ({
-  ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } },
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name },
   spec: {
-    ...{ replicas, selector: { matchLabels: { app: name } } },
+    replicas,
+    selector: { matchLabels: { app: name } },
     template: {
       metadata: { labels: { app: name } },
       spec: {

@@ -44,7 +44,10 @@ export function groupWriter(url: string, token: string, isLasting: boolean): (tu
   const dispatcher = new Agent({ connections: 1, pipelining: isLasting ? 1 : 0 })
   const send = async (method: 'POST' | 'DELETE', path: string, body?: object): Promise<unknown> => {
     const answer = await request(url + path, {
-      ...{ method, dispatcher, headersTimeout: PATIENCE_MILLISECONDS, bodyTimeout: PATIENCE_MILLISECONDS },
+      method,
+      dispatcher,
+      headersTimeout: PATIENCE_MILLISECONDS,
+      bodyTimeout: PATIENCE_MILLISECONDS,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: body === undefined ? null : JSON.stringify(body),
     })

@@ -66,10 +66,9 @@ export async function tryAccountRoles(admin: Store, as: (user: string) => Store)
   const bind = (role: string, subject: string) => ({
     metadata: { name: `${role}-${subject}`, namespace: OWN },
     spec: undefined,
-    ...{
-      subjects: [{ kind: 'User', apiGroup: RBAC.group, name: subject }],
-      roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: `svccloud:${role}` },
-    },
+
+    subjects: [{ kind: 'User', apiGroup: RBAC.group, name: subject }],
+    roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: `svccloud:${role}` },
   })
   for (const role of ['owner', 'admin', 'member', 'viewer'])
     await admin.create(RoleBinding, bind(role, `${role}@example.com`))
@@ -249,16 +248,7 @@ export async function tryConfinement(admin: Store, agentOf: (node: string) => St
         [`${at}: listing secrets`, false, () => agent.list(Secret, { namespace })],
         [`${at}: writing secrets`, false, () => agent.patch(Secret, { namespace, name: 'agent-access' }, { data: {} })],
         [`${at}: removing the namespace`, false, () => agent.delete(Namespace, { name: namespace })],
-        [
-          `${at}: giving rights`,
-          false,
-          () =>
-            agent.create(RoleBinding, {
-              metadata: { name: 'mine', namespace },
-              spec: undefined,
-              ...{ subjects: [], roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: 'svccloud:viewer' } },
-            }),
-        ],
+        [`${at}: giving rights`, false, () => agent.create(RoleBinding, bindingIn(namespace))],
       ] as const
     }
     expect(
@@ -300,3 +290,10 @@ export async function tryConfinement(admin: Store, agentOf: (node: string) => St
     expect(guest?.metadata.labels).toBeUndefined()
   }
 }
+
+const bindingIn = (namespace: string) => ({
+  metadata: { name: 'mine', namespace },
+  spec: undefined,
+  subjects: [],
+  roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: 'svccloud:viewer' },
+})

@@ -33,8 +33,14 @@ export async function signedInChunks(put: SignedPut): Promise<number> {
   }
   const names = Object.keys(headers).toSorted()
   const signing: Signature = {
-    ...{ kind: 'header', accessKeyId, day, region, instant, signedHeaders: names },
-    ...{ signature: '', expiresSeconds: undefined },
+    kind: 'header',
+    accessKeyId,
+    day,
+    region,
+    instant,
+    signedHeaders: names,
+    signature: '',
+    expiresSeconds: undefined,
   }
   const key = signingKey(secretAccessKey, day, region)
   const seed = signatureOf({ method: 'PUT', target: path, rawHeaders: Object.entries(headers).flat() }, signing, key)
@@ -54,7 +60,11 @@ export async function signedInChunks(put: SignedPut): Promise<number> {
   const credential = `Credential=${accessKeyId}/${scopeText(signing)}`
   const authorization = `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=${names.join(';')}, Signature=${seed}`
   const sent = request({
-    ...{ host: 'localhost', port, method: 'PUT', path, ca: put.authority },
+    host: 'localhost',
+    port,
+    method: 'PUT',
+    path,
+    ca: put.authority,
     headers: { ...headers, authorization, 'content-length': body.length },
   })
   sent.end(body)

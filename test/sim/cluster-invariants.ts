@@ -92,10 +92,12 @@ async function claimViolations({ admin }: World, db: Database): Promise<readonly
   ])
   const rows = [
     ...(await db.selectFrom('kubernetes_cluster').select(['account_id', 'id']).execute()).map((row) => ({
-      ...{ account: row.account_id, holder: `kubernetes_cluster/${row.id}` },
+      account: row.account_id,
+      holder: `kubernetes_cluster/${row.id}`,
     })),
     ...(await db.selectFrom('node_pool').select(['account_id', 'id']).execute()).map((row) => ({
-      ...{ account: row.account_id, holder: `node_pool/${row.id}` },
+      account: row.account_id,
+      holder: `node_pool/${row.id}`,
     })),
     ...(await db.selectFrom('quota_holding').select(['account_id', 'holder']).execute())
       .filter(({ holder }) => /^(kubernetes_cluster|node_pool)\//.test(holder))

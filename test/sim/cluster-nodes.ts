@@ -84,7 +84,12 @@ export function newClusterNodes(
     scheduler.note(`node ${nodeName} joins`)
     const podCidr = `172.20.${plane.nodes.size}.0/24`
     plane.nodes.set(nodeName, {
-      ...{ name: nodeName, isReady: false, kubeletVersion: `v${release}`, address: nodeAddress, podCidr, marked: '' },
+      name: nodeName,
+      isReady: false,
+      kubeletVersion: `v${release}`,
+      address: nodeAddress,
+      podCidr,
+      marked: '',
     })
     placeOf(id).cordoned.delete(nodeName)
   }
@@ -159,7 +164,12 @@ export function newClusterNodes(
       const nodes = [...(planes.get(id)?.nodes.values() ?? [])]
       return {
         nodes: nodes.map(({ name, isReady }) => ({
-          ...{ name, isReady, isSchedulable: !cordoned.has(name), isKept: false, labels: {}, taints: [] },
+          name,
+          isReady,
+          isSchedulable: !cordoned.has(name),
+          isKept: false,
+          labels: {},
+          taints: [],
           allocatable: { cpu: NODE_CPU, memory: NODE_CPU, pods: 110 },
         })),
         pods: pods.map(loadPodOf),
@@ -183,12 +193,24 @@ export function newClusterNodes(
 }
 
 export const namedOf = ({ metadata, spec }: Pick<PoolObject, 'metadata' | 'spec'>) => ({
-  ...{ name: spec.name, uid: metadata.uid ?? '' },
+  name: spec.name,
+  uid: metadata.uid ?? '',
 })
 const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
   metadata.deletionTimestamp !== undefined || spec.operation?.kind === 'node_pool.delete'
 
 const loadPodOf = ({ name, cpu, node }: Pod): LoadPod => ({
-  ...{ name, node, isUnschedulable: node === '', requests: { cpu }, selector: {}, affinity: [], tolerations: [] },
-  ...{ hostPorts: [], apart: [], isOfNode: false, stays: '', budgets: [], isJudged: true },
+  name,
+  node,
+  isUnschedulable: node === '',
+  requests: { cpu },
+  selector: {},
+  affinity: [],
+  tolerations: [],
+  hostPorts: [],
+  apart: [],
+  isOfNode: false,
+  stays: '',
+  budgets: [],
+  isJudged: true,
 })

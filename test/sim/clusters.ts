@@ -146,7 +146,10 @@ async function makeOne({ world, send }: Actors, account: Account): Promise<void>
   }
   const name = `cluster-${Math.floor(scheduler.random.fraction() * 5)}`
   await send(account, 'POST', '/v1/kubernetes-clusters', {
-    ...{ zone, name, network_id: network.metadata.name, version: scheduler.pick(['1.35', '1.35', '1.36']) },
+    zone,
+    name,
+    network_id: network.metadata.name,
+    version: scheduler.pick(['1.35', '1.35', '1.36']),
     node_pools: scheduler.random.fraction() < 0.7 ? [newPool(world, 'first')] : [],
   })
 }

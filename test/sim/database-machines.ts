@@ -122,7 +122,8 @@ export function newDatabaseMachines(scheduler: Scheduler, stores: ObjectStores):
       if (section === undefined) return answer
       const { state, detail, cluster } = look(guest, section)
       const postgresql = {
-        ...{ state, passwordGeneration: cluster?.passwordGeneration ?? 0 },
+        state,
+        passwordGeneration: cluster?.passwordGeneration ?? 0,
         ...(cluster?.known && section.archive && { archive: cluster.known }),
       }
       const isHealthy = said.isHealthy && state === 'running'
@@ -272,7 +273,11 @@ function windowOf({ backups, latest }: Archive): Pick<ArchiveSaid, 'earliestAt' 
     earliestAt: isOpen ? iso(begin) : null,
     latestAt: isOpen ? iso(latest) : null,
     backups: whole.map(({ label, startedAt, completedAt }) => ({
-      ...{ label, startedAt: iso(startedAt), completedAt: iso(completedAt), bytes: 1_000, isRestorable: true },
+      label,
+      startedAt: iso(startedAt),
+      completedAt: iso(completedAt),
+      bytes: 1_000,
+      isRestorable: true,
     })),
   }
 }

@@ -13,13 +13,23 @@ import { checkPortAddresses, checkRules, checkTenants } from './isolation.ts'
 const ZONE = 'zone-a'
 const network = (id: string) =>
   networkRows({
-    ...{ zone: ZONE, id, ipv4Cidr: '10.0.0.0/24', ipv6Prefix: `fd00:${id.length}::/64` },
-    ...{ dnsServers: [], dhcpEnabled: true },
+    zone: ZONE,
+    id,
+    ipv4Cidr: '10.0.0.0/24',
+    ipv6Prefix: `fd00:${id.length}::/64`,
+    dnsServers: [],
+    dhcpEnabled: true,
   })
 const port = (id: string, networkId: string, host: number, mac = host) =>
   interfaceRows({
-    ...{ zone: ZONE, id, networkId, macAddress: `52:54:00:00:00:0${mac}`, ipv4: `10.0.0.${host}` },
-    ...{ ipv6: `fd00::${host}`, hostname: id, nodes: ['a1'] },
+    zone: ZONE,
+    id,
+    networkId,
+    macAddress: `52:54:00:00:00:0${mac}`,
+    ipv4: `10.0.0.${host}`,
+    ipv6: `fd00::${host}`,
+    hostname: id,
+    nodes: ['a1'],
   })
 const firewall = (uid: string, ports: readonly string[]) =>
   firewallRows(uid, {
@@ -38,7 +48,10 @@ const floating = (id: string, host: number, address = '203.0.113.9') =>
   floatingIpRows({ zone: ZONE, id, address, target: { kind: 'public', serverAddress: `198.51.100.${host}` } })
 const router = (id: string, networkId: string) =>
   routerRows({
-    ...{ zone: ZONE, id, staticRoutes: [], gatewayNodes: [] },
+    zone: ZONE,
+    id,
+    staticRoutes: [],
+    gatewayNodes: [],
     networks: [{ networkId, cidr: '10.0.0.0/24', ipv4: '10.0.0.1', ipv6: 'fd00::1' }],
   })
 

@@ -56,5 +56,9 @@ export async function live(
 }
 
 export const serverNamed = (hostname: string) => ({
-  ...{ zone: 'zone-a', hostname, plan: PLAN, template: TEMPLATE, ssh_keys: [KEY] },
+  zone: 'zone-a',
+  hostname,
+  plan: PLAN,
+  template: TEMPLATE,
+  ssh_keys: [KEY],
 })

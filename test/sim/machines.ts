@@ -72,12 +72,12 @@ async function actOnBalancers(world: World, account: Account, send: Send): Promi
     const network = await networkOf(world, account)
     if (network === undefined) return
     await send(account, 'POST', '/v1/load-balancers', {
-      ...{
-        zone: network.spec.zone,
-        name: `name ${Math.floor(random.fraction() * 5)}`,
-        network_id: network.metadata.name,
-      },
-      ...{ plan: PLAN, public_ipv4: random.fraction() < 0.6, ...configuration },
+      zone: network.spec.zone,
+      name: `name ${Math.floor(random.fraction() * 5)}`,
+      network_id: network.metadata.name,
+      plan: PLAN,
+      public_ipv4: random.fraction() < 0.6,
+      ...configuration,
     })
     return
   }
@@ -86,7 +86,9 @@ async function actOnBalancers(world: World, account: Account, send: Send): Promi
   if (dice < 0.6) await send(account, 'PUT', `${path}/configuration`, configuration)
   else if (dice < 0.7)
     await send(account, 'POST', `${path}/backends/web/members`, {
-      ...{ name: `one-${Math.floor(random.fraction() * 9)}`, address: '2001:db8:9::8', port: 80 },
+      name: `one-${Math.floor(random.fraction() * 9)}`,
+      address: '2001:db8:9::8',
+      port: 80,
     })
   else if (dice < 0.78 && member !== undefined)
     await send(account, 'PATCH', `${path}/backends/web/members/${member.id ?? member.name}`, { weight: 1 })

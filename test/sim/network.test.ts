@@ -43,7 +43,12 @@ async function exchangeAddress(options: WorldOptions) {
   const makeServer = async (hostname: string, networks: readonly object[]): Promise<string> =>
     (
       await send('POST', '/v1/servers', {
-        ...{ zone: ZONE, hostname, plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], networks },
+        zone: ZONE,
+        hostname,
+        plan: PLAN,
+        template: TEMPLATE,
+        ssh_keys: [KEY],
+        networks,
       })
     )['server'].id
   const portOf = async (server: string) => (await send('GET', `/v1/servers/${server}/interfaces`))['items'][1]

@@ -71,7 +71,11 @@ const MEASURE_MILLISECONDS = 10_000
 const SLOW_MILLISECONDS = 1_500
 
 const newStore = (backend: SimulatedStore['backend'], zones: readonly string[]): SimulatedStore => ({
-  ...{ backend, zones: [...zones], tenants: new Map(), awayUntil: 0, slowUntil: 0 },
+  backend,
+  zones: [...zones],
+  tenants: new Map(),
+  awayUntil: 0,
+  slowUntil: 0,
 })
 
 export function newObjectStores(scheduler: Scheduler): ObjectStores {

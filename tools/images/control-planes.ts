@@ -52,11 +52,12 @@ const imagesOf = (releases: readonly KubernetesRelease[]): readonly Image[] => [
   { name: named('konnectivity-server', TUNNEL_VERSION), programs: { 'proxy-server': 'konnectivity-server' } },
   ...SIDECARS.map(
     (kind): Image => ({
-      ...{ name: named(`csi-${kind}`, CSI_SIDECARS[kind]), programs: { [`csi-${kind}`]: `csi-${kind}` } },
+      name: named(`csi-${kind}`, CSI_SIDECARS[kind]),
+      programs: { [`csi-${kind}`]: `csi-${kind}` },
     }),
   ),
   {
-    ...{ name: named('snapshot-controller', SNAPSHOT_CONTROLLER_VERSION) },
+    name: named('snapshot-controller', SNAPSHOT_CONTROLLER_VERSION),
     programs: { 'snapshot-controller': 'snapshot-controller' },
   },
   ...releases.flatMap((release) =>
@@ -80,7 +81,9 @@ export async function writeControlPlaneImages(
   const files: string[] = []
   for (const { name, programs } of imagesOf(releases)) {
     const inside = Object.entries(programs).map(async ([program, tool]) => ({
-      ...{ name: `usr/local/bin/${program}`, content: await readFile(await buildTool(tool)), mode: 0o755 },
+      name: `usr/local/bin/${program}`,
+      content: await readFile(await buildTool(tool)),
+      mode: 0o755,
     }))
     const config = { Entrypoint: Object.keys(programs).slice(0, 1), Env: ['PATH=/usr/local/bin'], WorkingDir: '/' }
     const file = join(folder, `${name.split('/').at(-1)?.replace(':', '-')}.tar`)

@@ -132,7 +132,9 @@ function note(
   const known = ledger.bytesOf('backup_job', name)?.job
   const report = ended ?? (state !== 'making' && known?.work === workOf(spec) ? known.report : undefined)
   ledger.putBytes('backup_job', name, {
-    ...{ uid, state, at: clock.now().toISOString() },
+    uid,
+    state,
+    at: clock.now().toISOString(),
     job: { work: workOf(spec), ...(report === undefined ? {} : { report }) },
   })
 }

@@ -69,8 +69,13 @@ function startServer({ path, isWritable = false, bitmap }: ServedDiskOptions, fo
   const child = spawn(
     SERVER_PROGRAM,
     [
-      ...['--persistent', `--shared=${CONNECTIONS}`, `--export-name=${EXPORT_NAME}`, `--socket=${SOCKET_OF_SERVER}`],
-      ...[`--format=${formatOf(path)}`, '--discard=unmap', '--detect-zeroes=unmap'],
+      '--persistent',
+      `--shared=${CONNECTIONS}`,
+      `--export-name=${EXPORT_NAME}`,
+      `--socket=${SOCKET_OF_SERVER}`,
+      `--format=${formatOf(path)}`,
+      '--discard=unmap',
+      '--detect-zeroes=unmap',
       ...(isWritable ? [] : ['--read-only']),
       ...(bitmap === undefined ? [] : [`--bitmap=${bitmap}`]),
       path,

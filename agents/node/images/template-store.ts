@@ -58,7 +58,7 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
   async function attempt(name: string, recipe: Recipe): Promise<void> {
     const onStep = (step: string) => {
       preparing.set(name, step)
-      for (const listener of [...listeners]) listener()
+      for (const listener of Array.from(listeners)) listener()
     }
     preparing.set(name, '')
     try {
@@ -72,7 +72,7 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
       })
     }
     preparing.delete(name)
-    for (const listener of [...listeners]) listener()
+    for (const listener of Array.from(listeners)) listener()
   }
 
   const find = (name: string) => RECIPES[name]?.find(folder) ?? newestPublished(folder, name)

@@ -128,7 +128,10 @@ async function accept(
   else if (known.uid !== uid) {
     const ended = known.ended ?? { at: nowText(parts), reason: 'crashed' as const }
     ledger.put(name, {
-      ...{ uid, generation, incarnation, guest },
+      uid,
+      generation,
+      incarnation,
+      guest,
       ...(known.incarnation === 0 || incarnation > known.incarnation ? {} : { ended }),
     })
   } else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation, guest })
@@ -138,7 +141,10 @@ async function accept(
     const { volumes } = known
     for (const volume of volumes ?? []) await parts.ownership.take(volume, true)
     ledger.put(name, {
-      ...{ uid, generation, incarnation, guest },
+      uid,
+      generation,
+      incarnation,
+      guest,
       startedAt: nowText(parts),
       ...(volumes === undefined ? {} : { volumes }),
     })
@@ -166,7 +172,10 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
   for (const volume of volumesOf(instance.spec)) noteSuperseded(parts, volume, undefined)
   // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
   changeEntry(ledger, name, ({ uid, generation, stop }) => ({
-    ...{ uid, generation, incarnation, guest: guestOf(instance.spec) },
+    uid,
+    generation,
+    incarnation,
+    guest: guestOf(instance.spec),
     startedAt: nowText(parts),
     volumes: volumesOf(instance.spec),
     ...(stop === undefined ? {} : { stop }),

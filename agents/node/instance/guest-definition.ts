@@ -53,7 +53,9 @@ export const guestOf = ({
   cores,
   memoryMebibytes,
 }: InstanceSpec): LedgerEntry['guest'] => ({
-  ...{ server: { namespace, name }, cores, memoryMebibytes },
+  server: { namespace, name },
+  cores,
+  memoryMebibytes,
 })
 
 /** As the hypervisor is given them. */

@@ -88,6 +88,6 @@ export class Copies {
   }
 
   #emit(name: string): void {
-    for (const listener of [...this.#listeners]) listener(name)
+    for (const listener of Array.from(this.#listeners)) listener(name)
   }
 }

@@ -55,7 +55,7 @@ export class SnapshotRoom {
         const isSame =
           bytes.size === measure.bytes.size && [...bytes].every(([name, room]) => measure.bytes.get(name) === room)
         measure.bytes = bytes
-        if (!isSame) for (const listener of [...this.#listeners]) listener(volume)
+        if (!isSame) for (const listener of Array.from(this.#listeners)) listener(volume)
       },
       (error: unknown) => this.#log.warn('room of snapshots not measured', { volume, error }),
     )

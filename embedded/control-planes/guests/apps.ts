@@ -124,7 +124,9 @@ const forward = (request: IncomingMessage, response: ServerResponse, socket: Soc
     const address = request.socket.remoteAddress ?? ''
     const upstream = send(
       {
-        ...{ method: request.method, path: request.url, timeout: SILENCE_MILLISECONDS },
+        method: request.method,
+        path: request.url,
+        timeout: SILENCE_MILLISECONDS,
         createConnection: () => socket,
         headers: { ...headers, connection: 'close', 'x-forwarded-for': address, 'x-forwarded-proto': 'http' },
       },

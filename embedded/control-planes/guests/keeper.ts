@@ -108,9 +108,15 @@ export class GuestKeeper {
     const [podCidr = ''] = desired.podCidrs
     const [serviceCidr = ''] = desired.serviceCidrs
     const document = {
-      ...{ machine: desired.id, generation: 1, fingerprint: desired.id },
+      machine: desired.id,
+      generation: 1,
+      fingerprint: desired.id,
       kubernetes: {
-        ...{ release: desired.release, nodeName: guest.name, nodeAddress: GUEST_ADDRESS, podCidr, serviceCidr },
+        release: desired.release,
+        nodeName: guest.name,
+        nodeAddress: GUEST_ADDRESS,
+        podCidr,
+        serviceCidr,
         endpoint: `https://${GATEWAY.address}:${GATEWAY.api}`,
         tunnel: { host: GATEWAY.address, port: GATEWAY.tunnel },
         localApi: NODE_API,
@@ -119,7 +125,8 @@ export class GuestKeeper {
         // Where nothing leads outside, the node itself reaches services by a route of their own: what answers for them
         // is chosen on the way.
         routes: [{ to: serviceCidr, via: GATEWAY.address }],
-        ...{ taints: [], bootstrapToken: token },
+        taints: [],
+        bootstrapToken: token,
       },
     }
     const request = Buffer.from(JSON.stringify({ do: 'apply', document })).toString('base64')

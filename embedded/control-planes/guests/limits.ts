@@ -21,12 +21,16 @@ export async function applyLimits(api: KubeApi, guest: ControlPlaneGuest): Promi
     if (metadata.name.startsWith('kube-') || metadata.deletionTimestamp !== undefined) continue
     const path = `/api/v1/namespaces/${metadata.name}`
     await apply(api, `${path}/limitranges`, {
-      ...{ apiVersion: 'v1', kind: 'LimitRange', metadata: { name: NAME } },
-      ...{ spec: { limits: [{ type: 'Container', ...DEFAULTS }] } },
+      apiVersion: 'v1',
+      kind: 'LimitRange',
+      metadata: { name: NAME },
+      spec: { limits: [{ type: 'Container', ...DEFAULTS }] },
     })
     await apply(api, `${path}/resourcequotas`, {
-      ...{ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: NAME } },
-      ...{ spec: { hard: hardOf(guest) } },
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: NAME },
+      spec: { hard: hardOf(guest) },
     })
   }
 }

@@ -56,9 +56,18 @@ export function guestCommand(machine: GuestMachine): readonly string[] {
 function userOf({ userId }: GuestMachine): readonly string[] {
   if (!isRoot()) return ['setpriv', '--no-new-privs', '--']
   return [
-    ...['prlimit', `--nproc=${GUEST_PROCESSES_MAXIMUM}`, '--'],
-    ...['setpriv', `--reuid=${userId}`, `--regid=${userId}`, '--clear-groups', '--no-new-privs'],
-    ...['--bounding-set=-all', '--inh-caps=-all', '--pdeathsig=KILL', '--'],
+    'prlimit',
+    `--nproc=${GUEST_PROCESSES_MAXIMUM}`,
+    '--',
+    'setpriv',
+    `--reuid=${userId}`,
+    `--regid=${userId}`,
+    '--clear-groups',
+    '--no-new-privs',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+    '--pdeathsig=KILL',
+    '--',
   ]
 }
 
@@ -67,21 +76,48 @@ function argumentsOf({ vcpus, memoryMebibytes, commandLine, hasKvm, ports }: Gue
     `guestfwd=tcp:${GATEWAY.address}:${port}-cmd:socat -T${SILENCE_SECONDS} - TCP4:127.0.0.1:${at}`
   const doors = ports === undefined ? [] : [door(GATEWAY.api, ports.api), door(GATEWAY.tunnel, ports.tunnel)]
   return [
-    ...['-nodefaults', '-no-user-config', '-display', 'none', '-machine', 'q35'],
+    '-nodefaults',
+    '-no-user-config',
+    '-display',
+    'none',
+    '-machine',
+    'q35',
     ...(hasKvm
       ? ['-accel', 'kvm', '-cpu', 'host']
       : ['-accel', `tcg,thread=multi,tb-size=${TRANSLATION_MEBIBYTES}`, '-cpu', 'qemu64,-cx16']),
-    ...['-smp', String(vcpus), '-m', String(memoryMebibytes), '-rtc', 'base=utc'],
-    ...['-kernel', GUEST_FILES.kernel, '-initrd', GUEST_FILES.initialRamdisk, '-append', commandLine],
-    ...['-drive', `file=${GUEST_FILES.disk},if=virtio,cache=unsafe,format=qcow2`],
-    ...['-device', 'virtio-rng-pci', '-device', 'vmgenid,guid=auto'],
-    ...['-netdev', ['user,id=net,restrict=on,ipv6=off', ...doors].join(',')],
-    ...['-device', 'virtio-net-pci,netdev=net', '-device', 'virtio-serial-pci'],
-    ...['-chardev', `socket,id=agent,path=${GUEST_FILES.agent},server=on,wait=off`],
-    ...['-device', 'virtserialport,chardev=agent,name=org.qemu.guest_agent.0'],
-    ...['-qmp', `unix:${GUEST_FILES.monitor},server=on,wait=off`],
+    '-smp',
+    String(vcpus),
+    '-m',
+    String(memoryMebibytes),
+    '-rtc',
+    'base=utc',
+    '-kernel',
+    GUEST_FILES.kernel,
+    '-initrd',
+    GUEST_FILES.initialRamdisk,
+    '-append',
+    commandLine,
+    '-drive',
+    `file=${GUEST_FILES.disk},if=virtio,cache=unsafe,format=qcow2`,
+    '-device',
+    'virtio-rng-pci',
+    '-device',
+    'vmgenid,guid=auto',
+    '-netdev',
+    ['user,id=net,restrict=on,ipv6=off', ...doors].join(','),
+    '-device',
+    'virtio-net-pci,netdev=net',
+    '-device',
+    'virtio-serial-pci',
+    '-chardev',
+    `socket,id=agent,path=${GUEST_FILES.agent},server=on,wait=off`,
+    '-device',
+    'virtserialport,chardev=agent,name=org.qemu.guest_agent.0',
+    '-qmp',
+    `unix:${GUEST_FILES.monitor},server=on,wait=off`,
     // What is behind the doors is begun by setsid among others, which `elevateprivileges` denies too: nobody could
     // connect. Its user cannot gain any rights all the same.
-    ...['-sandbox', 'on,obsolete=deny,resourcecontrol=deny'],
+    '-sandbox',
+    'on,obsolete=deny,resourcecontrol=deny',
   ]
 }

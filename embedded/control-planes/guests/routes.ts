@@ -70,7 +70,10 @@ export async function readRoutes(api: KubeApi): Promise<readonly AppRoute[]> {
           ? []
           : [
               {
-                ...{ host, path, namespace, isExact: pathType === 'Exact' },
+                host,
+                path,
+                namespace,
+                isExact: pathType === 'Exact',
                 service: service.name,
                 port: service.port,
               },

@@ -19,7 +19,9 @@ const MEBIBYTE = 1024 ** 2
 /** Of its heap, and of all that it may have for itself. */
 const [HEAP_MEBIBYTES, READER_BYTES] = [384, 1_024 * MEBIBYTE]
 export const READER_COMMAND = [
-  ...['prlimit', `--data=${READER_BYTES}`, '--'],
+  'prlimit',
+  `--data=${READER_BYTES}`,
+  '--',
   ...ownProgram('embedded/control-planes/reading/main.ts', [], [`--max-old-space-size=${HEAP_MEBIBYTES}`]),
 ]
 const QUESTIONS_MAXIMUM = 64

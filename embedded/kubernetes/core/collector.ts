@@ -221,7 +221,7 @@ function emptyDefinition(engine: Engine, crd: KubeObject): void {
   const storageKey = `${asString(at(crd, 'spec', 'group'))}/${asString(at(crd, 'spec', 'names', 'plural'))}`
   const table = engine.store.table(storageKey)
   const definition = engine.registry.ofStored(storageKey)
-  for (const [key, object] of [...table.entries()]) {
+  for (const [key, object] of Array.from(table.entries())) {
     const { namespace = '', name } = object.metadata
     if (definition) removeNow(engine, definition, namespace, name, { propagation: 'Background' })
     else engine.store.remove(storageKey, key)
@@ -246,7 +246,7 @@ function sweepEvents(engine: Engine): () => void {
     )) {
       if (!definition?.hooks.keepsSeconds) continue
       const before = clock.now().getTime() - definition.hooks.keepsSeconds * 1000
-      for (const [key, object] of [...store.table(definition.storageKey).entries()])
+      for (const [key, object] of Array.from(store.table(definition.storageKey).entries()))
         if (lastChange(object) < before) store.remove(definition.storageKey, key)
     }
   }

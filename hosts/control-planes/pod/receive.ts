@@ -23,8 +23,11 @@ for (const name of await readdir(data)) {
 }
 const server = createServer(
   {
-    ...{ cert: await read('etcd.crt'), key: await read('etcd.key'), ca: await read('etcd-ca.crt') },
-    ...{ requestCert: true, rejectUnauthorized: true },
+    cert: await read('etcd.crt'),
+    key: await read('etcd.key'),
+    ca: await read('etcd-ca.crt'),
+    requestCert: true,
+    rejectUnauthorized: true,
   },
   (request, response) => {
     receive(request).then(

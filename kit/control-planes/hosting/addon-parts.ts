@@ -18,7 +18,10 @@ export interface AddonObject {
   readonly path: string
   /** One that is the cluster's own from then on: made where there is none, and never changed. */
   readonly isOwn: boolean
-  readonly body: { readonly metadata: { readonly name: string; readonly annotations?: object } }
+  readonly body: {
+    readonly metadata: { readonly name: string; readonly annotations?: object }
+    readonly [field: string]: unknown
+  }
 }
 
 /** What a program of this project is told. */
@@ -47,7 +50,9 @@ const DRIVER = 'csi.svccloud.dev'
 
 const reading = ['get', 'list', 'watch']
 const rule = (apiGroup: string, resources: readonly string[], verbs: readonly string[]) => ({
-  ...{ apiGroups: [apiGroup], resources, verbs },
+  apiGroups: [apiGroup],
+  resources,
+  verbs,
 })
 const EVENTS = rule('', ['events'], [...reading, 'create', 'update', 'patch'])
 
@@ -144,25 +149,37 @@ export function kindsOf(text: string): readonly AddonObject[] {
 /** What the driver needs in a cluster besides. */
 export const CSI_OBJECTS: readonly AddonObject[] = [
   {
-    ...{ path: `/apis/${STORAGE}/v1/csidrivers`, isOwn: false },
+    path: `/apis/${STORAGE}/v1/csidrivers`,
+    isOwn: false,
     body: {
-      ...{ apiVersion: `${STORAGE}/v1`, kind: 'CSIDriver', metadata: { name: DRIVER } },
-      ...{ spec: { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: 'File' } },
+      apiVersion: `${STORAGE}/v1`,
+      kind: 'CSIDriver',
+      metadata: { name: DRIVER },
+      spec: { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: 'File' },
     },
   },
   {
     // Another class may be the default of the cluster: whoever says so is not overruled.
-    ...{ path: `/apis/${STORAGE}/v1/storageclasses`, isOwn: true },
+    path: `/apis/${STORAGE}/v1/storageclasses`,
+    isOwn: true,
     body: {
-      ...{ apiVersion: `${STORAGE}/v1`, kind: 'StorageClass', provisioner: DRIVER },
+      apiVersion: `${STORAGE}/v1`,
+      kind: 'StorageClass',
+      provisioner: DRIVER,
       metadata: { name: 'svccloud', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
-      ...{ volumeBindingMode: 'WaitForFirstConsumer', allowVolumeExpansion: true, reclaimPolicy: 'Delete' },
+      volumeBindingMode: 'WaitForFirstConsumer',
+      allowVolumeExpansion: true,
+      reclaimPolicy: 'Delete',
     },
   },
   {
-    ...{ path: `/apis/${SNAPSHOTS}/v1/volumesnapshotclasses`, isOwn: true },
+    path: `/apis/${SNAPSHOTS}/v1/volumesnapshotclasses`,
+    isOwn: true,
     body: {
-      ...{ apiVersion: `${SNAPSHOTS}/v1`, kind: 'VolumeSnapshotClass', driver: DRIVER, deletionPolicy: 'Delete' },
+      apiVersion: `${SNAPSHOTS}/v1`,
+      kind: 'VolumeSnapshotClass',
+      driver: DRIVER,
+      deletionPolicy: 'Delete',
       metadata: { name: 'svccloud', annotations: { 'snapshot.storage.kubernetes.io/is-default-class': 'true' } },
     },
   },
@@ -200,10 +217,11 @@ async function make(api: KubeApi, path: string, body: object, clock: Clock): Pro
 /** In the whole cluster, by its rules. */
 async function allow(api: KubeApi, program: AddonUser): Promise<void> {
   const named = { apiVersion: `${RBAC_GROUP}/v1`, metadata: { name: `svccloud:${program.name}` } }
-  await apply(api, `${RBAC}/clusterroles`, { ...named, ...{ kind: 'ClusterRole', rules: program.rules } })
+  await apply(api, `${RBAC}/clusterroles`, { ...named, kind: 'ClusterRole', rules: program.rules })
   await apply(api, `${RBAC}/clusterrolebindings`, {
-    ...{ ...named, kind: 'ClusterRoleBinding' },
-    ...{ roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: named.metadata.name } },
-    ...{ subjects: [{ apiGroup: RBAC_GROUP, kind: 'User', name: userOf(program) }] },
+    ...named,
+    kind: 'ClusterRoleBinding',
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: named.metadata.name },
+    subjects: [{ apiGroup: RBAC_GROUP, kind: 'User', name: userOf(program) }],
   })
 }

@@ -48,14 +48,17 @@ export async function applyClusterObjects(api: KubeApi): Promise<void> {
   await bind(api, 'node-renewal', 'system:certificates.k8s.io:certificatesigningrequests:selfnodeclient', NODES)
   await bind(api, 'node-proxier', 'system:node-proxier', NODES)
   await apply(api, `${RBAC}/clusterroles`, {
-    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', rules: AUTOSCALER_RULES },
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    rules: AUTOSCALER_RULES,
     metadata: { name: `svccloud:${AUTOSCALER}` },
   })
   await bind(api, AUTOSCALER, `svccloud:${AUTOSCALER}`, user(AUTOSCALER_USER))
   await bind(api, 'kubelet-clients', 'system:kubelet-api-admin', group('svccloud:kubelet-clients'))
   for (const [user, { name, role }] of Object.entries(USERS)) {
     await apply(api, `${SYSTEM}/serviceaccounts`, {
-      ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
       metadata: { name },
     })
     await bind(api, `platform-${user}`, role, { kind: 'ServiceAccount', name, namespace: 'kube-system' })
@@ -81,7 +84,8 @@ const ENDPOINT_SLICE = {
 }
 /** For those that know the older kind only; the slice is not to be made of it a second time. */
 const ENDPOINTS = {
-  ...{ apiVersion: 'v1', kind: 'Endpoints' },
+  apiVersion: 'v1',
+  kind: 'Endpoints',
   metadata: { name: 'kubernetes', labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' } },
   subsets: [{ addresses: [{ ip: NODE_API.address }], ports: [DOOR] }],
 }
@@ -98,7 +102,8 @@ const accountOf = ({ id, role }: Person): string => `svccloud-${role}-${id}`
 export async function requestPersonToken(api: KubeApi, person: Person, seconds: number): Promise<ControlPlaneToken> {
   const name = accountOf(person)
   await apply(api, `${SYSTEM}/serviceaccounts`, {
-    ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
     metadata: { name, labels: { [PERSON_LABEL]: person.id } },
   })
   const subject = { kind: 'ServiceAccount', name, namespace: 'kube-system' }
@@ -143,16 +148,17 @@ export async function putJoinToken(
       ? newBase62(random, SECRET_LETTERS).toLowerCase()
       : Buffer.from(KnownSecret.parse(JSON.parse(known.text)).data['token-secret'], 'base64').toString()
   await apply(api, `${SYSTEM}/secrets`, {
-    ...{ apiVersion: 'v1', kind: 'Secret', type: 'bootstrap.kubernetes.io/token' },
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'bootstrap.kubernetes.io/token',
     metadata: { name: `bootstrap-token-${tokenId}` },
-    ...{
-      stringData: {
-        'token-id': tokenId,
-        'token-secret': secret,
-        expiration: expiresAt.toISOString(),
-        'usage-bootstrap-authentication': 'true',
-        'auth-extra-groups': joiners,
-      },
+
+    stringData: {
+      'token-id': tokenId,
+      'token-secret': secret,
+      expiration: expiresAt.toISOString(),
+      'usage-bootstrap-authentication': 'true',
+      'auth-extra-groups': joiners,
     },
   })
   return { token: `${tokenId}.${secret}`, expiresAt: expiresAt.toISOString() }

@@ -18,8 +18,11 @@ export const DISCOVERY_PATH = '.well-known/openid-configuration'
 
 /** What is there. */
 export const discoveryDocument = (issuer: string, jwksUri: string) => ({
-  ...{ issuer, jwks_uri: jwksUri, response_types_supported: ['id_token'] },
-  ...{ subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['ES256'] },
+  issuer,
+  jwks_uri: jwksUri,
+  response_types_supported: ['id_token'],
+  subject_types_supported: ['public'],
+  id_token_signing_alg_values_supported: ['ES256'],
 })
 
 export interface ConfigurationOptions {

@@ -65,7 +65,11 @@ export const restoreFlags = (
   membership: EtcdMembership,
   snapshot: string,
 ): readonly string[] => [
-  ...['snapshot', 'restore', snapshot, `--name=${name}`, `--data-dir=${dataFolder}`],
+  'snapshot',
+  'restore',
+  snapshot,
+  `--name=${name}`,
+  `--data-dir=${dataFolder}`,
   `--initial-advertise-peer-urls=${advertise.peer}`,
   ...membershipFlags(membership),
   '--bump-revision=1000000000',

@@ -28,7 +28,7 @@ export async function send(
 export const apply = (
   api: KubeApi,
   path: string,
-  body: { readonly metadata: { readonly name: string; readonly labels?: object } },
+  body: { readonly metadata: { readonly name: string; readonly labels?: object }; readonly [field: string]: unknown },
 ) =>
   send(api, 'PATCH', `${path}/${body.metadata.name}?fieldManager=svccloud&force=true`, {
     body,

@@ -15,7 +15,10 @@ interface Kind {
 }
 const RBAC = 'rbac.authorization.k8s.io/v1'
 const kind = (apiVersion: string, name: string, plural: string, isNamespaced = true): Kind => ({
-  ...{ apiVersion, kind: name, plural, isNamespaced },
+  apiVersion,
+  kind: name,
+  plural,
+  isNamespaced,
 })
 /** In the order in which they are made. */
 const KINDS: readonly Kind[] = [

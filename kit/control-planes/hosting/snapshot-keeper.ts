@@ -108,7 +108,14 @@ export class SnapshotKeeper {
     const before = (await this.list()).find((each) => each.id === id)
     if (before !== undefined) return before
     const snapshot: KeptSnapshot = {
-      ...{ id, phase: 'running', release, sizeBytes: 0, detail: '', isStored: false, sha256: null, isForgotten: false },
+      id,
+      phase: 'running',
+      release,
+      sizeBytes: 0,
+      detail: '',
+      isStored: false,
+      sha256: null,
+      isForgotten: false,
       createdAt: this.#options.clock.now().toISOString(),
     }
     await writeSnapshot(this.folder, snapshot)

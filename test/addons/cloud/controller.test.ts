@@ -35,7 +35,11 @@ async function openCluster() {
   let later = 0
   const own = { ...clock, monotonicMilliseconds: () => clock.monotonicMilliseconds() + later }
   const core = await openCore({
-    ...{ clock, random, log: silentLog, storage: memoryStorage(), authenticate: () => undefined },
+    clock,
+    random,
+    log: silentLog,
+    storage: memoryStorage(),
+    authenticate: () => undefined,
   })
   ends.push(() => core.close())
   const platform = openSimulatedPlatform()
@@ -65,7 +69,14 @@ async function openCluster() {
     const [services, nodes] = [caches.of(Service), caches.of(Node)]
     const events = openEventRecorder({ store, clock, log: silentLog, controller: 'svccloud.dev/cloud', instance: 'x' })
     const controller = new CloudController({
-      ...{ store, services, nodes, platform: platform.client, clusterId: 'c1', events, clock: own, random },
+      store,
+      services,
+      nodes,
+      platform: platform.client,
+      clusterId: 'c1',
+      events,
+      clock: own,
+      random,
       log: silentLog,
     })
     caches.start(stop.signal)
@@ -172,8 +183,12 @@ test('a service gets a balancer, its nodes say who they are, and both leave noth
   await eventually('events', async () => (await cluster.events()).length === 6)
   expect((await cluster.events()).map((text) => text.split(':')[0]).toSorted()).toEqual(
     [
-      ...['DeletedLoadBalancer', 'DeletingLoadBalancer', 'EnsuredLoadBalancer', 'EnsuringLoadBalancer'],
-      ...['UpdatedLoadBalancer', 'UpdatedLoadBalancer'],
+      'DeletedLoadBalancer',
+      'DeletingLoadBalancer',
+      'EnsuredLoadBalancer',
+      'EnsuringLoadBalancer',
+      'UpdatedLoadBalancer',
+      'UpdatedLoadBalancer',
     ].toSorted(),
   )
 })

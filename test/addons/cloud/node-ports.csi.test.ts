@@ -84,15 +84,21 @@ async function startProxy(id: string, release: string): Promise<void> {
   const server = { server: `https://${BALANCER}:${API_PORT}`, 'tls-server-name': '127.0.0.1' }
   const kubeconfig = join(hosted.folder, 'proxy.kubeconfig')
   const own = {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'own',
     clusters: [{ name: 'own', cluster: { ...server, 'certificate-authority-data': authority } }],
     users: [{ name: 'own', user: { token } }],
     contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
   }
   await writeFile(kubeconfig, JSON.stringify(own), { mode: 0o600 })
   const configuration = {
-    ...{ apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration', mode: 'nftables' },
-    ...{ clusterCIDR: '10.244.0.0/16', hostnameOverride: 'here', clientConnection: { kubeconfig } },
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    mode: 'nftables',
+    clusterCIDR: '10.244.0.0/16',
+    hostnameOverride: 'here',
+    clientConnection: { kubeconfig },
     conntrack: { maxPerCore: 0, min: 0 },
   }
   const file = join(hosted.folder, 'proxy.json')

@@ -9,7 +9,9 @@ import { newService } from './objects.ts'
 import { newBalancer } from './simulated-platform.ts'
 
 const surroundings = (nodes: number) => ({
-  ...{ clusterId: 'c1', zone: 'eu-1a', networkId: 'n1' },
+  clusterId: 'c1',
+  zone: 'eu-1a',
+  networkId: 'n1',
   targets: Array.from({ length: nodes }, (_, number) => ({ name: `w${number}`, address: `10.1.0.${10 + number}` })),
 })
 

@@ -93,7 +93,11 @@ const kindOf = (plural: string) => ({
 /** A server in the network that is said to be the node of a pool; hosts that are simulated have no image of nodes. */
 async function joinNode(networkId: string): Promise<void> {
   const { server, operation } = await customer.createServer({
-    ...{ zone: ZONE, hostname: NODE, plan: 'tiny', template: 'tiny-linux', networks: [{ network_id: networkId }] },
+    zone: ZONE,
+    hostname: NODE,
+    plan: 'tiny',
+    template: 'tiny-linux',
+    networks: [{ network_id: networkId }],
   })
   await waitForOperation(client, operation.id)
   namespace = (await product.kubernetes(`${PLATFORM}/servers`)).items[0]?.metadata.namespace ?? ''

@@ -150,7 +150,9 @@ const clusterOf = (id: string, { nodes, isLeaving }: SimulatedPlatform): object 
   node_pools: [
     {
       nodes: Array.from({ length: nodes }, (_, number) => newServer(number)).map(({ hostname, serverId, zone }) => ({
-        ...{ hostname, server_id: serverId, zone },
+        hostname,
+        server_id: serverId,
+        zone,
       })),
     },
   ],

@@ -55,7 +55,10 @@ async function begin(): Promise<void> {
   const customer = await Customer.signUp(() => product, 'claims@example.com')
   await customer.addSshKey()
   const { server, operation } = await customer.createServer({
-    ...{ zone: ZONE, hostname: NODE, plan: 'tiny', template: 'tiny-linux' },
+    zone: ZONE,
+    hostname: NODE,
+    plan: 'tiny',
+    template: 'tiny-linux',
   })
   await customer.finished(operation.id)
   serverId = server.id
@@ -81,9 +84,17 @@ async function makeToken(id: string): Promise<string> {
     await db
       .insertInto('kubernetes_cluster')
       .values({
-        ...{ account_id: accountId, id: CLUSTER, zone: ZONE, region: 'eu-1', name: CLUSTER, network_id: 'none' },
-        ...{ control_plane_id: planeId, release: '1.36.3', replicas: 1 },
-        ...{ pod_cidr: '10.244.0.0/16', service_cidr: '10.96.0.0/16' },
+        account_id: accountId,
+        id: CLUSTER,
+        zone: ZONE,
+        region: 'eu-1',
+        name: CLUSTER,
+        network_id: 'none',
+        control_plane_id: planeId,
+        release: '1.36.3',
+        replicas: 1,
+        pod_cidr: '10.244.0.0/16',
+        service_cidr: '10.96.0.0/16',
       })
       .execute()
     const token = formatClusterToken(newBase62(systemRandom, 40))
@@ -108,9 +119,12 @@ interface Claim {
 }
 
 const claimOf = (name: string, gibibytes: number, more: object = {}) => ({
-  ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name } },
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name },
   spec: {
-    ...{ accessModes: ['ReadWriteOnce'], resources: { requests: { storage: `${gibibytes}Gi` } } },
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage: `${gibibytes}Gi` } },
     ...more,
   },
 })
@@ -123,7 +137,9 @@ const snapshots = async () => (await unwrap(client.GET('/v1/snapshots'))).items
 
 async function createPod(name: string, claimName = 'data'): Promise<void> {
   const pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
     spec: {
       terminationGracePeriodSeconds: 0,
       containers: [{ name: 'c', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
@@ -208,7 +224,9 @@ describe.runIf(isAllBuilt)('claims', () => {
       ([storage]) => storage?.server_id === serverId && storage.active_operation === null,
     )
     const snapshot = {
-      ...{ apiVersion: 'snapshot.storage.k8s.io/v1', kind: 'VolumeSnapshot', metadata: { name: 'kept' } },
+      apiVersion: 'snapshot.storage.k8s.io/v1',
+      kind: 'VolumeSnapshot',
+      metadata: { name: 'kept' },
       spec: { source: { persistentVolumeClaimName: 'data' } },
     }
     expect((await admin.send('POST', SNAPSHOTS, snapshot)).status).toBe(201)
@@ -217,7 +235,9 @@ describe.runIf(isAllBuilt)('claims', () => {
     expect(await came('the snapshot to be ready', readStatus, isReady)).toMatchObject({ restoreSize: '1Gi' })
     const [taken] = await snapshots()
     expect(taken).toMatchObject({
-      ...{ title: 'default/kept', storage_id: source?.id, labels: { 'kubernetes-cluster': CLUSTER } },
+      title: 'default/kept',
+      storage_id: source?.id,
+      labels: { 'kubernetes-cluster': CLUSTER },
     })
 
     const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'kept' }

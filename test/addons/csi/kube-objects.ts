@@ -11,7 +11,8 @@ async function create(admin: KubeClient, path: string, body: object): Promise<vo
 /** A node with the driver, as its kubelet says so; nothing runs on it. */
 export async function addNode(admin: KubeClient, name: string, serverId: string, zone: string): Promise<void> {
   await create(admin, '/api/v1/nodes', {
-    ...{ apiVersion: 'v1', kind: 'Node' },
+    apiVersion: 'v1',
+    kind: 'Node',
     metadata: {
       name,
       labels: { [ZONE_KEY]: zone, 'kubernetes.io/hostname': name },
@@ -21,7 +22,8 @@ export async function addNode(admin: KubeClient, name: string, serverId: string,
   const { body } = await admin.send('GET', `/api/v1/nodes/${name}`)
   const { uid } = body['metadata'] as { uid: string } // every object has one
   await create(admin, `${STORAGE}/csinodes`, {
-    ...{ apiVersion: 'storage.k8s.io/v1', kind: 'CSINode' },
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSINode',
     metadata: { name, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
     spec: {
       drivers: [{ name: DRIVER_NAME, nodeID: serverId, topologyKeys: [ZONE_KEY], allocatable: { count: 8 } }],

@@ -133,10 +133,12 @@ test('pages are read to their end, or to as many as are wanted', async () => {
   }
   expect(await pageOf({ maxEntries: 0, startingToken: '' }, read)).toEqual({ items: there, nextToken: '' })
   expect(await pageOf({ maxEntries: 2, startingToken: '' }, read)).toEqual({
-    ...{ items: all.slice(0, 2), nextToken: '2' },
+    items: all.slice(0, 2),
+    nextToken: '2',
   })
   expect(await pageOf({ maxEntries: 0, startingToken: '248' }, read)).toEqual({
-    ...{ items: all.slice(248), nextToken: '' },
+    items: all.slice(248),
+    nextToken: '',
   })
   expect((await pageOf({ maxEntries: 200, startingToken: '' }, read)).nextToken).toBe('201')
   await expect(pageOf({ maxEntries: 0, startingToken: 'nonsense' }, read)).rejects.toMatchObject({ code: 'ABORTED' })

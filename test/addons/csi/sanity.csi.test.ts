@@ -44,7 +44,10 @@ beforeAll(async () => {
   customer = await Customer.signUp(() => product, 'csi@example.com')
   await customer.addSshKey()
   const { server, operation } = await customer.createServer({
-    ...{ zone: ZONE, hostname: 'worker', plan: 'tiny', template: 'tiny-linux' },
+    zone: ZONE,
+    hostname: 'worker',
+    plan: 'tiny',
+    template: 'tiny-linux',
   })
   await customer.finished(operation.id)
   serverId = server.id
@@ -75,7 +78,8 @@ async function startController(name: string, token = customer.token): Promise<Dr
   const driver = await startDriver('controller', folder, {
     SVCCLOUD_URL: product.endpoints.api_url,
     SVCCLOUD_TOKEN_FILE: join(folder, 'token'),
-    ...{ SVCCLOUD_CLUSTER_ID: 'sanity', SVCCLOUD_ZONE: ZONE },
+    SVCCLOUD_CLUSTER_ID: 'sanity',
+    SVCCLOUD_ZONE: ZONE,
   })
   drivers.push(driver)
   return driver

@@ -430,7 +430,8 @@ describe('an agent of a simulated host', () => {
         metadata: { namespace: NAMESPACE, name: image, finalizers: [AGENT_FINALIZER] },
         spec: {
           image: { namespace: 'acct-1', name: 'mine', uid: 'u' },
-          ...{ url: 'https://images.example.com/disk.qcow2', checksum: 'a'.repeat(64) },
+          url: 'https://images.example.com/disk.qcow2',
+          checksum: 'a'.repeat(64),
         },
       }),
     )

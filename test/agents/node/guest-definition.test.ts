@@ -48,7 +48,8 @@ test('a disk that another host was given is not used by an older state of its ob
     const object = { metadata: { name: 'boot', uid: 'u', generation }, spec: { ...(serve && { serve }) } }
     return isUsable(
       {
-        ...{ ledger, namespace: 'node-n1' },
+        ledger,
+        namespace: 'node-n1',
         caches: { of: () => ({ get: () => object }) } as unknown as Caches,
         volumes: { inspect: async () => ({ name: 'boot', sizeGibibytes: 1 }) } as unknown as VolumeStore,
       },
@@ -56,6 +57,9 @@ test('a disk that another host was given is not used by an older state of its ob
     )
   }
   expect(await Promise.all([usable(2), usable(2, { id: 'op-0' }), usable(2, { id: 'op-1' }), usable(4)])).toEqual([
-    ...[false, false, true, true],
+    false,
+    false,
+    true,
+    true,
   ])
 })

@@ -31,7 +31,10 @@ describe.each<[string, () => Ledger]>([
     ledger.remove('a')
     expect([ledger.get('a'), ledger.get('b')?.uid, ledger.bytesOf('volume', 'a')]).toEqual([undefined, 'v', undefined])
     const made: BytesEntry = {
-      ...{ uid: 'u', state: 'made', madeFor: 'u', at: '2026-01-01T00:00:00Z' },
+      uid: 'u',
+      state: 'made',
+      madeFor: 'u',
+      at: '2026-01-01T00:00:00Z',
       snapshots: ['s'],
     }
     ledger.putBytes('volume', 'a', { ...made, state: 'making' })

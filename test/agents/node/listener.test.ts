@@ -126,7 +126,9 @@ describe('the console of a guest', () => {
     const clock = { ...systemClock, after: (late: number, work: () => void) => systemClock.after(late / 100, work) }
     listener = await startListener({ ...options(), clock })
     const silent = request(`${listener.url}/v1/instances/web/console`, {
-      ...{ agent: false, rejectUnauthorized: false, headers: { authorization: 'Bearer good' } },
+      agent: false,
+      rejectUnauthorized: false,
+      headers: { authorization: 'Bearer good' },
     })
     silent.on('error', () => {}).end()
     await new Promise((resolve) => silent.once('response', resolve)) // its head is read, its body never is

@@ -63,8 +63,14 @@ it('brings a configuration to the guest and says which one it runs, also after a
 
 it('says at once which password a database has taken, for which somebody waits', async () => {
   const postgresql = {
-    ...{ diskSerial: 'disk', database: 'shop', owner: 'ada', passwordVerifier: 'v', certificate: 'c', key: 'k' },
-    ...{ networks: [], settings: {} },
+    diskSerial: 'disk',
+    database: 'shop',
+    owner: 'ada',
+    passwordVerifier: 'v',
+    certificate: 'c',
+    key: 'k',
+    networks: [],
+    settings: {},
   }
   for (const passwordGeneration of [1, 2]) {
     await writeDocument(passwordGeneration, INSTANCE, { postgresql: { ...postgresql, passwordGeneration } })

@@ -14,7 +14,10 @@ const copyFrom = { id: 'op-1', host: 'h', port: 1, secretName: 's' }
 const mounted = { isMounted: true, hasVolume: false }
 
 const bytes = (over: Partial<BytesEntry> = {}): BytesEntry => ({
-  ...{ uid: 'u', state: 'made', madeFor: 'u', at: '2030-01-01T00:00:00Z' },
+  uid: 'u',
+  state: 'made',
+  madeFor: 'u',
+  at: '2030-01-01T00:00:00Z',
   ...over,
 })
 const removedBefore = bytes({ state: 'removed' })

@@ -590,8 +590,12 @@ describe('a snapshot', () => {
     caches.of(Storage).apply(await platform.patch(Storage, key('disk'), { status }, 'status'))
   }
   const WEB = {
-    ...{ serverId: 'web', hostname: 'web', zone: 'z1' },
-    ...{ cores: 1, memoryMebibytes: 192, storageGibibytes: 1 },
+    serverId: 'web',
+    hostname: 'web',
+    zone: 'z1',
+    cores: 1,
+    memoryMebibytes: 192,
+    storageGibibytes: 1,
   }
   async function taken(bootServerId?: string): Promise<void> {
     const claim = { accountId, snapshotId: 's1', storageId: 'disk', bootServerId, isShared: false, sizeGibibytes: 10 }
@@ -1711,7 +1715,12 @@ describe('asked past the Kubernetes API', () => {
   const FORGED = { id: 'forged', kind: 'server.start', actor: 'user:somebody' }
   const ask = (plural: string, request: object, rules: Pick<AdmissionOptions, 'areAddressesConfirmed'> = {}) => {
     const admit = openAdmission({
-      ...{ caches, db: database.db, clock, random, log, ...rules },
+      caches,
+      db: database.db,
+      clock,
+      random,
+      log,
+      ...rules,
       platformUsers: [PLATFORM],
       kinds: KINDS,
     })

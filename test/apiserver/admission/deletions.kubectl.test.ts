@@ -41,8 +41,17 @@ beforeAll(async () => {
   namespace = accountNamespace(owner.accountId)
   await makeSamples({ cloud, owner })
   listener = await startAdmission({
-    ...{ store: cloud.admin, caches: cloud.caches, db: database.db, clock, random, log },
-    ...{ platformUsers: [ADMIN.name], kinds: KINDS, host: '127.0.0.1', port: 0, callers: { token: TOKEN } },
+    store: cloud.admin,
+    caches: cloud.caches,
+    db: database.db,
+    clock,
+    random,
+    log,
+    platformUsers: [ADMIN.name],
+    kinds: KINDS,
+    host: '127.0.0.1',
+    port: 0,
+    callers: { token: TOKEN },
     certificateFiles: undefined,
     isRegistering: true,
   })

@@ -472,8 +472,14 @@ describe('kubectl, of a Snapshot', () => {
 describe('kubectl, of a Storage', () => {
   const full = (spec: Partial<StorageSpec>) =>
     object({
-      ...{ zone: cloud.zone, title: '', sizeGibibytes: 2, tier: 'standard', isBoot: false, labels: {} },
-      ...{ isProtected: false, ...spec },
+      zone: cloud.zone,
+      title: '',
+      sizeGibibytes: 2,
+      tier: 'standard',
+      isBoot: false,
+      labels: {},
+      isProtected: false,
+      ...spec,
     })
   const create = (spec: Partial<StorageSpec>) => world.ask('storages', 'CREATE', { object: full(spec) })
   const from = async (backup: Promise<string> | string, spec: Partial<StorageSpec> = {}) =>

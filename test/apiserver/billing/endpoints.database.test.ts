@@ -148,8 +148,15 @@ test('invoices are listed newest first, and are nobody else’s', async () => {
     await db
       .insertInto('invoice')
       .values({
-        ...{ id: newUuid(systemRandom), account_id: ada.accountId, period, currency: 'eur' },
-        ...{ period_start: now, period_end: now, created_at: now, total_cents: 500, credit_applied_cents: 100 },
+        id: newUuid(systemRandom),
+        account_id: ada.accountId,
+        period,
+        currency: 'eur',
+        period_start: now,
+        period_end: now,
+        created_at: now,
+        total_cents: 500,
+        credit_applied_cents: 100,
         payment_status: 'unbilled',
       })
       .execute()

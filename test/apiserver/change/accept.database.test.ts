@@ -140,7 +140,10 @@ test.each([
     }
     const reply = await create()
     expect([reply.status, await audited(reply), await intents(), await used()]).toEqual([
-      ...[503, entries, left, before + left],
+      503,
+      entries,
+      left,
+      before + left,
     ])
     await cloud.db.deleteFrom('change_intent').execute()
   },
@@ -263,7 +266,10 @@ test('an operator whose write waits for Kubernetes keeps no other operator waiti
   await cloud.grant('olga', [{ resources: ['publicpools'], verbs: ['get', 'list', 'create'] }])
   const pool = (number: number) =>
     cloud.operate('olga', 'POST', '/v1/operator/public-pools', {
-      ...{ zone: cloud.zone, family: 'ipv4', cidr: `198.51.100.${number * 16}/28`, use: 'server_ipv4' },
+      zone: cloud.zone,
+      family: 'ipv4',
+      cidr: `198.51.100.${number * 16}/28`,
+      use: 'server_ipv4',
     })
   const [isHeld, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   fault = async (request, serve) => {

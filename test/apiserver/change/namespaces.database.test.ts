@@ -17,7 +17,9 @@ test('what is made in the namespace of an account past the platform is bounded',
   try {
     const ada = await cloud.signUp('ada@example.com')
     const body = {
-      ...{ zone: cloud.zone, title: 'Mine', checksum_sha256: 'a'.repeat(64) },
+      zone: cloud.zone,
+      title: 'Mine',
+      checksum_sha256: 'a'.repeat(64),
       source_url: 'https://images.example.com/disk',
     }
     expect((await ada.send('POST', '/v1/custom-images', { body })).status).toBe(202)

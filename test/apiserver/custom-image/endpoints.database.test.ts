@@ -133,8 +133,17 @@ async function server(state: ServerState, system: object = { template: 'tiny-lin
     memoryMebibytes: 192,
     storageGibibytes: 1,
     operation: {
-      ...{ id: operation.id, kind: operation.kind, status: 'succeeded', step: 'done', stepIndex: 0, stepCount: 1 },
-      ...{ error: '', actor, createdAt: requestedAt, deadlineAt, finishedAt: requestedAt },
+      id: operation.id,
+      kind: operation.kind,
+      status: 'succeeded',
+      step: 'done',
+      stepIndex: 0,
+      stepCount: 1,
+      error: '',
+      actor,
+      createdAt: requestedAt,
+      deadlineAt,
+      finishedAt: requestedAt,
     },
   }
   await reported(Server, keyOf(id), status)
@@ -248,7 +257,9 @@ test('change_server_plan refuses less memory than the image of the server needs'
   const imageId = await image()
   const id = await server('stopped', { custom_image_id: imageId })
   await reported(CustomImage, keyOf(imageId), {
-    ...{ state: 'online', observedGeneration: 1, sizeGibibytes: 1 },
+    state: 'online',
+    observedGeneration: 1,
+    sizeGibibytes: 1,
     minMemoryMebibytes: 1_025,
   })
   const change = (plan: string) => ada.send('POST', `/v1/servers/${id}/change-plan`, { body: { plan } })

@@ -265,7 +265,11 @@ test.each([
     const { database: view, operation, credentials } = reply.body
     expect(operation).toMatchObject({ kind: 'database.restore', database_id: view.id })
     expect(view).toMatchObject({
-      ...{ state: 'creating', plan: 'db-1c-2g', storage_gibibytes: 10, database_name: 'shop', owner_name: 'ada' },
+      state: 'creating',
+      plan: 'db-1c-2g',
+      storage_gibibytes: 10,
+      database_name: 'shop',
+      owner_name: 'ada',
       restored_from: { database_id: id, target_time },
     })
     expect(credentials.password).toMatch(/^\w{32}$/)
@@ -321,14 +325,12 @@ test('that is deleted is restored while its backups are kept', async () => {
       retireArchive(tx, own, {
         until,
         origin: {
-          ...{
-            name: 'shop',
-            networkId,
-            plan: 'db-1c-2g',
-            storageGibibytes: 20,
-            databaseName: 'shop',
-            ownerName: 'eve',
-          },
+          name: 'shop',
+          networkId,
+          plan: 'db-1c-2g',
+          storageGibibytes: 20,
+          databaseName: 'shop',
+          ownerName: 'eve',
           backups: BACKUPS,
         },
       }),
@@ -350,10 +352,15 @@ test('is restored with kubectl by the same rules', async () => {
   const parts = { ...cloud, clock: systemClock, random: systemRandom }
   const apply = async (more: object) =>
     databaseAdmission.create?.(parts, {
-      ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Database' },
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Database',
       metadata: { namespace: accountNamespace(owner.accountId), name: `restored-${++count}` },
       spec: Database.spec.parse({
-        ...{ zone: cloud.zone, name: `k-${count}`, networkId, databaseName: 'shop', ownerName: 'ada' },
+        zone: cloud.zone,
+        name: `k-${count}`,
+        networkId,
+        databaseName: 'shop',
+        ownerName: 'ada',
         ...more,
       }),
     })

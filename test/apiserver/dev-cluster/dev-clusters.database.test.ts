@@ -46,7 +46,8 @@ beforeAll(async () => {
   owner = await cloud.signUp('owner@example.com')
   const missing = await make()
   expect([missing.status, missing.body['detail']]).toEqual([
-    ...[409, expect.stringContaining('sudo npm run image:dev-cluster')],
+    409,
+    expect.stringContaining('sudo npm run image:dev-cluster'),
   ])
   await cloud.admin.apply(Plan, {
     metadata: { name: 'small' },
@@ -69,16 +70,26 @@ afterAll(() => cloud.close())
 test('it begins as what was asked for, with the warning', async () => {
   const { body, headers } = await owner.send('GET', path())
   expect(body['dev_cluster']).toMatchObject({
-    ...{ id: clusterId, zone: cloud.zone, name: 'playground', version: '1.36', k3s_version: 'v1.36.3+plain' },
-    ...{ state: 'creating', server_id: null, endpoint: null, failure_reason: null, network_id: null },
-    ...{ production_recommended: false, production_warning: PRODUCTION_WARNING },
+    id: clusterId,
+    zone: cloud.zone,
+    name: 'playground',
+    version: '1.36',
+    k3s_version: 'v1.36.3+plain',
+    state: 'creating',
+    server_id: null,
+    endpoint: null,
+    failure_reason: null,
+    network_id: null,
+    production_recommended: false,
+    production_warning: PRODUCTION_WARNING,
     health: { api_server: 'unknown', node_ready: false, observed_at: null, detail: '' },
   })
   expect(headers['etag']).toBeDefined()
   expect((await owner.send('GET', '/v1/dev-clusters')).body['items']).toHaveLength(1)
   expect((await owner.send('GET', '/v1/dev-clusters/versions')).body).toMatchObject({
     items: [{ version: '1.36', k3s_version: 'v1.36.3+plain', is_default: true, status: 'supported' }],
-    ...{ next_cursor: null, minimum_memory_mebibytes: 2_048 },
+    next_cursor: null,
+    minimum_memory_mebibytes: 2_048,
   })
 })
 
@@ -114,8 +125,12 @@ test('a cluster from an image with one credential for everybody gives it to nobo
 
 test('its kubeconfig has a token of a service account for eight hours, by a key that its API knows', async () => {
   await say({
-    ...{ isMade: true, isSimulated: false, certificateAuthority: 'PEM', admins: adminsOf(3) },
-    ...{ ipv6Address: '2001:db8:de::1', version: 'v1.36.3+plain' },
+    isMade: true,
+    isSimulated: false,
+    certificateAuthority: 'PEM',
+    admins: adminsOf(3),
+    ipv6Address: '2001:db8:de::1',
+    version: 'v1.36.3+plain',
   })
   const before = Date.now()
   const { status, body } = await owner.send('GET', path('/kubeconfig'))
@@ -184,7 +199,11 @@ test('an account ends with what its holder has it by: done when the server says 
   const ended = adminsOf(3)
   const round = () =>
     endKubeconfigsOnce({
-      ...{ db: database.db, clock: systemClock, random: systemRandom, log: silentLog, store: cloud.admin },
+      db: database.db,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      store: cloud.admin,
       controlPlanes: cloud.controlPlanes.offer,
     })
   const cluster = () => cloud.admin.get(DevCluster, keyOf())
@@ -226,7 +245,11 @@ test('a short token says the role, for this cluster alone', async () => {
 test('its server is seen and changed, but not deleted, rebuilt or renumbered', async () => {
   const name = 'machine-dev-1'
   const spec = Server.spec.parse({
-    ...{ hostname: 'playground', zone: cloud.zone, plan: 'starter-2c-4g', template: 'dev-cluster', sshKeys: [] },
+    hostname: 'playground',
+    zone: cloud.zone,
+    plan: 'starter-2c-4g',
+    template: 'dev-cluster',
+    sshKeys: [],
     managedBy: `dev_cluster:${clusterId}`,
   })
   await cloud.admin.create(Server, { metadata: { ...keyOf(), name }, spec })

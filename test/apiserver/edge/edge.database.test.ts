@@ -89,8 +89,11 @@ test('is separate where the zone has servers enough: a managed load balancer has
   await quota(1_000_000)
   const made = await make(body, networkId)
   expect(made.body['edge']).toMatchObject({
-    ...{ placement: 'separate', production_recommended: true, production_recommendation_reason: null },
-    ...{ public_ipv4: null, load_balancer_id: null },
+    placement: 'separate',
+    production_recommended: true,
+    production_recommendation_reason: null,
+    public_ipv4: null,
+    load_balancer_id: null,
   })
   const key = { namespace: accountNamespace(owner.accountId), name: made.body['edge'].id }
   const balancer = { id: 'pair', isHealthy: true, healthDetail: '', publicIpv4: '198.51.100.9' }

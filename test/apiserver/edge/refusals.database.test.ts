@@ -172,9 +172,15 @@ test('an edge is not made, changed or deleted over REST', async () => {
 
 test('an edge is not made, changed or deleted by kubectl', async () => {
   const object = (more: object): KubeObject<EdgeSpec> => ({
-    ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Edge', metadata: { namespace, name: 'new' } },
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'Edge',
+    metadata: { namespace, name: 'new' },
     spec: Edge.spec.parse({
-      ...{ zone: cloud.zone, networkId: ids['free'], name: 'new', roles: ['load_balancer'], plan: 'starter-1c-1g' },
+      zone: cloud.zone,
+      networkId: ids['free'],
+      name: 'new',
+      roles: ['load_balancer'],
+      plan: 'starter-1c-1g',
       ...more,
     }),
   })
@@ -211,7 +217,8 @@ test('an edge is not made, changed or deleted by kubectl', async () => {
       make('with a member of no address', { members: [stored({ address: 'nowhere' })] }),
       make('with a member that nobody can read', { members: [stored({ name: 'a b' })] }),
       make('with a port of the bastion', {
-        ...{ roles: ['bastion', 'load_balancer'], sshKeys: [PUBLIC_KEY] },
+        roles: ['bastion', 'load_balancer'],
+        sshKeys: [PUBLIC_KEY],
         members: [stored({ frontendPort: 22 })],
       }),
       make('with a key that is none', { roles: ['bastion'], sshKeys: ['none'] }),

@@ -22,7 +22,10 @@ beforeEach(async () => {
 })
 
 const object = (kind: string, name: string, spec: object) => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind, metadata: { name }, spec },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind,
+  metadata: { name },
+  spec,
   status: { hasPrivateNetworks: true, builtTemplates: ['dev-cluster'] },
 })
 const plan = (name: string, cores: number) =>
@@ -46,10 +49,15 @@ const made = (name: string) =>
       NonNullable<ReturnType<typeof admissionOf>['create']>
     >[0],
     {
-      ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'DevCluster' },
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'DevCluster',
       metadata: { name: 'one', namespace: accountNamespace(accountId) },
       spec: DevCluster.spec.parse({
-        ...{ zone: 'dev', name: 'one', plan: name, version: '1.36', sshKeys: [PUBLIC_KEY] },
+        zone: 'dev',
+        name: 'one',
+        plan: name,
+        version: '1.36',
+        sshKeys: [PUBLIC_KEY],
       }),
     },
   )

@@ -74,12 +74,21 @@ test('versions say their price, their end and where they lead', async () => {
   )
   expect(items).toEqual([
     {
-      ...{ version: '1.36', kubernetes_version: '1.36.3', status: 'supported', is_default: true, upgradable_to: [] },
-      ...{ end_of_life_at: '2027-06-28T00:00:00.000Z', control_plane_price_monthly_cents: 2_000 },
+      version: '1.36',
+      kubernetes_version: '1.36.3',
+      status: 'supported',
+      is_default: true,
+      upgradable_to: [],
+      end_of_life_at: '2027-06-28T00:00:00.000Z',
+      control_plane_price_monthly_cents: 2_000,
     },
     {
-      ...{ version: '1.35', kubernetes_version: '1.35.4', status: 'supported', is_default: false },
-      ...{ upgradable_to: ['1.36'], end_of_life_at: '2027-02-28T00:00:00.000Z' },
+      version: '1.35',
+      kubernetes_version: '1.35.4',
+      status: 'supported',
+      is_default: false,
+      upgradable_to: ['1.36'],
+      end_of_life_at: '2027-02-28T00:00:00.000Z',
       control_plane_price_monthly_cents: 2_000,
     },
   ])
@@ -125,8 +134,16 @@ test('a zone without control planes says why', async () => {
 test('a cluster of a name is one, within the quota, and keeps its network', async () => {
   const id = await made({ name: 'twice', labels: { tier: 'front' }, version: '1.35' })
   expect((await owner.send('GET', pathOf(id))).body['kubernetes_cluster']).toMatchObject({
-    ...{ id, name: 'twice', state: 'creating', region: 'eu-1', version: '1.35', node_pools: [], endpoint: null },
-    ...{ labels: { tier: 'front' }, platform: { state: 'unlinked' }, etcd_snapshot_schedule: '0 */6 * * *' },
+    id,
+    name: 'twice',
+    state: 'creating',
+    region: 'eu-1',
+    version: '1.35',
+    node_pools: [],
+    endpoint: null,
+    labels: { tier: 'front' },
+    platform: { state: 'unlinked' },
+    etcd_snapshot_schedule: '0 */6 * * *',
   })
   const twice = await make({ name: 'twice' })
   expect([twice.status, twice.body['reason']]).toEqual([409, 'name_taken'])
@@ -235,8 +252,12 @@ test('a token of a cluster is for what its add-on does, is nobody, and dies with
       database.db,
       { accountId: owner.accountId, clusterId: id },
       {
-        ...{ id: newUuid(systemRandom), program: 'csi-driver', token: text, scopes: ['storages'] },
-        ...{ createdAt: new Date(), expiresAt },
+        id: newUuid(systemRandom),
+        program: 'csi-driver',
+        token: text,
+        scopes: ['storages'],
+        createdAt: new Date(),
+        expiresAt,
       },
     )
   await give(token, new Date(Date.now() + 3_600_000))
@@ -250,7 +271,11 @@ test('a token of a cluster is for what its add-on does, is nobody, and dies with
   expect([storage.status, storage.body['operation']?.actor]).toEqual([202, `token:kubernetes-cluster/${id}/csi-driver`])
   expect(await cloud.auditOf(storage)).toMatchObject([
     {
-      ...{ action: 'storage.create', actor_kind: 'token', user_id: null, actor_email: '', outcome: 'success' },
+      action: 'storage.create',
+      actor_kind: 'token',
+      user_id: null,
+      actor_email: '',
+      outcome: 'success',
       token_name: `kubernetes-cluster/${id}/csi-driver`,
     },
   ])

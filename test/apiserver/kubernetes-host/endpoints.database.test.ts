@@ -26,8 +26,14 @@ const hosts = async (query = '') => (await cloud.operate('rene', 'GET', `${PATH}
 test('a host has one id for good, counts its clusters, and says what it has room for', async () => {
   const [first] = await hosts()
   expect(first).toMatchObject({
-    ...{ region: 'eu-1', zones: expect.arrayContaining([cloud.zone]), version: '1.36.3', state: 'ready' },
-    ...{ node_count: 1, clusters_hosted: 0, clusters_capacity: 333_333, etcd_capacity_bytes: 1_000_000_000 },
+    region: 'eu-1',
+    zones: expect.arrayContaining([cloud.zone]),
+    version: '1.36.3',
+    state: 'ready',
+    node_count: 1,
+    clusters_hosted: 0,
+    clusters_capacity: 333_333,
+    etcd_capacity_bytes: 1_000_000_000,
   })
   const owner = await cloud.signUp('owner@example.com')
   const network = { zone: cloud.zone, name: 'back', ipv4_cidr: '10.1.0.0/24' }
@@ -47,7 +53,11 @@ test('a host that does not answer is listed as such', async () => {
   const [host] = await hosts()
   cloud.controlPlanes.isAway = false
   expect(host).toMatchObject({
-    ...{ state: 'error', version: null, node_count: 0, etcd_capacity_bytes: 0, clusters_hosted: 1 },
+    state: 'error',
+    version: null,
+    node_count: 0,
+    etcd_capacity_bytes: 0,
+    clusters_hosted: 1,
   })
 })
 
@@ -149,7 +159,12 @@ describe('where the platform makes hosts', () => {
 
   test('it is begun once, goes on after it has failed, and is left alone once it is made', async () => {
     await mirrorNode(database.db, {
-      ...{ node: 'far-1', zone: 'ap-1a', rack: 'r1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true },
+      node: 'far-1',
+      zone: 'ap-1a',
+      rack: 'r1',
+      cpuPool: null,
+      dedicatedAccountId: null,
+      isSchedulable: true,
       total: { cores: 16, memoryMebibytes: 32_768, storageGibibytes: 500 },
     })
     const begun = await asked()
@@ -163,7 +178,10 @@ describe('where the platform makes hosts', () => {
       clusters_hosted: 0,
     })
     expect(operation).toMatchObject({
-      ...{ kind: 'kubernetes_host.bootstrap', status: 'pending', step: 'claimed', kubernetes_host_id: host.id },
+      kind: 'kubernetes_host.bootstrap',
+      status: 'pending',
+      step: 'claimed',
+      kubernetes_host_id: host.id,
     })
     expect(await far.staffAuditOf(begun)).toMatchObject([{ action: 'kubernetes_host.bootstrap', resource_id: host.id }])
     expect(await refusalOf()).toBe(`409 Region ${FAR} has a host of control planes.`)

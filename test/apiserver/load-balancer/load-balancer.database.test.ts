@@ -134,8 +134,11 @@ describe('its metrics', () => {
   async function report(id: string, text: string): Promise<void> {
     const namespace = accountNamespace(owner.accountId)
     const spec = {
-      ...{ zone: cloud.zone, hostname: `machine-${id}`, plan: 'tiny', template: 'tiny-linux' },
-      ...{ managedBy: `load_balancer:${id}` },
+      zone: cloud.zone,
+      hostname: `machine-${id}`,
+      plan: 'tiny',
+      template: 'tiny-linux',
+      managedBy: `load_balancer:${id}`,
     } as unknown as ServerSpec
     const { metadata } = await cloud.admin.create(Server, { metadata: { name: `${id}-a`, namespace }, spec })
     await cloud.admin.patch(
@@ -177,7 +180,9 @@ describe('its metrics', () => {
     await expect
       .poll(async () => (await metricsOf(id)).body)
       .toEqual({
-        ...{ node_id: `${id}-a`, observed_at: '2026-01-01T00:00:00.000Z', omitted_members: 0 },
+        node_id: `${id}-a`,
+        observed_at: '2026-01-01T00:00:00.000Z',
+        omitted_members: 0,
         frontends: [{ name: 'web', ...counted }],
         members: [{ id: member.id, backend: 'web', name: 'one', ...moved }],
       })
@@ -225,7 +230,8 @@ describe('its configuration', () => {
     const key = { namespace: accountNamespace(owner.accountId), name: id }
     const node = { id: 's', role: 'active', isHealthy: true, configurationGeneration: 1 }
     const status = {
-      ...{ privateIpv4: '10.9.0.200', publicIpv6: '2001:db8:9::1' },
+      privateIpv4: '10.9.0.200',
+      publicIpv6: '2001:db8:9::1',
       nodes: [{ ...node, addresses: ['10.9.0.201'] }],
     }
     await cloud.admin.patch(LoadBalancer, key, { status }, 'status')

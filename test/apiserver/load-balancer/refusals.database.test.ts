@@ -161,12 +161,17 @@ test('a load balancer is not made, changed or deleted over REST', async () => {
 test('a load balancer is not made, changed or deleted by kubectl', async () => {
   const parsed = (more: object): LoadBalancerSpec =>
     LoadBalancer.spec.parse({
-      ...{ zone: cloud.zone, name: 'new', networkId: ids['back'], plan: 'starter-1c-1g' },
+      zone: cloud.zone,
+      name: 'new',
+      networkId: ids['back'],
+      plan: 'starter-1c-1g',
       ...CONFIGURATION,
       ...more,
     })
   const object = (spec: LoadBalancerSpec, more: object = {}): KubeObject<LoadBalancerSpec> => ({
-    ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'LoadBalancer', spec },
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'LoadBalancer',
+    spec,
     metadata: { namespace, name: 'new', ...more },
   })
   const make = (what: string, more: object) => [`made ${what}`, object(parsed(more))] as const

@@ -184,9 +184,9 @@ test('an invitation is sent again, revoked, and expires', async () => {
     .openBrowser()
     .send('POST', '/v1/auth/login', { body: { email: 'life@example.com', password: GOOD_PASSWORD } })
   expect(again.status).toBe(200)
-  for (const [name, value] of [...[again.headers['set-cookie'] ?? []].flat()].map((cookie) =>
-    cookie.split(';')[0]!.split('='),
-  ))
+  for (const [name, value] of [again.headers['set-cookie'] ?? []]
+    .flat()
+    .map((cookie) => cookie.split(';')[0]!.split('=')))
     owner.cookies.set(name!, value!)
   expect(
     ((await owner.send('GET', '/v1/account/invitations')).body['items'] as { state: string }[]).map(

@@ -35,7 +35,9 @@ beforeAll(async () => {
   clusterId = reply.body['kubernetes_cluster'].id
   const missing = await make()
   expect([missing.status, missing.body['reason'], missing.body['detail']]).toEqual([
-    ...[409, 'zone_capability_missing', expect.stringMatching(/no image for nodes.*sudo npm run image:kubernetes/)],
+    409,
+    'zone_capability_missing',
+    expect.stringMatching(/no image for nodes.*sudo npm run image:kubernetes/),
   ])
   const status = { builtTemplates: ['kubernetes-node'] }
   await cloud.admin.patch(Zone, { name: cloud.zone }, { status }, 'status')
@@ -111,9 +113,20 @@ test('a pool is shown with its cluster, is one of its name, and its making is in
   expect(operation).toMatchObject({ kind: 'node_pool.sync', node_pool_id: pool?.['id'], step: 'claimed' })
   expect(await poolsOf()).toMatchObject([
     {
-      ...{ id: pool?.['id'], cluster_id: clusterId, name: 'web', plan: 'worker', count: 2, zones: [cloud.zone] },
-      ...{ version: '1.35', state: 'creating', nodes: [], autoscaling: null, public_ipv4: false, max_unavailable: 1 },
-      ...{ labels: { tier: 'front' }, taints: [{ key: 'only', value: 'web', effect: 'NoSchedule' }] },
+      id: pool?.['id'],
+      cluster_id: clusterId,
+      name: 'web',
+      plan: 'worker',
+      count: 2,
+      zones: [cloud.zone],
+      version: '1.35',
+      state: 'creating',
+      nodes: [],
+      autoscaling: null,
+      public_ipv4: false,
+      max_unavailable: 1,
+      labels: { tier: 'front' },
+      taints: [{ key: 'only', value: 'web', effect: 'NoSchedule' }],
     },
   ])
   expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'node_pool.create', resource_id: pool?.['id'] }])
@@ -153,7 +166,8 @@ test('a change begins an operation, one at a time, and no version goes beyond th
   })
   expect(await cloud.auditOf(scaled)).toMatchObject([
     {
-      ...{ action: 'node_pool.update', resource_id: id },
+      action: 'node_pool.update',
+      resource_id: id,
       changes: [
         { field: 'count', before: 2, after: 3 },
         { field: 'labels', before: {}, after: { tier: 'back' } },
@@ -188,16 +202,15 @@ test('a cluster is made with its pools, or not at all', async () => {
   const clusters = await used('kubernetes_clusters')
   const twice = await send([pool({}), pool({})])
   expect([twice.status, twice.body['errors']?.[0]?.field ?? twice.body['detail']]).toEqual([
-    ...[400, expect.stringContaining('node_pools.1.name')],
+    400,
+    expect.stringContaining('node_pools.1.name'),
   ])
   expect((await send([pool({}), pool({ name: 'big', count: 26 })])).status).toBe(422)
   expect(await used('kubernetes_clusters')).toBe(clusters)
   const both = await send([pool({}), pool({ name: 'jobs', count: 0 })])
   expect(both.body['node_pools']).toMatchObject([
-    ...[
-      { name: 'web', state: 'creating', active_operation: { kind: 'node_pool.sync' } },
-      { name: 'jobs', count: 0 },
-    ],
+    { name: 'web', state: 'creating', active_operation: { kind: 'node_pool.sync' } },
+    { name: 'jobs', count: 0 },
   ])
   expect(await cloud.auditOf(both)).toMatchObject([
     { action: 'kubernetes_cluster.create', detail: { name: 'both', node_pools: 'web,jobs' } },

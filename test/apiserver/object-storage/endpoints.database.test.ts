@@ -214,7 +214,9 @@ describe('object storage', () => {
     cloud.gatewayZones.push('replicated')
     const { object_storage: storage, credentials: keys } = (await enable(ada, 'replicated')).body
     expect(storage).toMatchObject({
-      ...{ backend: 'rgw', durability: 'replicated', bucket_prefix: null },
+      backend: 'rgw',
+      durability: 'replicated',
+      bucket_prefix: null,
       endpoint: 'https://replicated.rgw.example:9000',
     })
     const tenants = ({ tenants: all }: typeof cloud.gateway) => [...all.values()].map((tenant) => tenant.accessKeyId)

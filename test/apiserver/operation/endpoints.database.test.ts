@@ -134,7 +134,9 @@ test('long copies are cancelled by who began them, as long as they go on', async
   const cancel = (id: string) => owner.send('POST', `/v1/operations/${id}/cancel`)
   const image = await owner.send('POST', '/v1/custom-images', {
     body: {
-      ...{ zone: cloud.zone, title: 'Golden', source_url: 'https://images.example.com/disk.qcow2' },
+      zone: cloud.zone,
+      title: 'Golden',
+      source_url: 'https://images.example.com/disk.qcow2',
       checksum_sha256: 'a'.repeat(64),
     },
   })
@@ -149,10 +151,19 @@ test('long copies are cancelled by who began them, as long as they go on', async
       key,
       {
         status: {
-          ...{ state: 'online', nodeName: 'node-1', pool: 'pool-1', sizeGibibytes: 1, conditions: [] },
+          state: 'online',
+          nodeName: 'node-1',
+          pool: 'pool-1',
+          sizeGibibytes: 1,
+          conditions: [],
           operation: {
-            ...{ ...ofStorage, stepIndex: 2, stepCount: 3, error: '', actor: operation.actor },
-            ...{ createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt },
+            ...ofStorage,
+            stepIndex: 2,
+            stepCount: 3,
+            error: '',
+            actor: operation.actor,
+            createdAt: operation.requestedAt,
+            deadlineAt: operation.deadlineAt,
             finishedAt: operation.requestedAt,
           },
         },

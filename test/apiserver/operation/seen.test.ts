@@ -17,8 +17,17 @@ import { systemClock as clock } from '../../../kit/sys/clock.ts'
 
 const AT = '2026-01-01T00:00:00.000Z'
 const progress = (kind: OperationKind, status: OperationProgress['status']): OperationProgress => ({
-  ...{ id: 'op', kind, status, step: stepsOf(kind).at(-1) ?? '', stepIndex: stepsOf(kind).length },
-  ...{ stepCount: stepsOf(kind).length, error: '', actor: 'user:1', createdAt: AT, deadlineAt: AT, finishedAt: AT },
+  id: 'op',
+  kind,
+  status,
+  step: stepsOf(kind).at(-1) ?? '',
+  stepIndex: stepsOf(kind).length,
+  stepCount: stepsOf(kind).length,
+  error: '',
+  actor: 'user:1',
+  createdAt: AT,
+  deadlineAt: AT,
+  finishedAt: AT,
 })
 const typeOf = (kind: OperationKind) => OPERATION_TARGETS.find((type) => kind.startsWith(`${type}.`)) ?? 'server'
 const viewOf = (kind: OperationKind, status: OperationProgress['status']): OperationView => ({
@@ -29,10 +38,17 @@ const targetOf = (kind: OperationKind, shown: OperationProgress | undefined, act
   type: typeOf(kind),
   resource: Server as unknown as Target['resource'], // nobody asks it anything here
   object: {
-    ...{ apiVersion: 'v1', kind: 'Any', metadata: { name: 'x', namespace: 'a' } },
+    apiVersion: 'v1',
+    kind: 'Any',
+    metadata: { name: 'x', namespace: 'a' },
     spec: {
       operation: {
-        ...{ id: 'op', kind, requestedAt: AT, deadlineAt: AT, actor: 'user:1', requestId: 'r' },
+        id: 'op',
+        kind,
+        requestedAt: AT,
+        deadlineAt: AT,
+        actor: 'user:1',
+        requestId: 'r',
         ...(action === undefined ? {} : { arguments: { action } }),
       },
     },
@@ -52,10 +68,17 @@ const endsWith = (find: () => Target | undefined) =>
   })
 /** As the store has it. */
 const recordOf = ({ kind, status }: OperationView, resourceVersion = '5'): OperationObject => ({
-  ...{ apiVersion: 'v1', kind: 'Operation', metadata: { name: 'op', namespace: 'a', resourceVersion } },
+  apiVersion: 'v1',
+  kind: 'Operation',
+  metadata: { name: 'op', namespace: 'a', resourceVersion },
   spec: {
-    ...{ kind, target: { type: typeOf(kind), id: 'x' }, actor: 'user:1', requestId: 'r' },
-    ...{ createdAt: AT, deadlineAt: AT, stepCount: 1 },
+    kind,
+    target: { type: typeOf(kind), id: 'x' },
+    actor: 'user:1',
+    requestId: 'r',
+    createdAt: AT,
+    deadlineAt: AT,
+    stepCount: 1,
   },
   status: { status, step: '', stepIndex: 1, error: '' },
 })

@@ -44,15 +44,24 @@ test('a list asked for more than a page answers a page', async () => {
 
 test('one is free, and one at a time; one that failed does not count', async () => {
   expect(await offer()).toMatchObject({
-    ...{ is_available: true, eligibility: 'eligible', regions: ['eu-1'], lifetime_hours: 4 },
-    ...{ allowance: 1, allowance_used: 0, active: null },
+    is_available: true,
+    eligibility: 'eligible',
+    regions: ['eu-1'],
+    lifetime_hours: 4,
+    allowance: 1,
+    allowance_used: 0,
+    active: null,
   })
   expect((await start({ region: 'moon-1' })).status).toBe(422)
   const started = await start()
   expect(started.status, JSON.stringify(started.body)).toBe(201)
   const { playground } = started.body
   expect(playground).toMatchObject({
-    ...{ region: 'eu-1', state: 'provisioning', endpoint: null, end_reason: null, ready_at: null },
+    region: 'eu-1',
+    state: 'provisioning',
+    endpoint: null,
+    end_reason: null,
+    ready_at: null,
     name: expect.stringMatching(/^pg-[0-9a-f]{10}$/),
     app_domain: `*.${playground.name}.apps.example.com`,
   })
@@ -117,7 +126,8 @@ test('its time is over when the clock says so, whoever has noticed', async () =>
     .where('id', '=', id)
     .execute()
   expect((await owner.send('GET', path(id))).body['playground']).toMatchObject({
-    ...{ state: 'deleting', end_reason: 'expired' },
+    state: 'deleting',
+    end_reason: 'expired',
   })
   expect((await owner.send('GET', path(id, '/kubeconfig'))).status).toBe(409)
   expect((await owner.send('DELETE', path(id))).status).toBe(409)

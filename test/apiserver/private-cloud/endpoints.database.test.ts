@@ -15,7 +15,12 @@ let other: Person
 
 const ROOM = { cores: 16, memoryMebibytes: 65_536, storageGibibytes: 500 }
 const nodeOf = (node: string, dedicatedAccountId: string | null = null) => ({
-  ...{ node, zone: cloud.zone, rack: 'r', cpuPool: null, dedicatedAccountId, isSchedulable: true },
+  node,
+  zone: cloud.zone,
+  rack: 'r',
+  cpuPool: null,
+  dedicatedAccountId,
+  isSchedulable: true,
   total: ROOM,
 })
 
@@ -45,8 +50,13 @@ const placed = (accountId: string, serverId: string) =>
     claimServer(
       tx,
       {
-        ...{ accountId, serverId, hostname: serverId, zone: cloud.zone },
-        ...{ cores: 4, memoryMebibytes: 1_024, storageGibibytes: 10 },
+        accountId,
+        serverId,
+        hostname: serverId,
+        zone: cloud.zone,
+        cores: 4,
+        memoryMebibytes: 1_024,
+        storageGibibytes: 10,
       },
       { now: new Date(), random },
     ),

@@ -645,7 +645,9 @@ describe('the firewall', () => {
         )
     await setNetworks(false, why)
     const refusal = {
-      ...{ status: 409, reason: 'zone_capability_missing', capability: 'private_networks' },
+      status: 409,
+      reason: 'zone_capability_missing',
+      capability: 'private_networks',
       detail: expect.stringContaining(why),
     }
     const reply = await ada.send('PUT', `/v1/servers/${id}/firewall`, { body: { enabled: true } })

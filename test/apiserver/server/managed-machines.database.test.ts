@@ -76,8 +76,18 @@ beforeAll(async () => {
     [ENDED_OF_NODE, NODE],
   ] as const)
     await recordOperation(database.db, ada.accountId, {
-      ...{ ...operation, id, target: { type: 'server', id: target }, deadlineAt: createdAt, finishedAt: createdAt },
-      ...{ status: 'succeeded', step: '', stepIndex: 1, stepCount: 1, error: '', startedAt: null, events: [] },
+      ...operation,
+      id,
+      target: { type: 'server', id: target },
+      deadlineAt: createdAt,
+      finishedAt: createdAt,
+      status: 'succeeded',
+      step: '',
+      stepIndex: 1,
+      stepCount: 1,
+      error: '',
+      startedAt: null,
+      events: [],
     })
   const [key, node, ...operations] = [
     { namespace, name: ID },
@@ -118,7 +128,9 @@ test.each(CHANGES.map((route) => [route.method, route.path, route] as const))(
     const body = shape === null ? {} : { body: (example ?? {}) as object }
     const reply = await ada.send(method, path.replaceAll(/\{\w+\}/g, NODE), body)
     expect([reply.status, reply.body['reason'], reply.body['resource']], JSON.stringify(reply.body)).toEqual([
-      ...[409, 'in_use', { type: 'node_pool', id: 'p' }],
+      409,
+      'in_use',
+      { type: 'node_pool', id: 'p' },
     ])
   },
 )
@@ -148,7 +160,7 @@ test('lists have neither a machine, nor its disk, nor its operations', async () 
     (await ada.send('GET', path)).body.items as { id: string; hostname?: string }[]
   expect(
     (await itemsOf('/v1/servers')).map(({ id, hostname }) => (id === NODE ? 'node' : hostname)).toSorted(),
-  ).toEqual([...['mine', 'node']])
+  ).toEqual(['mine', 'node'])
   expect((await itemsOf('/v1/servers?label=a=b')).map(({ id }) => id)).toEqual([NODE])
   expect((await itemsOf('/v1/storages')).filter(({ id }) => id === ID)).toEqual([])
   const listed = (await itemsOf('/v1/operations')).map(({ id }) => id)
@@ -158,7 +170,8 @@ test('lists have neither a machine, nor its disk, nor its operations', async () 
 
 test.each([OF_NODE, ENDED_OF_NODE])('operation %s of a node is read', async (id) =>
   expect(await ada.send('GET', `/v1/operations/${id}`)).toMatchObject({
-    ...{ status: 200, body: { operation: { id, server_id: NODE } } },
+    status: 200,
+    body: { operation: { id, server_id: NODE } },
   }),
 )
 

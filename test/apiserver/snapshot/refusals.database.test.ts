@@ -108,8 +108,18 @@ async function server(): Promise<{ readonly id: string; readonly node: string; r
   const made = await cloud.admin.get(Server, keyOf(id))
   const { id: operationId, kind, actor, requestedAt, deadlineAt } = made?.spec.operation ?? expect.fail('no operation')
   const operation = {
-    ...{ id: operationId, kind, actor, createdAt: requestedAt, deadlineAt, startedAt: requestedAt },
-    ...{ status: 'succeeded', step: 'started', stepIndex: 3, stepCount: 4, error: '', finishedAt: requestedAt },
+    id: operationId,
+    kind,
+    actor,
+    createdAt: requestedAt,
+    deadlineAt,
+    startedAt: requestedAt,
+    status: 'succeeded',
+    step: 'started',
+    stepIndex: 3,
+    stepCount: 4,
+    error: '',
+    finishedAt: requestedAt,
   }
   const status = { state: 'stopped', memoryMebibytes: 1_024, storageGibibytes: 3, operation }
   cloud.caches.of(Server).apply(await cloud.admin.patch(Server, keyOf(id), { status }, 'status'))

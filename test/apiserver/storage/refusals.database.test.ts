@@ -54,7 +54,8 @@ const send = async ({ method = 'POST', path = '', body, id }: Ask): Promise<stri
 const NEW: Spec = { zone: 'eu-1-a', sizeGibibytes: 2 }
 const full = (spec: Spec) => ({ title: '', tier: 'standard', isBoot: false, labels: {}, isProtected: false, ...spec })
 const objectOf = (spec: Spec, metadata: object = {}) => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Storage' },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Storage',
   metadata: { name: newUuid(systemRandom), namespace: world.namespace, ...metadata },
   spec: full(spec),
 })

@@ -305,9 +305,19 @@ test.each<[string, object]>([
   const issue = (code: string) =>
     database.db.transaction().execute(async (tx) =>
       issueSupportSession(tx, {
-        ...{ id: newUuid(systemRandom), accountId: await accountOf(owner), userId, consentId: null },
-        ...{ staffId: id, staffEmail: email, staffName: 'Lee', mode: 'read_only', reason: 'why', ticket: null, code },
-        ...{ createdAt: now, codeExpiresAt: new Date(now.getTime() + 60_000) },
+        id: newUuid(systemRandom),
+        accountId: await accountOf(owner),
+        userId,
+        consentId: null,
+        staffId: id,
+        staffEmail: email,
+        staffName: 'Lee',
+        mode: 'read_only',
+        reason: 'why',
+        ticket: null,
+        code,
+        createdAt: now,
+        codeExpiresAt: new Date(now.getTime() + 60_000),
         expiresAt: new Date(now.getTime() + 3_600_000),
       }),
     )

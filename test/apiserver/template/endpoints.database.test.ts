@@ -45,8 +45,17 @@ async function reported(name: string, status: Partial<TemplateStatus>): Promise<
   if (stanza === undefined) throw new Error('it has no operation')
   const { id, kind, actor, requestedAt, deadlineAt } = stanza
   const operation = {
-    ...{ id, kind, actor, status: 'succeeded', step: 'fetched', stepIndex: 1, stepCount: 2, error: '' },
-    ...{ createdAt: requestedAt, deadlineAt, finishedAt: requestedAt },
+    id,
+    kind,
+    actor,
+    status: 'succeeded',
+    step: 'fetched',
+    stepIndex: 1,
+    stepCount: 2,
+    error: '',
+    createdAt: requestedAt,
+    deadlineAt,
+    finishedAt: requestedAt,
   }
   const patch = { status: { observedGeneration: 1, operation, ...status } } as object
   cloud.caches.of(Template).apply(await cloud.admin.patch(Template, { name }, patch, 'status'))

@@ -12,7 +12,9 @@ function sourcesOf(hosts: Record<'z1' | 'z2', readonly (readonly string[])[]>, s
   const zones = { z1: 'r', z2: 'r', z3: 'other' }
   const nodes = Object.entries({ ...hosts, z3: [OBJECTS] }).flatMap(([zone, all]) =>
     all.map((features, index) => ({
-      ...{ metadata: { name: `${zone}-${index}` }, spec: { zone }, status: { state: 'ready' } },
+      metadata: { name: `${zone}-${index}` },
+      spec: { zone },
+      status: { state: 'ready' },
       features,
     })),
   )

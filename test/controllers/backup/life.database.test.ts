@@ -280,7 +280,9 @@ test('a restore ends the verification that is under way, and is whole', async ()
   const restore = stanza('backup.restore')
   await begin('b1', restore)
   expect((await ended('b1', restore)).status).toMatchObject({
-    ...{ state: 'online', operation: { status: 'succeeded' }, lastRestore: { outcome: 'succeeded' } },
+    state: 'online',
+    operation: { status: 'succeeded' },
+    lastRestore: { outcome: 'succeeded' },
   })
   await until('the verification to be over', operations, (all) => !all.includes('backup.verify running'))
   expect(await operations()).not.toContain('backup.verify failed')

@@ -45,7 +45,12 @@ async function give(
 ) {
   await database.db.transaction().execute((tx) =>
     addCredit(tx, {
-      ...{ id: newUuid(random), accountId, label, source: 'staff', amountCents, now: new Date(createdAt) },
+      id: newUuid(random),
+      accountId,
+      label,
+      source: 'staff',
+      amountCents,
+      now: new Date(createdAt),
       expiresAt: expiresAt === null ? null : new Date(expiresAt),
     }),
   )

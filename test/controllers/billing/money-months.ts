@@ -173,7 +173,12 @@ async function openWorld(seed: number) {
   const give = (accountId: string, amountCents: number, now: number) =>
     db.transaction().execute((tx) =>
       addCredit(tx, {
-        ...{ id: newUuid(systemRandom), accountId, label: 'some', source: 'staff', amountCents, now: new Date(now) },
+        id: newUuid(systemRandom),
+        accountId,
+        label: 'some',
+        source: 'staff',
+        amountCents,
+        now: new Date(now),
         expiresAt: random(2) === 0 ? null : new Date(now + random(60 * 24) * HOUR + 1),
       }),
     )
@@ -204,7 +209,17 @@ async function openWorld(seed: number) {
   }
 
   return {
-    ...{ random, cloud, fake, lives, accounts, meter, invoice, pay, tell, act, rest },
+    random,
+    cloud,
+    fake,
+    lives,
+    accounts,
+    meter,
+    invoice,
+    pay,
+    tell,
+    act,
+    rest,
     crashes: () => crashes,
     parts: { ...partsOf(db), processor },
   }

@@ -41,7 +41,10 @@ beforeEach(async () => {
 })
 
 const parts = () => ({
-  ...{ clock: cloud.clock, db: database.db, log, random },
+  clock: cloud.clock,
+  db: database.db,
+  log,
+  random,
   processor: paying.payments.processor,
 })
 const work = () => processPayments(parts())

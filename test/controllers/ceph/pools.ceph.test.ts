@@ -9,8 +9,10 @@ import { eventually } from '../../eventually.ts'
 const cluster = useCeph(['rack-0', 'rack-0', 'rack-1'])
 const CLIENT = 'svccloud-policy'
 const CAPS = [
-  ...['mon', 'allow r, allow command "osd pool set", allow command "osd crush rule create-replicated"'],
-  ...['mgr', 'allow command "pg dump"'],
+  'mon',
+  'allow r, allow command "osd pool set", allow command "osd crush rule create-replicated"',
+  'mgr',
+  'allow command "pg dump"',
 ]
 let pools: CephPools
 let name: string

@@ -36,7 +36,12 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   await cloud.kubectl.create(Namespace, { metadata: { name: nodeNamespace(NODE) }, spec: undefined })
   await mirrorNode(database.db, {
-    ...{ node: NODE, zone: ZONE, rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true },
+    node: NODE,
+    zone: ZONE,
+    rack: 'r',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
     total: { cores: 8, memoryMebibytes: 8_192, storageGibibytes: 1_000 },
   })
 })
@@ -133,7 +138,9 @@ test('a custom image that was deleted gives back its quota, and no other does', 
   await cloud.kubectl.create(CustomImage, {
     metadata: { name: 'kept', namespace },
     spec: {
-      ...{ zone: ZONE, title: 'Kept', labels: {} },
+      zone: ZONE,
+      title: 'Kept',
+      labels: {},
       source: { url: 'https://images.example.com/disk.qcow2', checksum: 'a'.repeat(64) },
     },
   })
@@ -146,7 +153,10 @@ test('a custom image that is just being asked for keeps its quota', async () => 
   await wasDeleted('CustomImage', 'young')
   await transaction((tx) =>
     recordIntent(tx, {
-      ...{ operationId, accountId, resource: { type: 'template', id: 'young' }, createdAt: fastClock.now() },
+      operationId,
+      accountId,
+      resource: { type: 'template', id: 'young' },
+      createdAt: fastClock.now(),
       audit: {} as Parameters<typeof recordIntent>[1]['audit'], // nobody reads it here
     }),
   )
@@ -207,7 +217,10 @@ test('deleted networks, routers and floating IPs give back what they hold once t
   const operationId = newUuid(systemRandom)
   await transaction((tx) =>
     recordIntent(tx, {
-      ...{ operationId, accountId, resource: { type: 'network', id: 'lost' }, createdAt: fastClock.now() },
+      operationId,
+      accountId,
+      resource: { type: 'network', id: 'lost' },
+      createdAt: fastClock.now(),
       audit: {} as Parameters<typeof recordIntent>[1]['audit'], // nobody reads it here
     }),
   )

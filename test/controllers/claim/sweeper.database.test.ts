@@ -21,7 +21,11 @@ test('the first look comes within seconds of a start, the next ones every two mi
   const end = new AbortController()
   await runClaimSweeper(
     {
-      ...{ db: database.db, clock, random: systemRandom, log: silentLog, sweepRate: openSweepRate(clock) },
+      db: database.db,
+      clock,
+      random: systemRandom,
+      log: silentLog,
+      sweepRate: openSweepRate(clock),
       // nothing is claimed, so that nothing is asked for
       caches: { isReady: () => true } as unknown as Parts['caches'],
       store: {} as Parts['store'],

@@ -161,7 +161,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
     'creating, failed: error, and no node keeps any of it',
     image('template.create'),
     observed({ images: [on('a', ready), on('b', { state: 'error', detail: 'wrong' })] }),
-    [...['a', 'b'].flatMap((node) => goes(`node-${node}`)), ...['operation failed', 'state error']],
+    [...['a', 'b'].flatMap((node) => goes(`node-${node}`)), 'operation failed', 'state error'],
   ],
   [
     'creating, in no zone: error',
@@ -272,7 +272,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
       disk: { is: 'known', node: 'b', content: { backup } },
       images: [on('a', { state: 'creating' }, false, { backup })],
     }),
-    [...[...goes('node-a'), 'shareBackupKey', 'image on node-b'], ...['operation fetched', 'state creating']],
+    [...goes('node-a'), 'shareBackupKey', 'image on node-b', 'operation fetched', 'state creating'],
   ],
   [
     'of a snapshot, made on a node that is lost before it served it: whoever reads the snapshot now makes it',
@@ -297,7 +297,7 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
         on('b', { state: 'creating' }, false, { backup }),
       ],
     }),
-    [...['shareKey', 'image on node-a', ...goes('node-b')], ...['operation fetched', 'state creating']],
+    ['shareKey', 'image on node-a', ...goes('node-b'), 'operation fetched', 'state creating'],
   ],
   [
     'made on one node: that serves it to the others',
@@ -327,8 +327,11 @@ test.each<[string, CustomImageObject, Observed, readonly string[]]>([
       ],
     }),
     [
-      ...['image on node-a', 'remove Secret image-copy-u in node-b', 'image on node-b'],
-      ...['operation succeeded', 'state online'],
+      'image on node-a',
+      'remove Secret image-copy-u in node-b',
+      'image on node-b',
+      'operation succeeded',
+      'state online',
     ],
   ],
   [

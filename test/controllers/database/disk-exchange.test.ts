@@ -80,7 +80,8 @@ test('what the operation before went back for does not count for the next', asyn
   await finish('failed')
   await beginExchange({ store, clock }, KEY, '3')
   expect((await operationNow())?.arguments).toEqual({
-    ...{ image_version: '3', previous_boot_storage: KEY.name },
+    image_version: '3',
+    previous_boot_storage: KEY.name,
     previous_template: 'managed-database',
   })
   await beginExchange({ store, clock }, { namespace: NAMESPACE, name: 'gone' }, '3')

@@ -51,12 +51,19 @@ const machines = async (owner: string) =>
 
 const LATEST = '2026-01-03T00:00:00.000Z'
 const ARCHIVE: ArchiveReport = {
-  ...{ isOpen: true, failure: '', observedAt: LATEST, earliestAt: '2026-01-01T03:05:01.000Z', latestAt: LATEST },
+  isOpen: true,
+  failure: '',
+  observedAt: LATEST,
+  earliestAt: '2026-01-01T03:05:01.000Z',
+  latestAt: LATEST,
   gaps: [],
   backups: [
     {
-      ...{ label: '20260101-030000F', startedAt: '2026-01-01T03:00:00.000Z', completedAt: '2026-01-01T03:05:00.000Z' },
-      ...{ bytes: 1_000, isRestorable: true },
+      label: '20260101-030000F',
+      startedAt: '2026-01-01T03:00:00.000Z',
+      completedAt: '2026-01-01T03:05:00.000Z',
+      bytes: 1_000,
+      isRestorable: true,
     },
   ],
 }
@@ -123,7 +130,9 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   const [tenant] = cloud.objectStorage.tenants.values()
   expect(told).toMatchObject({ retentionDays: 7, fullBackupAt: { hour: 3, minute: 0 } })
   expect(told?.repository).toMatchObject({
-    ...{ bucket: tenant?.buckets?.[0], accessKeyId: tenant?.accessKeyId, secretAccessKey: tenant?.secretAccessKey },
+    bucket: tenant?.buckets?.[0],
+    accessKeyId: tenant?.accessKeyId,
+    secretAccessKey: tenant?.secretAccessKey,
     authority: cloud.objectStorage.certificateAuthority,
   })
   expect(JSON.stringify(made)).not.toContain(told?.repository.secretAccessKey)
@@ -193,7 +202,9 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   expect(archive?.origin).toMatchObject({ databaseName: spec.databaseName, backups: { latestAt: LATEST } })
   const sweepIn = (days: number) =>
     sweepArchives({
-      ...{ db: database.db, objectStorage: cloud.objectStorage.offer, log: silentLog },
+      db: database.db,
+      objectStorage: cloud.objectStorage.offer,
+      log: silentLog,
       clock: { ...systemClock, now: () => new Date(Date.now() + days * 86_400_000) },
     })
   const buckets = () => [...cloud.objectStorage.tenants.values()].flatMap(({ buckets: names = [] }) => names)
@@ -213,7 +224,11 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
   await addArchive(database.db, { accountId: gone, databaseId: 'elsewhere', zone: 'without-a-store', ...elsewhere })
   await addArchive(database.db, { accountId: gone, databaseId: 'left', zone: ZONE, ...keys })
   await cloud.objectStorage.control.putTenant(archiveTenantOf(keys), {
-    ...{ ...keys, secretAccessKey: '', quotaBytes: 1, isSuspended: false, isFrozen: false },
+    ...keys,
+    secretAccessKey: '',
+    quotaBytes: 1,
+    isSuspended: false,
+    isFrozen: false,
     buckets: ['gone-archive'],
   })
   await sweepIn(0)

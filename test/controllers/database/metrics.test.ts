@@ -6,7 +6,9 @@ import { Database, type DatabaseSpec, type DatabaseStatus } from '../../../resou
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const database = (zone: string, status: Partial<DatabaseStatus>): KubeObject<DatabaseSpec, DatabaseStatus> => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Database', metadata: { name: 'd', namespace: 'a' } },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Database',
+  metadata: { name: 'd', namespace: 'a' },
   spec: Database.spec.parse({ zone, name: 'd', networkId: 'n', databaseName: 'shop', ownerName: 'shop' }),
   status: { isMade: true, isHealthy: true, ...status },
 })

@@ -240,11 +240,15 @@ const withMachine = (of: DatabaseObject, more: Partial<Machine>): Partial<Observ
 const OLD = { imageVersion: '1', newestImageVersion: '2' }
 /** Unhealthy for so long that it would be exchanged. */
 const ON_TRIAL: Partial<Machine> = {
-  ...{ isHealthy: false, judgedSince: new Date(NOW.getTime() - REPLACE_AFTER_SECONDS * 10_000).toISOString() },
-  ...{ reportedAt: NOW.toISOString(), diskExchange: { imageVersion: '2', isOver: false, error: '' } },
+  isHealthy: false,
+  judgedSince: new Date(NOW.getTime() - REPLACE_AFTER_SECONDS * 10_000).toISOString(),
+  reportedAt: NOW.toISOString(),
+  diskExchange: { imageVersion: '2', isOver: false, error: '' },
 }
 const LOST_HOST: Partial<Machine> = {
-  ...{ isHealthy: false, state: 'error', nodeState: 'fenced' },
+  isHealthy: false,
+  state: 'error',
+  nodeState: 'fenced',
   reportedAt: new Date(NOW.getTime() - REPLACE_AFTER_SECONDS * 10_000).toISOString(),
 }
 
@@ -466,8 +470,14 @@ test('its machine knows a verifier of the password and the disk with its data', 
 
 test('its machine is told of its archive, and of its origin until it has begun', () => {
   const repository = {
-    ...{ endpoint: 'archive.internal', port: 443, region: 'us-east-1', bucket: 'b', authority: 'pem' },
-    ...{ accessKeyId: 'KEY', secretAccessKey: 'secret', cipherKey: 'cipher' },
+    endpoint: 'archive.internal',
+    port: 443,
+    region: 'us-east-1',
+    bucket: 'b',
+    authority: 'pem',
+    accessKeyId: 'KEY',
+    secretAccessKey: 'secret',
+    cipherKey: 'cipher',
   }
   const secrets = { password: 'p', key: 'k', archive: repository, origin: { ...repository, bucket: 'origin' } }
   expect(documentOf(RUNNING, SEEN, secrets)?.postgresql).toMatchObject({
@@ -508,7 +518,10 @@ test('without an archive says why, also where there was one', () => {
   const before = database({ spec: RUNNING.spec, status: { ...RUNNING.status, backups: REPORT } })
   expect(statusOf(before, settled(before, { archiveObstacle }))).toMatchObject({ archiveObstacle })
   const view = toDatabaseView({
-    ...{ name: 'db', createdAt: '', isDeleting: false, spec: before.spec, version: '1' },
+    name: 'db',
+    createdAt: '',
+    isDeleting: false,
+    spec: before.spec,
     status: { ...before.status, archiveObstacle },
   })
   expect(view.backups).toMatchObject({ is_enabled: false, archive_failure: archiveObstacle })

@@ -13,8 +13,15 @@ const FAILED = { imageVersion: '2', isOver: true, error: 'It did not answer.' }
 
 const machine = (more: object = {}): Machine =>
   ({
-    ...{ role: DATABASE_ROLE, serverId: 'machine-1', isDeleting: false, isHealthy: true },
-    ...{ imageVersion: '1', newestImageVersion: '2', diskExchange: undefined, report: report([BACKUP]), ...more },
+    role: DATABASE_ROLE,
+    serverId: 'machine-1',
+    isDeleting: false,
+    isHealthy: true,
+    imageVersion: '1',
+    newestImageVersion: '2',
+    diskExchange: undefined,
+    report: report([BACKUP]),
+    ...more,
   }) as unknown as Machine // the rest is not read
 const database = (status: object = {}): DatabaseObject =>
   ({ spec: { backupSchedule: '0 3 * * *' }, status }) as unknown as DatabaseObject // the rest is not read

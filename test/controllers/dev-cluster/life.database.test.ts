@@ -93,16 +93,17 @@ test('it is one server, lives as long as that, and leaves nothing', { timeout: 2
   // Nothing in it is a secret.
   expect(JSON.stringify(document)).not.toMatch(/PRIVATE|"d":/)
   expect(document?.devCluster).toMatchObject({
-    ...{
-      nodeName: 'shop-dev',
-      release: '1.36.3',
-      serviceAccountIssuer: `https://${uid}.dev-clusters.svccloud.internal`,
-    },
+    nodeName: 'shop-dev',
+    release: '1.36.3',
+    serviceAccountIssuer: `https://${uid}.dev-clusters.svccloud.internal`,
     issuer: { audience: uid, keys: [{ kty: 'EC' }] },
   })
   const [server] = await servers()
   expect(server?.spec).toMatchObject({
-    ...{ managedBy: 'dev_cluster:shop-dev', template: 'dev-cluster', hostname: 'shop-dev', plan: 'starter-2c-4g' },
+    managedBy: 'dev_cluster:shop-dev',
+    template: 'dev-cluster',
+    hostname: 'shop-dev',
+    plan: 'starter-2c-4g',
     labels: { 'svccloud.dev/dev-cluster': 'shop-dev' },
   })
   expect(server?.metadata.name).toMatch(/^machine-dev-/)
@@ -110,7 +111,8 @@ test('it is one server, lives as long as that, and leaves nothing', { timeout: 2
   // This host only counts, and it says so.
   const running = await when('shop-dev', 'running')
   expect(running?.status).toMatchObject({
-    ...{ serverId: server?.metadata.name, isSimulated: true },
+    serverId: server?.metadata.name,
+    isSimulated: true,
     health: { apiServer: 'unknown', isNodeReady: false, detail: expect.stringMatching(/^simulated/) },
   })
 

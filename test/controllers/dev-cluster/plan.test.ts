@@ -11,7 +11,11 @@ const NOW = new Date('2026-01-01T12:10:00Z')
 const UID = '6a31d3a0-3df6-4f5e-a2a1-5f0f2a4f8f11'
 const ACCOUNT = '00000000-0000-4000-8000-000000000001'
 const KEY = {
-  ...{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', kid: 'k' },
+  kty: 'EC',
+  crv: 'P-256',
+  alg: 'ES256',
+  use: 'sig',
+  kid: 'k',
   x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
   y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
 }
@@ -21,30 +25,65 @@ const clusterOf = (status: DevClusterStatus = {}, more: object = {}): DevCluster
   kind: 'DevCluster',
   metadata: { name: 'c1', namespace: `acct-${ACCOUNT}`, uid: UID, creationTimestamp: '2026-01-01T12:00:00Z', ...more },
   spec: DevCluster.spec.parse({
-    ...{ zone: 'eu-1a', name: 'shop', plan: 'starter-2c-4g', version: '1.36', sshKeys: ['ssh-ed25519 AAAA me'] },
+    zone: 'eu-1a',
+    name: 'shop',
+    plan: 'starter-2c-4g',
+    version: '1.36',
+    sshKeys: ['ssh-ed25519 AAAA me'],
   }),
   status,
 })
 const MACHINE: Machine = {
-  ...{ role: 'cluster', serverId: machineName({ uid: UID, type: 'dev_cluster' }, 'cluster'), serverUid: 's' },
-  ...{ plan: 'starter-2c-4g', state: 'started', stateDetail: '', isDeleting: false, createdAt: '2026-01-01T12:00:01Z' },
-  ...{ desiredPower: 'running', node: 'node-1', sharedAddresses: [], publicIpv4: undefined, publicIpv6: '2001:db8::1' },
-  ...{ publicIpv6Prefix: '2001:db8::/64', publicMacAddress: '02:00:00:00:00:01', interfaces: [] },
-  ...{ delivered: undefined, running: undefined, isHealthy: false, detail: '', judgedSince: undefined },
-  ...{ report: undefined, reportedAt: undefined, imageVersion: undefined, newestImageVersion: undefined },
-  ...{ diskExchange: undefined, objects: [] },
+  role: 'cluster',
+  serverId: machineName({ uid: UID, type: 'dev_cluster' }, 'cluster'),
+  serverUid: 's',
+  plan: 'starter-2c-4g',
+  state: 'started',
+  stateDetail: '',
+  isDeleting: false,
+  createdAt: '2026-01-01T12:00:01Z',
+  desiredPower: 'running',
+  node: 'node-1',
+  sharedAddresses: [],
+  publicIpv4: undefined,
+  publicIpv6: '2001:db8::1',
+  publicIpv6Prefix: '2001:db8::/64',
+  publicMacAddress: '02:00:00:00:00:01',
+  interfaces: [],
+  delivered: undefined,
+  running: undefined,
+  isHealthy: false,
+  detail: '',
+  judgedSince: undefined,
+  report: undefined,
+  reportedAt: undefined,
+  imageVersion: undefined,
+  newestImageVersion: undefined,
+  diskExchange: undefined,
+  objects: [],
 }
 const observedOf = (more: Partial<Observed> = {}): Observed => ({
-  ...{ accountId: ACCOUNT, isClaimed: true, region: 'eu-1', networkCidr: undefined, issuerKey: KEY },
-  ...{ machines: [], requests: [], endedAdmins: [], ...more },
+  accountId: ACCOUNT,
+  isClaimed: true,
+  region: 'eu-1',
+  networkCidr: undefined,
+  issuerKey: KEY,
+  machines: [],
+  requests: [],
+  endedAdmins: [],
+  ...more,
 })
 const ADMINS = ['1', '2'].map((number) => ({
   name: `svccloud-admin-${number}`,
   uid: `0b7f3c1e-5d0a-4f6b-9a57-00000000000${number}`,
 }))
 const READY = {
-  ...{ isReady: true, isNodeReady: true, detail: '', version: 'v1.36.3' },
-  ...{ certificateAuthority: 'PEM', admins: ADMINS },
+  isReady: true,
+  isNodeReady: true,
+  detail: '',
+  version: 'v1.36.3',
+  certificateAuthority: 'PEM',
+  admins: ADMINS,
 }
 
 /** A server that runs what it was handed, and says that. */
@@ -64,7 +103,8 @@ test('its name is claimed, then its server is made, then that is told what to ru
   expect(kinds(clusterOf(), observedOf({ isClaimed: false }))).toContain('claim')
   const [made] = plan(clusterOf(), observedOf(), NOW)
   expect(made).toMatchObject({
-    ...{ do: 'ensure', type: Server },
+    do: 'ensure',
+    type: Server,
     draft: {
       metadata: { name: expect.stringMatching(/^machine-dev-/) },
       spec: { hostname: 'shop', template: 'dev-cluster', managedBy: 'dev_cluster:c1', publicIpv4: false },
@@ -79,13 +119,11 @@ test('it runs when its server says that its API and its node are ready, and keep
   expect(statusOf(clusterOf(), told(waits))).not.toHaveProperty('isMade')
   const status = statusOf(clusterOf(), told(READY, { isHealthy: true }))
   expect(status).toMatchObject({
-    ...{
-      isMade: true,
-      version: 'v1.36.3+plain',
-      certificateAuthority: 'PEM',
-      admins: ADMINS,
-      ipv6Address: '2001:db8::1',
-    },
+    isMade: true,
+    version: 'v1.36.3+plain',
+    certificateAuthority: 'PEM',
+    admins: ADMINS,
+    ipv6Address: '2001:db8::1',
     health: { apiServer: 'healthy', isNodeReady: true, detail: '' },
   })
   expect(status).not.toHaveProperty('isSimulated')

@@ -70,8 +70,13 @@ const snapshots = () => listClusterSnapshots(database.db, { accountId, clusterId
 /** As a request would write it. */
 const begin = async (kind: OperationStanza['kind'], args: Record<string, string> = {}, more = {}) => {
   const operation: OperationStanza = {
-    ...{ id: newUuid(systemRandom), kind, actor: 'user:x', requestId: 'r', arguments: args },
-    ...{ requestedAt: '2026-01-01T12:00:00Z', deadlineAt: '2100-01-01T12:00:00Z' },
+    id: newUuid(systemRandom),
+    kind,
+    actor: 'user:x',
+    requestId: 'r',
+    arguments: args,
+    requestedAt: '2026-01-01T12:00:00Z',
+    deadlineAt: '2100-01-01T12:00:00Z',
   }
   await cloud.kubectl.patch(KubernetesCluster, key(), { spec: { ...more, operation } })
   return operation.id
@@ -91,11 +96,18 @@ test('it is made, saved, upgraded, brought back, and leaves nothing', { timeout:
   await cloud.kubectl.create(Network, { metadata: { namespace, name: 'back' }, spec: back })
   const made = await when('the cluster', ({ status }) => status?.isMade === true)
   expect(made?.status).toMatchObject({
-    ...{ version: '1.35', kubernetesVersion: '1.35.4', availableUpgrade: '1.36', replicas: 3, isSimulated: true },
+    version: '1.35',
+    kubernetesVersion: '1.35.4',
+    availableUpgrade: '1.36',
+    replicas: 3,
+    isSimulated: true,
     health: { apiServer: 'healthy', etcdMembersReady: 3, etcdMembersTotal: 3, hasEtcdQuorum: true },
   })
   expect(plane().desired).toMatchObject({
-    ...{ release: '1.35.4', replicas: 3, podCidrs: ['172.20.0.0/16'], serviceCidrs: ['172.21.0.0/16'] },
+    release: '1.35.4',
+    replicas: 3,
+    podCidrs: ['172.20.0.0/16'],
+    serviceCidrs: ['172.21.0.0/16'],
     issuer: { keys: [{ kty: 'EC', alg: 'ES256' }] },
   })
 
@@ -192,8 +204,12 @@ test('one that its host has lost is in error, and never made again', async () =>
   const { uid = '', generation = 0 } = running?.metadata ?? {}
   // As admission records who deletes it.
   await recordKubernetesRequest(database.db, {
-    ...{ uid, action: 'kubernetes_cluster.delete', generation: generation + 1 },
-    ...{ username: 'grace@example.com', requestedAt: new Date(), changes: [] },
+    uid,
+    action: 'kubernetes_cluster.delete',
+    generation: generation + 1,
+    username: 'grace@example.com',
+    requestedAt: new Date(),
+    changes: [],
   })
   await cloud.kubectl.delete(KubernetesCluster, key())
   await until('its end', read, (found) => found === undefined)
@@ -257,7 +273,12 @@ test('what it made goes with it when that is said, and what others made stays', 
   await add('anothers', { labels: { ...labels, 'kubernetes-cluster': 'other' } })
   await add('by-hand', { labels: { 'kubernetes-cluster': 'shop' } })
   const balancer = LoadBalancer.spec.parse({
-    ...{ zone: ZONE, name: 'web', networkId: 'back', plan: 'tiny', frontends: [], backends: [] },
+    zone: ZONE,
+    name: 'web',
+    networkId: 'back',
+    plan: 'tiny',
+    frontends: [],
+    backends: [],
     labels: { 'kubernetes-cluster': 'shop', 'kubernetes-service-uid': 'u' },
   })
   await cloud.kubectl.create(LoadBalancer, { metadata: { namespace, name: 'web' }, spec: balancer })

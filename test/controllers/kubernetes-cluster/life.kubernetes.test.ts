@@ -64,8 +64,13 @@ const when = async (what: string, isGood: (cluster: NonNullable<Found>) => boole
 }
 async function perform(kind: OperationStanza['kind'], args: Record<string, string> = {}): Promise<string> {
   const operation: OperationStanza = {
-    ...{ id: newUuid(systemRandom), kind, actor: 'user:x', requestId: 'r', arguments: args },
-    ...{ requestedAt: '2026-01-01T12:00:00Z', deadlineAt: '2100-01-01T12:00:00Z' },
+    id: newUuid(systemRandom),
+    kind,
+    actor: 'user:x',
+    requestId: 'r',
+    arguments: args,
+    requestedAt: '2026-01-01T12:00:00Z',
+    deadlineAt: '2100-01-01T12:00:00Z',
   }
   await cloud.kubectl.patch(KubernetesCluster, key(), { spec: { operation } })
   const ended = await when(

@@ -9,12 +9,19 @@ import { nodeOf, poolWith } from '../node-pool/situations.ts'
 const NOW = new Date('2026-03-01T12:20:00Z')
 type Status = NonNullable<ClusterObject['status']>
 const HEALTH: NonNullable<Status['health']> = {
-  ...{ apiServer: 'healthy' as const, etcdMembersReady: 3, etcdMembersTotal: 3, hasEtcdQuorum: true },
-  ...{ nodesReady: 0, nodesTotal: 0, detail: '' },
+  apiServer: 'healthy' as const,
+  etcdMembersReady: 3,
+  etcdMembersTotal: 3,
+  hasEtcdQuorum: true,
+  nodesReady: 0,
+  nodesTotal: 0,
+  detail: '',
 }
 const DONE = { schedule: '0 */6 * * *', doneUntil: '2026-03-01T06:00:00Z' }
 const cluster = (status: Partial<Status>, operation?: ClusterObject['spec']['operation']): ClusterObject => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'KubernetesCluster', metadata: { name: 'c', namespace: 'a' } },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'KubernetesCluster',
+  metadata: { name: 'c', namespace: 'a' },
   spec: {
     ...KubernetesCluster.spec.parse({ zone: 'z1', name: 'shop', networkId: 'n', version: '1.36' }),
     ...(operation === undefined ? {} : { operation }),
@@ -22,12 +29,25 @@ const cluster = (status: Partial<Status>, operation?: ClusterObject['spec']['ope
   status: { isMade: true, health: HEALTH, snapshots: DONE, ...status },
 })
 const SAVING: NonNullable<ClusterObject['spec']['operation']> = {
-  ...{ id: 'o', kind: 'kubernetes_cluster.snapshot', actor: 'system:controllers', requestId: 'r' },
-  ...{ requestedAt: '2026-03-01T12:00:00Z', deadlineAt: '2026-03-01T12:10:00Z', arguments: { slot: 'x' } },
+  id: 'o',
+  kind: 'kubernetes_cluster.snapshot',
+  actor: 'system:controllers',
+  requestId: 'r',
+  requestedAt: '2026-03-01T12:00:00Z',
+  deadlineAt: '2026-03-01T12:10:00Z',
+  arguments: { slot: 'x' },
 }
 const FAILED: NonNullable<Status['operation']> = {
-  ...{ id: 'o', kind: SAVING.kind, step: 'taken', stepIndex: 1, stepCount: 2, error: 'no' },
-  ...{ status: 'failed', actor: SAVING.actor, createdAt: SAVING.requestedAt, deadlineAt: SAVING.deadlineAt },
+  id: 'o',
+  kind: SAVING.kind,
+  step: 'taken',
+  stepIndex: 1,
+  stepCount: 2,
+  error: 'no',
+  status: 'failed',
+  actor: SAVING.actor,
+  createdAt: SAVING.requestedAt,
+  deadlineAt: SAVING.deadlineAt,
 }
 
 test('what does not serve, is not saved, and lacks nodes is told, of what has run', async () => {

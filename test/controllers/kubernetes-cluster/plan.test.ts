@@ -85,7 +85,8 @@ test('a host that does not answer is nothing but a reason to wait', () => {
   expect(decide(gone, observed)).toMatchObject({ effects: [], outcome: undefined })
   expect(decide(gone).effects).toEqual(['dismantle'])
   expect(decide(gone, observedWith({ host: hostWith(undefined) }))).toMatchObject({
-    ...{ effects: ['release'], outcome: 'succeeded' },
+    effects: ['release'],
+    outcome: 'succeeded',
   })
 })
 
@@ -106,7 +107,8 @@ test('an upgrade saves first, then tells the release, then the host', () => {
   expect([over.outcome, over.status['fault']]).toEqual(['failed', expect.stringContaining('not done in time')])
   const whole = hostWith({ ...PLANE, release: '1.36.3' })
   expect(decide(cluster, observedWith({ ...told, host: whole }))).toMatchObject({
-    ...{ outcome: 'succeeded', status: { version: '1.36' } },
+    outcome: 'succeeded',
+    status: { version: '1.36' },
   })
 })
 
@@ -142,7 +144,8 @@ test('a snapshot is due by its schedule, one at a time, and not again when it fa
   expect(due.change).toMatchObject({
     spec: {
       operation: {
-        ...{ kind: 'kubernetes_cluster.snapshot', actor: 'system:controllers' },
+        kind: 'kubernetes_cluster.snapshot',
+        actor: 'system:controllers',
         arguments: { kind: 'scheduled', slot: '2026-03-01T12:00:00.000Z' },
       },
     },
@@ -151,18 +154,21 @@ test('a snapshot is due by its schedule, one at a time, and not again when it fa
   const operation = operationOf('kubernetes_cluster.snapshot', { arguments: slot })
   const row = { id: operation.id, kind: 'scheduled', release: '1.35.4', sizeBytes: 1, createdAt: NOW } as const
   expect(decide(clusterWith({ operation }), observedWith({ snapshots: [row] })).status['snapshots']).toEqual({
-    ...{ schedule: SCHEDULE, doneUntil: NOW.toISOString() },
+    schedule: SCHEDULE,
+    doneUntil: NOW.toISOString(),
   })
   const dealtWith = { snapshots: { schedule: SCHEDULE, doneUntil: NOW.toISOString() } }
   expect(decide(clusterWith({ status: dealtWith })).change).toBeUndefined()
   const another = { snapshots: { schedule: '0 1 * * *', doneUntil: '2020-01-01T00:00:00Z' } }
   expect(decide(clusterWith({ status: another })).status['snapshots']).toEqual({
-    ...{ schedule: SCHEDULE, doneUntil: NOW.toISOString() },
+    schedule: SCHEDULE,
+    doneUntil: NOW.toISOString(),
   })
   // One that failed: the same slot is not tried for ever.
   const failed = { ...MAKING, id: operation.id, kind: operation.kind, status: 'failed' } as const
   expect(decide(clusterWith({ operation, status: { operation: failed } }))).toMatchObject({
-    ...{ change: undefined, status: { snapshots: { doneUntil: NOW.toISOString() } } },
+    change: undefined,
+    status: { snapshots: { doneUntil: NOW.toISOString() } },
   })
   // It has no quorum: nothing could be taken.
   const broken = hostWith({ ...PLANE, hasEtcdQuorum: false })
@@ -172,7 +178,11 @@ test('a snapshot is due by its schedule, one at a time, and not again when it fa
 test('of each kind so many snapshots are kept, and what nobody wrote down is', () => {
   const snapshots = ['manual', 'scheduled', 'scheduled', 'scheduled', 'manual'] as const
   const rows = snapshots.map((kind, index) => ({
-    ...{ id: `${kind}-${index}`, kind, release: '1.35.4', sizeBytes: 1, createdAt: NOW },
+    id: `${kind}-${index}`,
+    kind,
+    release: '1.35.4',
+    sizeBytes: 1,
+    createdAt: NOW,
   }))
   const cluster = clusterWith({
     spec: { etcdSnapshotRetention: 2 },
@@ -210,7 +220,12 @@ test('a node whose pool has gone is taken out, unless it reports, or customers j
   const cluster = clusterWith({ status: { snapshots: { schedule: SCHEDULE, doneUntil: NOW.toISOString() } } })
   const [pool, uid] = [poolWith(), UID]
   const node = (name: string, isReady: boolean, marked = 'm') => ({
-    ...{ name, isReady, marked, kubeletVersion: 'v1.36.3', address: '10.0.0.9', podCidr: '' },
+    name,
+    isReady,
+    marked,
+    kubeletVersion: 'v1.36.3',
+    address: '10.0.0.9',
+    podCidr: '',
   })
   const nodes = [
     node('gone-0', false),

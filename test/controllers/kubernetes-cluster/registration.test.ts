@@ -14,14 +14,21 @@ const linked = (organisationId: string | undefined = ORGANISATION): Observed =>
   observedWith({ platform: { isConfigured: true, organisationId } })
 const unlinked = observedWith({ platform: { isConfigured: true, organisationId: undefined } })
 const REGISTERED: Registration = {
-  ...{ state: 'registered', organisationId: ORGANISATION, clusterId: 'c', url: 'https://p/c', reason: '', attempts: 0 },
+  state: 'registered',
+  organisationId: ORGANISATION,
+  clusterId: 'c',
+  url: 'https://p/c',
+  reason: '',
+  attempts: 0,
 }
 /** Saved lately, so that nothing else is due. */
 const cluster = (platform?: Registration, spec: Partial<ClusterObject['spec']> = {}, more = {}): ClusterObject =>
   clusterWith({
     spec,
     status: {
-      ...{ endpoint: 'https://127.0.0.1:1', certificateAuthority: 'pem', ...more },
+      endpoint: 'https://127.0.0.1:1',
+      certificateAuthority: 'pem',
+      ...more,
       snapshots: { ...DONE, doneUntil: NOW.toISOString() },
       ...(platform === undefined ? {} : { platform }),
     },
@@ -81,7 +88,9 @@ test('an operation tries once, and ends as that did', () => {
   expect(decide(during(REGISTER, REGISTERED), linked()).effects).toEqual(['register'])
   const without = decide(during(REGISTER), unlinked)
   expect([without.effects, without.outcome, without.status['platform']]).toEqual([
-    ...[[], 'failed', expect.objectContaining({ state: 'unlinked', ...TRIED })],
+    [],
+    'failed',
+    expect.objectContaining({ state: 'unlinked', ...TRIED }),
   ])
   expect(decide(during(REGISTER), observedWith()).outcome).toBe('failed')
   expect(decide(during(DEREGISTER, REGISTERED, off), linked())).toMatchObject({ effects: ['deregister'] })

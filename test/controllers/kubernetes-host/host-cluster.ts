@@ -104,7 +104,11 @@ export async function openHostCluster(process: Pick<ControlPlanes, 'offer'>): Pr
         },
       }),
     },
-    ...{ applied, tokens, asked, refusal: '', address: undefined },
+    applied,
+    tokens,
+    asked,
+    refusal: '',
+    address: undefined,
   }
   return cluster
 }

@@ -65,12 +65,20 @@ afterAll(async () => {
 const read = () => cloud.kubectl.get(KubernetesHost, { name: id })
 const registered = () => listRegisteredHosts(database.db, createSealing(SEALING_KEYS, systemRandom))
 const stanza = (minutes: number) => ({
-  ...{ id: newUuid(systemRandom), kind: 'kubernetes_host.bootstrap' as const, actor: 'operator', requestId: 'r' },
+  id: newUuid(systemRandom),
+  kind: 'kubernetes_host.bootstrap' as const,
+  actor: 'operator',
+  requestId: 'r',
   requestedAt: fastClock.now().toISOString(),
   deadlineAt: new Date(fastClock.now().getTime() + minutes * 60_000).toISOString(),
 })
 const spec: KubernetesHostSpec = {
-  ...{ region: 'eu-1', zones: [ZONE], plan: 'tiny', nodesPerZone: 1, version: '1.36', controlPlaneRegion: REGION },
+  region: 'eu-1',
+  zones: [ZONE],
+  plan: 'tiny',
+  nodesPerZone: 1,
+  version: '1.36',
+  controlPlaneRegion: REGION,
 }
 
 /** Kubelets join with what their servers were handed. */

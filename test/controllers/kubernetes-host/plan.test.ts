@@ -7,8 +7,12 @@ import { plan } from '../../../controllers/kubernetes-host/plan.ts'
 const NOW = new Date('2026-01-01T12:00:00Z')
 const ID = '6f000000-0000-4000-8000-000000000001'
 const stanza = {
-  ...{ id: 'op', kind: 'kubernetes_host.bootstrap' as const, actor: 'operator', requestId: 'r' },
-  ...{ requestedAt: '2026-01-01T11:00:00Z', deadlineAt: '2026-01-01T13:00:00Z' },
+  id: 'op',
+  kind: 'kubernetes_host.bootstrap' as const,
+  actor: 'operator',
+  requestId: 'r',
+  requestedAt: '2026-01-01T11:00:00Z',
+  deadlineAt: '2026-01-01T13:00:00Z',
 }
 type Status = NonNullable<HostObject['status']>
 
@@ -18,14 +22,12 @@ function host(status: Status = {}, more: { readonly operation?: object; readonly
     kind: 'KubernetesHost',
     metadata: { name: ID, uid: 'uid', generation: 1, ...more.metadata },
     spec: {
-      ...{
-        region: 'eu-2',
-        zones: ['eu-2a'],
-        plan: 'big',
-        nodesPerZone: 2,
-        version: '1.36',
-        controlPlaneRegion: 'eu-1',
-      },
+      region: 'eu-2',
+      zones: ['eu-2a'],
+      plan: 'big',
+      nodesPerZone: 2,
+      version: '1.36',
+      controlPlaneRegion: 'eu-1',
       operation: { ...stanza, ...more.operation },
     },
     status,
@@ -46,8 +48,14 @@ const POOL = part(names.pools[0]?.name ?? '', {}, { isMade: true, nodes: [{ isRe
 const ROW = { region: 'eu-2', id: ID, authority: 'pem', sealedSecrets: 'k.s', url: undefined }
 const PROCESS = { digest: 'd', appliedAt: '2026-01-01T11:59:00Z', isReady: true, detail: '', address: '192.0.2.1' }
 const observed = (more: Partial<Observed> = {}): Observed => ({
-  ...{ row: ROW, settings: { publicIpv4: true, digest: 'd' }, network: NETWORK, cluster: CLUSTER, pools: [POOL] },
-  ...{ silence: '', clustersHosted: 0, ...more },
+  row: ROW,
+  settings: { publicIpv4: true, digest: 'd' },
+  network: NETWORK,
+  cluster: CLUSTER,
+  pools: [POOL],
+  silence: '',
+  clustersHosted: 0,
+  ...more,
 })
 const IN_PROCESS: Status = { process: PROCESS }
 

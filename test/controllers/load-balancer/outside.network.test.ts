@@ -34,7 +34,10 @@ const GAP_MILLISECONDS_MAXIMUM = 60_000
 
 // What else an address has is not looked at.
 const CLAIM = {
-  ...{ zone: ZONE, name: 'web', networkId: 'n', ...CIDR },
+  zone: ZONE,
+  name: 'web',
+  networkId: 'n',
+  ...CIDR,
   shared: { ipv4Address: '10.9.0.9', ipv6Address: 'fd00:0:0:9::9' },
   publicIpv4: { address: PUBLIC.ipv4, prefix: 24, gateway: '203.0.113.1' },
   publicIpv6: { address: PUBLIC.ipv6, prefix: 64, gateway: 'fe80::1' },
@@ -68,7 +71,14 @@ let ovn: Ovn
 const machines = new Map<Role, MachineInNamespace>()
 
 const interfaceOf = (port: string, host: HostName, { macAddress, ipv4, ipv6 }: typeof MEMBER) => ({
-  ...{ zone: ZONE, id: port, networkId: 'n', hostname: port, macAddress, ipv4, ipv6, nodes: [host] },
+  zone: ZONE,
+  id: port,
+  networkId: 'n',
+  hostname: port,
+  macAddress,
+  ipv4,
+  ipv6,
+  nodes: [host],
 })
 
 beforeAll(async () => {

@@ -115,7 +115,11 @@ let folder = ''
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-lb-'))
   const made = await makeCertificate({
-    ...{ commonName: 'web.example', hosts: ['web.example'], days: 30, now: new Date(), random: systemRandom },
+    commonName: 'web.example',
+    hosts: ['web.example'],
+    days: 30,
+    now: new Date(),
+    random: systemRandom,
   })
   certificate = { id: CERTIFICATE, certificate: made.certificate, privateKey: made.key }
   await writeFile(join(folder, 'ca.pem'), made.certificate)
@@ -133,7 +137,10 @@ const configuration = (count: number) => ({
     { name: 'web', port: 80, mode: 'http', backend: 'web' },
     { name: 'raw', port: 81, mode: 'tcp', backend: 'raw' },
     ...Object.keys(RAW).map((port) => ({
-      ...{ name: `raw-${port}`, port: Number(port), mode: 'tcp', backend: `raw-${port}` },
+      name: `raw-${port}`,
+      port: Number(port),
+      mode: 'tcp',
+      backend: `raw-${port}`,
       ...(port === '94' ? { inboundProxyProtocol: true } : {}),
     })),
     { name: 'tls', port: 443, mode: 'https', backend: 'web', certificateIds: [CERTIFICATE] },
@@ -144,7 +151,8 @@ const configuration = (count: number) => ({
       members: BACKENDS.slice(0, count).map((address, at) => ({ name: `m${at}`, address, port: PAGES_PORT })),
     },
     ...Object.entries(RAW).map(([port, { proxyProtocol }]) => ({
-      ...{ name: `raw-${port}`, proxyProtocol },
+      name: `raw-${port}`,
+      proxyProtocol,
       members: [{ name: 'one', address: BACKENDS[0], port: RECORDED }],
     })),
     { name: 'raw', proxyProtocol: 'v1', members: [{ name: 'one', address: BACKENDS[0], port: PROXIED }] },

@@ -162,7 +162,11 @@ export const knownMachine = (
 
 const balancerOf = ({ generation, ...configuration }: { readonly generation: number }): LoadBalancerObject => {
   const spec = LoadBalancer.spec.parse({
-    ...{ zone: 'z', name: 'web', networkId: 'n', plan: 'p', ...configuration },
+    zone: 'z',
+    name: 'web',
+    networkId: 'n',
+    plan: 'p',
+    ...configuration,
     numbered: { generation, digest: '' },
   })
   return { metadata: { name: 'lb', namespace: 'acct-a', uid: 'u' }, spec } as LoadBalancerObject

@@ -95,7 +95,9 @@ test('nodes are made, joined, added, drained, replaced, and leave nothing', { ti
   expect(made?.status).toMatchObject({ isMade: true, operation: { kind: 'node_pool.sync' } })
   const [server] = await servers()
   expect(server?.spec).toMatchObject({
-    ...{ managedBy: 'node_pool:shop-web', template: 'kubernetes-node', networks: [{ networkId: 'back' }] },
+    managedBy: 'node_pool:shop-web',
+    template: 'kubernetes-node',
+    networks: [{ networkId: 'back' }],
     hostname: made?.status?.nodes?.[0]?.hostname,
   })
   // No token stays behind, and what is told of the node is told again with its pods' addresses.
@@ -128,8 +130,19 @@ test('nodes are made, joined, added, drained, replaced, and leave nothing', { ti
 
   // A pod waits: the pool grows for it within its bounds, by an operation of the platform.
   const pending = (name: string) => ({
-    ...{ name, node: '', isUnschedulable: true, requests: { cpu: 10 }, selector: {}, affinity: [], tolerations: [] },
-    ...{ hostPorts: [], apart: ['each its own'], isOfNode: false, stays: '', budgets: [], isJudged: true },
+    name,
+    node: '',
+    isUnschedulable: true,
+    requests: { cpu: 10 },
+    selector: {},
+    affinity: [],
+    tolerations: [],
+    hostPorts: [],
+    apart: ['each its own'],
+    isOfNode: false,
+    stays: '',
+    budgets: [],
+    isJudged: true,
   })
   const full = { name: first, isReady: true, isSchedulable: true, isKept: false, labels: {}, taints: [] }
   const allocatable = { cpu: 1_000, memory: 1_000 }

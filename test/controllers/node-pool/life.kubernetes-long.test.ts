@@ -96,7 +96,12 @@ test('a node becomes ready, another one comes, and it goes again', { timeout: 50
   const metadata = { namespace, name: 'shop' }
   await cloud.kubectl.create(KubernetesCluster, { metadata, spec: KubernetesCluster.spec.parse(cluster) })
   const spec = NodePool.spec.parse({
-    ...{ clusterId: 'shop', zone: ZONE, name: 'web', plan: 'tiny', version: '1.36', count: 1 },
+    clusterId: 'shop',
+    zone: ZONE,
+    name: 'web',
+    plan: 'tiny',
+    version: '1.36',
+    count: 1,
     labels: { tier: 'front' },
     taints: [{ key: 'only', value: 'web', effect: 'NoSchedule' }],
   })

@@ -31,7 +31,9 @@ test('a new pool claims its name, makes its servers, has a token, and hands it t
     claim: { accountId: 'a', nodePoolId: 'p', clusterId: 'shop', name: 'web' },
   })
   expect(decide(creating, observedWith({ api: { obstacle: 'its cluster to run' } }))).toMatchObject({
-    ...{ made: [], step: 'servers', outcome: undefined },
+    made: [],
+    step: 'servers',
+    outcome: undefined,
   })
   const made = decide(creating, observedWith())
   expect([made.made, made.effects, made.step]).toEqual([[nameOf(0)], {}, 'servers'])
@@ -73,9 +75,16 @@ test('a pool is made once its nodes are ready with their labels, and its token g
 
 test('requests of kubelets are approved for servers that it made, and no others', () => {
   const asks = (more: Partial<ServingRequest> = {}): ServingRequest => ({
-    ...{ name: 'csr-1', username: `system:node:${nameOf(0)}`, groups: ['system:nodes', 'system:authenticated'] },
-    ...{ usages: ['digital signature', 'server auth'], commonName: `system:node:${nameOf(0)}` },
-    ...{ organizations: ['system:nodes'], dnsNames: [nameOf(0)], ipAddresses: ['10.1.0.10'], hasMore: false, ...more },
+    name: 'csr-1',
+    username: `system:node:${nameOf(0)}`,
+    groups: ['system:nodes', 'system:authenticated'],
+    usages: ['digital signature', 'server auth'],
+    commonName: `system:node:${nameOf(0)}`,
+    organizations: ['system:nodes'],
+    dnsNames: [nameOf(0)],
+    ipAddresses: ['10.1.0.10'],
+    hasMore: false,
+    ...more,
   })
   const approved = (request: ServingRequest, machine: Partial<Machine> = {}) => {
     const world = { machines: [machineOf(0, machine)], nodes: [nodeOf(0)], requests: [request] }
@@ -115,7 +124,9 @@ test('a pool grows at once and shrinks from its end, after a drain that heeds bu
   expect([waits.removed, Object.keys(waits.effects), waits.step]).toEqual([[], ['drain'], 'drained'])
   for (const drains of [begun(at(-1), true), begun(at(-DRAIN_MINUTES), false)])
     expect(decide(shrunk(drains), running(shrunk(), two))).toMatchObject({
-      ...{ effects: {}, removed: [machineName({ uid: UID, type: 'node_pool' }, 'n1')], outcome: undefined },
+      effects: {},
+      removed: [machineName({ uid: UID, type: 'node_pool' }, 'n1')],
+      outcome: undefined,
     })
   // Its place in the cluster goes with its server, then what is noted of it.
   const leaving = { ...two, machines: [machineOf(0), machineOf(1, { isDeleting: true })] }
@@ -163,7 +174,8 @@ test('another version replaces as many nodes at a time as may be away', () => {
   const done = { drains: [{ hostname: nameOf(0), since: at(-1), isDone: true }] }
   const without = { ...world, machines: world.machines.slice(1) }
   expect(decide(upgrading(1, done), running(upgrading(1), without))).toMatchObject({
-    ...{ made: [], effects: { forget: { names: [nameOf(0)] } } },
+    made: [],
+    effects: { forget: { names: [nameOf(0)] } },
   })
   const forgotten = decide(upgrading(1, done), running(upgrading(1), { ...without, nodes: world.nodes.slice(1) }))
   expect([forgotten.made, forgotten.effects, forgotten.status['drains']]).toEqual([[nameOf(0)], {}, undefined])
@@ -216,14 +228,16 @@ test('a cluster that is silent has nothing made and nothing taken away, but for 
   expect(decide(deleting(DRAIN_MINUTES), observedWith(silent)).removed).toHaveLength(2)
   const answering = { machines: [machineOf(0)], nodes: [nodeOf(0)] }
   expect(decide(deleting(), running(deleting(), answering))).toMatchObject({
-    ...{ removed: [], effects: { drain: { names: [nameOf(0)] } } },
+    removed: [],
+    effects: { drain: { names: [nameOf(0)] } },
   })
   // Of a cluster that goes nothing is drained.
   const going = { ...CLUSTER, metadata: { name: 'shop', namespace: 'acct-a', deletionTimestamp: at(0) } }
   const last = decide(deleting(), running(deleting(), { ...answering, cluster: going }))
   expect([last.removed, last.effects]).toEqual([[machineName({ uid: UID, type: 'node_pool' }, 'n0')], {}])
   expect(decide(deleting(), observedWith())).toMatchObject({
-    ...{ outcome: 'succeeded', effects: { release: { accountId: 'a', nodePoolId: 'p' } } },
+    outcome: 'succeeded',
+    effects: { release: { accountId: 'a', nodePoolId: 'p' } },
   })
 })
 
@@ -274,7 +288,10 @@ test('what a server runs names its peers, and a node keeps its release until it 
   if (first === undefined) throw new Error('there is no slot')
   const demand = demandOf(pool, observed, first)
   expect(demand).toMatchObject({
-    ...{ hostname: nameOf(0), template: 'kubernetes-node', networkIds: ['back'], publicIpv4: false },
+    hostname: nameOf(0),
+    template: 'kubernetes-node',
+    networkIds: ['back'],
+    publicIpv4: false,
     sharedAddresses: [{ address: '172.20.0.0/24', networkId: 'back' }],
   })
   // What another node gets is told to this one; what it joined with is not.

@@ -39,18 +39,36 @@ const wholeOf = (pool: NodePoolObject) => ({
 
 const loadOf = (pool: NodePoolObject, pods: readonly Partial<LoadPod>[]): Load => ({
   nodes: numbersOf(pool).map((number) => ({
-    ...{ name: nameOf(number), isReady: true, isSchedulable: true, isKept: false, labels: {}, taints: [] },
+    name: nameOf(number),
+    isReady: true,
+    isSchedulable: true,
+    isKept: false,
+    labels: {},
+    taints: [],
     allocatable: { cpu: 1_000, memory: 1_000, pods: 110 },
   })),
   pods: pods.map((more, index) => ({
-    ...{ name: `a/${index}`, node: '', isUnschedulable: true, requests: { cpu: 600 }, selector: {}, affinity: [] },
-    ...{ tolerations: [], hostPorts: [], apart: [], isOfNode: false, stays: '', budgets: [], isJudged: true },
+    name: `a/${index}`,
+    node: '',
+    isUnschedulable: true,
+    requests: { cpu: 600 },
+    selector: {},
+    affinity: [],
+    tolerations: [],
+    hostPorts: [],
+    apart: [],
+    isOfNode: false,
+    stays: '',
+    budgets: [],
+    isJudged: true,
     ...more,
   })),
   budgets: {},
 })
 const placed = (number: number, cpu: number): Partial<LoadPod> => ({
-  ...{ node: nameOf(number), isUnschedulable: false, requests: { cpu } },
+  node: nameOf(number),
+  isUnschedulable: false,
+  requests: { cpu },
 })
 /** Looked at once now, and once so many minutes later. */
 function changeOf(
@@ -75,7 +93,9 @@ test('it grows for pods that wait, by an operation of the platform', () => {
   const change = changeOf(scaled(1), [placed(0, 900), {}, {}])
   expect(change).toMatchObject({ count: 3, skipped: [] })
   expect(change?.operation).toMatchObject({
-    ...{ kind: 'node_pool.sync', arguments: { action: 'grow' }, actor: 'system:controllers' },
+    kind: 'node_pool.sync',
+    arguments: { action: 'grow' },
+    actor: 'system:controllers',
   })
   expect(changeOf(scaled(4), [{}, {}, {}, {}, {}])).toBeUndefined()
   expect(changeOf(poolWith({ count: 1 }), [placed(0, 900), {}])).toBeUndefined()
@@ -185,7 +205,10 @@ test('what is remembered of a cluster that nobody looks at any more is forgotten
   const pool = scaled(1)
   const lookAt = (cluster: string, minutes: number) =>
     look(memory, cluster, {
-      ...{ load: loadOf(pool, []), pools: [pool], region: 'eu-1', now: new Date(at(minutes)) },
+      load: loadOf(pool, []),
+      pools: [pool],
+      region: 'eu-1',
+      now: new Date(at(minutes)),
       planOf: () => undefined,
     })
   lookAt('gone', 0)

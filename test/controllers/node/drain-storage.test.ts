@@ -65,7 +65,7 @@ const disk = (
       kind: 'Storage',
       metadata: { name: storageId, namespace: 'acct-a', uid: `uid-${storageId}` },
       // what the plan reads of it
-      spec: { ...(operation === undefined ? {} : { operation }) } as StorageSpec,
+      spec: (operation === undefined ? {} : { operation }) as StorageSpec,
       status: { state, ...(ended === undefined || isBusy ? {} : { operation: ended }) },
     },
   }

@@ -45,7 +45,12 @@ async function startStore(backend: Store['backend']): Promise<RealStore> {
   const controlPort = await probePort(HOST, 0)
   const running = await startObjectStorage({
     ...parts,
-    ...{ folder, certificates, controlPort, host: HOST, port: 0, token: 'token' },
+    folder,
+    certificates,
+    controlPort,
+    host: HOST,
+    port: 0,
+    token: 'token',
     registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
@@ -59,9 +64,15 @@ async function startStore(backend: Store['backend']): Promise<RealStore> {
   const { authority } = certificates
   let written: TenantSettings | undefined
   return {
-    ...{ url, authority, settings: () => written },
+    url,
+    authority,
+    settings: () => written,
     open: (strike) => ({
-      ...{ backend, zones: [ZONE], takesArchives: false, durability: 'single_copy', certificateAuthority: authority },
+      backend,
+      zones: [ZONE],
+      takesArchives: false,
+      durability: 'single_copy',
+      certificateAuthority: authority,
       endpointOf: () => url,
       upstreamOf: () => ({ url, authority }),
       openS3: (_zone, credentials) =>

@@ -131,8 +131,17 @@ describe('a move to the gateway', () => {
   }
   const MOVING = { ...OBJECT, spec: { ...OBJECT.spec, operation: STANZA } }
   const MOVE: ObjectStorageMove = {
-    ...{ operationId: 'op', phase: 'live', pass: 1, place: { bucket: '', after: '' }, since: null },
-    ...{ begunAt: '', changed: 0, objects: 0, bytes: 0, frozenAt: null, version: 1 },
+    operationId: 'op',
+    phase: 'live',
+    pass: 1,
+    place: { bucket: '', after: '' },
+    since: null,
+    begunAt: '',
+    changed: 0,
+    objects: 0,
+    bytes: 0,
+    frozenAt: null,
+    version: 1,
   }
   const at = (phase: ObjectStorageMove['phase']) => ({ row: { ...ROW, move: { ...MOVE, phase } } })
   const summary = (observed: Partial<Observed>, object: typeof MOVING = MOVING, now = NOW) => {
@@ -150,8 +159,12 @@ describe('a move to the gateway', () => {
       observedGeneration: 1,
       conditions: [
         {
-          ...{ type: 'Moved', status: 'False' as const, reason: 'StateNotAllowed', message: 'Versions.' },
-          ...{ lastTransitionTime: '', observedGeneration: 1 },
+          type: 'Moved',
+          status: 'False' as const,
+          reason: 'StateNotAllowed',
+          message: 'Versions.',
+          lastTransitionTime: '',
+          observedGeneration: 1,
         },
       ],
     },

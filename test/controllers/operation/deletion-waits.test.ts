@@ -19,7 +19,11 @@ type Root = KubeObject<Spec, Status>
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const stanza = (kind: OperationKind, args?: Record<string, string>): OperationStanza => ({
-  ...{ id: 'op', kind, requestedAt: NOW.toISOString(), deadlineAt: '2026-01-01T01:00:00Z', actor: 'user:x' },
+  id: 'op',
+  kind,
+  requestedAt: NOW.toISOString(),
+  deadlineAt: '2026-01-01T01:00:00Z',
+  actor: 'user:x',
   requestId: 'r',
   ...(args === undefined ? {} : { arguments: args }),
 })

@@ -110,7 +110,10 @@ async function exchange(sent: readonly Sent[]): Promise<ReadonlySet<Sent>> {
       const own = sent.filter(({ flow }) => flow.from === from)
       const places = await tenants.tell(from, 'exchange', {
         flows: own.map(({ flow: { to, family, protocol, port = 0, size }, source: at }) => ({
-          ...{ protocol, port, size, source: at },
+          protocol,
+          port,
+          size,
+          source: at,
           address: addressOf(to, family),
         })),
         expected: own.flatMap(({ isExpected }, place) => (isExpected ? [place] : [])),

@@ -237,8 +237,13 @@ export async function openOvnWorld({ shared = '/usr/share' } = {}): Promise<OvnW
     await run(guest, 'ip', 'link', 'set', device, 'address', macAddress, 'mtu', '1400', 'up')
     await run(
       host,
-      ...['env', `OVS_RUNDIR=${join(folder, host)}`, nodeBinary()],
-      ...[join(import.meta.dirname, 'guard.ts'), 'join', end, port],
+      'env',
+      `OVS_RUNDIR=${join(folder, host)}`,
+      nodeBinary(),
+      join(import.meta.dirname, 'guard.ts'),
+      'join',
+      end,
+      port,
     )
   }
 

@@ -26,8 +26,19 @@ const LARGE_BYTES = 3_000
 const SMALL_BYTES = 10
 
 const REMOTES = [
-  ...['10.0.0.0/24', '10.0.1.0/24', '10.0.0.3/32', '10.0.1.2/32', '10.0.0.0/8', '0.0.0.0/0', '192.0.2.0/24'],
-  ...['fd00:a::/64', 'fd00:c::/64', 'fd00:a::3/128', 'fd00::/8', '::/0', '2001:db8::/32'],
+  '10.0.0.0/24',
+  '10.0.1.0/24',
+  '10.0.0.3/32',
+  '10.0.1.2/32',
+  '10.0.0.0/8',
+  '0.0.0.0/0',
+  '192.0.2.0/24',
+  'fd00:a::/64',
+  'fd00:c::/64',
+  'fd00:a::3/128',
+  'fd00::/8',
+  '::/0',
+  '2001:db8::/32',
 ]
 
 const portsOfRule = fc.oneof(
@@ -55,7 +66,12 @@ const rule: fc.Arbitrary<FirewallRule> = fc
   .filter((drawn) => firewallFaults({ rules: [drawn] }).length === 0)
 
 const CONTROLS: readonly FirewallRule[] = FIREWALL_DIRECTIONS.map((direction) => ({
-  ...{ direction, action: 'accept', family: 'any', protocol: 'udp', remoteCidrs: [], comment: '' },
+  direction,
+  action: 'accept',
+  family: 'any',
+  protocol: 'udp',
+  remoteCidrs: [],
+  comment: '',
   portStart: CONTROL_PORT,
 }))
 

@@ -68,9 +68,13 @@ async function serve(path: string): Promise<string> {
     await execute('ovsdb-tool', ['create', files[index] ?? '', `/usr/share/ovn/ovn-${database}.ovsschema`])
   const port = await freePort()
   begin(path, 'ovsdb-server', [
-    ...[`--remote=pssl:${port}:127.0.0.1`, `--remote=punix:${join(path, 'db.sock')}`],
-    ...[`--unixctl=${join(path, 'db.ctl')}`, `--private-key=${join(path, 'tls.key')}`],
-    ...[`--certificate=${join(path, 'tls.crt')}`, `--ca-cert=${join(path, 'ca.crt')}`, ...files],
+    `--remote=pssl:${port}:127.0.0.1`,
+    `--remote=punix:${join(path, 'db.sock')}`,
+    `--unixctl=${join(path, 'db.ctl')}`,
+    `--private-key=${join(path, 'tls.key')}`,
+    `--certificate=${join(path, 'tls.crt')}`,
+    `--ca-cert=${join(path, 'ca.crt')}`,
+    ...files,
   ])
   const client = (database: string, row: object) =>
     execute('ovsdb-client', [
@@ -102,13 +106,13 @@ async function serveSouthbound(path: string) {
     await execute('ovsdb-tool', ['create', file, `/usr/share/ovn/ovn-${name}.ovsschema`])
     const [schema = ''] = database.split(',')
     begin(at, 'ovsdb-server', [
-      ...[
-        `--remote=punix:${socket(name)}`,
-        `--remote=db:${database},connections`,
-        `--unixctl=${join(at, `${name}.ctl`)}`,
-      ],
-      ...[`--private-key=db:${schema},SSL,private_key`, `--certificate=db:${schema},SSL,certificate`],
-      ...[`--ca-cert=db:${schema},SSL,ca_cert`, file],
+      `--remote=punix:${socket(name)}`,
+      `--remote=db:${database},connections`,
+      `--unixctl=${join(at, `${name}.ctl`)}`,
+      `--private-key=db:${schema},SSL,private_key`,
+      `--certificate=db:${schema},SSL,certificate`,
+      `--ca-cert=db:${schema},SSL,ca_cert`,
+      file,
     ])
   }
   const [northbound, southbound] = [`unix:${socket('nb')}`, `unix:${socket('sb')}`]
@@ -123,11 +127,19 @@ async function serveSouthbound(path: string) {
     )
     .toBe(true)
   await control(
-    ...['set-ssl', join(path, 'tls.key'), join(path, 'tls.crt'), join(path, 'southbound-ca.crt'), '--'],
-    ...['set-connection', 'role=ovn-controller', `pssl:${port}:127.0.0.1`],
+    'set-ssl',
+    join(path, 'tls.key'),
+    join(path, 'tls.crt'),
+    join(path, 'southbound-ca.crt'),
+    '--',
+    'set-connection',
+    'role=ovn-controller',
+    `pssl:${port}:127.0.0.1`,
   )
   begin(at, 'ovn-northd', [
-    ...[`--ovnnb-db=${northbound}`, `--ovnsb-db=${southbound}`, `--unixctl=${join(at, 'northd.ctl')}`],
+    `--ovnnb-db=${northbound}`,
+    `--ovnsb-db=${southbound}`,
+    `--unixctl=${join(at, 'northd.ctl')}`,
   ])
   await expect
     .poll(async () => (await control('--bare', '--columns=name', 'list', 'RBAC_Role')).stdout)
@@ -137,8 +149,11 @@ async function serveSouthbound(path: string) {
     transact: async (tlsFolder: string, operations: readonly object[]): Promise<string> =>
       (
         await execute('ovsdb-client', [
-          ...[`--private-key=${join(tlsFolder, 'tls.key')}`, `--certificate=${join(tlsFolder, 'tls.crt')}`],
-          ...[`--ca-cert=${join(tlsFolder, 'ca.crt')}`, 'transact', `ssl:127.0.0.1:${port}`],
+          `--private-key=${join(tlsFolder, 'tls.key')}`,
+          `--certificate=${join(tlsFolder, 'tls.crt')}`,
+          `--ca-cert=${join(tlsFolder, 'ca.crt')}`,
+          'transact',
+          `ssl:127.0.0.1:${port}`,
           JSON.stringify(['OVN_Southbound', ...operations]),
         ])
       ).stdout,
@@ -204,7 +219,9 @@ describe('certificates that are made as the documentation says', () => {
     const { transact } = await serveSouthbound(join(work, 'databases'))
     const chassis = (name: string) => ({ op: 'insert', table: 'Chassis', row: { name, encaps: ['named-uuid', 'e'] } })
     const encap = (name: string) => ({
-      ...{ op: 'insert', table: 'Encap', 'uuid-name': 'e' },
+      op: 'insert',
+      table: 'Encap',
+      'uuid-name': 'e',
       row: { type: 'geneve', ip: '192.0.2.11', chassis_name: name },
     })
     const as = (name: string) => transact(join(work, 'h1'), [encap(name), chassis(name)])

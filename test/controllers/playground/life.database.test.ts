@@ -66,7 +66,9 @@ test('it is made with a guest, is ready, and leaves nothing when it is deleted',
   expect(status?.endpoint).toBeUndefined()
   const [plane] = cloud.controlPlanes.planes.values()
   expect(plane?.desired).toMatchObject({
-    ...{ id: row?.controlPlaneId, release: '1.36.3', replicas: 1 },
+    id: row?.controlPlaneId,
+    release: '1.36.3',
+    replicas: 1,
     guest: { name: row?.name, endsAt: row?.expiresAt.toISOString(), pods: 24 },
   })
   // Another one does not get past the first.

@@ -123,7 +123,11 @@ describe('the public network of a zone', () => {
     const parents = (key: string) => rows.find((one) => one.key === key)?.parent?.key
     expect(parents('edge-z1-router')).toBe('edge-z1')
     const router = routerRows({
-      ...{ zone: 'z1', id: 'r', networks: [], staticRoutes: [], gatewayNodes: ['h1'] },
+      zone: 'z1',
+      id: 'r',
+      networks: [],
+      staticRoutes: [],
+      gatewayNodes: ['h1'],
       nat: { address: '192.0.2.9', prefix: 24, gateway: '192.0.2.1' },
     })
     expect(router.find(({ key }) => key === 'edge-z1-router-r-nat-public')?.parent?.key).toBe('edge-z1')

@@ -59,7 +59,12 @@ function partsWith(db: Parts['db']): Parts {
     registry: openRegistry({ isProcessWide: false }),
   })
   return {
-    ...{ store, caches, db, clock: fastClock, random: systemRandom, log: silentLog },
+    store,
+    caches,
+    db,
+    clock: fastClock,
+    random: systemRandom,
+    log: silentLog,
     sweepRate: openSweepRate(fastClock),
   }
 }

@@ -32,8 +32,11 @@ beforeAll(async () => {
   await cloud.kubectl.create(PublicPool, {
     metadata: { name: 'public' },
     spec: PublicPool.spec.parse({
-      ...{ zone: ZONE, family: 'ipv4', use: 'server_ipv4' },
-      ...{ cidr: '198.51.100.0/29', gateway: '198.51.100.1' },
+      zone: ZONE,
+      family: 'ipv4',
+      use: 'server_ipv4',
+      cidr: '198.51.100.0/29',
+      gateway: '198.51.100.1',
     }),
   })
 })
@@ -150,7 +153,8 @@ test('claims that place it where nothing of it is begin no second guest', async 
   expect(lost.status?.nodeName).toBe(NODE)
   const on = (node: string) => cloud.kubectl.list(Instance, { namespace: nodeNamespace(node) })
   expect([(await on(OTHER)).items.length, cloud.hostOf(OTHER).running().length, cloud.host.running().length]).toEqual([
-    ...[0, 0],
+    0,
+    0,
     guests,
   ])
 

@@ -29,7 +29,12 @@ beforeAll(async () => {
   namespace = accountNamespace(accountId)
   await cloud.openAccount(accountId)
   await mirrorNode(database.db, {
-    ...{ node: 'n1', zone: ZONE, rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true },
+    node: 'n1',
+    zone: ZONE,
+    rack: 'r',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
     total: { cores: 100, memoryMebibytes: 100_000, storageGibibytes: 1_000 },
   })
 })
@@ -40,7 +45,9 @@ async function claim(name: string, bootServerId: string | undefined, isGoing = f
   const store: Cloud['kubectl'] = isGoing ? goingOnceRead(cloud.kubectl) : cloud.kubectl
   const registry = openRegistry({ isProcessWide: false })
   const clockwork = {
-    ...{ clock: fastClock, random: systemRandom, log: silentLog },
+    clock: fastClock,
+    random: systemRandom,
+    log: silentLog,
     sweepRate: openSweepRate(fastClock),
   }
   const parts = { store, caches: openCaches({ store, ...clockwork, registry }), db: database.db, ...clockwork }
@@ -72,8 +79,13 @@ test('a claim that came after the end of the disk is refused', async () => {
     claimServer(
       tx,
       {
-        ...{ accountId, serverId: 'web', hostname: 'web', zone: ZONE },
-        ...{ cores: 1, memoryMebibytes: 192, storageGibibytes: 1 },
+        accountId,
+        serverId: 'web',
+        hostname: 'web',
+        zone: ZONE,
+        cores: 1,
+        memoryMebibytes: 192,
+        storageGibibytes: 1,
       },
       { now: fastClock.now(), random: systemRandom },
     ),
@@ -83,8 +95,12 @@ test('a claim that came after the end of the disk is refused', async () => {
   expect(await claim('s1', 'web')).toBe('Claimed')
   expect(await hasHold(database.db, { accountId, holder: snapshotHolder('s1') })).toBe(true)
   const operation = {
-    ...{ id: newUuid(systemRandom), kind: 'server.rebuild', actor: 'user:1', requestId: 'r' },
-    ...{ requestedAt: '2026-01-01T00:00:00Z', deadlineAt: '2026-01-01T01:00:00Z' },
+    id: newUuid(systemRandom),
+    kind: 'server.rebuild',
+    actor: 'user:1',
+    requestId: 'r',
+    requestedAt: '2026-01-01T00:00:00Z',
+    deadlineAt: '2026-01-01T01:00:00Z',
   }
   await cloud.kubectl.patch(Server, key, { spec: { operation } })
   expect(await claim('s2', 'web')).toBe('OperationInProgress')

@@ -871,7 +871,7 @@ describe('a storage that is no boot storage', () => {
       kind: 'Server',
       metadata: { name: 'web', namespace: 'acct-1', uid: 'uid-web' },
       // what the plan reads of it
-      spec: { ...(changes.operation === undefined ? {} : { operation: changes.operation }) } as ServerSpec,
+      spec: (changes.operation === undefined ? {} : { operation: changes.operation }) as ServerSpec,
       status: { state: changes.state ?? 'started', ...(progress === undefined ? {} : { operation: progress }) },
     })
     const deleted = (server: ReturnType<typeof webServer>): ReturnType<typeof webServer> => ({

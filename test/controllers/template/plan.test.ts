@@ -30,7 +30,11 @@ const template = ({ kind, args, status, isDeleting = false, isLate = false, ...s
         ? {}
         : {
             operation: {
-              ...{ id: 'op-1', kind, requestedAt: '2026-11-22T11:59:00Z', actor: 'user:1', requestId: 'r-1' },
+              id: 'op-1',
+              kind,
+              requestedAt: '2026-11-22T11:59:00Z',
+              actor: 'user:1',
+              requestId: 'r-1',
               deadlineAt: isLate ? '2026-11-22T11:59:59Z' : '2026-11-22T18:00:00Z',
               ...(args === undefined ? {} : { arguments: args }),
             },

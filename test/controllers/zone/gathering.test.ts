@@ -56,7 +56,7 @@ const ofServer = (
     kind: 'Server',
     metadata: { name: 'web', namespace: 'acct-a' },
     // what the plan reads of it
-    spec: { ...(operation === undefined ? {} : { operation }) } as ServerSpec,
+    spec: (operation === undefined ? {} : { operation }) as ServerSpec,
     status: { state },
   },
 })

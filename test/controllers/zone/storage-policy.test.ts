@@ -41,7 +41,10 @@ function outcome({ spec, status, now = NOW }: Changes) {
     kind: 'Zone',
     metadata: { name: 'z1', uid: 'uid-1', generation: 2 },
     spec: {
-      ...{ displayName: 'Z', region: 'r', isClosed: false, capabilities: [] },
+      displayName: 'Z',
+      region: 'r',
+      isClosed: false,
+      capabilities: [],
       sharedStorage: { protocol: 'ceph', secretName: 'policy', policy: POLICY },
       operation: OPERATION,
       ...spec,
@@ -49,16 +52,26 @@ function outcome({ spec, status, now = NOW }: Changes) {
     status: { operation: { ...pendingProgress(OPERATION), status: 'running' }, ...status },
   }
   const observed = {
-    ...{ nodes: [], plans: [], hosts: [], guests: [], hasBackups: false, builtTemplates: [] },
-    ...{ pools: ['cluster.disks'], editor: 'user:olga' },
+    nodes: [],
+    plans: [],
+    hosts: [],
+    guests: [],
+    hasBackups: false,
+    builtTemplates: [],
+    pools: ['cluster.disks'],
+    editor: 'user:olga',
   }
   return planOutcome(plan(zone, observed, now))
 }
 const refused: Partial<ZoneStatus> = {
   conditions: [
     {
-      ...{ type: POLICY_SET, status: 'False' as const, reason: 'StateNotAllowed', message: 'too few hosts' },
-      ...{ observedGeneration: 2, lastTransitionTime: ASKED },
+      type: POLICY_SET,
+      status: 'False' as const,
+      reason: 'StateNotAllowed',
+      message: 'too few hosts',
+      observedGeneration: 2,
+      lastTransitionTime: ASKED,
     },
   ],
 }

@@ -27,7 +27,9 @@ const anyNodes = fc.uniqueArray(
       forgotten: fc.oneof(fc.constant(NO_ROOM), anyRoom(8)),
     })
     .map(({ claimed, forgotten, ...node }): Candidate & { readonly claimed: Room; readonly forgotten: Room } => ({
-      ...{ ...node, claimed, forgotten },
+      ...node,
+      claimed,
+      forgotten,
       used: {
         cores: claimed.cores + forgotten.cores,
         memoryMebibytes: claimed.memoryMebibytes + forgotten.memoryMebibytes,

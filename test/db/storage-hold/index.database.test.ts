@@ -98,8 +98,13 @@ const place: Record<'server' | 'storage', Work> = {
     claimServer(
       tx,
       {
-        ...{ accountId, serverId: id, hostname: `h-${id}`, zone: ZONE },
-        ...{ cores: 1, memoryMebibytes: 512, storageGibibytes: 1 },
+        accountId,
+        serverId: id,
+        hostname: `h-${id}`,
+        zone: ZONE,
+        cores: 1,
+        memoryMebibytes: 512,
+        storageGibibytes: 1,
       },
       { now, random: systemRandom },
     ),

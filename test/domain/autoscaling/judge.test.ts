@@ -18,23 +18,48 @@ const GIBIBYTE = 1024 ** 3
 const ALLOCATABLE = { cpu: 1_000, memory: 2 * GIBIBYTE, pods: 110 }
 
 const node = (name: string, more: Partial<LoadNode> = {}): LoadNode => ({
-  ...{ name, isReady: true, isSchedulable: true, isKept: false, labels: {}, taints: [], allocatable: ALLOCATABLE },
+  name,
+  isReady: true,
+  isSchedulable: true,
+  isKept: false,
+  labels: {},
+  taints: [],
+  allocatable: ALLOCATABLE,
   ...more,
 })
 const pod = (name: string, cpu: number, more: Partial<LoadPod> = {}): LoadPod => ({
-  ...{ name, node: '', isUnschedulable: true, requests: { cpu, pods: 1 }, selector: {}, affinity: [] },
-  ...{ tolerations: [], hostPorts: [], apart: [], isOfNode: false, stays: '', budgets: [], isJudged: true },
+  name,
+  node: '',
+  isUnschedulable: true,
+  requests: { cpu, pods: 1 },
+  selector: {},
+  affinity: [],
+  tolerations: [],
+  hostPorts: [],
+  apart: [],
+  isOfNode: false,
+  stays: '',
+  budgets: [],
+  isJudged: true,
   ...more,
 })
 const on = (name: string, cpu: number, where: string, more: Partial<LoadPod> = {}): LoadPod =>
   pod(name, cpu, { node: where, isUnschedulable: false, ...more })
 const pool = (id: string, nodes: readonly string[], more: Partial<ScalingPool> = {}): ScalingPool => ({
-  ...{ id, bounds: { min: 0, max: 5 }, count: nodes.length, nodes, isBusy: false, isPaused: false, grownAt: undefined },
+  id,
+  bounds: { min: 0, max: 5 },
+  count: nodes.length,
+  nodes,
+  isBusy: false,
+  isPaused: false,
+  grownAt: undefined,
   template: { labels: { pool: id }, taints: [], allocatable: ALLOCATABLE, overhead: {} },
   ...more,
 })
 const load = (nodes: readonly LoadNode[], pods: readonly LoadPod[], budgets: Load['budgets'] = {}): Load => ({
-  ...{ nodes, pods, budgets },
+  nodes,
+  pods,
+  budgets,
 })
 const three = [pod('a', 600), pod('b', 600), pod('c', 300)]
 

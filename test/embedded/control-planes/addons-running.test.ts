@@ -51,20 +51,31 @@ afterEach(async () => {
 })
 
 const program = (name: string, rules: readonly object[]): AddonProgram => ({
-  ...{ name, rules, command: () => ['sleep', '600'], environment: () => ({}) },
+  name,
+  rules,
+  command: () => ['sleep', '600'],
+  environment: () => ({}),
 })
 const object = (name: string, isOwn: boolean): Addon['objects'][number] => ({
-  ...{ path: '/apis/storage.k8s.io/v1/things', isOwn, body: { metadata: { name } } },
+  path: '/apis/storage.k8s.io/v1/things',
+  isOwn,
+  body: { metadata: { name } },
 })
 const ADDON: Addon = {
-  ...{ name: 'csi-driver', version: '1', bytes: 1 },
+  name: 'csi-driver',
+  version: '1',
+  bytes: 1,
   programs: [program('outside', []), program('inside', [{ verbs: ['get'] }])],
   objects: [object('ours', false), object('theirs', true)],
 }
 
 test('what is the cluster’s own is made and never changed, and who does not get in has no certificate', async () => {
   const addons = new RunningAddons({
-    ...{ folder, addons: [ADDON], apiUrl: 'http://platform', clock: systemClock, random: systemRandom },
+    folder,
+    addons: [ADDON],
+    apiUrl: 'http://platform',
+    clock: systemClock,
+    random: systemRandom,
     run: (name, command, more) => programs.start(name, command, more),
     running: () => programs.names(),
     give: async () => {},
@@ -80,8 +91,11 @@ test('what is the cluster’s own is made and never changed, and who does not ge
   unknown = 1 // of a kind that was defined a moment ago
   await addons.start(granted)
   expect(asked).toEqual([
-    ...['PATCH things/ours', 'POST v1/things', 'POST v1/things'],
-    ...['PATCH clusterroles/svccloud:inside', 'PATCH clusterrolebindings/svccloud:inside'],
+    'PATCH things/ours',
+    'POST v1/things',
+    'POST v1/things',
+    'PATCH clusterroles/svccloud:inside',
+    'PATCH clusterrolebindings/svccloud:inside',
   ])
   expect(addons.versions()).toEqual([{ name: 'csi-driver', version: '1' }])
   expect(addons.names()).toEqual(['inside', 'outside']) // who others wait for ends last
@@ -118,8 +132,15 @@ test('a quarter of 24 GiB holds clusters of three replicas with all add-ons', as
   await writeFile(program, '', { mode: 0o755 })
   const programs = { etcd: program, etcdutl: program, tunnel: undefined, releases: [] }
   const host = await openHost({
-    ...{ folder: join(folder, 'clusters'), programs, host: '127.0.0.1', addresses: [], memoryBytes: 6 * 1024 ** 3 },
-    ...{ addons: { apiUrl: 'http://platform', known }, clock: systemClock, random: systemRandom, log: silentLog },
+    folder: join(folder, 'clusters'),
+    programs,
+    host: '127.0.0.1',
+    addresses: [],
+    memoryBytes: 6 * 1024 ** 3,
+    addons: { apiUrl: 'http://platform', known },
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
   })
   const offer = await host.offer()
   expect(replicasFor(offer)).toBe(3)

@@ -22,25 +22,31 @@ const CALLER = `
 `
 const rule = { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: ['list'] }
 const ADDON: Addon = {
-  ...{ name: 'csi-driver', version: '7.1', bytes: 1_000_000 },
+  name: 'csi-driver',
+  version: '7.1',
+  bytes: 1_000_000,
   programs: [
     {
-      ...{ name: 'caller', rules: [rule], command: () => [nodeBinary(), '-e', CALLER] },
+      name: 'caller',
+      rules: [rule],
+      command: () => [nodeBinary(), '-e', CALLER],
       environment: ({ apiUrl, tokenFile, clusterId, zone }) => ({
-        ...{
-          SVCCLOUD_URL: apiUrl,
-          SVCCLOUD_TOKEN_FILE: tokenFile,
-          SVCCLOUD_CLUSTER_ID: clusterId,
-          SVCCLOUD_ZONE: zone,
-        },
+        SVCCLOUD_URL: apiUrl,
+        SVCCLOUD_TOKEN_FILE: tokenFile,
+        SVCCLOUD_CLUSTER_ID: clusterId,
+        SVCCLOUD_ZONE: zone,
       }),
     },
   ],
   objects: [
     {
-      ...{ path: '/apis/storage.k8s.io/v1/storageclasses', isOwn: true },
+      path: '/apis/storage.k8s.io/v1/storageclasses',
+      isOwn: true,
       body: {
-        ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name: 'quick' }, provisioner: 'x.y' },
+        apiVersion: 'storage.k8s.io/v1',
+        kind: 'StorageClass',
+        metadata: { name: 'quick' },
+        provisioner: 'x.y',
       },
     },
   ],

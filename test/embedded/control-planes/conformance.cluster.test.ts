@@ -43,7 +43,11 @@ test(
     const names = await readNames(join(import.meta.dirname, 'conformance.txt'))
     expect(new Set(names).size).toBe(names.length)
     const found = await runUpstreamTests({
-      ...{ kubeconfigFile, folder, names, programs: PROGRAMS_AT_ONCE, timeoutMilliseconds: RUN_MILLISECONDS },
+      kubeconfigFile,
+      folder,
+      names,
+      programs: PROGRAMS_AT_ONCE,
+      timeoutMilliseconds: RUN_MILLISECONDS,
       // There are none, and nobody waits for them.
       flags: ['--allowed-not-ready-nodes=-1', '--num-nodes=0'],
     })

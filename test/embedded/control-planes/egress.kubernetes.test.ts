@@ -59,8 +59,12 @@ const TRIES: readonly (readonly [string, (api: KubeClient) => Promise<unknown>])
     async (api) => {
       const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }
       const hook = {
-        ...{ name: 'hook.example.test', rules: [rule], failurePolicy: 'Fail', sideEffects: 'None' },
-        ...{ admissionReviewVersions: ['v1'], timeoutSeconds: 5 },
+        name: 'hook.example.test',
+        rules: [rule],
+        failurePolicy: 'Fail',
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+        timeoutSeconds: 5,
         clientConfig: { url: `https://127.0.0.1:${port}/` },
       }
       const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'

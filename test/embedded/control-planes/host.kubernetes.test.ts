@@ -24,7 +24,8 @@ interface Named {
   readonly metadata: { readonly name: string }
 }
 const configMap = (name: string, value = 'x') => ({
-  ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
   metadata: { name },
   data: { value },
 })
@@ -161,7 +162,9 @@ test('a snapshot comes back, and watchers are told that their revisions are gone
 test('the agent of an organisation platform is what that says, and leaves nothing', async () => {
   const admin = await adminOf(hosted, other.id)
   const object = (kind: string, name: string, more: object = {}, apiVersion = 'v1') => ({
-    ...{ apiVersion, kind, metadata: { name, ...('namespace' in more ? { namespace: 'agent' } : {}) } },
+    apiVersion,
+    kind,
+    metadata: { name, ...('namespace' in more ? { namespace: 'agent' } : {}) },
     ...('data' in more ? { data: { to: 'see' } } : {}),
   })
   const namespace = object('Namespace', 'agent')
@@ -175,7 +178,7 @@ test('the agent of an organisation platform is what that says, and leaves nothin
   ]
   const set = (...objects: readonly object[]) => hosted.host.setAgent(other.id, AgentObjects.parse(objects))
   // Whatever order they are told in.
-  await set(role, ...[one ?? {}], namespace)
+  await set(role, one ?? {}, namespace)
   expect(await seen()).toEqual([200, 404, 200])
   await set(namespace, two ?? {})
   expect(await seen()).toEqual([404, 200, 404])

@@ -73,12 +73,16 @@ export async function askFor(
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
   const names = hosts.map((host) => ({ type: isIP(host) === 0 ? 'dns' : 'ip', value: host }) as const)
   const made = await x509.Pkcs10CertificateRequestGenerator.create({
-    ...{ name: `O=system:nodes, CN=system:node:${name}`, keys, signingAlgorithm: ALGORITHM },
+    name: `O=system:nodes, CN=system:node:${name}`,
+    keys,
+    signingAlgorithm: ALGORITHM,
     extensions: names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)],
   })
   const request = `csr-${randomUUID()}`
   const { status, body } = await client.send('POST', CSRS, {
-    ...{ apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest', metadata: { name: request } },
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { name: request },
     spec: { request: Buffer.from(made.toString('pem')).toString('base64'), ...SIGNERS[kind] },
   })
   if (status !== 201) throw new Error(`${request}: ${status} ${JSON.stringify(body)}`)
@@ -111,7 +115,9 @@ export async function joinAsKubelet(options: KubeletOptions): Promise<Kubelet> {
   const frozen: ChildProcess[] = []
   let agent: ChildProcess | undefined
   const made = await client.send('POST', '/api/v1/nodes', {
-    ...{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { 'kubernetes.io/hostname': name } } },
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
   })
   if (made.status !== 201) throw new Error(`${name}: ${made.status} ${JSON.stringify(made.body)}`)
   const patchStatus = (status: object) =>
@@ -149,8 +155,12 @@ export async function joinAsKubelet(options: KubeletOptions): Promise<Kubelet> {
       const at = new Date().toISOString()
       const conditions = [
         {
-          ...{ type: 'Ready', status: isReady ? 'True' : 'False', reason: 'Test', message: '' },
-          ...{ lastHeartbeatTime: at, lastTransitionTime: at },
+          type: 'Ready',
+          status: isReady ? 'True' : 'False',
+          reason: 'Test',
+          message: '',
+          lastHeartbeatTime: at,
+          lastTransitionTime: at,
         },
       ]
       const nodeInfo = { kubeletVersion: version, ...NODE_INFO }
@@ -172,10 +182,17 @@ export async function joinAsKubelet(options: KubeletOptions): Promise<Kubelet> {
       agent = spawn(
         toolPath('konnectivity-agent'),
         [
-          ...[`--ca-cert=${ca}`, `--agent-cert=${cert}`, `--agent-key=${key}`, '--sync-interval=1s'],
-          ...[`--proxy-server-host=${forNodes.tunnel.host}`, `--proxy-server-port=${forNodes.tunnel.port}`],
-          ...[`--agent-identifiers=ipv4=${address}`, '--admin-bind-address=127.0.0.1', `--admin-server-port=${admin}`],
-          ...['--health-server-host=127.0.0.1', `--health-server-port=${health}`],
+          `--ca-cert=${ca}`,
+          `--agent-cert=${cert}`,
+          `--agent-key=${key}`,
+          '--sync-interval=1s',
+          `--proxy-server-host=${forNodes.tunnel.host}`,
+          `--proxy-server-port=${forNodes.tunnel.port}`,
+          `--agent-identifiers=ipv4=${address}`,
+          '--admin-bind-address=127.0.0.1',
+          `--admin-server-port=${admin}`,
+          '--health-server-host=127.0.0.1',
+          `--health-server-port=${health}`,
         ],
         { stdio: 'ignore' },
       )
@@ -198,6 +215,13 @@ export async function joinAsKubelet(options: KubeletOptions): Promise<Kubelet> {
 }
 
 const NODE_INFO = {
-  ...{ machineID: '', systemUUID: '', bootID: '', kernelVersion: '', osImage: '', containerRuntimeVersion: '' },
-  ...{ kubeProxyVersion: '', operatingSystem: 'linux', architecture: 'amd64' },
+  machineID: '',
+  systemUUID: '',
+  bootID: '',
+  kernelVersion: '',
+  osImage: '',
+  containerRuntimeVersion: '',
+  kubeProxyVersion: '',
+  operatingSystem: 'linux',
+  architecture: 'amd64',
 }

@@ -108,9 +108,12 @@ async function addPod(
 ): Promise<void> {
   const ownerReferences = isOwned ? [owner] : []
   await send('POST', PODS, {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, labels: { app: name }, ownerReferences, ...metadata } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { app: name }, ownerReferences, ...metadata },
     spec: {
-      ...{ nodeSelector: { tier: 'web' }, terminationGracePeriodSeconds: 0 },
+      nodeSelector: { tier: 'web' },
+      terminationGracePeriodSeconds: 0,
       containers: [{ name: 'c', image: 'none', resources: { requests: { cpu, memory: '64Mi' } } }],
       ...spec,
     },
@@ -122,7 +125,12 @@ const podsOf = async () => (await hosted.host.load(id)).pods.filter(({ name }) =
 const whenPods = (what: string, isGood: (pods: Awaited<ReturnType<typeof podsOf>>) => boolean) =>
   until(what, podsOf, isGood)
 const poolWith = (nodes: readonly string[], more: Partial<ScalingPool> = {}): ScalingPool => ({
-  ...{ id: 'web', bounds: { min: 0, max: 4 }, count: nodes.length, nodes, isBusy: false, isPaused: false },
+  id: 'web',
+  bounds: { min: 0, max: 4 },
+  count: nodes.length,
+  nodes,
+  isBusy: false,
+  isPaused: false,
   grownAt: undefined,
   template: {
     labels: { tier: 'web' },
@@ -151,7 +159,7 @@ test('a pool grows by what the scheduler then uses', async () => {
   const sidecar = { name: 's', image: 'none', restartPolicy: 'Always', resources: { requests: { cpu: '500m' } } }
   await addPod('a')
   await addPod('b')
-  await addPod('c', { cpu: '500m', spec: { ...{ nodeSelector: { tier: 'web' } }, initContainers: [sidecar] } })
+  await addPod('c', { cpu: '500m', spec: { nodeSelector: { tier: 'web' }, initContainers: [sidecar] } })
   await addPod('elsewhere', { spec: { nodeSelector: { tier: 'other' } } })
   await addPod('gated', { spec: { nodeSelector: { tier: 'web' }, schedulingGates: [{ name: 'wait.example' }] } })
   await whenPods('the scheduler to find no node', (pods) => pods.filter((each) => each.isUnschedulable).length === 4)
@@ -189,7 +197,9 @@ test('a node is given back when its pods may go and find room', async () => {
   // A budget that allows none away now keeps it.
   const selector = { matchLabels: { app: 'small' } }
   await send('POST', BUDGETS, {
-    ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'small' } },
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'small' },
     spec: { minAvailable: 1, selector },
   })
   await until('the budget to be counted', judged, (name) => name === undefined)

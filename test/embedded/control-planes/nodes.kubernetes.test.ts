@@ -31,7 +31,11 @@ test('a node joins by the token of its pool, until that is revoked', async () =>
   await worker.report(true)
   expect(await hosted.host.nodes(id)).toEqual([
     {
-      ...{ name: 'worker-1', isReady: true, kubeletVersion: 'v1.36.3', address: ADDRESS, marked: '' },
+      name: 'worker-1',
+      isReady: true,
+      kubeletVersion: 'v1.36.3',
+      address: ADDRESS,
+      marked: '',
       podCidr: expect.stringMatching(/^(10\.244\.0\.0\/24)?$/),
     },
   ])
@@ -66,9 +70,15 @@ test('what a kubelet serves with is signed once it is approved here', async () =
   const [found, ...others] = await hosted.host.servingRequests(id)
   expect(others).toEqual([])
   expect(found).toMatchObject({
-    ...{ name: request, username: 'system:node:worker-1', commonName: 'system:node:worker-1', hasMore: false },
-    ...{ organizations: ['system:nodes'], dnsNames: ['worker-1'], ipAddresses: [ADDRESS, 'fd00::7'] },
-    ...{ usages: ['digital signature', 'server auth'], groups: expect.arrayContaining(['system:nodes']) },
+    name: request,
+    username: 'system:node:worker-1',
+    commonName: 'system:node:worker-1',
+    hasMore: false,
+    organizations: ['system:nodes'],
+    dnsNames: ['worker-1'],
+    ipAddresses: [ADDRESS, 'fd00::7'],
+    usages: ['digital signature', 'server auth'],
+    groups: expect.arrayContaining(['system:nodes']),
   })
   await hosted.host.approveServing(id, request)
   await hosted.host.approveServing(id, request)
@@ -130,7 +140,9 @@ test('the budget of the name server holds a drain up while another node takes po
   const { body } = await admin.send('GET', '/apis/apps/v1/namespaces/kube-system/deployments/coredns')
   const { template } = (body as { spec: { template: { metadata: object; spec: object } } }).spec // a Deployment
   const pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...template.metadata, name: 'dns-here' } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...template.metadata, name: 'dns-here' },
     spec: { ...template.spec, nodeName: 'worker-1', terminationGracePeriodSeconds: 0 },
   }
   expect((await admin.send('POST', pods, pod)).status).toBe(201)
@@ -163,7 +175,9 @@ test('a drain goes on as budgets allow', async () => {
     ({ status }) => status === 200,
   )
   const pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', labels } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', labels },
     spec: { nodeName: 'worker-1', terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'none' }] },
   }
   expect((await admin.send('POST', pods, pod)).status).toBe(201)
@@ -171,7 +185,9 @@ test('a drain goes on as budgets allow', async () => {
   await admin.send('PATCH', `${pods}/web/status`, running, 'application/merge-patch+json')
   const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
   const budget = {
-    ...{ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'web' } },
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'web' },
     spec: { minAvailable: 1, selector: { matchLabels: labels } },
   }
   await admin.send('POST', budgets, budget)

@@ -37,7 +37,9 @@ export async function writeKubeconfig(
 ): Promise<string> {
   const authority = Buffer.from(certificateAuthority ?? '').toString('base64')
   const content = {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own' },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'own',
     clusters: [{ name: 'own', cluster: { server: endpoint, 'certificate-authority-data': authority } }],
     users: [{ name: 'own', user: { token } }],
     contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
@@ -84,8 +86,12 @@ async function runProgram(
   await mkdir(own, { recursive: true })
   const report = join(own, 'report.json')
   const words = [
-    ...['--provider=skeleton', `--kubeconfig=${kubeconfigFile}`, `--kubectl-path=${toolPath('kubectl')}`],
-    ...['--ginkgo.no-color', `--ginkgo.timeout=${timeoutMilliseconds}ms`, `--ginkgo.json-report=${report}`],
+    '--provider=skeleton',
+    `--kubeconfig=${kubeconfigFile}`,
+    `--kubectl-path=${toolPath('kubectl')}`,
+    '--ginkgo.no-color',
+    `--ginkgo.timeout=${timeoutMilliseconds}ms`,
+    `--ginkgo.json-report=${report}`,
     ...names.map((name) => `--ginkgo.focus= ${escaped(name)}$`),
     ...flags,
   ]

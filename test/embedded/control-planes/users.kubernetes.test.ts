@@ -12,7 +12,12 @@ import { adminOf, type Hosted, isWhole, newDesired, openHosted, untilState } fro
 
 const run = promisify(execFile)
 const PROGRAMS = [
-  ...['etcd-0', 'kube-apiserver-0', 'kube-controller-manager', 'kube-scheduler', 'konnectivity-server', 'reader'],
+  'etcd-0',
+  'kube-apiserver-0',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'konnectivity-server',
+  'reader',
 ]
 
 let hosted: Hosted
@@ -86,7 +91,9 @@ test('whatever becomes of who reads for one of them, it serves on, and others ar
   const [one, other] = [planes[0].id, planes[1].id]
   const client = await adminOf(hosted, one)
   const [reader, server, neighbour] = [
-    ...[host.pid(one, 'reader'), host.pid(one, 'kube-apiserver-0'), host.pid(other, 'reader')],
+    host.pid(one, 'reader'),
+    host.pid(one, 'kube-apiserver-0'),
+    host.pid(other, 'reader'),
   ]
   signalProcess(reader ?? 0, 'SIGSTOP')
   const asked = host.nodes(one).catch((error: unknown) => String(error))
@@ -140,7 +147,8 @@ test('one that was made when everything belonged to root gets a user, with all t
   })
   const again = await adminOf(hosted, id)
   expect(await again.send('GET', '/api/v1/namespaces/default/configmaps/kept')).toMatchObject({
-    ...{ status: 200, body: { data: { from: 'before' } } },
+    status: 200,
+    body: { data: { from: 'before' } },
   })
   const [user, ...others] = await usersOf(id)
   expect([user === '0', others]).toEqual([false, []])

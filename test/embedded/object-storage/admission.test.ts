@@ -7,11 +7,10 @@ import { operationEntries } from '../../../kit/s3/operation.ts'
 
 const NOW = new Date('2026-02-03T04:05:06Z')
 const SIGNED = [
-  ...[
-    'Authorization',
-    `AWS4-HMAC-SHA256 Credential=K/20260203/r/s3/aws4_request, SignedHeaders=host, Signature=${'0'.repeat(64)}`,
-  ],
-  ...['X-Amz-Date', '20260203T040506Z'],
+  'Authorization',
+  `AWS4-HMAC-SHA256 Credential=K/20260203/r/s3/aws4_request, SignedHeaders=host, Signature=${'0'.repeat(64)}`,
+  'X-Amz-Date',
+  '20260203T040506Z',
 ]
 const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
 const VALUES: Readonly<Record<string, string>> = { 'list-type': '2', partNumber: '1', uploadId: UPLOAD }
@@ -38,7 +37,12 @@ function openTenant({
     () => NOW,
   )
   const tenant = {
-    ...{ id: 'ada', bucketPrefix: 'one-', quotaBytes, isSuspended, isFrozen, usage },
+    id: 'ada',
+    bucketPrefix: 'one-',
+    quotaBytes,
+    isSuspended,
+    isFrozen,
+    usage,
     upstream: undefined,
   }
   const parts = {

@@ -18,7 +18,9 @@ export async function openTestEngines(more: Partial<EnginesOptions> = {}, regist
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-cells-'))
   const parts = { clock: systemClock, random: systemRandom, log: silentLog }
   const cells = await openCells({
-    ...{ ...parts, folder, registry: registry ?? join(folder, 'registry') },
+    ...parts,
+    folder,
+    registry: registry ?? join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
   const engines = openEngines({ ...parts, cells: cells.cells, liveMaximum: 16, ...more })
@@ -27,7 +29,9 @@ export async function openTestEngines(more: Partial<EnginesOptions> = {}, regist
     await rm(folder, { recursive: true })
   })
   return {
-    ...{ ...cells, folder, engines },
+    ...cells,
+    folder,
+    engines,
     /** With a bucket of its own, whose name is the prefix and `a`. */
     async open(id: string): Promise<TestTenant> {
       const keys = newTenantKeys(systemRandom)

@@ -47,7 +47,13 @@ test('controllers that are missing are named', async () => {
 test('a command joins its group before it is anything else', () => {
   expect(inGroup(undefined, ['a'])).toEqual(['a'])
   expect(inGroup('/g', ['a', 'b'])).toEqual([
-    ...['sh', '-c', 'echo 0 >"$1/cgroup.procs"; shift; exec "$@"', 'sh', '/g', 'a', 'b'],
+    'sh',
+    '-c',
+    'echo 0 >"$1/cgroup.procs"; shift; exec "$@"',
+    'sh',
+    '/g',
+    'a',
+    'b',
   ])
 })
 

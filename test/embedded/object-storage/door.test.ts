@@ -73,7 +73,11 @@ async function openHastyEngine(socketPath: string) {
 }
 
 const TENANT = {
-  ...{ id: 'ada', bucketPrefix: 'one-', quotaBytes: 1e9, active: 0, writing: 0 },
+  id: 'ada',
+  bucketPrefix: 'one-',
+  quotaBytes: 1e9,
+  active: 0,
+  writing: 0,
   usage: {
     measured: { at: new Date(), buckets: 1 },
     bytes: () => 0,
@@ -123,7 +127,8 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   const upstream = isMoved ? { upstream: await openHastyStore(certificates) } : {}
   const unmeasured = newUnmeasured()
   const known = {
-    ...{ KEY1: { ...TENANT, ...upstream }, KEY2: { ...TENANT, ...upstream, id: 'bob' } },
+    KEY1: { ...TENANT, ...upstream },
+    KEY2: { ...TENANT, ...upstream, id: 'bob' },
     KEY3: unmeasured.tenant,
     KEY4: { ...TENANT, ...upstream, id: 'kim' },
   }
@@ -134,7 +139,9 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   }
   const door = await startDoor({
     ...parts,
-    ...{ host: '127.0.0.1', port: 0, secretOf: ({ id }) => (id === 'kim' ? undefined : SECRET) },
+    host: '127.0.0.1',
+    port: 0,
+    secretOf: ({ id }) => (id === 'kim' ? undefined : SECRET),
     engines: {
       hold: async () => ({ socketPath: join(folder, 's3'), answered: () => {}, release: () => {} }),
       sizeOf: async () => 0,
@@ -156,7 +163,12 @@ async function openDoor(openIts: (socketPath: string) => Promise<string[]> = ope
   const send = async ({ method, body, path = '/one-b/a', headers = {}, signal, ...more }: Sent) => {
     const length = body.length === 0 ? {} : { 'content-length': body.length }
     const request = httpsRequest({
-      ...{ agent, host: 'localhost', port: door.port, method, path, ...(signal && { signal }) },
+      agent,
+      host: 'localhost',
+      port: door.port,
+      method,
+      path,
+      ...(signal && { signal }),
       headers: { ...sign({ method, path, port: door.port, ...more }), ...length, ...headers },
     })
     request.on('error', () => {}) // of the rest of a body that nobody reads
@@ -304,7 +316,11 @@ test('requests that nobody has proven take no place of the tenant, however many'
   const held = Array.from({ length: 300 }, (_none, index) => {
     const headers = sign({ method: 'PUT', path: '/one-b/a', port, secret: `guess ${index}` })
     const request = httpsRequest({
-      ...{ agent, host: 'localhost', port, method: 'PUT', path: '/one-b/a' },
+      agent,
+      host: 'localhost',
+      port,
+      method: 'PUT',
+      path: '/one-b/a',
       headers: { ...headers, 'content-length': 1_000_000 },
     })
     request.on('error', () => {}).write('x')

@@ -70,7 +70,9 @@ test('users whose requests take turns on its connections are all known by their 
   for (const part of ['data', 'versions', 'run', 'empty']) await mkdir(join(folder, part))
   const { bucketPrefix: _, ...root } = newTenantKeys(systemRandom)
   const spawner = openSpawner({
-    ...{ isolation: { kind: 'process', hasProc: true }, clock: systemClock, empty: join(folder, 'empty') },
+    isolation: { kind: 'process', hasProc: true },
+    clock: systemClock,
+    empty: join(folder, 'empty'),
     ...UNBOUNDED,
     program: (await findEngine()) ?? 'versitygw',
   })

@@ -36,7 +36,10 @@ async function serve() {
   const ends = new Map<string, (how: string) => void>()
   const walks: (() => void)[] = []
   const engine = (id: string): StartedEngine => ({
-    ...{ pid: () => 7, s3: '', admin: '', root: { accessKeyId: 'K', secretAccessKey: 'S' } },
+    pid: () => 7,
+    s3: '',
+    admin: '',
+    root: { accessKeyId: 'K', secretAccessKey: 'S' },
     ended: new Promise((resolve) => ends.set(id, resolve)),
     end: () => ends.get(id)?.('SIGKILL'),
     missing: async () => 'users',
@@ -66,7 +69,10 @@ async function serve() {
   const lines = readLines(client, 100_000)
   let number = 0
   return {
-    ...{ client, done, walks, server },
+    client,
+    done,
+    walks,
+    server,
     order: (order: object): void => void client.write(`${JSON.stringify({ number: (number += 1), ...order })}\n`),
     next: async (): Promise<unknown> => JSON.parse(String((await lines.next()).value)),
     closed: new Promise<void>((resolve) => client.once('close', () => resolve())),

@@ -25,8 +25,14 @@ async function open() {
   const controlPort = await probePort('127.0.0.1', 0)
   const start = async () => {
     const storage = await startObjectStorage({
-      ...{ ...parts, folder, controlPort, registry: join(folder, 'registry'), token: 'token' },
-      ...{ host: '127.0.0.1', port: 0, program: (await findEngine()) ?? 'versitygw' },
+      ...parts,
+      folder,
+      controlPort,
+      registry: join(folder, 'registry'),
+      token: 'token',
+      host: '127.0.0.1',
+      port: 0,
+      program: (await findEngine()) ?? 'versitygw',
       certificates: await openCertificates({ ...parts, folder, hosts: ['localhost'] }),
     })
     onTestFinished(() => storage.stop())
@@ -62,7 +68,12 @@ test.runIf(isRoot())('clients are served by a user of its own, without rights or
   expect([status['Uid'], status['Gid']]).toEqual([Array(4).fill(uid).join('\t'), Array(4).fill(uid).join('\t')])
   const none = '0000000000000000'
   expect(['CapInh', 'CapPrm', 'CapEff', 'CapAmb', 'NoNewPrivs', 'Groups'].map((name) => status[name])).toEqual([
-    ...[none, none, none, none, '1', ''],
+    none,
+    none,
+    none,
+    none,
+    '1',
+    '',
   ])
   expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toMatch(/token|SECRET/i)
   expect(await readFile(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(secretAccessKey)
@@ -88,10 +99,24 @@ test.runIf(isRoot())('clients are served by a user of its own, without rights or
   const reached = ['test -S tenants/1/run/s3', 'echo x >interface/mine']
   for (const lines of reached) expect([lines, await isDone(lines)]).toEqual([lines, true])
   const refused = [
-    ...['ls tenants', 'ls tenants/1', 'ls tenants/1/data', 'ls tenants/1/run', 'ls tenants/1/versions', 'ls places'],
-    ...['cat places/1.json', 'cat tenants/1/run/users/users.json', 'cat server.key', 'cat user-range.json'],
-    ...['touch tenants/x', 'touch tenants/1/x', 'touch tenants/1/run/x', 'rm tenants/1/run/s3', 'touch x'],
-    ...[`kill -9 ${storage.enginePid('ada')}`, 'mv interface other', 'chmod 777 tenants'],
+    'ls tenants',
+    'ls tenants/1',
+    'ls tenants/1/data',
+    'ls tenants/1/run',
+    'ls tenants/1/versions',
+    'ls places',
+    'cat places/1.json',
+    'cat tenants/1/run/users/users.json',
+    'cat server.key',
+    'cat user-range.json',
+    'touch tenants/x',
+    'touch tenants/1/x',
+    'touch tenants/1/run/x',
+    'rm tenants/1/run/s3',
+    'touch x',
+    `kill -9 ${storage.enginePid('ada')}`,
+    'mv interface other',
+    'chmod 777 tenants',
   ]
   for (const lines of refused) expect([lines, await isDone(lines)]).toEqual([lines, false])
 })

@@ -26,8 +26,11 @@ describe('a request', () => {
 
   test('that is signed in its URL is understood', () => {
     const signature = [
-      ...['X-Amz-Algorithm=AWS4-HMAC-SHA256', 'X-Amz-Date=20260101T000000Z', 'X-Amz-Expires=60'],
-      ...['X-Amz-SignedHeaders=host', `X-Amz-Signature=${SIGNATURE}`],
+      'X-Amz-Algorithm=AWS4-HMAC-SHA256',
+      'X-Amz-Date=20260101T000000Z',
+      'X-Amz-Expires=60',
+      'X-Amz-SignedHeaders=host',
+      `X-Amz-Signature=${SIGNATURE}`,
     ].join('&')
     const target = `/b-1/k?X-Amz-Credential=KEY2%2F20260101%2Fr%2Fs3%2Faws4_request&${signature}`
     expect(readRequest({ method: 'GET', target, rawHeaders: [] }).signature).toMatchObject({
@@ -47,8 +50,12 @@ describe('a request', () => {
       'PUT',
       '/one-b/a',
       [
-        ...['Transfer-Encoding', 'chunked', 'X-Amz-Decoded-Content-Length', '7'],
-        ...['X-Amz-Content-Sha256', 'STREAMING-UNSIGNED-PAYLOAD-TRAILER'],
+        'Transfer-Encoding',
+        'chunked',
+        'X-Amz-Decoded-Content-Length',
+        '7',
+        'X-Amz-Content-Sha256',
+        'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
       ],
       { bytes: 7, isWhole: false },
     ],

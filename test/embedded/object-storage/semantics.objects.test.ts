@@ -35,8 +35,13 @@ beforeAll(async () => {
   const controlPort = await probePort('127.0.0.1', 0)
   storage = await startObjectStorage({
     ...parts,
-    ...{ folder, certificates, controlPort, host: '127.0.0.1', port: 0, token: 'token' },
-    ...{ registry: join(folder, 'registry') },
+    folder,
+    certificates,
+    controlPort,
+    host: '127.0.0.1',
+    port: 0,
+    token: 'token',
+    registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
   const never = () => ({ signal: new AbortController().signal, cancel: () => {} })
@@ -49,7 +54,10 @@ afterAll(async () => {
 
 const clientOf = ({ accessKeyId, secretAccessKey }: TenantSettings, region = 'us-east-1'): s3.S3Client =>
   new s3.S3Client({
-    ...{ endpoint: `https://localhost:${storage.port}`, region, forcePathStyle: true, maxAttempts: 1 },
+    endpoint: `https://localhost:${storage.port}`,
+    region,
+    forcePathStyle: true,
+    maxAttempts: 1,
     credentials: { accessKeyId, secretAccessKey },
     requestHandler: { httpsAgent: new Agent({ ca: authority, keepAlive: true }) },
   })

@@ -38,7 +38,12 @@ beforeAll(async () => {
   const controlPort = await probePort('127.0.0.1', 0)
   storage = await startObjectStorage({
     ...parts,
-    ...{ folder, certificates, controlPort, host: '127.0.0.1', port: 0, token: 'token' },
+    folder,
+    certificates,
+    controlPort,
+    host: '127.0.0.1',
+    port: 0,
+    token: 'token',
     registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
@@ -73,7 +78,9 @@ async function openTenant(more: Partial<TenantSettings> = {}): Promise<Tenant> {
   const id = `tenant-${(made += 1)}`
   const settings = {
     ...newTenantKeys(systemRandom),
-    ...{ quotaBytes: 200 * MEBIBYTE, isSuspended: false, isFrozen: false },
+    quotaBytes: 200 * MEBIBYTE,
+    isSuspended: false,
+    isFrozen: false,
     ...more,
   }
   await control.putTenant(id, settings)
@@ -345,9 +352,13 @@ test('boto3 is answered as the documentation says, operation by operation', asyn
   const { settings } = await openTenant()
   const { stdout } = await run(program, [join(import.meta.dirname, '../../s3-clients/operations.py')], {
     env: {
-      ...{ PATH: environment()['PATH'], HOME: environment()['HOME'], AUTHORITY: join(folder, 'authority.pem') },
-      ...{ ENDPOINT: `https://localhost:${storage.port}`, BUCKET: `${settings.bucketPrefix}all` },
-      ...{ KEY: settings.accessKeyId, SECRET: settings.secretAccessKey },
+      PATH: environment()['PATH'],
+      HOME: environment()['HOME'],
+      AUTHORITY: join(folder, 'authority.pem'),
+      ENDPOINT: `https://localhost:${storage.port}`,
+      BUCKET: `${settings.bucketPrefix}all`,
+      KEY: settings.accessKeyId,
+      SECRET: settings.secretAccessKey,
     },
   })
   const page = await readFile(join(import.meta.dirname, '../../../docs/object-storage.md'), 'utf8')

@@ -38,8 +38,13 @@ async function openDoorsTenants() {
 }
 
 const settingsWith = (secretAccessKey: string, toldAt?: number) => ({
-  ...{ accessKeyId: KEY, secretAccessKey, bucketPrefix: 'ones-', quotaBytes: 1 },
-  ...{ isSuspended: false, isFrozen: false, ...(toldAt !== undefined && { toldAt }) },
+  accessKeyId: KEY,
+  secretAccessKey,
+  bucketPrefix: 'ones-',
+  quotaBytes: 1,
+  isSuspended: false,
+  isFrozen: false,
+  ...(toldAt !== undefined && { toldAt }),
 })
 
 test('what comes later than something newer is refused, also by a door that was started anew', async () => {

@@ -19,7 +19,7 @@ async function openMachine(uidMap = WHOLE, given?: string) {
     root,
     open: async (name: string, random = systemRandom) => {
       await mkdir(join(root, name), { recursive: true })
-      return openUserRange({ ...{ registry, uidMap, random }, folder: join(root, name), clock: systemClock })
+      return openUserRange({ registry, uidMap, random, folder: join(root, name), clock: systemClock })
     },
   }
 }

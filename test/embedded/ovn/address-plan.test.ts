@@ -32,7 +32,8 @@ it('routers and nodes have an address each, which is none of the servers', () =>
   const addresses = [
     ...numbers.map((number) => zoneAddresses(number).router.ipv4),
     ...numbers.flatMap((number) => [nodeAddresses(number).host, nodeAddresses(number).tunnel]),
-    ...[ROUTE.ipv4.machine, ROUTE.ipv4.cloud],
+    ROUTE.ipv4.machine,
+    ROUTE.ipv4.cloud,
   ]
   expect(new Set(addresses).size).toBe(addresses.length)
   for (const address of addresses)

@@ -61,10 +61,24 @@ test('ovn-controller runs on with it, and joins', async () => {
   await run('ovs-vsctl', [`--db=${socket('local')}`, '--timeout=30', '--retry', '--no-wait', 'init'])
   start(['ovs-vswitchd', '--no-chdir', `--pidfile=${join(folder, 'ovs-vswitchd.pid')}`, socket('local')])
   await run('ovs-vsctl', [
-    ...[`--db=${socket('local')}`, '--timeout=30', 'add-br', 'br-int', '--'],
-    ...['set', 'bridge', 'br-int', 'datapath_type=netdev', 'fail-mode=secure', '--', 'set', 'open', '.'],
-    ...['external_ids:system-id=h1', `external_ids:ovn-remote=${socket('south')}`],
-    ...['external_ids:ovn-encap-type=geneve', 'external_ids:ovn-encap-ip=127.0.0.1'],
+    `--db=${socket('local')}`,
+    '--timeout=30',
+    'add-br',
+    'br-int',
+    '--',
+    'set',
+    'bridge',
+    'br-int',
+    'datapath_type=netdev',
+    'fail-mode=secure',
+    '--',
+    'set',
+    'open',
+    '.',
+    'external_ids:system-id=h1',
+    `external_ids:ovn-remote=${socket('south')}`,
+    'external_ids:ovn-encap-type=geneve',
+    'external_ids:ovn-encap-ip=127.0.0.1',
   ])
   const controller = start(['ovn-controller', '--no-chdir', `--pidfile=${join(folder, 'c.pid')}`, socket('local')])
   const chassis = '["OVN_Southbound",{"op":"select","table":"Chassis","where":[],"columns":["name"]}]'

@@ -21,7 +21,12 @@ afterEach(async () => {
 
 const choose = (needs: Partial<NetworkNeeds>) =>
   chooseNetwork({
-    ...{ network: 'auto', hypervisor: 'qemu', hasPublicRoute: false, hasRoot: true, mayInstall: false, folder },
+    network: 'auto',
+    hypervisor: 'qemu',
+    hasPublicRoute: false,
+    hasRoot: true,
+    mayInstall: false,
+    folder,
     print: (line) => void printed.push(line),
     ...needs,
   })

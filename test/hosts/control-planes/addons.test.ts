@@ -106,8 +106,10 @@ test('one is said to run when its pod is ready, and ends where it does not run a
   await without.start(granted, api, 'pem')
   await without.start(granted, api, 'pem')
   expect(removed).toEqual([
-    ...['Deployment cloud-controller', 'Secret cloud-controller'],
-    ...['Deployment csi-driver', 'Secret csi-driver'],
+    'Deployment cloud-controller',
+    'Secret cloud-controller',
+    'Deployment csi-driver',
+    'Secret csi-driver',
   ])
   expect(applied.size).toBe(0)
 })

@@ -109,7 +109,11 @@ export async function openHostCluster(more: Partial<PodsHostOptions> = {}): Prom
   const clusters = [{ name: 'host', cluster: { server: url, 'certificate-authority-data': btoa(ca ?? '') } }]
   const contexts = [{ name: 'host', context: { cluster: 'host', user: 'admin' } }]
   const ownToken = await giveRights(tools, {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'host', clusters, contexts },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'host',
+    clusters,
+    contexts,
     users: [{ name: 'admin', user: { token } }],
   })
   const asHost = storeAs(ownToken)
@@ -117,7 +121,10 @@ export async function openHostCluster(more: Partial<PodsHostOptions> = {}): Prom
     openPodsHost({ ...PARTS, folder, cluster: asHost, settings: hostSettings({ rights: RIGHTS }), ...more, ...changed })
   let host = await open()
   return {
-    ...{ store, asHost, storeAs, adminToken: async () => token },
+    store,
+    asHost,
+    storeAs,
+    adminToken: async () => token,
     get host() {
       return host
     },

@@ -56,7 +56,10 @@ test('three members of etcd know each other by name, and API servers know all of
   expect(specOf(etcd)).toMatchObject({ replicas: 3, serviceName: 'etcd', podManagementPolicy: 'Parallel' })
   expect(containersOf(etcd)[0]?.command).toEqual(
     expect.arrayContaining([
-      ...['--name=$(POD_NAME)', '--data-dir=/data/etcd-2', '--client-cert-auth', '--peer-client-cert-auth'],
+      '--name=$(POD_NAME)',
+      '--data-dir=/data/etcd-2',
+      '--client-cert-auth',
+      '--peer-client-cert-auth',
       `--initial-cluster=${hosts.map((host, member) => `etcd-${member}=${host}:2380`).join(',')}`,
       `--initial-advertise-peer-urls=https://$(POD_NAME).etcd.${namespace}.svc:2380`,
     ]),
@@ -68,7 +71,11 @@ test('three members of etcd know each other by name, and API servers know all of
 })
 
 const SIDECARS = {
-  ...{ provisioner: 'a', attacher: 'b', resizer: 'c', snapshotter: 'd', snapshotController: 'e' },
+  provisioner: 'a',
+  attacher: 'b',
+  resizer: 'c',
+  snapshotter: 'd',
+  snapshotController: 'e',
 }
 const PLATFORM = { url: 'https://cloud.example.test', port: 443 }
 const withAddons = hostSettings({ platform: PLATFORM, snapshotKinds: 'kind: Kind' })
@@ -109,7 +116,8 @@ test('no container may do more than it needs, and none has a token of the host c
   const record = recordOf(3)
   for (const manifest of [...workloads(record), ...addonsIn(record), restoreManifest(record, settings, 0)]) {
     expect(specOf(manifest).template.spec).toMatchObject({
-      ...{ automountServiceAccountToken: false, enableServiceLinks: false },
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     })
     for (const { securityContext, resources } of containersOf(manifest)) {
@@ -129,7 +137,8 @@ test('nothing is let in or out but what is said', () => {
   const policies = baseManifests(recordOf(1), settings).filter(({ type }) => type.kind === 'NetworkPolicy')
   const byName = new Map(policies.map(({ object }) => [object.metadata.name, object.spec]))
   expect(byName.get('closed')).toEqual({
-    ...{ podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
+    podSelector: {},
+    policyTypes: ['Ingress', 'Egress'],
     egress: [
       {
         ports: [
@@ -197,7 +206,8 @@ test('without the platform no add-on runs, and without sidecars no driver of vol
 test('with rights of its own in each namespace the host process gives itself a role there', () => {
   const rights = { serviceAccount: 'planes', namespace: 'svccloud-system', clusterRole: 'planes' }
   expect(namespaceManifests(recordOf(1), { ...settings, rights }).map(({ type }) => type.kind)).toEqual([
-    ...['Namespace', 'RoleBinding'],
+    'Namespace',
+    'RoleBinding',
   ])
   expect(namespaceManifests(recordOf(1), settings)).toHaveLength(1)
 })
@@ -208,7 +218,9 @@ test.each([
   { type: 'NodePort', ip: undefined, url: 'https://192.0.2.1:31000', tunnel: 31_001 },
 ] as const)('an endpoint by $type is $url', ({ type, ip, url, tunnel }) => {
   const service = {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-apiserver' } },
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'kube-apiserver' },
     spec: {
       clusterIP: '10.0.0.9',
       ports: [
@@ -220,7 +232,9 @@ test.each([
   const status = ip === undefined ? {} : { loadBalancer: { ingress: [{ ip }] } }
   const wanted = type === 'NodePort' ? { type, address: '192.0.2.1' } : { type, annotations: {} }
   expect(endpointOf({ ...service, status }, wanted)).toMatchObject({
-    ...{ url, inner: 'https://10.0.0.9:6443', tunnel: { port: tunnel } },
+    url,
+    inner: 'https://10.0.0.9:6443',
+    tunnel: { port: tunnel },
   })
   if (type === 'LoadBalancer') expect(endpointOf(service, wanted)).toBeUndefined()
 })

@@ -22,7 +22,7 @@ const NAME = 'c/name'
 
 /** Content as disks have it: repeated, random, or a mixture. */
 const content = uint8Array({ minLength: 0, maxLength: 2_000 }).chain((seed) =>
-  constantFrom(...[1, 3, 40]).map((times) =>
+  constantFrom(1, 3, 40).map((times) =>
     Buffer.concat(Array.from({ length: times }, (_, at) => (at % 2 === 0 ? Buffer.from(seed) : Buffer.alloc(500)))),
   ),
 )

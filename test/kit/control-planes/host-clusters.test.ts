@@ -9,7 +9,9 @@ import { MANIFESTS, settingsFrom } from '../../controllers/kubernetes-host/host-
 test('manifests go into the namespace of the host process, and are told apart', async () => {
   const settings = await settingsFrom({ region: 'eu-1', manifests: MANIFESTS })
   expect(settings).toMatchObject({
-    ...{ region: 'eu-1', publicIpv4: true, door: { namespace: 'svccloud', name: 'svccloud-control-planes' } },
+    region: 'eu-1',
+    publicIpv4: true,
+    door: { namespace: 'svccloud', name: 'svccloud-control-planes' },
   })
   expect(settings?.manifests.map(({ type, document }) => [type.plural, document.metadata.namespace])).toEqual([
     ['configmaps', 'svccloud'],
@@ -36,7 +38,11 @@ test.each([
 
 test('one that is known stays the same until it changes, also when they cannot be read', async () => {
   const host = (region: string, token: string): MadeHost => ({
-    ...{ region, token, url: 'https://192.0.2.1', authority: '', serverName: 'host' },
+    region,
+    token,
+    url: 'https://192.0.2.1',
+    authority: '',
+    serverName: 'host',
   })
   let answer: () => Promise<readonly MadeHost[]> = async () => [host('eu-1', 'a'), host('eu-2', 'b')]
   const made = openMadeHosts({ read: () => answer(), clock: systemClock, log: silentLog })

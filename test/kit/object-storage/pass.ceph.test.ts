@@ -42,7 +42,12 @@ beforeAll(async () => {
   const controlPort = await probePort('127.0.0.1', 0)
   single = await startObjectStorage({
     ...parts,
-    ...{ folder, certificates, controlPort, host: '127.0.0.1', port: 0, token: 'token' },
+    folder,
+    certificates,
+    controlPort,
+    host: '127.0.0.1',
+    port: 0,
+    token: 'token',
     registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
@@ -77,7 +82,9 @@ async function openMoving(): Promise<Moving> {
   const id = `account-${(made += 1)}.moving`
   const settings = {
     ...newTenantKeys(systemRandom),
-    ...{ quotaBytes: 200 * MEBIBYTE, isSuspended: false, isFrozen: false },
+    quotaBytes: 200 * MEBIBYTE,
+    isSuspended: false,
+    isFrozen: false,
   }
   await door.putTenant(id, settings)
   await openGateway(real.gateway.address).putTenant(id, settings)
@@ -87,7 +94,10 @@ async function openMoving(): Promise<Moving> {
   const before = clientAt(url, settings, authority)
   await before.send(new s3.CreateBucketCommand({ Bucket: bucket }))
   return {
-    ...{ id, settings, bucket, before },
+    id,
+    settings,
+    bucket,
+    before,
     after: clientAt(real.gateway.url, settings),
     source: openS3(openExchange({ url, authority, ...of })),
     target: openS3(openExchange({ url: real.gateway.url, authority: null, ...of })),
@@ -258,11 +268,24 @@ test('at the door a tenant that has moved is the gateway’s, by the same addres
 })
 
 const BEGUN: ObjectStorageMove = {
-  ...{ operationId: 'op', phase: 'live', pass: 1, place: BEGINNING, since: null, begunAt: new Date().toISOString() },
-  ...{ changed: 0, objects: 0, bytes: 0, frozenAt: null, version: 1 },
+  operationId: 'op',
+  phase: 'live',
+  pass: 1,
+  place: BEGINNING,
+  since: null,
+  begunAt: new Date().toISOString(),
+  changed: 0,
+  objects: 0,
+  bytes: 0,
+  frozenAt: null,
+  version: 1,
 }
 const contextOf = (moving: Moving, now = () => new Date()) => ({
-  ...{ source: moving.source, target: moving.target, door, tenant: moving.id, now },
+  source: moving.source,
+  target: moving.target,
+  door,
+  tenant: moving.id,
+  now,
   isOver: () => true,
   patience,
 })

@@ -50,7 +50,10 @@ function openMove(rates: StoreRates) {
     clock: { sleep: (milliseconds: number) => scheduler.pause(milliseconds) },
   }
   return {
-    ...{ source, target, scheduler, stores },
+    source,
+    target,
+    scheduler,
+    stores,
     async pass(kind: PassKind) {
       let isOver = false
       const going = runPass(ends, { kind, from: BEGINNING, isOver: () => false, patience })

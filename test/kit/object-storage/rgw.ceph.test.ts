@@ -38,7 +38,9 @@ async function openTenant(more: Partial<TenantSettings> = {}): Promise<Tenant> {
   const id = `account-${(made += 1)}.mine`
   const settings = {
     ...newTenantKeys(systemRandom),
-    ...{ quotaBytes: 200 * MEBIBYTE, isSuspended: false, isFrozen: false },
+    quotaBytes: 200 * MEBIBYTE,
+    isSuspended: false,
+    isFrozen: false,
     ...more,
   }
   await control.putTenant(id, settings)
@@ -123,8 +125,14 @@ describe('a tenant', () => {
     await change({})
     const { accessKeyId, secretAccessKey, quotaBytes } = settings
     expect(await control.getTenant(id)).toEqual({
-      ...{ accessKeyId, quotaBytes, secretFingerprint: fingerprintOf(secretAccessKey) },
-      ...{ isSuspended: false, isFrozen: false, bucketCount: 0, usedBytes: 0, objectCount: 0 },
+      accessKeyId,
+      quotaBytes,
+      secretFingerprint: fingerprintOf(secretAccessKey),
+      isSuspended: false,
+      isFrozen: false,
+      bucketCount: 0,
+      usedBytes: 0,
+      objectCount: 0,
       measuredAt: expect.any(String),
     })
     expect(await control.getTenant('account-0.nobody')).toBeUndefined()

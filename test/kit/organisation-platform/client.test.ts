@@ -13,8 +13,14 @@ beforeEach(() => void (fake.fault = undefined))
 
 const client = (more = {}) => openPlatformClient({ url: fake.url, token: fake.token, clock: systemClock, ...more })
 const CLUSTER = {
-  ...{ id: 'shop', organisationId: 'o', name: 'shop', region: 'eu-1', version: '1.36.3', endpoint: 'https://a:1' },
-  ...{ certificateAuthority: 'pem', stacks: [{ name: 'csi-driver', version: '0.1.0' }] },
+  id: 'shop',
+  organisationId: 'o',
+  name: 'shop',
+  region: 'eu-1',
+  version: '1.36.3',
+  endpoint: 'https://a:1',
+  certificateAuthority: 'pem',
+  stacks: [{ name: 'csi-driver', version: '0.1.0' }],
 }
 
 test('a cluster is told, said again, and taken back however often', async () => {
@@ -22,8 +28,13 @@ test('a cluster is told, said again, and taken back however often', async () => 
   expect(await client().register(CLUSTER)).toEqual(told)
   expect(await client().register(CLUSTER)).toEqual(told)
   expect(fake.clusters.get('shop')).toEqual({
-    ...{ organisation_id: 'o', name: 'shop', region: 'eu-1', version: '1.36.3', endpoint: 'https://a:1' },
-    ...{ certificate_authority: 'pem', stacks: [{ name: 'csi-driver', version: '0.1.0' }] },
+    organisation_id: 'o',
+    name: 'shop',
+    region: 'eu-1',
+    version: '1.36.3',
+    endpoint: 'https://a:1',
+    certificate_authority: 'pem',
+    stacks: [{ name: 'csi-driver', version: '0.1.0' }],
   })
   await client().deregister('shop')
   await client().deregister('shop')

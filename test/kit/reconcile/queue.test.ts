@@ -246,7 +246,7 @@ test('no key is ever with two workers, and every key that was added is looked at
         }
       }
       for (let round = 0; round < 20; round++) {
-        for (const key of [...working]) {
+        for (const key of Array.from(working)) {
           working.delete(key)
           queue.done(key)
         }

@@ -25,8 +25,14 @@ const check = (raw: RawRequest): string => {
 function signed(method: string, target: string, headers: readonly string[], region = 'eu-1a'): RawRequest {
   const names = ['host', 'x-amz-date', ...headers.filter((_value, index) => index % 2 === 0)].toSorted()
   const signature: Signature = {
-    ...{ kind: 'header', accessKeyId: 'KEY1', day: '20260203', region, instant: INSTANT, signedHeaders: names },
-    ...{ signature: '', expiresSeconds: undefined },
+    kind: 'header',
+    accessKeyId: 'KEY1',
+    day: '20260203',
+    region,
+    instant: INSTANT,
+    signedHeaders: names,
+    signature: '',
+    expiresSeconds: undefined,
   }
   const raw = { method, target, rawHeaders: ['host', 'h', 'x-amz-date', INSTANT, ...headers] }
   const text = signatureOf(raw, signature, signingKey(SECRET, '20260203', region))

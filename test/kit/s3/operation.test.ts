@@ -8,9 +8,19 @@ import { Refusal } from '../../../kit/s3/refusal.ts'
 
 const UPLOAD = '0f0f0f0f-1111-2222-3333-444444444444'
 const VALUES: Readonly<Record<string, string>> = {
-  ...{ 'list-type': '2', partNumber: '1', uploadId: UPLOAD, versionId: 'null', 'encoding-type': 'url' },
-  ...{ 'max-keys': '3', 'max-parts': '3', 'max-uploads': '3', 'max-buckets': '3', 'fetch-owner': 'true' },
-  ...{ 'part-number-marker': '1', 'continuation-token': 'a', 'upload-id-marker': UPLOAD },
+  'list-type': '2',
+  partNumber: '1',
+  uploadId: UPLOAD,
+  versionId: 'null',
+  'encoding-type': 'url',
+  'max-keys': '3',
+  'max-parts': '3',
+  'max-uploads': '3',
+  'max-buckets': '3',
+  'fetch-owner': 'true',
+  'part-number-marker': '1',
+  'continuation-token': 'a',
+  'upload-id-marker': UPLOAD,
 }
 const codeOf = (method: string, target: string, rawHeaders: readonly string[] = []): string => {
   const read = readOperation({ method, target, rawHeaders })
@@ -194,7 +204,10 @@ describe('names and values have their exact form', () => {
   test.each(['bytes=5-', 'bytes=9-5', 'bytes=-5', 'bytes=0-1,3-4', 'bytes=a-b', '0-5'])('the range %s', (range) =>
     expect(
       codeOf('PUT', `/one-b/a?partNumber=1&uploadId=${UPLOAD}`, [
-        ...['x-amz-copy-source', 'one-b/x', 'x-amz-copy-source-range', range],
+        'x-amz-copy-source',
+        'one-b/x',
+        'x-amz-copy-source-range',
+        range,
       ]),
     ).toBe('400 InvalidArgument'),
   )

@@ -29,8 +29,12 @@ function outcomeOf(raw: RawRequest, secret = SECRET, now = AT): string {
 async function sentBy(command: object, region = 'eu-1a'): Promise<RawRequest> {
   const sent: RawRequest[] = []
   const client = new s3.S3Client({
-    ...{ endpoint: 'https://localhost:9', region, forcePathStyle: true, systemClockOffset: AT.getTime() - Date.now() },
-    ...{ credentials: { accessKeyId: 'KEY1', secretAccessKey: SECRET }, maxAttempts: 1 },
+    endpoint: 'https://localhost:9',
+    region,
+    forcePathStyle: true,
+    systemClockOffset: AT.getTime() - Date.now(),
+    credentials: { accessKeyId: 'KEY1', secretAccessKey: SECRET },
+    maxAttempts: 1,
     requestHandler: {
       handle: async (request: { method: string; path: string; query: object; headers: Record<string, string> }) => {
         const query = Object.entries(request.query).map(

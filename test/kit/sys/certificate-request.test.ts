@@ -24,8 +24,11 @@ test('says the names that it asks for, addresses in one form', async () => {
     ]),
   ])
   expect(readCertificateRequest(pem)).toEqual({
-    ...{ commonName: 'system:node:web-0', organizations: ['system:nodes'], hasMore: false },
-    ...{ dnsNames: ['web-0'], ipAddresses: ['10.1.0.5', 'fd00::5'] },
+    commonName: 'system:node:web-0',
+    organizations: ['system:nodes'],
+    hasMore: false,
+    dnsNames: ['web-0'],
+    ipAddresses: ['10.1.0.5', 'fd00::5'],
   })
   expect(readCertificateRequest(await requestFor(NAME, []))).toMatchObject({ dnsNames: [], hasMore: false })
 })

@@ -41,7 +41,11 @@ test('what cannot be meant is refused', () => {
 
 test('what a control plane needs is built first, and nothing twice', () => {
   expect(toolsOf('1.36.3').slice(0, 5)).toEqual([
-    ...['etcd', 'etcdutl', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'],
+    'etcd',
+    'etcdutl',
+    'kube-apiserver',
+    'kube-controller-manager',
+    'kube-scheduler',
   ])
   expect(toolsOf('1.36.3').filter((tool) => tool.endsWith('-1.35'))).toEqual([])
   const both = toolsOf('1.36.3', '1.35.4')
@@ -70,7 +74,9 @@ test('what is missing is named in the order of need, with who does what and for 
   const [first, ...others] = await missingPrograms(folder)
   expect(first).toMatchObject({ purpose: 'Kubernetes clusters', tools: ['kube-scheduler'] })
   expect(others.map(({ purpose }) => purpose)).toEqual([
-    ...['nodes of clusters', 'volumes of clusters', 'dev cluster volumes'],
+    'nodes of clusters',
+    'volumes of clusters',
+    'dev cluster volumes',
   ])
   expect(await findKubernetes(folder)).toBeUndefined()
   expect(await kubernetesObstacle(folder)).toMatch(

@@ -82,6 +82,6 @@ export class ConsoleLine implements GuestConsole {
   }
 
   #emit(event: ConsoleEvent): void {
-    for (const listener of [...this.#listeners]) listener(event)
+    for (const listener of Array.from(this.#listeners)) listener(event)
   }
 }

@@ -59,15 +59,20 @@ export function qemuArguments(
   incoming?: 'free' | 'held',
 ): string[] {
   return [
-    ...['-name', `guest=${guest.name},debug-threads=on`],
-    ...['-uuid', uuid],
+    '-name',
+    `guest=${guest.name},debug-threads=on`,
+    '-uuid',
+    uuid,
     ...processArguments(network),
     ...machineArguments(guest, machine),
     ...bootArguments(guest),
-    ...['-qmp', `unix:${GUEST_FILES.qmp},server=on,wait=off`],
+    '-qmp',
+    `unix:${GUEST_FILES.qmp},server=on,wait=off`,
     // Standard input and output are the files of `serial-line.ts`.
-    ...['-chardev', 'stdio,id=console,signal=off'],
-    ...['-serial', 'chardev:console'],
+    '-chardev',
+    'stdio,id=console,signal=off',
+    '-serial',
+    'chardev:console',
     ...range(DATA_STORAGES_PER_SERVER_MAXIMUM).flatMap((index) => [
       '-device',
       `pcie-root-port,id=spare${index},chassis=${index + 1}`,
@@ -78,8 +83,10 @@ export function qemuArguments(
     ]),
     ...diskArguments(guest),
     ...interfaceArguments(guest, network, forwards),
-    ...['-device', 'virtio-balloon-pci,id=balloon'],
-    ...['-device', 'virtio-rng-pci,id=rng'],
+    '-device',
+    'virtio-balloon-pci,id=balloon',
+    '-device',
+    'virtio-rng-pci,id=rng',
     ...GUEST_AGENT_ARGUMENTS,
     ...(incoming === undefined ? [] : ['-incoming', 'defer']),
     ...(incoming === 'held' ? ['-S'] : []),
@@ -88,8 +95,10 @@ export function qemuArguments(
 
 /** The port by which the guest agent of the guest is spoken to. */
 const GUEST_AGENT_ARGUMENTS = [
-  ...['-chardev', `socket,id=${GUEST_AGENT_DEVICE},path=${GUEST_AGENT_FILES.socket},server=on,wait=off`],
-  ...['-device', 'virtio-serial-pci,id=agent-bus'],
+  '-chardev',
+  `socket,id=${GUEST_AGENT_DEVICE},path=${GUEST_AGENT_FILES.socket},server=on,wait=off`,
+  '-device',
+  'virtio-serial-pci,id=agent-bus',
   '-device',
   `virtserialport,bus=agent-bus.0,id=agent-port,chardev=${GUEST_AGENT_DEVICE},name=org.qemu.guest_agent.0`,
 ]
@@ -108,14 +117,21 @@ function machineArguments(guest: GuestDefinition, machine: QemuMachine): string[
   return [
     // Without the description the stream of a migration ends with the guest's memory: a receiver that has read its end
     // has everything.
-    ...['-machine', `${machine.machine},suppress-vmdesc=on`],
-    ...['-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${TRANSLATION_MEBIBYTES[size]}`],
-    ...['-cpu', cpuOf(guest, machine)],
-    ...['-smp', String(guest.cores)],
-    ...['-m', `${memoryKibibytes(guest.memoryMebibytes, machine)}K`],
-    ...['-rtc', 'base=utc'],
+    '-machine',
+    `${machine.machine},suppress-vmdesc=on`,
+    '-accel',
+    machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${TRANSLATION_MEBIBYTES[size]}`,
+    '-cpu',
+    cpuOf(guest, machine),
+    '-smp',
+    String(guest.cores),
+    '-m',
+    `${memoryKibibytes(guest.memoryMebibytes, machine)}K`,
+    '-rtc',
+    'base=utc',
     // A guest that powers itself off stays, paused, until the agent has observed it.
-    ...['-action', 'shutdown=pause'],
+    '-action',
+    'shutdown=pause',
   ]
 }
 

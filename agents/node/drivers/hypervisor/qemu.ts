@@ -773,7 +773,7 @@ class QemuHypervisor implements Hypervisor {
   }
 
   #changed(name: string): void {
-    for (const listener of [...this.#listeners]) listener(name)
+    for (const listener of Array.from(this.#listeners)) listener(name)
   }
 }
 

@@ -98,7 +98,7 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
   })
   socket.on('error', () => socket.destroy())
   socket.once('close', () => {
-    for (const id of [...pending.keys()])
+    for (const id of Array.from(pending.keys()))
       complete(id, (waiting) => waiting.reject(new QmpError('Closed', 'QEMU closed the connection')))
     onClose()
   })

@@ -35,7 +35,7 @@ export function newSimulatedGuests(
   const isHere = (guest: SimulatedGuest) => guests.get(guest.record.name) === guest
   const report = (name: string) => {
     onChange([...guests.values()].map(({ record }) => record))
-    for (const listener of [...listeners]) listener(name)
+    for (const listener of Array.from(listeners)) listener(name)
   }
   const line = (name: string): ConsoleLine => {
     const known = lines.get(name) ?? new ConsoleLine()

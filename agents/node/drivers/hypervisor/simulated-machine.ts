@@ -22,7 +22,9 @@ export function answerAsMachine(
   if (configuration !== undefined && generation < configuration.generation)
     return answer(configuration, `generation ${generation} is older than what runs`)
   const taken = {
-    ...{ machine, generation, fingerprint },
+    machine,
+    generation,
+    fingerprint,
     ...(postgresql === undefined ? {} : { passwordGeneration: postgresql.passwordGeneration }),
   }
   take(taken)

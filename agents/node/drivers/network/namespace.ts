@@ -11,12 +11,18 @@ export const insideCommand = (namespaces: string | undefined, command: readonly 
     : [
         'nsenter',
         ...(isRoot() ? [] : [`--user=${namespaces}/user`, '--preserve-credentials']),
-        ...[`--net=${namespaces}/net`, '--', ...command],
+        `--net=${namespaces}/net`,
+        '--',
+        ...command,
       ]
 
 /** Before a program that shall not be root of the user namespace, where the agent is not root. */
 export const withoutRights: readonly string[] = [
-  ...['setpriv', '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'],
+  'setpriv',
+  '--inh-caps=-all',
+  '--bounding-set=-all',
+  '--no-new-privs',
+  '--',
 ]
 
 /** Runs programs there as `runProgram` does. */

@@ -45,12 +45,39 @@ export async function joinGuarded(device: string, logicalPort: string): Promise<
   const datapath = (await vsctl('get', 'bridge', INTEGRATION_BRIDGE, 'datapath_type')).trim()
   const patch = (name: string, peer: string) => ['set', 'interface', name, 'type=patch', `options:peer=${peer}`]
   await vsctl(
-    ...['--may-exist', 'add-br', GUARD_BRIDGE, '--'],
-    ...['set', 'bridge', GUARD_BRIDGE, `datapath_type=${datapath}`, 'fail-mode=secure', '--'],
-    ...['--if-exists', 'del-port', INTEGRATION_BRIDGE, device, '--'],
-    ...['--may-exist', 'add-port', GUARD_BRIDGE, device, '--'],
-    ...['--may-exist', 'add-port', GUARD_BRIDGE, inner, '--', ...patch(inner, outer), '--'],
-    ...['--may-exist', 'add-port', INTEGRATION_BRIDGE, outer, '--', ...patch(outer, inner)],
+    '--may-exist',
+    'add-br',
+    GUARD_BRIDGE,
+    '--',
+    'set',
+    'bridge',
+    GUARD_BRIDGE,
+    `datapath_type=${datapath}`,
+    'fail-mode=secure',
+    '--',
+    '--if-exists',
+    'del-port',
+    INTEGRATION_BRIDGE,
+    device,
+    '--',
+    '--may-exist',
+    'add-port',
+    GUARD_BRIDGE,
+    device,
+    '--',
+    '--may-exist',
+    'add-port',
+    GUARD_BRIDGE,
+    inner,
+    '--',
+    ...patch(inner, outer),
+    '--',
+    '--may-exist',
+    'add-port',
+    INTEGRATION_BRIDGE,
+    outer,
+    '--',
+    ...patch(outer, inner),
     `external_ids:iface-id=${logicalPort}`,
   )
   await writeFlows(device)
@@ -61,8 +88,18 @@ export async function leaveGuarded(device: string): Promise<void> {
   const { inner, outer } = endsOf(device)
   if ((await guardedPorts()).includes(device)) await forgetFlows(device)
   await vsctl(
-    ...['--if-exists', 'del-port', INTEGRATION_BRIDGE, outer, '--'],
-    ...['--if-exists', 'del-port', inner, '--', '--if-exists', 'del-port', device],
+    '--if-exists',
+    'del-port',
+    INTEGRATION_BRIDGE,
+    outer,
+    '--',
+    '--if-exists',
+    'del-port',
+    inner,
+    '--',
+    '--if-exists',
+    'del-port',
+    device,
   )
 }
 

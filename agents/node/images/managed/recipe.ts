@@ -144,9 +144,15 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
     installs: 'containerd, the network of pods and the kernel',
     // iptables is what ports of hosts are made with.
     packages: [
-      ...['containerd', 'runc', 'containernetworking-plugins', 'systemd-resolved', 'iptables', 'socat'],
+      'containerd',
+      'runc',
+      'containernetworking-plugins',
+      'systemd-resolved',
+      'iptables',
+      'socat',
       // Of file systems of volumes, and what runs their driver.
-      ...['xfsprogs', 'libstdc++6'],
+      'xfsprogs',
+      'libstdc++6',
       // What an image of containers is made of.
       'busybox-static',
     ],
@@ -167,8 +173,16 @@ const VARIANTS: Readonly<Record<ManagedTemplate, Variant>> = {
   [DEV_CLUSTER_TEMPLATE]: {
     installs: 'containerd, the network of pods, an ingress and the kernel',
     packages: [
-      ...['containerd', 'runc', 'containernetworking-plugins', 'systemd-resolved', 'iptables', 'socat'],
-      ...['haproxy', 'openssl', 'openssh-server', 'busybox-static'],
+      'containerd',
+      'runc',
+      'containernetworking-plugins',
+      'systemd-resolved',
+      'iptables',
+      'socat',
+      'haproxy',
+      'openssl',
+      'openssh-server',
+      'busybox-static',
     ],
     files: {},
     scripts: ['kubernetes.py', 'dev_cluster.py', 'ingress.py'],
@@ -230,7 +244,9 @@ export async function managedSystem(template: ManagedTemplate): Promise<DebianSy
   } = VARIANTS[template]
   return {
     ...(fill === undefined ? {} : { fill }),
-    ...{ installs, masked, commands },
+    installs,
+    masked,
+    commands,
     packages: [...PACKAGES, ...packages],
     files: { ...FILES, ...files },
     programs: await programsOf(template),

@@ -41,7 +41,12 @@ async function start(): Promise<void> {
   authority = certificates.authority
   storage = await startObjectStorage({
     ...parts,
-    ...{ folder, certificates, controlPort, host: '127.0.0.1', port, token: 'token' },
+    folder,
+    certificates,
+    controlPort,
+    host: '127.0.0.1',
+    port,
+    token: 'token',
     registry: join(folder, 'registry'),
     program: (await findEngine()) ?? 'versitygw',
   })
@@ -53,8 +58,12 @@ async function openPlace(accountId: string, zone = 'z1'): Promise<BackupPlace> {
   const { bucketPrefix, ...keys } = newTenantKeys(random)
   const bucket = `${bucketPrefix}backups`
   await openControl({ url: `http://127.0.0.1:${controlPort}`, token: 'token' }, never).putTenant(accountId + zone, {
-    ...{ ...keys, bucketPrefix, buckets: [bucket] },
-    ...{ quotaBytes: 2 ** 50, isSuspended: false, isFrozen: false },
+    ...keys,
+    bucketPrefix,
+    buckets: [bucket],
+    quotaBytes: 2 ** 50,
+    isSuspended: false,
+    isFrozen: false,
   })
   const place = { url: `https://localhost:${port}/${bucket}`, authority, ...keys, backend: 'svc-s3-single' } as const
   places.set(backupPlaceSecret(accountId, zone), place)
@@ -96,7 +105,12 @@ const openWork = (bytesPerSecond = 1_000 * MEBIBYTE) =>
   })
 const jobOf = (accountId: string, work: BackupJobSpec['work'], name: string, volume: string): BackupJobSpec => ({
   backup: { namespace: 'acct', name, uid: name },
-  ...{ work, accountId, secretName: 'key', storageId: 's1', volume, objectStorageZone: 'z1' },
+  work,
+  accountId,
+  secretName: 'key',
+  storageId: 's1',
+  volume,
+  objectStorageZone: 'z1',
 })
 const options = { signal: new AbortController().signal, onProgress: () => {} }
 

@@ -43,8 +43,13 @@ export async function openArchiveStore(): Promise<ArchiveStore> {
     quotaBytes = 1024 ** 4,
   ) =>
     control.putTenant(bucket, {
-      ...{ accessKeyId, secretAccessKey, bucketPrefix: bucket.replace(/archive$/, ''), buckets: [bucket] },
-      ...{ quotaBytes, isSuspended: false, isFrozen: false },
+      accessKeyId,
+      secretAccessKey,
+      bucketPrefix: bucket.replace(/archive$/, ''),
+      buckets: [bucket],
+      quotaBytes,
+      isSuspended: false,
+      isFrozen: false,
     })
   const store: ArchiveStore = {
     address: `localhost:${port}`,

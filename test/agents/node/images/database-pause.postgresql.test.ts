@@ -256,11 +256,11 @@ test('a segment that is missing after the newest backup needs another one, by tw
   const isDue = [true, false]
   const listAgain = [false, true]
   expect(await call('due_when_torn', [[1], [1, 2], [1, 2, 4], [1, 2, 4], [1, 2, 4, 5]])).toEqual([
-    ...[
-      [false, true],
-      [false, false],
-    ],
-    ...[listAgain, isDue, isDue],
+    [false, true],
+    [false, false],
+    listAgain,
+    isDue,
+    isDue,
   ])
   expect(
     await call('due_when_torn', [

@@ -82,7 +82,8 @@ const hex = (number: number): string => number.toString(16).toUpperCase().padSta
 /** 256 in each log. */
 const segment = (number: number): string => `00000001${hex(Math.floor(number / 256))}${hex(number % 256)}`
 const backup = (label: string, stop: number, first: number, last = first) => ({
-  ...{ label, stop },
+  label,
+  stop,
   first: segment(first),
   last: segment(last),
 })
@@ -200,7 +201,9 @@ test('a store that holds up whoever asks it is said to have archived nothing sin
 
 test('a store that does not answer is not taken for an empty archive', async () => {
   const info = (code: number, message: string) => ({
-    ...{ archive: [], backup: [], status: { code, message: 'other' } },
+    archive: [],
+    backup: [],
+    status: { code, message: 'other' },
     repo: [{ status: { code, message } }],
   })
   expect(await call('archive_read', info(99, '[HostConnectError] unable to connect'))).toEqual([

@@ -39,10 +39,16 @@ const issuer = {
   privateKey: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
 }
 const clusterOf = (status: DevClusterStatus = {}) => ({
-  ...{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'DevCluster', status },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'DevCluster',
+  status,
   metadata: { name: 'c1', namespace: 'acct-x', uid: UID },
   spec: DevCluster.spec.parse({
-    ...{ zone: 'eu-1a', name: 'shop', plan: 'starter-2c-4g', version: '1.36', publicIpv4: true },
+    zone: 'eu-1a',
+    name: 'shop',
+    plan: 'starter-2c-4g',
+    version: '1.36',
+    publicIpv4: true,
     sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPt6pB8hXCcGUnTBPfo1sMHiSTcyH8bIVrfzBNAVKuUf ada'],
   }),
 })
@@ -67,8 +73,13 @@ const kubectl = (...words: readonly string[]) => run(toolPath('kubectl'), '--kub
 async function deliver(endedAdmins: readonly string[] = []): Promise<void> {
   const own = { role: 'cluster', publicIpv6: ADDRESSES.ipv6, publicIpv4: ADDRESSES.ipv4, publicMacAddress: '' }
   const document = documentOf(clusterOf({ admins: said?.admins }), {
-    ...{ accountId: 'a', isClaimed: true, region: 'eu-1', networkCidr: undefined, requests: [] },
-    ...{ issuerKey: issuer.publicKey, endedAdmins },
+    accountId: 'a',
+    isClaimed: true,
+    region: 'eu-1',
+    networkCidr: undefined,
+    requests: [],
+    issuerKey: issuer.publicKey,
+    endedAdmins,
     machines: [own as never], // what it is asked for
   })
   const id = { machine: 'm', generation: 1, fingerprint: fingerprintOf(document) }

@@ -20,12 +20,14 @@ const service = (name: string, number = 80) => ({
 })
 const slice = (name: string, addresses: readonly string[], more: object = {}) => ({
   metadata: { namespace: 'default', labels: { 'kubernetes.io/service-name': name } },
-  ...{ addressType: 'IPv4', ports: [{ name: 'http', port: 8_080 }] },
+  addressType: 'IPv4',
+  ports: [{ name: 'http', port: 8_080 }],
   endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready: true } })),
   ...more,
 })
 const path = (text: string, name: string, pathType = 'Prefix') => ({
-  ...{ path: text, pathType },
+  path: text,
+  pathType,
   backend: { service: { name, port: { number: 80 } } },
 })
 const ingress = (rules: readonly object[], spec: object = {}, createdAt = '2026-01-01T00:00:00Z') => ({

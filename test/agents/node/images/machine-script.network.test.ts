@@ -141,8 +141,15 @@ it('has the key of a bastion that it is given, and else one of its own', async (
 })
 
 const POSTGRESQL = {
-  ...{ diskSerial: 'disk', database: 'shop', owner: 'ada', passwordVerifier: 'v', passwordGeneration: 1 },
-  ...{ certificate: 'pem', key: 'pem', networks: [], settings: {} },
+  diskSerial: 'disk',
+  database: 'shop',
+  owner: 'ada',
+  passwordVerifier: 'v',
+  passwordGeneration: 1,
+  certificate: 'pem',
+  key: 'pem',
+  networks: [],
+  settings: {},
 }
 
 it('goes on with what it ran when a document is refused or does not run', async () => {

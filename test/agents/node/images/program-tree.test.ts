@@ -48,7 +48,9 @@ test('the driver of volumes runs from its tree, and tells a kubelet what it is',
   child = spawn(join(folder, 'node'), [join(folder, 'addons/csi/main.ts'), 'node'], {
     cwd: '/',
     env: {
-      ...{ SVCCLOUD_SERVER_ID: 'machine-node-1', SVCCLOUD_ZONE: 'eu-1a', SVCCLOUD_CSI_SOCKET: socket },
+      SVCCLOUD_SERVER_ID: 'machine-node-1',
+      SVCCLOUD_ZONE: 'eu-1a',
+      SVCCLOUD_CSI_SOCKET: socket,
       SVCCLOUD_REGISTRATION_SOCKET: registry,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -60,7 +62,10 @@ test('the driver of volumes runs from its tree, and tells a kubelet what it is',
     return ask(registry, 'GetInfo', {}).catch(() => false)
   })
   expect(info).toEqual({
-    ...{ type: 'CSIPlugin', name: 'csi.svccloud.dev', endpoint: socket, supportedVersions: ['1.0.0'] },
+    type: 'CSIPlugin',
+    name: 'csi.svccloud.dev',
+    endpoint: socket,
+    supportedVersions: ['1.0.0'],
   })
   const node = callerOf(socket, 'Node')
   expect(await node.call('NodeGetInfo', {})).toMatchObject({

@@ -86,7 +86,12 @@ function parts(): Parts {
     registry: openRegistry({ isProcessWide: false }),
   })
   return {
-    ...{ store, caches, db: database.db, clock: fastClock, random: systemRandom, log: silentLog },
+    store,
+    caches,
+    db: database.db,
+    clock: fastClock,
+    random: systemRandom,
+    log: silentLog,
     sweepRate: openSweepRate(fastClock),
   }
 }

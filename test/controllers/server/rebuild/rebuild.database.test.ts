@@ -89,7 +89,6 @@ describe('with controllers that live', () => {
   test('a rebuild brings its user data to the host, and takes what was there before away', async () => {
     const secret = (name: string, text: string) =>
       world.cloud.kubectl.create(Secret, {
-        ...{ type: 'Opaque' },
         metadata: { name, namespace: world.namespace },
         spec: undefined,
         data: { userData: Buffer.from(text).toString('base64') },

@@ -159,7 +159,19 @@ export function useRebuilds() {
     get namespace() {
       return namespace
     },
-    ...{ read, isIdle, ended, create, rebuild, changePlan, begin },
-    ...{ disks, storages, operations, sizes, everywhere, instanceOf, removeServer },
+    read,
+    isIdle,
+    ended,
+    create,
+    rebuild,
+    changePlan,
+    begin,
+    disks,
+    storages,
+    operations,
+    sizes,
+    everywhere,
+    instanceOf,
+    removeServer,
   }
 }

@@ -78,7 +78,10 @@ async function lost(): Promise<string> {
 async function expectNothingLeft(node: string, guestsLeftToIt = 0): Promise<void> {
   const count = async (type: ResourceType) => (await cloud.kubectl.list(type)).items.length
   expect([await count(Storage), await count(Instance), await count(Volume), cloud.pool.size]).toEqual([
-    ...[0, guestsLeftToIt, 0, 0],
+    0,
+    guestsLeftToIt,
+    0,
+    0,
   ])
   expect((await listQuotas(database.db, accountId)).filter(({ used }) => used !== 0)).toEqual([])
   expect((await findCandidate(database.db, node))?.used).toEqual({ cores: 0, memoryMebibytes: 0, storageGibibytes: 0 })

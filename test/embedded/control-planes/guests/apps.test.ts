@@ -49,7 +49,11 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => tunnel.listen(join(folder, 'tunnel.sock'), resolve))
   port = await probePort('127.0.0.1', 0)
   const door = await openAppsDoor({
-    ...{ host: '127.0.0.1', port, domain: 'apps.test', clock, log },
+    host: '127.0.0.1',
+    port,
+    domain: 'apps.test',
+    clock,
+    log,
     playground: (name) =>
       name === NAME
         ? {
@@ -90,7 +94,12 @@ test('a request goes to the service that an Ingress names, and nowhere else', as
 })
 
 const route = (host: string, path: string, isExact = false) => ({
-  ...{ host, path, isExact, namespace: 'default', service: `${host}${path}`, port: { number: 80 } },
+  host,
+  path,
+  isExact,
+  namespace: 'default',
+  service: `${host}${path}`,
+  port: { number: 80 },
 })
 
 test.each([

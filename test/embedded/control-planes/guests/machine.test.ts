@@ -7,7 +7,12 @@ import { until } from '../../../eventually.ts'
 
 const USER = 1_099_999
 const machine = {
-  ...{ vcpus: 1, memoryMebibytes: 64, folder: '/', commandLine: '', hasKvm: false, userId: USER },
+  vcpus: 1,
+  memoryMebibytes: 64,
+  folder: '/',
+  commandLine: '',
+  hasKvm: false,
+  userId: USER,
   ports: { api: 1, tunnel: 2 },
 }
 /** What comes before QEMU. */

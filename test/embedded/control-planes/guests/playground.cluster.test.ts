@@ -80,7 +80,10 @@ describe.skipIf(!isThere)(title, () => {
     const authority = Buffer.from(state?.certificateAuthority ?? '').toString('base64')
     const cluster = { server: state?.endpoint, 'certificate-authority-data': authority }
     const config = {
-      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'own', users: [{ name: 'own', user: { token } }] },
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'own',
+      users: [{ name: 'own', user: { token } }],
       clusters: [{ name: 'own', cluster }],
       contexts: [{ name: 'own', context: { cluster: 'own', user: 'own' } }],
     }
@@ -183,12 +186,16 @@ describe.skipIf(!isThere)(title, () => {
 const labels = { app: 'web' }
 const named = { metadata: { name: 'web' } }
 const CLAIM = {
-  ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...named },
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  ...named,
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
 }
 const SERVE = 'echo hello > /tmp/index.html && exec httpd -f -p 80 -h /tmp'
 const DEPLOYMENT = {
-  ...{ apiVersion: 'apps/v1', kind: 'Deployment', ...named },
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  ...named,
   spec: {
     selector: { matchLabels: labels },
     strategy: { type: 'Recreate' },
@@ -198,7 +205,9 @@ const DEPLOYMENT = {
         volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'web' } }],
         containers: [
           {
-            ...{ name: 'web', image: BUSYBOX_IMAGE, command: ['sh', '-c', SERVE] },
+            name: 'web',
+            image: BUSYBOX_IMAGE,
+            command: ['sh', '-c', SERVE],
             volumeMounts: [{ name: 'data', mountPath: '/data' }],
           },
         ],
@@ -208,7 +217,9 @@ const DEPLOYMENT = {
 }
 const SERVICE = { apiVersion: 'v1', kind: 'Service', ...named, spec: { selector: labels, ports: [{ port: 80 }] } }
 const INGRESS = {
-  ...{ apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', ...named },
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'Ingress',
+  ...named,
   spec: {
     rules: [
       {

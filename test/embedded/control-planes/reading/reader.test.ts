@@ -86,7 +86,8 @@ test('what an API server answers is what is answered', async () => {
   const port = await serve(isNode)
   const { reader } = await openReader()
   expect(await reader.ask('look', { apis: [port, null], members: [port] })).toEqual({
-    ...{ apis: [true, false], members: [false] },
+    apis: [true, false],
+    members: [false],
   })
   expect(await reader.ask('nodes', port)).toEqual([{ ...known, name: 'one' }])
   expect(await reader.ask('removeNode', port, 'one')).toBeUndefined()

@@ -51,8 +51,15 @@ await writeFile(join(folder, 'outside', 'precious'), 'of nobody')
 const certificates = await openCertificates({ ...parts, folder, hosts: ['localhost'] })
 const controlPort = await probePort('127.0.0.1', 0)
 const storage = await startObjectStorage({
-  ...{ ...parts, program, certificates, controlPort, folder: store, host: '127.0.0.1', port: 0, token: 'token' },
-  ...{ registry: join(folder, 'registry') },
+  ...parts,
+  program,
+  certificates,
+  controlPort,
+  folder: store,
+  host: '127.0.0.1',
+  port: 0,
+  token: 'token',
+  registry: join(folder, 'registry'),
   ...(where === 'open' ? { isolation: { kind: 'process', hasProc: true } } : {}),
 })
 const never = () => ({ signal: new AbortController().signal, cancel: () => {} })

@@ -15,8 +15,12 @@ import { systemRandom } from '../../../../kit/sys/random.ts'
 let certificate: Certificate
 beforeAll(async () => {
   certificate = await makeCertificate({
-    ...{ commonName: '127.0.0.1', hosts: ['127.0.0.1'], days: 1, isClient: true },
-    ...{ now: systemClock.now(), random: systemRandom },
+    commonName: '127.0.0.1',
+    hosts: ['127.0.0.1'],
+    days: 1,
+    isClient: true,
+    now: systemClock.now(),
+    random: systemRandom,
   })
 })
 

@@ -7,8 +7,15 @@ const NOW = new Date('2026-03-01T12:00:00Z')
 test('what is there, what is given, what another one takes, and what ends first is told', async () => {
   let endsAt: Date | undefined
   const offer = {
-    ...{ driver: 'process' as const, releases: [], memoryBytes: 10, reservedBytes: 4, bytesOfOne: 2, bytesOfThree: 3 },
-    ...{ nodeCount: 1, etcdBytes: 0, nodesObstacle: '' },
+    driver: 'process' as const,
+    releases: [],
+    memoryBytes: 10,
+    reservedBytes: 4,
+    bytesOfOne: 2,
+    bytesOfThree: 3,
+    nodeCount: 1,
+    etcdBytes: 0,
+    nodesObstacle: '',
     guests: { obstacle: '', bytesOfOne: 0, appDomain: '' },
   }
   const registry = openRegistry({ isProcessWide: false })

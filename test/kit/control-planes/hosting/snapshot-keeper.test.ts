@@ -48,11 +48,18 @@ async function open(): Promise<SnapshotKeeper> {
   })
   const answer = () => Object.assign(Readable.from([Buffer.from(`${lines.join('\n')}\n`)]), { statusCode: 200 })
   const opened = new SnapshotKeeper({
-    ...{ folder, controlPlane: 'one', clock, random: systemRandom, log: silentLog },
+    folder,
+    controlPlane: 'one',
+    clock,
+    random: systemRandom,
+    log: silentLog,
     // Of a client only this is used, and of its answer only what there is.
     take: (into, id) =>
       takeSnapshot({
-        ...{ folder: into, id, etcdutl: join(folder, 'etcdutl'), etcdUrl: 'https://etcd' },
+        folder: into,
+        id,
+        etcdutl: join(folder, 'etcdutl'),
+        etcdUrl: 'https://etcd',
         client: { open: async () => answer() } as never,
       }),
   })
@@ -60,7 +67,10 @@ async function open(): Promise<SnapshotKeeper> {
   return opened
 }
 const placeOf = ({ url }: HostileS3) => ({
-  ...{ url: `${url.origin}/clusters`, authority: null, accessKeyId: 'id', secretAccessKey: 'secret' },
+  url: `${url.origin}/clusters`,
+  authority: null,
+  accessKeyId: 'id',
+  secretAccessKey: 'secret',
   sealingKey: 'a'.repeat(64),
 })
 const one = async () => (await keeper.list())[0]

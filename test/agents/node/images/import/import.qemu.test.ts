@@ -200,7 +200,11 @@ describe('nothing is fetched but from the Internet', () => {
     const imported = importImage(
       { url: urlOf(), checksum: sha256(raw) },
       {
-        ...{ folder, name: 'one', limits: LIMITS, clock: systemClock, turns: new Turns() },
+        folder,
+        name: 'one',
+        limits: LIMITS,
+        clock: systemClock,
+        turns: new Turns(),
         trust: { ...server.trust, authorities: [] },
       },
     )
