@@ -41,6 +41,12 @@ it.each<readonly [string, SimulationOptions, RegExp, number]>([
     /without an order$|is nowhere$/,
     6,
   ],
+  [
+    'a host that makes a disk again',
+    { without: 'made_once', hasRestores: true, isPooled: false, isChaosOnly: true },
+    /^disk \S+ is made a second time on \S+, and what it held is nowhere$/,
+    6,
+  ],
 ])('finds %s', async (_what, options, pattern, lastSeed) => {
   expect(await firstViolation(options, pattern, lastSeed)).toMatch(pattern)
 })

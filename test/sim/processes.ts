@@ -331,8 +331,9 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   const held = simulatedVolumes(host.volumes, { storage: world.storage, mounted: pools, host: host.name })
   const volumes = world.orders.volumes(host, world.disks.store(host.name, held))
   if (world.without === 'retention') volumes.release = volumes.remove
-  const sweep = world.without === 'unnamed' ? removeUnnamed : world.without === 'made_once' ? makeMissing : undefined
-  if (sweep !== undefined) void sweepHost(world, process, () => sweep({ host, store, hypervisor, volumes }))
+  const { sweep, milliseconds } = SWEEPS[world.without ?? ''] ?? {}
+  if (sweep !== undefined)
+    void sweepHost(world, process, () => sweep({ host, store, hypervisor, volumes }), milliseconds)
   process.onCrash(() => void hypervisor.close())
   const agent = openAgent({
     nodeName: host.name,
@@ -385,8 +386,6 @@ function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, 
   followMain(world, process, agent.run(never()))
 }
 
-const SWEEP_MILLISECONDS = 20_000
-
 interface HostParts {
   readonly host: Host
   readonly store: Store
@@ -399,10 +398,11 @@ async function sweepHost(
   { scheduler }: Surroundings,
   process: SimulatedProcess,
   sweep: () => Promise<void>,
+  milliseconds = 0,
 ): Promise<void> {
   const { epoch } = process
   await scheduler.repeat(
-    { least: SWEEP_MILLISECONDS, most: SWEEP_MILLISECONDS },
+    { least: milliseconds, most: milliseconds },
     () => !process.isAlive(epoch),
     () => sweep().catch(() => {}), // it looks again
   )
@@ -427,6 +427,14 @@ async function makeMissing({ host, store, volumes }: HostParts): Promise<void> {
     if (isToBeMade && (await volumes.inspect(name)) === undefined)
       await volumes.create({ name, sizeGibibytes: spec.sizeGibibytes })
   }
+}
+
+/** By what hosts lack. A Volume of an older Kubernetes is there for seconds only: then it is deleted once more. */
+const SWEEPS: Readonly<
+  Record<string, { readonly sweep: (parts: HostParts) => Promise<void>; readonly milliseconds: number }>
+> = {
+  unnamed: { sweep: removeUnnamed, milliseconds: 20_000 },
+  made_once: { sweep: makeMissing, milliseconds: 500 },
 }
 
 /** Where there are databases their image has versions. */
