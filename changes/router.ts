@@ -1,6 +1,6 @@
 /** Everything there is to say about changing a router. */
 import type { AuditChange } from '../domain/audit.ts'
-import { type IdleFacts, requireDeletable, requireIdle } from '../domain/idle-rules.ts'
+import { type IdleFacts, requireDeletable, requireIdle, requireNoOperation } from '../domain/idle-rules.ts'
 import { canonicalRoute, isReached, NETWORKS_OF_ROUTER_MAXIMUM, routesFault } from '../domain/private-network.ts'
 import { badField, notFound } from '../domain/problem.ts'
 import * as claims from '../db/router/index.ts'
@@ -50,8 +50,11 @@ const networks: Omit<Change<RouterSpec, IdleFacts>, 'when' | 'release'> = {
   sets: ['networkIds'],
   of: ({ networkIds }) => networkIds.toSorted(),
   operation: 'router.sync',
-  allow({ id, facts, spec: { networkIds } }) {
-    requireIdle('router', facts)
+  allow({ id, facts, spec: { networkIds }, before }) {
+    // One that is being deleted waits for its networks to leave.
+    const isLeaving = before !== undefined && added(before.networkIds, networkIds).length === 0
+    if (isLeaving) requireNoOperation('router', facts)
+    else requireIdle('router', facts)
     if (networkIds.length > NETWORKS_OF_ROUTER_MAXIMUM)
       throw badField('networkIds', `a router joins at most ${NETWORKS_OF_ROUTER_MAXIMUM} networks`)
     if (new Set(networkIds).size < networkIds.length) throw claims.atRouter(id)

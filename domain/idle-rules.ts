@@ -1,6 +1,6 @@
-/** What the operation under way allows for networks, routers, edges, node pools and object storages: the same for
- *  every door. */
-import { operationInProgress } from './problem.ts'
+/** What the operation under way and a deletion allow for networks, routers, edges, node pools and object storages: the
+ *  same for every interface. */
+import { conflict, operationInProgress } from './problem.ts'
 
 export interface IdleFacts {
   readonly id: string
@@ -11,11 +11,19 @@ export interface IdleFacts {
 type Noun = 'network' | 'router' | 'edge' | 'node_pool' | 'object_storage'
 
 /** Throws 409 while an operation is under way. */
-export function requireIdle(type: Noun, { id, activeOperation }: IdleFacts): void {
+export function requireNoOperation(type: Noun, { id, activeOperation }: IdleFacts): void {
   if (activeOperation !== undefined) throw operationInProgress(activeOperation.id, { type, id })
+}
+
+/** Throws 409 while an operation is under way, and while it is being deleted: its claims may be released already. */
+export function requireIdle(type: Noun, facts: IdleFacts): void {
+  requireNoOperation(type, facts)
+  if (!facts.isDeleting) return
+  const resource = { type, id: facts.id }
+  throw conflict('state_not_allowed', `The ${type.replace('_', ' ')} is being deleted.`, { resource })
 }
 
 /** Throws 409 while an operation is under way. What is still being made can be deleted: its creation is cancelled. */
 export function requireDeletable(type: Noun, facts: IdleFacts): void {
-  if (facts.activeOperation?.action !== 'create') requireIdle(type, facts)
+  if (facts.activeOperation?.action !== 'create') requireNoOperation(type, facts)
 }

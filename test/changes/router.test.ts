@@ -14,6 +14,7 @@ const SPEC: RouterSpec = {
   labels: {},
 }
 const IDLE = { id: 'out', isDeleting: false, activeOperation: undefined }
+const LEAVING = { ...IDLE, isDeleting: true }
 const busyWith = (action: string) => ({ ...IDLE, activeOperation: { id: 'op', action } })
 const subject = <Facts>(facts: Facts, more: Partial<RouterSpec> = {}) => ({
   accountId: 'acct',
@@ -111,6 +112,17 @@ test.each<readonly [string, () => unknown, string]>([
     'networkIds: a router joins at most 64 networks',
   ],
   [
+    'given a network once it is being deleted',
+    () =>
+      change('attach_network')?.allow?.({ ...subject(LEAVING, { networkIds: ['a', 'b', 'c'] }), before: SPEC }, WORLD),
+    'The router is being deleted.',
+  ],
+  [
+    'configured once it is being deleted',
+    () => change('configure')?.allow?.(subject(LEAVING), WORLD),
+    'The router is being deleted.',
+  ],
+  [
     'deleted while it changes',
     () => routerChanges.remove.allow?.(subject(busyWith('update')), ZONES),
     'Another operation runs',
@@ -123,4 +135,9 @@ test('a route may use a network without a range yet, and a router that is being 
   const later = subject(IDLE, { networkIds: ['a', 'c'], ...route('10.9.0.0/16', '10.7.0.9') })
   expect(() => change('configure')?.allow?.(later, WORLD)).not.toThrow()
   expect(() => routerChanges.remove.allow?.(subject(busyWith('create')), ZONES)).not.toThrow()
+})
+
+test('networks leave a router that is being deleted, which waits for it', () => {
+  const parted = { ...subject(LEAVING, { networkIds: ['a'] }), before: SPEC }
+  expect(() => change('detach_network')?.allow?.(parted, WORLD)).not.toThrow()
 })

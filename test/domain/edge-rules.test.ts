@@ -112,3 +112,9 @@ it('is changed by one operation at a time; deleting one that is being made ends 
   requireDeletable('edge', facts())
   requireIdle('edge', facts())
 })
+
+it('is changed no more once it is being deleted, and is deleted again', () => {
+  const facts = { id: 'e', isDeleting: true, activeOperation: undefined }
+  expect(() => requireIdle('edge', facts)).toThrow('The edge is being deleted.')
+  requireDeletable('edge', facts)
+})
