@@ -1,6 +1,5 @@
 /** Network edges as requests find them: whole, and as lists show them. */
 import { edgeChanges } from '../../changes/edge.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   Edge,
   type EdgeItem,
@@ -13,7 +12,6 @@ import {
 import { type OperatedObjects, openOperated } from '../change/operate.ts'
 import { type ObjectParts, type Objects, openObjects } from '../plain/objects.ts'
 
-export type EdgeObject = KubeObject<EdgeSpec, EdgeStatus>
 export interface Edges extends OperatedObjects<EdgeSpec, EdgeStatus, EdgeView, ReturnType<typeof edgeChanges.factsOf>> {
   /** Without machines and members. */
   readonly items: Objects<EdgeSpec, EdgeStatus, EdgeItem>

@@ -53,8 +53,8 @@ type Sold = readonly [type: ResourceType, effect: string, kind: string, spec: ob
 const SOLD: readonly Sold[] = [
   [Server, 'claim', 'server.create', SERVER, { serverId: 'web', hostname: 'web', zone: ZONE, ...ROOM }],
   [Server, 'resize', 'server.change_plan', SERVER, { serverId: 'web', operationId: newUuid(systemRandom), ...ROOM }],
-  [Storage, 'claim', 'storage.create', DISK, { storageId: 'web', ...DISK }],
-  [Storage, 'resize', 'storage.resize', DISK, { storageId: 'web', sizeGibibytes: 2 }],
+  [Storage, 'claim', 'storage.create', DISK, { change: 'create' }],
+  [Storage, 'claim', 'storage.resize', DISK, { change: 'resize' }],
   [Snapshot, 'claim', 'snapshot.create', { storageId: 'disk' }, { snapshotId: 'web', storageId: 'disk' }],
   [Backup, 'claim', 'storage.backup', { storageId: 'disk' }, { backupId: 'web' }],
   [

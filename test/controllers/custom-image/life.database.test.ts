@@ -156,5 +156,5 @@ test('an image of a stopped server, a server of the image, and the image may go'
   expect([(await readServer('second'))?.status?.state, await held()]).toEqual(['started', []])
   await makeServer('third', { customImageId: 'copy' })
   await untilServer('third', 'error')
-  expect((await readServer('third'))?.status?.stateDetail).toContain('Custom image copy no longer exists')
+  expect((await readServer('third'))?.status?.stateDetail).toContain('There is no custom image copy')
 })
