@@ -1,5 +1,6 @@
-/** What networks and routers share: each claims in PostgreSQL, owns rows of OVN, and has one kind of operation that
- *  brings both to what its spec says. Their decisions are also those of whatever is made, kept and deleted. */
+/** What networks, routers and floating IPs share: each claims in PostgreSQL, owns rows of OVN, and has one kind of
+ *  operation that brings both to what its spec says. Their decisions are also those of whatever is made, kept and
+ *  deleted. */
 import { createHash } from 'node:crypto'
 import type { Queries } from '../db/open.ts'
 import { isEdit, type KubernetesRequest, listKubernetesRequests } from '../db/request/index.ts'

@@ -1,5 +1,5 @@
-/** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Making one is
- *  `create-server.ts`. */
+/** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Creating one is
+ *  `create.ts`. */
 import { requireOwnMachine } from '../../domain/managed-machine.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { appendAudit } from '../../db/audit/index.ts'

@@ -1,6 +1,6 @@
 /** The records of operations: the Operation object while it runs, a row of history when it has ended. The order is what
  *  keeps every operation whole across crashes: history first, then the mirror that frees the target, and last the end
- *  of the object (`index.ts`), so that whoever sees an operation ended finds its target free. */
+ *  of the object (`reconciler.ts`), so that whoever sees an operation ended finds its target free. */
 import { isDeepStrictEqual } from 'node:util'
 import { type FinishedOperation, type OperationEvent, isFinal, stepsOf } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
