@@ -95,11 +95,12 @@ export const storageChanges = changesOf(Storage, {
     },
   },
   reads: [Server, ...SOURCE_READS],
-  readable({ title, labels, sizeGibibytes, ...spec }) {
+  readable({ title, labels, sizeGibibytes, isBoot, ...spec }) {
     requireReadable('title', Printable, title)
     requireReadable('labels', Labels.optional(), labels)
     requireReadableSchedule(spec)
-    if (sizeGibibytes > STORAGE_GIBIBYTES_MAXIMUM)
+    // A boot disk is as large as the plan of its server says.
+    if (!isBoot && sizeGibibytes > STORAGE_GIBIBYTES_MAXIMUM)
       throw badField('sizeGibibytes', `must be at most ${STORAGE_GIBIBYTES_MAXIMUM}`)
   },
   create: {

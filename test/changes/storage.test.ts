@@ -134,3 +134,9 @@ describe('a new storage', () => {
     expect(() => placeOfSource(reading(), { kind: 'snapshot', id: 'none' })).toThrow('No such snapshot')
   })
 })
+
+test('a boot disk is as large as its server says, and its labels may change', () => {
+  const large = { ...SPEC, sizeGibibytes: 20_000 }
+  expect(() => storageChanges.readable?.(large)).toThrow('sizeGibibytes: must be at most 16384')
+  expect(() => storageChanges.readable?.({ ...large, isBoot: true })).not.toThrow()
+})
