@@ -116,14 +116,19 @@ test('it is made of a machine with a storage, and leaves nothing', { timeout: 18
     passwordGeneration: 1,
     backups: { isOpen: true, latestAt: LATEST },
   })
-  // Archiving is paused and goes on.
+  // Archiving is paused and goes on. A machine reports again and again: what it reports of a document that has been
+  // replaced meanwhile counts for nothing.
   const pause = { state: 'paused', reason: 'archive_full', since: LATEST, from: LATEST } as const
-  const stateIs = (state: string) =>
-    until(state, read, (found) => found?.status?.archiveState === state).then((found) => found?.status?.backups)
-  await answer('shop', { pause, failure: 'It is full.', shortenedAt: LATEST })
-  expect(await stateIs('paused')).toMatchObject({ pause, shortenedAt: LATEST })
-  await answer()
-  const resumed = await stateIs('archiving')
+  const reporting = async (state: string, change: Partial<ArchiveReport> = {}) => {
+    const look = async () => {
+      await answer('shop', change)
+      return read()
+    }
+    return (await until(state, look, (found) => found?.status?.archiveState === state))?.status?.backups
+  }
+  const full = { pause, failure: 'It is full.', shortenedAt: LATEST }
+  expect(await reporting('paused', full)).toMatchObject({ pause, shortenedAt: LATEST })
+  const resumed = await reporting('archiving')
   expect([resumed?.pause, resumed?.shortenedAt]).toEqual([undefined, undefined])
   // The store has a tenant for it alone, with the bucket that its machine is told of.
   const told = (await documentFor('shop'))?.postgresql?.archive
