@@ -19,6 +19,8 @@ const UNCHANGED: Readonly<Record<string, string>> = {
   edges: 'worlds of their own: `balancers.seeds.test.ts`',
   loadbalancers: 'worlds of their own: `balancers.seeds.test.ts`',
   nodereports: 'hosts alone write what they hold; what follows from it: `older-stores.test.ts`',
+  instances: "what hosts hold is the platform's alone: `accidents.test.ts` has who tries",
+  volumes: "what hosts hold is the platform's alone: `accidents.test.ts` has who tries",
   managedmachines: 'the platform and its hosts write them; people only see what they have moved',
   databases: 'worlds of their own have them: `databases.seeds.test.ts`',
   kubernetesclusters: 'worlds of their own have them: `clusters.seeds.test.ts`',
