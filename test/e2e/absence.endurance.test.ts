@@ -14,6 +14,7 @@ import { TIERS } from '../../tools/tiers.ts'
 import { until } from '../eventually.ts'
 import { type Console, Customer, type Operation, type Server } from './customer.ts'
 import { clearAway, guestsOf, newFolder, Product, refusedStart } from './product.ts'
+import { UNREAD } from './warnings.ts'
 
 const run = promisify(execFile)
 const FLAGS = ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2']
@@ -24,12 +25,6 @@ const STORY_MILLISECONDS = 900_000
 /** Sweeps come every two minutes, and within seconds of a start. */
 const SWEEP_MILLISECONDS = 300_000
 const CONTENT = Buffer.from('kept')
-/** Of the look at what is in use, of the look at what is missing, and of what an operator has given up. */
-const WARNINGS = [
-  /in use, and without claims in PostgreSQL: kept from others/,
-  /missing, and never ordered to go: kept|so many are missing at once that every sweep stops/,
-  /claims of what was deleted released/,
-]
 
 let data: string
 let product: Product
@@ -58,7 +53,7 @@ interface FloatingIp {
   readonly server_id: string | null
 }
 
-const start = async () => void (product = await Product.start({ data, flags: FLAGS, warnings: WARNINGS }))
+const start = async () => void (product = await Product.start({ data, flags: FLAGS, warnings: UNREAD }))
 const copyOf = (moment: string, store: StoreName): string => join(data, 'copies', moment, store)
 /** With owners and modes: PostgreSQL does not start on files of others. */
 const copyFolder = (from: string, to: string) => run('cp', ['-a', from, to])

@@ -3,18 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signalProcess } from '../../kit/sys/process.ts'
 import { eventually } from '../eventually.ts'
 import { openSurvivor, type Survivor } from './survivor.ts'
+import { UNREAD } from './warnings.ts'
 
 let survivor: Survivor
-/** Of processes whose Kubernetes API, database or Open vSwitch was killed. */
-const KILLED = [
-  /"message":"(the Kubernetes API|the database) is not available"/,
-  /"message":"terminating connection due to administrator command".*"msg":"database connection lost"/,
-  /"message":"Connection terminated unexpectedly".*"msg":"database connection lost"/,
-  /"message":"(the database system is |connect ECONNREFUSED )[^"]*".*"msg":"hosts of control planes not read"/,
-  /"message":"(the database system is |connect ECONNREFUSED )[^"]*".*"msg":"the outbox could not be read"/,
-  /database connection failed.*"msg":"(what the network has cached|guests are cut off)/,
-]
-beforeAll(async () => void (survivor = await openSurvivor('survivor@example.com', KILLED)))
+beforeAll(async () => void (survivor = await openSurvivor('survivor@example.com', UNREAD)))
 afterAll(() => survivor?.close())
 
 describe('one component killed in the middle of a change', () => {

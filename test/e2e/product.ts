@@ -14,7 +14,7 @@ import { unexpectedWarnings } from './warnings.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
-const READY_MILLISECONDS = 120_000
+const READY_MILLISECONDS = 240_000
 const STOP_MILLISECONDS = 60_000
 /** Guest images are made once for all tests of this machine. */
 export const IMAGE_CACHE = join(tmpdir(), 'svccloud-test-images')
