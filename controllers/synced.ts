@@ -15,9 +15,11 @@ import { hasNoRequest } from './operation/stanza.ts'
 import type { Ovn } from './ovn/ovn.ts'
 import type { Row } from './ovn/row.ts'
 
-/** What is done by an operation, which its kind does not say. */
-export const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): string | undefined =>
-  operation?.arguments?.['action']
+/** What is done by an operation: its arguments say so where its kind does not (`edge.sync`, `edge.delete`). */
+export function actionOf(operation: Pick<OperationStanza, 'arguments' | 'kind'> | undefined): string | undefined {
+  const [, verb] = operation?.kind.split('.') ?? []
+  return operation?.arguments?.['action'] ?? (verb === 'sync' ? undefined : verb)
+}
 
 /** One that is deleted through the API is deleted in Kubernetes first. */
 export const removeFirst = <Spec, Status>(

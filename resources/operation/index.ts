@@ -2,7 +2,14 @@
  *  outlives the target. */
 import { z } from 'zod'
 import type { IdleFacts } from '../../domain/idle-rules.ts'
-import { isFinal, OPERATION_KINDS, OPERATION_STATUSES, type OperationKind, stepsOf } from '../../domain/operations.ts'
+import {
+  isDeletion,
+  isFinal,
+  OPERATION_KINDS,
+  OPERATION_STATUSES,
+  type OperationKind,
+  stepsOf,
+} from '../../domain/operations.ts'
 import { resource, route } from '../define.ts'
 import { nodeNamespace } from '../instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../labels.ts'
@@ -273,12 +280,14 @@ export interface Operable {
   readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
 }
 
-/** It is deleted, or shall be. Of kinds whose operations say in their arguments what they do. */
+/** It is being deleted: its object says so, or the kind or the arguments of its newest operation do. */
 export const isBeingDeleted = ({
   metadata,
   spec,
 }: Operable & { readonly metadata: { readonly deletionTimestamp?: string | undefined } }): boolean =>
-  metadata.deletionTimestamp !== undefined || spec.operation?.arguments?.['action'] === 'delete'
+  metadata.deletionTimestamp !== undefined ||
+  (spec.operation !== undefined && isDeletion(spec.operation.kind)) ||
+  spec.operation?.arguments?.['action'] === 'delete'
 
 /** The change under way on whatever has operations: the one of the stanza until the controller has reported its end. */
 export function activeOperationOf({ spec, status }: Operable): OperationProgress | undefined {

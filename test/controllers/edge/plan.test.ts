@@ -5,7 +5,7 @@ import type { EdgeObject, Observed } from '../../../controllers/edge/observed.ts
 import { plan } from '../../../controllers/edge/plan.ts'
 import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
 import { numberOf } from '../../../resources/load-balancer/index.ts'
-import { configurationOf, type EdgeSpec, type EdgeStatus } from '../../../resources/edge/index.ts'
+import { configurationOf, Edge, type EdgeSpec, type EdgeStatus } from '../../../resources/edge/index.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const LATER = new Date('2026-01-01T00:15:00Z')
@@ -367,4 +367,12 @@ describe('separate placement', () => {
     const refused = edge({ ...PAIRED, operation: stanza('repair') }, { ...asRun().status, granted: GRANTED })
     expect(decide(refused).does).not.toMatch(/LoadBalancer/)
   })
+})
+
+test('one whose deletion was requested is deleted in Kubernetes first, however its operation says so', () => {
+  const { arguments: _none, ...requested } = stanza('delete', 'edge.delete')
+  for (const operation of [requested, stanza('delete', 'edge.delete')]) {
+    const object = edge({ operation }, asRun({}).status)
+    expect(plan(object, SEEN, NOW)).toEqual([{ do: 'remove', type: Edge, key: { namespace: 'acct-a', name: 'e1' } }])
+  }
 })
