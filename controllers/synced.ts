@@ -11,15 +11,9 @@ import { orUnavailable } from './database.ts'
 import type { PlainAction } from './effects.ts'
 import { type Health, healthConditions } from './health.ts'
 import { operationActions, type OperationDecision, truncated, waitActions } from './operation/decision.ts'
-import { hasNoRequest } from './operation/stanza.ts'
+import { hasNoRequest, operationActionOf } from './operation/stanza.ts'
 import type { Ovn } from './ovn/ovn.ts'
 import type { Row } from './ovn/row.ts'
-
-/** What is done by an operation: its arguments say so where its kind does not (`edge.sync`, `edge.delete`). */
-export function actionOf(operation: Pick<OperationStanza, 'arguments' | 'kind'> | undefined): string | undefined {
-  const [, verb] = operation?.kind.split('.') ?? []
-  return operation?.arguments?.['action'] ?? (verb === 'sync' ? undefined : verb)
-}
 
 /** One that is deleted through the API is deleted in Kubernetes first. */
 export const removeFirst = <Spec, Status>(
@@ -34,7 +28,7 @@ export const removeFirst = <Spec, Status>(
 export const auditedSync =
   (noun: string) =>
   (operation: OperationStanza): string | undefined =>
-    hasNoRequest(operation) ? `${noun}.${actionOf(operation) ?? 'update'}` : undefined
+    hasNoRequest(operation) ? `${noun}.${operationActionOf(operation) ?? 'update'}` : undefined
 
 export interface SyncDecision<Status, Action> extends OperationDecision<Action> {
   readonly status?: { readonly [Field in keyof Status]?: Status[Field] | undefined }

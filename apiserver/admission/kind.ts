@@ -17,7 +17,7 @@ export interface AdmittedChange {
 }
 
 /** Those of the fields that are edited, as the audit log names them. */
-export const changesOf = <Spec extends object>(
+export const editedFields = <Spec extends object>(
   fields: readonly (keyof Spec & string)[],
   after: Spec,
   before: Spec,

@@ -14,7 +14,7 @@ import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admissio
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import type { BackupObject } from './backups.ts'
 import { requireUnreadBackup } from './rules.ts'
 

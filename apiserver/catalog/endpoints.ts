@@ -1,4 +1,7 @@
 /** Regions, zones, plans and templates, from the cache: complete lists, in the order of their names. */
+import { serverPlans } from '../../changes/kit/machine.ts'
+import { worldOf } from '../../changes/kit/world.ts'
+import { unknownRegion, unknownZone } from '../../changes/kit/zone.ts'
 import { notFound } from '../../domain/problem.ts'
 import { etagOf } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -24,10 +27,8 @@ import {
 } from '../../resources/catalog/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
-import { serverPlans } from './server-plans.ts'
-import { unknownRegion, unknownZone } from './unknown.ts'
 import { completeList } from '../list/page.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 
 export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly Endpoint[] {
   const regions = caches.of(Region)
@@ -40,7 +41,7 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
     ),
     customerEndpoint(listZones, async ({ query }) => {
       if (query.region !== undefined && regions.get({ name: query.region }) === undefined)
-        throw unknownRegion({ caches }, query.region)
+        throw unknownRegion(worldOf(caches), query.region)
       return completeList(
         byName(zones)
           .filter((zone) => query.region === undefined || zone.spec.region === query.region)
@@ -48,11 +49,11 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
       )
     }),
     customerEndpoint(listPlans, async () =>
-      completeList(byName({ list: () => serverPlans({ caches }) }).map(toPlanView)),
+      completeList(byName({ list: () => serverPlans(worldOf(caches)) }).map(toPlanView)),
     ),
     customerEndpoint(listTemplates, async ({ query, now }) => {
       if (query.zone !== undefined && zones.get({ name: query.zone }) === undefined)
-        throw unknownZone({ caches }, query.zone)
+        throw unknownZone(worldOf(caches), query.zone)
       const views = byName(templates)
         .filter(({ spec, status }) => isListed({ spec, status }, now) && isAvailable(spec, now))
         .map((template) => toTemplateView(template, storedZones(), query.zone))

@@ -4,8 +4,8 @@ import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'
 import { catalogEndpoints } from './endpoints.ts'
 
-export { findServerPlan, serverPlans } from './server-plans.ts'
-export { unknownPlan, unknownTemplate, unknownZone } from './unknown.ts'
+export { findServerPlan } from './server-plans.ts'
+export { unknownTemplate } from './unknown.ts'
 
 export const catalog = noun<Pick<Parts, 'caches'>>({
   name: 'catalog',

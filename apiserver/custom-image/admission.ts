@@ -14,13 +14,13 @@ import {
 } from '../../resources/custom-image/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
-import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
+import { type AdmissionParts, type AdmissionRules, type AdmittedChange, editedFields } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requireLabels, requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import { requireZone } from './endpoints.ts'
-import { requireSource, type SourceFields, SOURCE_READS } from './sources.ts'
+import { requireSource, type SourceFields, IMAGE_SOURCE_READS } from './sources.ts'
 
 type CustomImageObject = KubeObject<CustomImageSpec, CustomImageStatus>
 
@@ -72,7 +72,7 @@ export const customImageAdmission: AdmissionRules<CustomImageSpec, CustomImageSt
     const { spec } = image
     if (spec.title !== before.spec.title) requirePrintableTitle(spec)
     requireLabels(spec)
-    const changes = changesOf(['title', 'labels'], spec, before.spec)
+    const changes = editedFields(['title', 'labels'], spec, before.spec)
     return changes.length === 0 ? [] : [{ action: 'custom_image.update', changes }]
   },
   delete: admitDeletion('custom_image.delete', (before) => {
@@ -80,5 +80,5 @@ export const customImageAdmission: AdmissionRules<CustomImageSpec, CustomImageSt
     // Its deletion waits for its creation.
     requireDeletableImage(facts.state === 'creating' ? { ...facts, state: 'online' } : facts)
   }),
-  reads: SOURCE_READS,
+  reads: IMAGE_SOURCE_READS,
 }

@@ -30,7 +30,7 @@ import { operate, type OperatedObjects, openOperated } from '../change/operate.t
 import type { Parts } from '../parts.ts'
 import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, type ObjectParts } from '../plain/objects.ts'
-import { requireSource, type SourceFields, SOURCE_READS } from './sources.ts'
+import { requireSource, type SourceFields, IMAGE_SOURCE_READS } from './sources.ts'
 
 export type CustomImages = OperatedObjects<CustomImageSpec, CustomImageStatus, CustomImageView, CustomImageFacts>
 
@@ -56,7 +56,7 @@ export const openCustomImages = (parts: ObjectParts): CustomImages =>
   })
 
 export function customImageEndpoints(parts: Parts & { readonly customImages: CustomImages }): readonly Endpoint[] {
-  for (const type of SOURCE_READS) parts.caches.of<unknown, unknown>(type)
+  for (const type of IMAGE_SOURCE_READS) parts.caches.of<unknown, unknown>(type)
   const { customImages: images } = parts
   return [
     customerEndpoint(listCustomImages, async ({ caller: { accountId } }) => {

@@ -10,9 +10,9 @@ import { CustomImage, customImageFactsOf, type CustomImageSpec } from '../../res
 import { IMAGE_GIBIBYTES_MAXIMUM } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { diskGibibytesOf, Storage } from '../../resources/storage/index.ts'
-import { judgeSource, SOURCE_READS as STORAGE_SOURCE_READS } from '../../changes/kit/source.ts'
+import { judgeSource, SOURCE_READS } from '../../changes/kit/source.ts'
 import { worldOf } from '../../changes/kit/world.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 
 export interface SourceReading {
   readonly caches: Caches
@@ -21,7 +21,7 @@ export interface SourceReading {
 }
 
 /** Kinds that are looked up in the caches. */
-export const SOURCE_READS: readonly ResourceType[] = [Server, ...STORAGE_SOURCE_READS]
+export const IMAGE_SOURCE_READS: readonly ResourceType[] = [Server, ...SOURCE_READS]
 
 /** Where a request names what the image is made from. */
 export type SourceFields = { readonly [Field in 'storage' | 'snapshot' | 'backup' | 'zone']: string }

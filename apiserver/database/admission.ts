@@ -14,11 +14,11 @@ import { finalizerOf } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
-import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
+import { type AdmissionParts, type AdmissionRules, type AdmittedChange, editedFields } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requirePrintableName } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import { OBJECT_FIELDS, requireRestorable, restoreOf } from './archive.ts'
 import type { DatabaseObject } from './databases.ts'
 import { rehearseDatabase, requireDatabases } from './rules.ts'
@@ -78,7 +78,7 @@ async function validateChange(
 ): Promise<readonly AdmittedChange[]> {
   requireReadable(database, before)
   const { metadata, spec } = database
-  const changes = changesOf(['name', 'backupSchedule', 'backupRetentionDays', 'isProtected'], spec, before.spec)
+  const changes = editedFields(['name', 'backupSchedule', 'backupRetentionDays', 'isProtected'], spec, before.spec)
   if (changes.length === 0) return []
   requireChangeableDatabase(databaseFactsOf(storedOf(before)))
   const accountId = accountOfNamespace(metadata.namespace ?? '')

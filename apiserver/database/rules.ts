@@ -1,4 +1,6 @@
 /** What managed databases need of their surroundings, whichever door a request comes through. */
+import { requirePrivateNetworks } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { DATABASE_IMAGE_COMMAND } from '../../domain/managed-machine.ts'
 import { badField, notFound, notImplemented, zoneLacks } from '../../domain/problem.ts'
 import { Zone } from '../../resources/catalog/index.ts'
@@ -8,13 +10,12 @@ import { offersDatabases } from '../../resources/managed-machine/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import type { AdmissionParts } from '../admission/kind.ts'
 import { rehearseMachines } from '../managed-machine/index.ts'
-import { requirePrivateNetworks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 
 /** Throws 400 for a zone that is not there, and 409 for one without private networks, or whose hosts have no image of
  *  databases. */
 export function requireDatabases(parts: Pick<Parts, 'caches'>, zone: string, field?: string): void {
-  requirePrivateNetworks(parts, zone, field)
+  requirePrivateNetworks(worldOf(parts.caches), zone, field)
   if (offersDatabases(parts.caches.of(Zone).get({ name: zone })?.status)) return
   throw zoneLacks(
     'databases',

@@ -20,7 +20,7 @@ import { requireAccount, requireStanding, requireVerifiedOwner } from '../admiss
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import { inWords, WORDS } from './words.ts'
 
 /** The rules of admission of the noun. They throw the Problem that REST would answer, with the fields of the spec. */

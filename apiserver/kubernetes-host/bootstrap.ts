@@ -1,4 +1,6 @@
 /** Asking for a host of control planes: what it needs of its surroundings, and the one write that begins it. */
+import { requirePrivateNetworks } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { minorOf, MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
 import { PLATFORM_ACCOUNT_ID } from '../../domain/platform-account.ts'
@@ -26,7 +28,6 @@ import { patchWithOperation } from '../change/begin.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { requireRelease } from '../kubernetes-cluster/index.ts'
 import { rehearseMachines } from '../managed-machine/index.ts'
-import { requirePrivateNetworks } from '../network/index.ts'
 import { requireNodeImage, requireNodePlan } from '../node-pool/index.ts'
 import type { Parts } from '../parts.ts'
 
@@ -150,7 +151,7 @@ async function requireMakeable(parts: HostParts, { region, zones, version }: Bod
   const [zone = '', another] = zones
   if (another !== undefined)
     throw unavailable('not_configured', `The nodes of a cluster are in one network, and so in one zone of ${region}.`)
-  requirePrivateNetworks(parts, zone, 'zones')
+  requirePrivateNetworks(worldOf(parts.caches), zone, 'zones')
   requireNodeImage(parts, zone)
   return hostClusters.region
 }

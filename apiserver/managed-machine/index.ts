@@ -3,7 +3,7 @@ import { claimMachines, type WantedMachines } from '../../changes/kit/machine.ts
 import { rehearse } from '../admission/rehearse.ts'
 import type { Parts } from '../parts.ts'
 
-export { cheapestMachinePlan, requireMachinePlan } from './plans.ts'
+export { cheapestMachinePlan } from './plans.ts'
 
 /** Claims all that the machines need and gives it back. Throws what their creation would be refused with. */
 export const rehearseMachines = (

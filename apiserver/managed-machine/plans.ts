@@ -1,18 +1,11 @@
 /** Plans that managed machines can have: those that their image fits. */
-import { planFault, requireMachinePlan as requireIn, serverPlans } from '../../changes/kit/machine.ts'
+import { planFault, serverPlans } from '../../changes/kit/machine.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { badField } from '../../domain/problem.ts'
-import type { PlanSpec } from '../../resources/catalog/index.ts'
 import type { Parts } from '../parts.ts'
 
-type Catalog = Pick<Parts, 'caches'>
-
-/** What a machine of the plan has. Throws 400 for a plan that is unknown, too small, or for databases. */
-export const requireMachinePlan = ({ caches }: Catalog, name: string, field = 'plan', template?: string): PlanSpec =>
-  requireIn(worldOf(caches), name, field, template)
-
 /** The plan that costs least of those that machines fit. Throws 400 when there is none. */
-export function cheapestMachinePlan({ caches }: Catalog): string {
+export function cheapestMachinePlan({ caches }: Pick<Parts, 'caches'>): string {
   const world = worldOf(caches)
   const [cheapest] = serverPlans(world)
     .filter(({ spec }) => planFault(world, spec) === undefined)

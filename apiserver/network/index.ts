@@ -8,7 +8,6 @@ import type { Parts } from '../parts.ts'
 import { getObject, labelsOfQuery, listObjects } from '../plain/objects.ts'
 import { type Networks, openNetworks } from './networks.ts'
 
-export { requirePrivateNetworks, withoutNetworks } from './rules.ts'
 export type { Networks } from './networks.ts'
 
 export const network = noun<Parts & { readonly networks: Networks }, { readonly networks: Networks }>({

@@ -12,10 +12,10 @@ import { KubernetesCluster } from '../../resources/kubernetes-cluster/index.ts'
 import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../resources/node-pool/index.ts'
 import { idleFactsOf } from '../../resources/operation/index.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
-import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
+import { type AdmissionParts, type AdmissionRules, type AdmittedChange, editedFields } from '../admission/kind.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import { type NodePoolObject, type PoolCluster, poolClusterOf } from './node-pools.ts'
 import { rehearseNodes, requireNodeImage, requireNodePlan } from './rules.ts'
 
@@ -91,7 +91,7 @@ async function validateChange(
 ): Promise<readonly AdmittedChange[]> {
   const of = clusterOf(parts, pool)
   requireReadable(pool, before, of)
-  const changes = changesOf(
+  const changes = editedFields(
     ['count', 'autoscaling', 'labels', 'taints', 'version', 'maxUnavailable'],
     pool.spec,
     before.spec,

@@ -1,4 +1,6 @@
 /** What node pools need of their surroundings, whichever door a request comes through. */
+import { requireMachinePlan } from '../../changes/kit/machine.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { KUBERNETES_IMAGE_COMMAND, KUBERNETES_NODE_TEMPLATE } from '../../domain/managed-machine.ts'
 import type { Bounds } from '../../domain/autoscaling/judge.ts'
 import { badField, zoneLacks } from '../../domain/problem.ts'
@@ -6,7 +8,7 @@ import { controlPlanesIn } from '../../kit/control-planes/configuration.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { offersKubernetesNodes } from '../../resources/managed-machine/index.ts'
 import type { AdmissionParts } from '../admission/kind.ts'
-import { rehearseMachines, requireMachinePlan } from '../managed-machine/index.ts'
+import { rehearseMachines } from '../managed-machine/index.ts'
 import type { Parts } from '../parts.ts'
 
 /** Throws 409 `zone_capability_missing` in a zone whose hosts lack the image of nodes. */
@@ -31,7 +33,7 @@ export async function requireReachable(
 
 /** Throws 400 for a plan that is unknown, or too small for a node. */
 export const requireNodePlan = (parts: Pick<Parts, 'caches'>, plan: string, field = 'plan'): void =>
-  void requireMachinePlan(parts, plan, field, KUBERNETES_NODE_TEMPLATE)
+  void requireMachinePlan(worldOf(parts.caches), plan, field, KUBERNETES_NODE_TEMPLATE)
 
 /** Throws 400 for a count that autoscaling would change at once. */
 export function requireWithin(count: number, bounds: Bounds | null, field = 'count'): void {

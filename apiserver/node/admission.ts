@@ -1,5 +1,7 @@
 /** Nodes that operators make, change and remove with kubectl must satisfy the rules of the operator API: everything is
  *  checked, nothing is claimed. */
+import { unknownZone } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
 import {
   requireCordonable,
@@ -14,7 +16,6 @@ import { accountExists } from '../../db/server/index.ts'
 import { HOSTNAME_LENGTH_MAXIMUM, Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
-import { unknownZone } from '../catalog/index.ts'
 import { factsOf, type NodeObject, othersOf, requireNothingLeft, requireRoomElsewhere } from './nodes.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
@@ -29,7 +30,7 @@ async function validateCreation(parts: AdmissionParts, node: NodeObject): Promis
   if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM)
     throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
   if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined)
-    throw unknownZone(parts, node.spec.zone, 'spec.zone')
+    throw unknownZone(worldOf(parts.caches), node.spec.zone, 'spec.zone')
   await requireAccount(parts, node.spec)
   return []
 }

@@ -1,5 +1,7 @@
 /** Nodes for operators: reading, joining, changing, emptying and removing them. Each change is one conditional write of
  *  the Node, the desired state together with the operation that brings it about. */
+import { unknownZone } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import {
   type NodeFacts,
   requireCordonable,
@@ -21,7 +23,6 @@ import * as routes from '../../resources/node/routes.ts'
 import type { OperationView } from '../../resources/operation/index.ts'
 import { Node, type NodeSpec } from '../../resources/node/index.ts'
 import { Plan, Zone } from '../../resources/catalog/index.ts'
-import { unknownZone } from '../catalog/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { newStanza } from '../change/accept.ts'
 import { factsOf, type NodeObject, type Nodes, othersOf, requireNothingLeft, requireRoomElsewhere } from './nodes.ts'
@@ -110,7 +111,7 @@ async function provision(
   call: Call<typeof routes.provisionNode, Operator>,
 ): Promise<Answer> {
   const { body, caller, request, now } = call
-  if (parts.caches.of(Zone).get({ name: body.zone }) === undefined) throw unknownZone(parts, body.zone)
+  if (parts.caches.of(Zone).get({ name: body.zone }) === undefined) throw unknownZone(worldOf(parts.caches), body.zone)
   await requireAccount(parts, body.dedicated_account_id)
   const operation = newStanza(parts, 'node.provision', { actor: caller.actor, requestId: request.requestId, now })
   const resource = { type: 'node', id: body.hostname }

@@ -1,5 +1,7 @@
 /** Object storage of an account, by zone. Rows in PostgreSQL are its truth; what the store knows is brought up to them
  *  before a key is answered, so that it works, and the one before does not. */
+import { unknownZone } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { type IdleFacts, requireIdle } from '../../domain/idle-rules.ts'
 import { conflict, notFound, Problem, unavailable, Unavailable, zoneLacks } from '../../domain/problem.ts'
 import {
@@ -42,7 +44,6 @@ import {
 } from '../../resources/object-storage/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { begin, type Verb } from '../change/operate.ts'
-import { unknownZone } from '../catalog/index.ts'
 import type { Parts } from '../parts.ts'
 import { createClaimed } from '../plain/claimed-objects.ts'
 import type { ObjectStorages } from './object-storages.ts'
@@ -99,7 +100,7 @@ async function enable(parts: ObjectStorageParts, call: Call<typeof enableObjectS
     body: { zone },
     now,
   } = call
-  if (parts.caches.of(Zone).get({ name: zone }) === undefined) throw unknownZone(parts, zone)
+  if (parts.caches.of(Zone).get({ name: zone }) === undefined) throw unknownZone(worldOf(parts.caches), zone)
   const known = await findObjectStorageIn(parts.db, accountId, zone)
   const { backend } = requireServed(parts, zone, known?.backend)
   requireSealing(parts)

@@ -11,7 +11,7 @@ import {
 import { progressOfMove } from '../../resources/server/index.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
 import type { ServerObject } from '../server/index.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 
 export type OperationObject = KubeObject<OperationSpec, OperationState>
 

@@ -17,7 +17,7 @@ import type { CatchUp } from '../change/catch-up.ts'
 import { createEncodedPages } from '../list/encoded-pages.ts'
 import { newestFirst, positionOf, sortNewestFirst } from '../list/newest-first.ts'
 import { readPage } from '../list/page.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 
 export type ObjectParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers' | 'loopbackTwins' | 'catchUp'>

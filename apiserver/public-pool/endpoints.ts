@@ -27,7 +27,7 @@ import { pageOfObjects } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import { isPrivateOf, type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 
 type Action = 'create' | 'update'
 

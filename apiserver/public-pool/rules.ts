@@ -1,4 +1,6 @@
 /** What a pool of public addresses must be, whichever way it comes. The database decides about overlaps. */
+import { unknownZone } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import { poolFault, poolsOverlap } from '../../domain/public-pool.ts'
@@ -6,7 +8,6 @@ import { countAllocated, poolOverlap } from '../../db/public-pool/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { isRefusedPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
-import { unknownZone } from '../catalog/index.ts'
 import type { Parts } from '../parts.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
@@ -21,7 +22,8 @@ export function requireSound(
   spec: PublicPoolSpec,
   fieldOf: (field: string) => string,
 ): void {
-  if (caches.of(Zone).get({ name: spec.zone }) === undefined) throw unknownZone({ caches }, spec.zone, fieldOf('zone'))
+  if (caches.of(Zone).get({ name: spec.zone }) === undefined)
+    throw unknownZone(worldOf(caches), spec.zone, fieldOf('zone'))
   const fault = poolFault({ ...spec, isPrivate: isPrivateOf(spec) })
   if (fault !== undefined) throw badField(fieldOf(fault.field), fault.detail)
 }

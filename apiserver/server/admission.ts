@@ -29,10 +29,10 @@ import { chooseSize } from './create.ts'
 import { requireFilter } from './firewall.ts'
 import { chooseSystem } from './system.ts'
 import type { ServerObject } from './servers.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { admitDeletion, requireAccount, requireStanding } from '../admission/account-objects.ts'
-import { type AdmissionParts, type AdmissionRules, type AdmittedChange, changesOf } from '../admission/kind.ts'
+import { type AdmissionParts, type AdmissionRules, type AdmittedChange, editedFields } from '../admission/kind.ts'
 import { requireLabels, requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
 
@@ -145,7 +145,7 @@ async function validateChange(
   const admitted: AdmittedChange[] = []
   if (isChanged('plan') || isChanged('storageGibibytes')) {
     await validateSize(parts, server, before)
-    const changes = changesOf(['plan', 'storageGibibytes'], server.spec, before.spec)
+    const changes = editedFields(['plan', 'storageGibibytes'], server.spec, before.spec)
     admitted.push({ action: 'server.change_plan', changes })
   } else if (isChanged('desiredPower')) {
     const isStart = server.spec.desiredPower === 'running'
@@ -165,7 +165,7 @@ async function validateChange(
   if (isChanged('networks')) admitted.push(...(await validateNetworks(parts, server, before)))
   const edits = FREE_ACTIONS.map((action) => ({
     action,
-    changes: changesOf(FREE[action], server.spec, before.spec),
+    changes: editedFields(FREE[action], server.spec, before.spec),
   }))
   return [...admitted, ...edits.filter(({ changes }) => changes.length > 0)]
 }

@@ -1,8 +1,10 @@
 /** Where there is room when a zone has none for a plan. It follows from the last reports of the zones: a hint and no
  *  promise. */
+import { serverPlans } from '../../changes/kit/machine.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { Problem } from '../../domain/problem.ts'
 import { isOffered, leastStorageOf, Template, Zone } from '../../resources/catalog/index.ts'
-import { findServerPlan, serverPlans } from '../catalog/index.ts'
+import { findServerPlan } from '../catalog/index.ts'
 import type { CreateServer } from '../../resources/server/index.ts'
 import type { Parts } from '../parts.ts'
 
@@ -41,7 +43,7 @@ function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now
     )
     .map(({ metadata: { name } }) => ({ zone: name, plan: demand.plan }))
     .sort((one, other) => (one.zone < other.zone ? -1 : 1))
-  const smaller = serverPlans({ caches })
+  const smaller = serverPlans(worldOf(caches))
     .filter(
       ({ metadata: { name }, spec }) =>
         spec.memoryMebibytes < wanted.memoryMebibytes &&

@@ -1,5 +1,7 @@
 /** Another plan for a server: the room and the quota of both sizes are taken before the change is accepted, or known to
  *  be had on another node. */
+import { unknownPlan } from '../../changes/kit/machine.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { badField } from '../../domain/problem.ts'
 import { requireStopped } from '../../domain/server-rules.ts'
 import { acceptSizeChange, endSizeChange } from '../../db/server/index.ts'
@@ -9,7 +11,7 @@ import { CustomImage } from '../../resources/custom-image/index.ts'
 import { changeServerPlan } from '../../resources/server/index.ts'
 import { operate } from '../change/operate.ts'
 import type { Parts } from '../parts.ts'
-import { findServerPlan, unknownPlan } from '../catalog/index.ts'
+import { findServerPlan } from '../catalog/index.ts'
 import type { ServerObject, Servers } from './servers.ts'
 
 export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
@@ -68,7 +70,7 @@ export function choosePlan(
   name: string,
 ): PlanSpec {
   const plan = findServerPlan({ caches }, name)?.spec
-  if (plan === undefined) throw unknownPlan({ caches }, name)
+  if (plan === undefined) throw unknownPlan(worldOf(caches), name)
   const held = status?.storageGibibytes ?? spec.storageGibibytes ?? 0
   if (plan.storageGibibytes < held)
     throw badField(

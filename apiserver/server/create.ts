@@ -1,4 +1,6 @@
 /** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
+import { unknownPlan } from '../../changes/kit/machine.ts'
+import { unknownZone } from '../../changes/kit/zone.ts'
 import type { Firewall } from '../../domain/firewall.ts'
 import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool.ts'
@@ -32,7 +34,7 @@ import type { OperationStanza } from '../../resources/shapes.ts'
 import { toOperationView } from '../../resources/operation/index.ts'
 import { accept, newStanza, OutcomeUnknown } from '../change/accept.ts'
 import { namingAlternatives } from './alternatives.ts'
-import { findServerPlan, unknownPlan, unknownZone } from '../catalog/index.ts'
+import { findServerPlan } from '../catalog/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { ensureNamespace } from '../change/namespaces.ts'
 import type { Parts } from '../parts.ts'
@@ -200,8 +202,8 @@ export function chooseSize(
 ): Size {
   const zone = caches.of(Zone).get({ name: body.zone })
   const plan = findServerPlan({ caches }, body.plan)
-  if (zone === undefined) throw unknownZone({ caches }, body.zone)
-  if (plan === undefined) throw unknownPlan({ caches }, body.plan)
+  if (zone === undefined) throw unknownZone(worldOf(caches), body.zone)
+  if (plan === undefined) throw unknownPlan(worldOf(caches), body.plan)
   const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes
   if (storageGibibytes < plan.spec.storageGibibytes)
     throw badField('storage_gibibytes', `must be at least the plan's ${plan.spec.storageGibibytes}`)

@@ -1,4 +1,5 @@
 /** Reading and replacing the firewall of a server. */
+import { withoutNetworks } from '../../changes/kit/zone.ts'
 import { FIREWALL_RULES_MAXIMUM, type Firewall } from '../../domain/firewall.ts'
 import { quotaExceeded } from '../../domain/problem.ts'
 import { requireIdle } from '../../domain/server-rules.ts'
@@ -12,7 +13,6 @@ import {
   toFirewallView,
 } from '../../resources/server/index.ts'
 import { begin } from '../change/operate.ts'
-import { withoutNetworks } from '../network/index.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import type { Servers } from './servers.ts'

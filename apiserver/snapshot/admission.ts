@@ -13,7 +13,7 @@ import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admissio
 import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import { requireLabels, requirePrintableTitle } from '../admission/readable-fields.ts'
 import { rehearse } from '../admission/rehearse.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import { heldOf } from '../../changes/kit/source.ts'
 import { isCloned, requireStayingWith } from './rules.ts'
 import type { SnapshotObject } from './snapshots.ts'

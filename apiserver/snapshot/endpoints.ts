@@ -19,7 +19,7 @@ import {
 import { diskGibibytesOf, Storage, storageFactsOf } from '../../resources/storage/index.ts'
 import { create } from '../change/create.ts'
 import { operate } from '../change/operate.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { getObject, listObjects } from '../plain/objects.ts'
 import { heldOf } from '../../changes/kit/source.ts'

@@ -1,5 +1,7 @@
 /** Templates for operators. Each change is one conditional write of the Template, with the operation that brings it
  *  about where nodes have something to do. */
+import { unknownZone } from '../../changes/kit/zone.ts'
+import { worldOf } from '../../changes/kit/world.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
@@ -8,13 +10,12 @@ import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { Template, type TemplateSpec, Zone } from '../../resources/catalog/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
 import * as routes from '../../resources/template/index.ts'
-import { unknownZone } from '../catalog/index.ts'
 import { newStanza } from '../change/accept.ts'
 import { begunView } from '../change/begun.ts'
 import { beginAsOperator, patchWithOperation } from '../change/begin.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { completeList } from '../list/page.ts'
-import { storedOf } from '../list/stored.ts'
+import { storedOf } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import { requireCopyable, requireIdle, type TemplateObject } from './rules.ts'
@@ -51,7 +52,7 @@ async function read({ store, caches }: Parts, name: string): Promise<TemplateObj
 }
 
 function requireZone({ caches }: Parts, zone: string, field: string): void {
-  if (caches.of(Zone).get({ name: zone }) === undefined) throw unknownZone({ caches }, zone, field)
+  if (caches.of(Zone).get({ name: zone }) === undefined) throw unknownZone(worldOf(caches), zone, field)
 }
 
 async function create(parts: Parts, call: Call<typeof routes.createTemplate, Operator>): Promise<Answer> {

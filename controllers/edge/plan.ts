@@ -14,10 +14,10 @@ import { planMachines } from '../managed-machine/index.ts'
 import { firstDecision } from '../operation/decision.ts'
 import { auditRequests, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import { type During, planOperations } from '../operation/plan.ts'
-import { activeOperation, hasNoRequest } from '../operation/stanza.ts'
+import { activeOperation, hasNoRequest, operationActionOf } from '../operation/stanza.ts'
 import type { RouterFacts } from '../ovn/router.ts'
 import { refusalOf } from '../refusal.ts'
-import { actionOf, digestOf, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../synced.ts'
+import { digestOf, failed, reconciling, removeFirst, type SyncDecision, syncActions } from '../synced.ts'
 import { demandsOf, grantedOf, grows, lostSince, machineOf, rulesOf, viewsOf, wantedOf } from './machines.ts'
 import { isServing, type PairPlan, pairViewOf, planPair } from './pair.ts'
 import { CLAIMED, type EdgeEffect, type EdgeObject, type Observed } from './observed.ts'
@@ -41,7 +41,7 @@ const SERVERS_IN_EVENT_MAXIMUM = 100
 
 export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decision, EdgeEffect>({
   label: 'An edge',
-  endedByDeletion: (operation) => actionOf(operation) === 'create',
+  endedByDeletion: (operation) => operationActionOf(operation) === 'create',
   flows: {
     'edge.sync': (input) => (isBeingDeleted(input.edge) ? remove(input) : synchronize(input)),
     'edge.delete': (input) => remove(input),
@@ -74,7 +74,7 @@ export const plan = planOperations<EdgeObject, Observed, ReconcileInput, Decisio
 /** What the platform does by itself is a change like others. */
 function auditedAs(operation: OperationStanza): string | undefined {
   if (!hasNoRequest(operation)) return undefined
-  const action = actionOf(operation)
+  const action = operationActionOf(operation)
   return `edge.${action === 'create' || action === 'delete' ? action : 'update'}`
 }
 
@@ -164,7 +164,7 @@ const hasNetwork: Rule = ({ edge: { spec }, observed: { network, hasNetworks } }
 /** Its network, and once more what costs more than before. A repair restores what was granted, and asks for nothing. */
 const claimed: Rule<OperationInput> = (input) => {
   const { edge, observed, operation } = input
-  const isRepair = actionOf(operation) === 'repair' && edge.status?.granted !== undefined
+  const isRepair = operationActionOf(operation) === 'repair' && edge.status?.granted !== undefined
   if (observed.claim !== undefined && (isRepair || !grows(edge))) return undefined
   const refusal = refusalOf(edge, CLAIMED)
   if (refusal !== undefined) return refused(input, refusal.message)

@@ -6,9 +6,10 @@ import { claimed, planChanges } from '../kit/changes.ts'
 import { firstDecision } from '../operation/decision.ts'
 import { SYSTEM_ACTOR } from '../operation/direct-edit.ts'
 import type { During } from '../operation/plan.ts'
+import { operationActionOf } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 import { hasAccount, installed, releasing, type SyncInput } from '../synced-plan.ts'
-import { actionOf, reconciling, type SyncDecision } from '../synced.ts'
+import { reconciling, type SyncDecision } from '../synced.ts'
 import type { FloatingIpEffect, FloatingIpObject, Observed } from './observed.ts'
 
 type ReconcileInput = SyncInput<FloatingIpObject, Observed>
@@ -39,7 +40,7 @@ export function appliedOf({ spec, status }: FloatingIpObject): FloatingIpSpec | 
 function serverGone({ root: { metadata, spec }, observed: { claim, server } }: ReconcileInput) {
   if (spec.serverId === undefined || server !== 'gone' || claim === undefined || claim.serverId !== undefined)
     return undefined
-  if (metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'release') return undefined
+  if (metadata.deletionTimestamp !== undefined || operationActionOf(spec.operation) === 'release') return undefined
   return {
     kind: 'floating_ip.sync',
     arguments: { action: 'unassign' },

@@ -1,6 +1,6 @@
 /** Changes as controllers find them: the spec differs from what the status or the claims show. Which change that is,
  *  what it claims and how it is undone is what the noun's changes say; the plan of a noun says what follows. */
-import { actionOf, conditionOf } from '../../changes/kit/define.ts'
+import { actionOf, type Changeable, conditionOf } from '../../changes/kit/define.ts'
 import { changesBetween } from '../../changes/kit/judge.ts'
 import type { ChangeIntent } from '../../db/change/index.ts'
 import type { KubernetesRequest } from '../../db/request/index.ts'
@@ -14,6 +14,7 @@ import { requireNewest } from '../newest.ts'
 import { auditRequests, findEditor, type OperationStart, requesterOf } from '../operation/direct-edit.ts'
 import { wasOperationApplied } from '../operation/intent.ts'
 import { type During, type OperationPlan, planOperations } from '../operation/plan.ts'
+import { operationActionOf } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, refusalOf, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
@@ -24,8 +25,6 @@ import {
   detectChange,
   everyChange,
   isBeingRemoved,
-  type Noun,
-  operationActionOf,
   type OperatedSpec,
   type OperatedStatus,
   type Root,
@@ -48,7 +47,7 @@ export interface Edits {
 /** What kubectl changed of the object since it was looked at last. Throws Unavailable. */
 export async function readEdits<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
   { db, store }: Pick<Parts, 'db' | 'store'>,
-  noun: Noun<Spec, Status, Facts>,
+  noun: Changeable<Spec, Status, Facts>,
   root: Root<Spec, Status>,
   applied: Spec | undefined,
 ): Promise<Edits> {
@@ -65,7 +64,7 @@ export async function readEdits<Spec extends OperatedSpec, Status extends Operat
 
 /** Undoes what a change claimed that was left half-way. */
 export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
-  noun: Noun<Spec, Status, Facts>,
+  noun: Changeable<Spec, Status, Facts>,
 ): IntentHandler<KubeObject<Spec, Status> | undefined> => ({
   resourceType: noun.name,
   async wasApplied(parts, intent) {
@@ -82,7 +81,7 @@ export const intentOf = <Spec extends OperatedSpec, Status extends OperatedStatu
 })
 
 const look = <Spec, Status, Facts>(
-  { resource: type }: Noun<Spec, Status, Facts>,
+  { resource: type }: Changeable<Spec, Status, Facts>,
   { store }: Pick<Parts, 'store'>,
   { accountId, resource }: ChangeIntent,
 ): Promise<KubeObject<Spec, Status> | undefined> =>
@@ -92,7 +91,7 @@ const look = <Spec, Status, Facts>(
 export const claimEffect =
   <Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
     parts: Parts,
-    noun: Noun<Spec, Status, Facts>,
+    noun: Changeable<Spec, Status, Facts>,
   ): EffectOn<ClaimEffects['claim'], Spec, Status> =>
   (input, root) => {
     const change = everyChange(noun).find(({ name }) => name === input.change)
@@ -114,7 +113,7 @@ export const claimEffect =
  *  refused change with an operation ends it, and one without an operation is left as it was. */
 export const claimed =
   <Spec extends OperatedSpec, Status extends OperatedStatus, Facts, Observed extends OfAccount>(
-    noun: Noun<Spec, Status, Facts>,
+    noun: Changeable<Spec, Status, Facts>,
     claimedOf: (input: SyncInput<KubeObject<Spec, Status>, Observed>) => Spec | undefined,
   ) =>
   (input: SyncInput<KubeObject<Spec, Status>, Observed>) => {
@@ -143,7 +142,7 @@ const IN_USE_LOOK_SECONDS = 10
 
 /** The rule of a removal whose claim is not granted yet: what still uses the object is named. */
 export function removalClaimed<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
-  noun: Noun<Spec, Status, Facts>,
+  noun: Changeable<Spec, Status, Facts>,
   root: KubeObject<Spec, Status>,
   { accountId, isGranted }: OfAccount & { readonly isGranted: boolean },
 ) {
@@ -183,7 +182,7 @@ export const planChanges = <
   Observed extends Edits,
   Action,
 >(
-  noun: Noun<Spec, Status, Facts>,
+  noun: Changeable<Spec, Status, Facts>,
   {
     applied,
     due,
@@ -203,7 +202,7 @@ export const planChanges = <
     Action | PlainAction | AuditAction
   >({
     label: `A ${noun.title}`,
-    endedByDeletion: (operation) => operationActionOf(noun, operation) === actionOf(noun.create),
+    endedByDeletion: (operation) => operationActionOf(operation) === actionOf(noun.create),
     flows: Object.fromEntries(
       everyChange(noun).flatMap(({ operation }) => (operation === undefined ? [] : [[operation, flow]])),
     ),

@@ -11,11 +11,10 @@ import {
 import { changesBetween } from '../../changes/kit/judge.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { type Condition, type OperationStanza, storedOf } from '../../resources/shapes.ts'
+import { type Condition, storedOf } from '../../resources/shapes.ts'
 import type { OperationStart } from '../operation/direct-edit.ts'
-import { activeOperation } from '../operation/stanza.ts'
+import { activeOperation, operationActionOf } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
-import { actionOf as syncedActionOf } from '../synced.ts'
 
 export type Root<Spec, Status> = KubeObject<Spec, Status>
 export type OperatedSpec = OperableSpec
@@ -29,38 +28,29 @@ export type AnyChange<Spec> = Named<Rules<Spec, never>> & {
   readonly action?: string
   readonly sets?: readonly string[]
 }
-export type Noun<Spec, Status, Facts> = Changeable<Spec, Status, Facts>
 
 /** Its creation, its changes and its removal. */
 export const everyChange = <Spec, Status, Facts>({
   create,
   changes,
   remove,
-}: Noun<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [create, ...changes, remove]
-
-/** The action of the operation, which its kind says where it has a kind of its own. */
-export const operationActionOf = (
-  { name }: Pick<Noun<never, never, never>, 'name'>,
-  operation: OperationStanza | undefined,
-): string | undefined =>
-  syncedActionOf(operation) ??
-  (operation?.kind.startsWith(`${name}.`) === true ? operation.kind.slice(name.length + 1) : undefined)
+}: Changeable<Spec, Status, Facts>): readonly AnyChange<Spec>[] => [create, ...changes, remove]
 
 /** Whether its removal is what its newest operation is for. */
 export const isBeingRemoved = <Spec extends OperatedSpec, Status, Facts>(
-  noun: Noun<Spec, Status, Facts>,
+  noun: Changeable<Spec, Status, Facts>,
   { metadata, spec: { operation } }: Root<Spec, Status>,
-): boolean => metadata.deletionTimestamp !== undefined || operationActionOf(noun, operation) === noun.remove.name
+): boolean => metadata.deletionTimestamp !== undefined || operationActionOf(operation) === actionOf(noun.remove)
 
 /** The change with an operation that no operation is for yet. `applied` is the spec that the newest one brought about,
  *  as the status shows it; undefined before the object was created. */
 export function detectChange<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
-  noun: Noun<Spec, Status, Facts>,
+  noun: Changeable<Spec, Status, Facts>,
   root: Root<Spec, Status>,
   applied: Spec | undefined,
 ): (AnyChange<Spec> & { readonly operation: OperationKind }) | undefined {
   const { metadata, spec } = root
-  if (operationActionOf(noun, spec.operation) === noun.remove.name) return undefined
+  if (operationActionOf(spec.operation) === actionOf(noun.remove)) return undefined
   if (metadata.deletionTimestamp !== undefined) return operated(noun.remove)
   if (activeOperation(root) !== undefined) return undefined
   if (applied === undefined) {
@@ -79,7 +69,7 @@ const operated = <Change extends { readonly operation?: OperationKind }>(
 
 /** The operation that brings the change about. */
 export function startOf<Spec extends OperatedSpec, Status extends OperatedStatus, Facts>(
-  noun: Noun<Spec, Status, Facts>,
+  noun: Changeable<Spec, Status, Facts>,
   { metadata: { name: id, uid }, spec, ...root }: Root<Spec, Status>,
   change: AnyChange<Spec> & { readonly operation: OperationKind },
 ): OperationStart {

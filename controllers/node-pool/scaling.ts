@@ -17,8 +17,7 @@ import type { Plan } from '../../resources/catalog/index.ts'
 import type { NodePoolSpec } from '../../resources/node-pool/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { SYSTEM_ACTOR, type OperationStart } from '../operation/direct-edit.ts'
-import { activeOperation } from '../operation/stanza.ts'
-import { actionOf } from '../synced.ts'
+import { activeOperation, operationActionOf } from '../operation/stanza.ts'
 import { marksOf, type Slot, wantedNumbers } from './nodes.ts'
 import type { Drain, Input, NodePoolEffect, NodePoolObject, Scaling } from './observed.ts'
 
@@ -74,7 +73,7 @@ function scalingPoolOf(pool: NodePoolObject, { load, region, now, planOf }: Look
     template: templateOf(pool, { own, load, region, plan: planOf(spec.plan) }),
     isBusy: activeOperation(pool) !== undefined || isLeaving,
     isPaused: failedAt !== undefined && now.getTime() - Date.parse(failedAt) < pause,
-    grownAt: actionOf(operation) === 'shrink' ? undefined : operation?.requestedAt,
+    grownAt: operationActionOf(operation) === 'shrink' ? undefined : operation?.requestedAt,
   }
 }
 
@@ -177,7 +176,7 @@ const slotOf = (slots: readonly Slot[], hostname: string) => slots.find(({ name 
 /** Nodes that a pool grew by and that have not come in time. */
 function givenUp({ root, now }: Pick<Input, 'root' | 'now'>, slots: readonly Slot[]) {
   const { operation, autoscaling, count } = root.spec
-  if (operation === undefined || actionOf(operation) !== 'grow' || autoscaling === undefined) return undefined
+  if (operation === undefined || operationActionOf(operation) !== 'grow' || autoscaling === undefined) return undefined
   if (now.getTime() - Date.parse(operation.requestedAt) < COMING_SECONDS * 1_000) return undefined
   const most = Math.max(0, count - autoscaling.min)
   const missing = slots.filter(({ isWanted, node }) => isWanted && node === undefined).map(({ name }) => name)

@@ -13,6 +13,14 @@ export function activeOperation({ spec, status }: Operable): OperationStanza | u
   return progress?.id === stanza.id && isFinal(progress.status) ? undefined : stanza
 }
 
+/** What an operation does to its target: its arguments say so where its kind does not (`edge.sync`, `edge.delete`). */
+export function operationActionOf(
+  operation: Pick<OperationStanza, 'arguments' | 'kind'> | undefined,
+): string | undefined {
+  const [, verb] = operation?.kind.split('.') ?? []
+  return operation?.arguments?.['action'] ?? (verb === 'sync' ? undefined : verb)
+}
+
 /** Whether the operation is in the status of its target. */
 export const hasBegun = ({ status }: Operable, operation: OperationStanza): boolean =>
   status?.operation?.id === operation.id

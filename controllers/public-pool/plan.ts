@@ -7,13 +7,12 @@ import { isPrivateNetwork } from '../../domain/addresses.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
 import type { AuditEffects } from '../audit.ts'
 import type { ActionWith } from '../effects.ts'
 import { healthConditions } from '../health.ts'
 import { operationActions, type OperationDecision, waitActions } from '../operation/decision.ts'
 import { type During, planOperations } from '../operation/plan.ts'
-import { activeOperation } from '../operation/stanza.ts'
+import { activeOperation, operationActionOf } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
@@ -53,8 +52,6 @@ interface Decision extends OperationDecision<PublicPoolAction> {
 
 /** What is done to a pool; the operation says it, because its kind does not. */
 export type PoolAction = 'create' | 'update' | 'delete'
-const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): string | undefined =>
-  operation?.arguments?.['action']
 
 /** Condition that says why PostgreSQL did not take the pool. */
 export const MIRRORED = 'Mirrored'
@@ -82,7 +79,7 @@ export const plan = planOperations<PoolObject, Observed, ReconcileInput, Decisio
   idle: (input) => (isLeaving(input.pool) ? remove(input) : idle(input)),
   overdue,
   // the entry is written once, whoever comes first: the request, or this
-  auditedAs: (operation) => `public_pool.${actionOf(operation) ?? 'update'}`,
+  auditedAs: (operation) => `public_pool.${operationActionOf(operation) ?? 'update'}`,
   toActions: ({ pool }, decision) => [
     ...(decision.actions ?? []),
     ...operationActions(pool, decision),
@@ -99,7 +96,7 @@ export const fieldOf = (action: PoolAction): string => EDITED_FIELDS[action]
  *  again: none of it can be edited. */
 export function detectEdit(pool: PoolObject): PoolAction | undefined {
   const { metadata, spec, status } = pool
-  const hasDeletion = actionOf(spec.operation) === 'delete'
+  const hasDeletion = operationActionOf(spec.operation) === 'delete'
   if (metadata.deletionTimestamp !== undefined) return hasDeletion ? undefined : 'delete'
   if (activeOperation(pool) !== undefined || hasDeletion) return undefined
   if (spec.operation === undefined && status?.state === undefined) return 'create'
@@ -107,7 +104,7 @@ export function detectEdit(pool: PoolObject): PoolAction | undefined {
 }
 
 const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
-  metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'delete'
+  metadata.deletionTimestamp !== undefined || operationActionOf(spec.operation) === 'delete'
 
 /** It gives nothing more at once, and goes when nobody has an address of it, however long that takes. */
 function remove({ pool, observed: { mirror, allocated } }: ReconcileInput): Decision {

@@ -1,1 +1,0 @@
-export { storedOf } from '../../resources/shapes.ts'
