@@ -137,6 +137,7 @@ function sender(
         return 'waiting'
       case 'handOver':
         await handOver(qmp, move)
+        takeStatus() // the event of this very state may have arrived meanwhile: QEMU refuses a second handover
         return 'waiting'
       case 'end':
         await endCopies(qmp, () => clock.sleep(COPY_END_MILLISECONDS))
