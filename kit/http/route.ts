@@ -93,7 +93,7 @@ export interface Route<
 
 /** Who may call. A route of the operator listener without a staff role, or one for customers without a permission that
  *  does not say which credentials are enough, does not compile. */
-type AccessRule =
+export type AccessRule =
   | { readonly audience?: 'customer'; readonly permission: Permission; readonly credentials?: readonly Credential[] }
   | {
       readonly audience?: 'customer'
@@ -117,7 +117,7 @@ type AccessRule =
       readonly access?: OperatorAccess
     }
 
-type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = AccessRule &
+export type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = AccessRule &
   Pick<Route, 'id' | 'method' | 'path' | 'area' | 'summary' | 'answers'> &
   Partial<
     Omit<Route, 'params' | 'query' | 'body' | 'example' | keyof AccessRule | 'credentials' | 'staffRole' | 'access'>
@@ -131,7 +131,7 @@ type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends 
 /** Bodies are small; the few larger ones say so themselves. */
 export const BODY_BYTES_MAXIMUM = 1_048_576
 
-const NoParameters = z.strictObject({})
+export const NoParameters = z.strictObject({})
 
 /** What is left out is as strict as can be: no body, signed-in customers only, answers as JSON. */
 export function route<

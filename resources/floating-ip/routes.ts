@@ -1,12 +1,10 @@
 /** Floating IPs as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import { type FloatingIpFacts, TARGET_PATTERN } from '../../domain/floating-ip.ts'
-import { route } from '../define.ts'
-import { activeOperationOf, OperationEnvelope, OperationView, startsOperation } from '../operation/index.ts'
-import { ById, completeListOf, DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
+import { activeOperationOf, OperationView } from '../operation/index.ts'
+import { DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from './stored.ts'
-
-const AREA = 'Networking: floating IPs'
 
 export const FloatingIpView = z
   .strictObject({
@@ -54,32 +52,26 @@ const Target = z
 
 const Envelope = z.strictObject({ floating_ip: FloatingIpView })
 
-export const listFloatingIps = route({
-  id: 'list_floating_ips',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/floating-ips',
-  area: AREA,
-  summary: 'List floating IPs',
-  description: 'All of them, newest first.',
-  permission: 'read',
-  answers: { 200: completeListOf(FloatingIpView) },
-  refuses: [],
+  area: 'Networking: floating IPs',
+  noun: 'floating_ip',
+  view: FloatingIpView,
 })
 
-export const allocateFloatingIp = route({
-  id: 'allocate_floating_ip',
-  method: 'POST',
-  path: '/v1/floating-ips',
-  area: AREA,
+export const listFloatingIps = verbs.listWhole('list_floating_ips', {
+  summary: 'List floating IPs',
+  description: 'All of them, newest first.',
+})
+
+export const allocateFloatingIp = verbs.create('allocate_floating_ip', {
   summary: 'Allocate a floating IP',
   description:
     'With server_id it is assigned in the same step: the target is checked first, so that a refused assignment keeps ' +
     'no address.',
-  permission: 'operate',
+  needs: 'standing',
   audit: 'floating_ip.allocate',
   starts: ['floating_ip.sync'],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
   body: z.strictObject({
     zone: ZoneName,
     server_id: Id.nullish().describe('Server of the zone that it is assigned to; none when left out.'),
@@ -92,49 +84,27 @@ export const allocateFloatingIp = route({
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getFloatingIp = route({
-  id: 'get_floating_ip',
-  method: 'GET',
-  path: '/v1/floating-ips/{id}',
-  area: AREA,
-  summary: 'Read a floating IP',
-  permission: 'read',
-  params: ById,
-  answers: { 200: Envelope },
-  refuses: [404],
-})
+export const getFloatingIp = verbs.read('get_floating_ip', { summary: 'Read a floating IP' })
 
-export const releaseFloatingIp = route({
-  id: 'release_floating_ip',
-  method: 'DELETE',
-  path: '/v1/floating-ips/{id}',
-  area: AREA,
+export const releaseFloatingIp = verbs.remove('release_floating_ip', {
   summary: 'Release a floating IP',
   description: 'It must be unassigned. Its address returns to its pool.',
-  ...startsOperation('floating_ip.sync'),
   audit: 'floating_ip.release',
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['floating_ip.sync'],
 })
 
-export const assignFloatingIp = route({
-  id: 'assign_floating_ip',
-  method: 'POST',
-  path: '/v1/floating-ips/{id}/assign',
-  area: AREA,
+export const assignFloatingIp = verbs.post('assign_floating_ip', '/{id}/assign', {
   summary: 'Assign a floating IP to a server, move it or unassign it',
   description:
     'One that is assigned to another server is moved in one step: that server loses it at once. Without server_id, ' +
     'or with null, it is unassigned.',
-  ...startsOperation('floating_ip.sync'),
   audit: 'floating_ip.assign',
+  starts: ['floating_ip.sync'],
   body: z.strictObject({
     server_id: Id.nullish().describe('Server of the zone that it is assigned to; none when null or left out.'),
     target: Target.default('public'),
   }),
   example: { server_id: '01a1ff50-8add-720c-b721-970d86569b22', target: 'public' },
-  answers: { 202: OperationEnvelope },
-  refuses: [400, 404, 409],
 })
 
 export const FLOATING_IP_ROUTES = [

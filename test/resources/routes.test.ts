@@ -1,6 +1,7 @@
 /** Every route of the operator listener says who may call it: one that does not fails here by its name, also where its
  *  types were got around. Who is let through is asked in `test/contract/permissions.database.test.ts`. */
 import { expect, test } from 'vitest'
+import type { z } from 'zod'
 import { ROUTES } from '../../resources/index.ts'
 
 const PUBLIC_OF_OPERATORS = ['log_in_staff', 'verify_staff_second_factor', 'log_out_staff']
@@ -17,3 +18,8 @@ test.each(ROUTES.filter(({ audience }) => audience === 'operator').map((route) =
     if (route.access !== null && !isSafe(route)) expect(['get', 'list', 'watch']).not.toContain(route.access.verb)
   },
 )
+
+test.each(ROUTES.map((route) => [route.id, route]))('the parameters of %s are those in its path', (_id, route) => {
+  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+  expect(Object.keys((route.params as z.ZodObject).shape)).toEqual(inPath) // routes declare objects
+})
