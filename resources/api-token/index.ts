@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { PERMISSIONS } from '../../domain/permissions.ts'
 import { route } from '../define.ts'
-import { DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
+import { DateTime, pageOf, Uuid } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
 const AREA = 'API tokens'
 export const ALLOWED_CIDRS_MAXIMUM = 50
@@ -27,34 +28,27 @@ export const ApiToken = z
   })
   .meta({ id: 'ApiToken' })
 
-export const listApiTokens = route({
-  id: 'list_api_tokens',
-  method: 'GET',
+const tokens = verbsOf({
   path: '/v1/account/tokens',
-  area: AREA,
-  summary: 'List API tokens',
-  description: 'Newest first. Members see their own; owner and admins see all.',
+  area: 'API tokens',
+  noun: 'token',
+  view: ApiToken,
   credentials: ['session'],
   permission: 'tokens.manage',
   isRefusedToSupport: true,
-  query: PageQuery,
-  answers: { 200: pageOf(ApiToken) },
-  refuses: [400],
 })
 
-export const createApiToken = route({
-  id: 'create_api_token',
-  method: 'POST',
-  path: '/v1/account/tokens',
-  area: AREA,
+export const listApiTokens = tokens.list('list_api_tokens', {
+  summary: 'List API tokens',
+  description: 'Newest first. Members see their own; owner and admins see all.',
+  answers: { 200: pageOf(ApiToken) },
+})
+
+export const createApiToken = tokens.create('create_api_token', {
   summary: 'Create an API token',
   description:
     'The token is in this answer and nowhere else. It acts as its creator, limited by the scope. Without ' +
     'expires_at it lives 90 days; null never expires.',
-  credentials: ['session'],
-  secretFields: ['token'],
-  permission: 'tokens.manage',
-  isRefusedToSupport: true,
   audit: 'account.token_created',
   body: z.strictObject({
     name: z
@@ -68,24 +62,16 @@ export const createApiToken = route({
     allowed_cidrs: z.array(Cidr).max(ALLOWED_CIDRS_MAXIMUM).default([]),
   }),
   example: { name: 'laptop', scope: 'read_write', allowed_cidrs: ['192.0.2.0/24'] },
+  secretFields: ['token'],
   answers: { 201: z.strictObject({ api_token: ApiToken, token: z.string() }) },
   refuses: [400, 409, 422],
 })
 
-export const revokeApiToken = route({
-  id: 'revoke_api_token',
-  method: 'DELETE',
-  path: '/v1/account/tokens/{id}',
-  area: AREA,
+export const revokeApiToken = tokens.remove('revoke_api_token', {
   summary: 'Revoke an API token',
   description: 'No replica accepts it a second later.',
-  credentials: ['session'],
-  permission: 'tokens.manage',
-  isRefusedToSupport: true,
   audit: 'account.token_revoked',
-  isDestructive: true,
   params: z.strictObject({ id: z.string().max(253) }),
-  answers: { 204: null },
   refuses: [404],
 })
 
