@@ -1,9 +1,8 @@
 /** The audit log of an account: public shapes and routes. */
 import { z } from 'zod'
-import { route } from '../define.ts'
 import { Cursor, DateTime, pageOf, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Compute: operations, audit, plans, servers'
 export const AUDIT_PAGE_ENTRIES = 100
 const EXPORT_LIMIT_DEFAULT = 500
 const EXPORT_LIMIT_MAXIMUM = 1000
@@ -44,47 +43,31 @@ export const AuditIntegrity = z
   })
   .meta({ id: 'AuditIntegrity' })
 
-export const listAuditEntries = route({
-  id: 'list_audit_entries',
-  method: 'GET',
-  path: '/v1/audit',
-  area: AREA,
+const audit = routesUnder({ path: '/v1/audit', area: 'Compute: operations, audit, plans, servers' })
+
+export const listAuditEntries = audit.get('list_audit_entries', '', {
   summary: 'List audit entries',
   description: 'Newest first, 100 on a page.',
-  permission: 'read',
   query: z.strictObject({ cursor: Cursor.optional() }),
   answers: { 200: pageOf(AuditEntry) },
-  refuses: [400],
 })
 
-export const exportAuditEntries = route({
-  id: 'export_audit_entries',
-  method: 'GET',
-  path: '/v1/audit/export',
-  area: AREA,
+export const exportAuditEntries = audit.get('export_audit_entries', '/export', {
   summary: 'Export audit entries',
   description:
     'One entry per line in chain order, oldest first. The header X-Next-After carries the sequence to pass as ' +
     '`after` while more remain. Starting an export is itself audited.',
-  permission: 'read',
-  mediaType: 'application/x-ndjson',
-  audit: null,
   query: z.strictObject({
     after: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
     limit: z.coerce.number().int().min(1).max(EXPORT_LIMIT_MAXIMUM).default(EXPORT_LIMIT_DEFAULT),
   }),
+  mediaType: 'application/x-ndjson',
   answers: { 200: AuditEntry },
-  refuses: [400],
 })
 
-export const getAuditIntegrity = route({
-  id: 'get_audit_integrity',
-  method: 'GET',
-  path: '/v1/audit/integrity',
-  area: AREA,
+export const getAuditIntegrity = audit.get('get_audit_integrity', '/integrity', {
   summary: 'Whether the audit log is whole',
   description: 'Every chain is verified hourly.',
-  permission: 'read',
   answers: { 200: AuditIntegrity },
 })
 
