@@ -1,9 +1,9 @@
 /** Backups as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import type { BackupFacts } from '../../domain/backup-rules.ts'
-import { route } from '../define.ts'
-import { activeOperationOf, OperationView, startsOperation } from '../operation/index.ts'
-import { ById, Cursor, DateTime, Id, Limit, pageOf, Printable, type Stored } from '../shapes.ts'
+import { activeOperationOf, OperationView } from '../operation/index.ts'
+import { DateTime, Id, PageQuery, Printable, type Stored } from '../shapes.ts'
+import { routesUnder, verbsOf } from '../verbs.ts'
 import { BACKUP_KINDS, BACKUP_STATES, BACKUP_TARGETS, type BackupSpec, type BackupStatus } from './stored.ts'
 
 const AREA = 'Block storage, backups, custom images'
@@ -84,89 +84,52 @@ export const CreateBackup = z
   })
   .meta({ id: 'CreateBackup' })
 
-export const createBackup = route({
-  id: 'create_backup',
-  method: 'POST',
-  path: '/v1/storages/{id}/backups',
-  area: AREA,
+const ofStorages = routesUnder({ path: '/v1/storages', area: AREA })
+
+export const createBackup = ofStorages.post('create_backup', '/{id}/backups', {
   summary: 'Back up a storage',
   description:
     'Its server may run: the backup is the disk as it is at one instant. Only what has changed since the last backup ' +
     'is read; each backup is complete by itself.',
-  permission: 'operate',
-  audit: 'storage.backup',
+  needs: 'standing',
   starts: ['storage.backup'],
-  params: ById,
   body: CreateBackup,
   answers: {
     202: z.strictObject({ backup: BackupView, operation: OperationView }),
   },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-export const listBackups = route({
-  id: 'list_backups',
-  method: 'GET',
-  path: '/v1/backups',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/backups', area: AREA, noun: 'backup', view: BackupView })
+
+export const listBackups = verbs.list('list_backups', {
   summary: 'List backups',
   description: 'Newest first, also those of storages that are deleted.',
-  permission: 'read',
-  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, storage_id: Id.optional() }),
-  answers: { 200: pageOf(BackupView) },
-  refuses: [400],
+  query: PageQuery.extend({ storage_id: Id.optional() }),
 })
 
-export const getBackup = route({
-  id: 'get_backup',
-  method: 'GET',
-  path: '/v1/backups/{id}',
-  area: AREA,
-  summary: 'Read a backup',
-  permission: 'read',
-  params: ById,
-  answers: { 200: z.strictObject({ backup: BackupView }) },
-  refuses: [404],
-})
+export const getBackup = verbs.read('get_backup', { summary: 'Read a backup' })
 
-export const deleteBackup = route({
-  id: 'delete_backup',
-  method: 'DELETE',
-  path: '/v1/backups/{id}',
-  area: AREA,
+export const deleteBackup = verbs.remove('delete_backup', {
   summary: 'Delete a backup',
   description: 'Backups that were made after it stay complete.',
-  ...startsOperation('backup.delete'),
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['backup.delete'],
 })
 
-export const restoreBackup = route({
-  id: 'restore_backup',
-  method: 'POST',
-  path: '/v1/backups/{id}/restore',
-  area: AREA,
+export const restoreBackup = verbs.post('restore_backup', '/{id}/restore', {
   summary: 'Restore a backup to its storage',
   description:
     "Replaces the content of the backup's storage, whose server must be stopped. A backup that did not verify is " +
     'restored with force only.',
-  ...startsOperation('backup.restore'),
+  starts: ['backup.restore'],
   isDestructive: true,
   body: z.strictObject({ force: z.boolean().default(false).describe('Restore it although it did not verify.') }),
-  refuses: [400, 404, 409],
 })
 
-export const verifyBackup = route({
-  id: 'verify_backup',
-  method: 'POST',
-  path: '/v1/backups/{id}/verify',
-  area: AREA,
+export const verifyBackup = verbs.post('verify_backup', '/{id}/verify', {
   summary: 'Read all of a backup back',
   description: 'verified_at and verification_error say what it found.',
-  ...startsOperation('backup.verify'),
-  refuses: [404, 409],
+  starts: ['backup.verify'],
 })
 
 export const BACKUP_ROUTES = [createBackup, listBackups, getBackup, deleteBackup, restoreBackup, verifyBackup] as const
