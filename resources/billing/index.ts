@@ -2,10 +2,9 @@
 import { z } from 'zod'
 import { type BillLine, sumOf } from '../../domain/billing.ts'
 import type { Month } from '../../domain/transfer.ts'
-import { route } from '../define.ts'
-import { DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
+import { DateTime, pageOf, PageQuery, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Payments, invoices, usage'
 const Cents = z.int().min(0)
 const Hours = z.int().min(0).describe('Clock hours (UTC) that were metered.')
 export const CURRENCY = 'eur'
@@ -67,31 +66,22 @@ export const UsageSummary = z
   })
   .meta({ id: 'UsageSummary' })
 
-export const getUsageSummary = route({
-  id: 'get_usage_summary',
-  method: 'GET',
-  path: '/v1/usage/summary',
-  area: AREA,
+const billing = routesUnder({ path: '/v1', area: 'Payments, invoices, usage', permission: 'billing.read' })
+
+export const getUsageSummary = billing.get('get_usage_summary', '/usage/summary', {
   summary: "Read the month's usage",
-  permission: 'billing.read',
   description:
     'What the current calendar month (UTC) costs until now. Resources cost every clock hour that they existed in; ' +
     'the hour under way is counted when it is over.',
   answers: { 200: UsageSummary },
 })
-export const listBillingLog = route({
-  id: 'list_billing_log',
-  method: 'GET',
-  path: '/v1/usage/billing-log',
-  area: AREA,
+export const listBillingLog = billing.get('list_billing_log', '/usage/billing-log', {
   summary: 'List what each resource cost each day',
-  permission: 'billing.read',
   description:
     'One line a resource and day, newest day first; two when its plan or price changed within the day. The lines of ' +
     'a month add up to its invoice.',
   query: PageQuery,
   answers: { 200: pageOf(BillingLogEntry) },
-  refuses: [400],
 })
 
 export const Invoice = z
@@ -127,17 +117,11 @@ export const Invoice = z
   })
   .meta({ id: 'Invoice' })
 
-export const listInvoices = route({
-  id: 'list_invoices',
-  method: 'GET',
-  path: '/v1/invoices',
-  area: AREA,
+export const listInvoices = billing.get('list_invoices', '/invoices', {
   summary: 'List invoices',
-  permission: 'billing.read',
   description: 'One a calendar month (UTC) in which anything was used, newest month first.',
   query: PageQuery,
   answers: { 200: pageOf(Invoice) },
-  refuses: [400],
 })
 
 export const BILLING_ROUTES = [getUsageSummary, listBillingLog, listInvoices] as const
