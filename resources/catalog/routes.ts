@@ -3,7 +3,6 @@
 import { z } from 'zod'
 import { hourlyMillicents } from '../../domain/billing.ts'
 import { HA_REASONS } from '../../domain/high-availability.ts'
-import { route } from '../define.ts'
 import { offersDatabases, offersDevClusters, offersManagedMachines } from '../managed-machine/index.ts'
 import {
   type PlanSpec,
@@ -18,9 +17,7 @@ import {
   type ZoneStatus,
 } from './stored.ts'
 import { completeListOf, DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
-
-const COMPUTE_AREA = 'Compute: operations, audit, plans, servers'
-const ZONES_AREA = 'Regions and zones'
+import { routesUnder } from '../verbs.ts'
 
 export const RegionView = z
   .strictObject({ name: z.string(), display_name: z.string(), country: z.string(), zones: z.array(z.string()) })
@@ -178,45 +175,28 @@ export function toTemplateView(
   }
 }
 
-export const listRegions = route({
-  id: 'list_regions',
-  method: 'GET',
-  path: '/v1/regions',
-  area: ZONES_AREA,
+const zones = routesUnder({ path: '/v1', area: 'Regions and zones' })
+
+export const listRegions = zones.get('list_regions', '/regions', {
   summary: 'List regions',
-  permission: 'read',
   answers: { 200: completeListOf(RegionView) },
 })
 
-export const listZones = route({
-  id: 'list_zones',
-  method: 'GET',
-  path: '/v1/zones',
-  area: ZONES_AREA,
+export const listZones = zones.get('list_zones', '/zones', {
   summary: 'List zones with what they offer',
-  permission: 'read',
   query: z.strictObject({ region: ZoneName.optional() }),
   answers: { 200: completeListOf(ZoneView) },
-  refuses: [400],
 })
 
-export const listPlans = route({
-  id: 'list_plans',
-  method: 'GET',
-  path: '/v1/plans',
-  area: COMPUTE_AREA,
+const plans = routesUnder({ path: '/v1', area: 'Compute: operations, audit, plans, servers' })
+
+export const listPlans = plans.get('list_plans', '/plans', {
   summary: 'List server plans with prices',
-  permission: 'read',
   answers: { 200: completeListOf(PlanView) },
 })
 
-export const listTemplates = route({
-  id: 'list_templates',
-  method: 'GET',
-  path: '/v1/templates',
-  area: COMPUTE_AREA,
+export const listTemplates = plans.get('list_templates', '/templates', {
   summary: 'List operating system templates',
-  permission: 'read',
   description:
     'Without those past their unavailable_at, from which nothing new is made. Those past their deprecated_at are ' +
     'listed on request.',
@@ -226,19 +206,12 @@ export const listTemplates = route({
     include_deprecated: z.enum(['true', 'false']).optional(),
   }),
   answers: { 200: completeListOf(TemplateView) },
-  refuses: [400],
 })
 
-export const getTemplate = route({
-  id: 'get_template',
-  method: 'GET',
-  path: '/v1/templates/{name}',
-  area: COMPUTE_AREA,
+export const getTemplate = plans.get('get_template', '/templates/{name}', {
   summary: 'Read a template',
-  permission: 'read',
   params: z.strictObject({ name: Id }),
   answers: { 200: z.strictObject({ template: TemplateView }) },
-  refuses: [404],
 })
 
 export const CATALOG_ROUTES = [listRegions, listZones, listPlans, listTemplates, getTemplate] as const
