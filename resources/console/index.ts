@@ -1,10 +1,9 @@
 /** The serial console of a server: shapes and routes. */
 import { z } from 'zod'
-import { route } from '../define.ts'
 import { SERVER_STATES } from '../server/index.ts'
-import { DateTime, Id, Uuid } from '../shapes.ts'
+import { DateTime, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Console, metadata, metrics, transfer'
 export const CONSOLE_INPUT_BYTES_MAXIMUM = 4096
 /** Of 4096 bytes in base64, with its padding. */
 const CONSOLE_INPUT_TEXT_MAXIMUM = 5464
@@ -34,17 +33,16 @@ const ConsoleStream = z.string().meta({
   ],
 })
 
-export const sendServerConsoleInput = route({
-  id: 'send_server_console_input',
-  method: 'POST',
-  path: '/v1/servers/{id}/console/input',
-  area: AREA,
-  summary: 'Type into the serial console',
+const console = routesUnder({
+  path: '/v1/servers',
+  area: 'Console, metadata, metrics, transfer',
   permission: 'operate',
+})
+
+export const sendServerConsoleInput = console.post('send_server_console_input', '/{id}/console/input', {
+  summary: 'Type into the serial console',
   description: 'At most 50 requests a second for each server. The first input of a session_id is audited.',
   audit: 'server.console_session',
-  budget: 'console',
-  params: z.strictObject({ id: Id }),
   body: z.strictObject({
     session_id: Uuid,
     data: z
@@ -59,22 +57,17 @@ export const sendServerConsoleInput = route({
   example: { session_id: '4c6df6c2-5d0b-4f3e-9a52-0f6f4a3c9d11', data: 'aG9zdG5hbWUK' },
   answers: { 204: null },
   refuses: [400, 404, 409, 503],
+  budget: 'console',
 })
 
-export const streamServerConsole = route({
-  id: 'stream_server_console',
-  method: 'GET',
-  path: '/v1/servers/{id}/console/stream',
-  area: AREA,
+export const streamServerConsole = console.get('stream_server_console', '/{id}/console/stream', {
   summary: 'Follow the serial console',
-  permission: 'operate',
   description:
     'Server-sent events: `tail` (base64 of the last 64 KiB), `status` (ConsoleStatus), then `output` (base64) ' +
     'for each chunk; a keepalive comment every 15 seconds. Ends after 30 minutes.',
-  audit: 'server.console_session',
   isCredentialRead: true,
+  audit: 'server.console_session',
   mediaType: 'text/event-stream',
-  params: z.strictObject({ id: Id }),
   answers: { 200: ConsoleStream },
   events: {
     tail: z.base64().describe('The last 64 KiB that the guest has written, in base64.'),
@@ -84,20 +77,13 @@ export const streamServerConsole = route({
   refuses: [404, 409],
 })
 
-export const readServerConsole = route({
-  id: 'read_server_console',
-  method: 'GET',
-  path: '/v1/servers/{id}/console/output',
-  area: AREA,
+export const readServerConsole = console.get('read_server_console', '/{id}/console/output', {
   summary: 'Read the serial console',
-  permission: 'operate',
   description:
     'What the guest has written since a position, at most 16 KiB; without a position the end of the last 64 KiB. ' +
     'Type with send_server_console_input, then read with the position from before and wait_for, such as the prompt.',
-  audit: 'server.console_session',
   isCredentialRead: true,
-  budget: 'console',
-  params: z.strictObject({ id: Id }),
+  audit: 'server.console_session',
   query: z.strictObject({
     since: z
       .string()
@@ -130,6 +116,7 @@ export const readServerConsole = route({
     }),
   },
   refuses: [400, 404, 409],
+  budget: 'console',
 })
 
 export const CONSOLE_ROUTES = [sendServerConsoleInput, streamServerConsole, readServerConsole] as const
