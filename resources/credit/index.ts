@@ -1,10 +1,8 @@
 /** Credits and coupons of an account: public shapes and routes. */
 import { z } from 'zod'
 import { COUPON_OUTCOMES } from '../../domain/coupon.ts'
-import { route } from '../define.ts'
-import { DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
-
-const AREA = 'Coupons, credits, quotas'
+import { DateTime, pageOf, PageQuery, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
 export const Credit = z
   .strictObject({
@@ -22,33 +20,26 @@ const CouponOutcome = z
   .strictObject({ at: DateTime, code_hint: z.string(), outcome: z.enum(COUPON_OUTCOMES) })
   .meta({ id: 'CouponOutcome' })
 
-export const redeemCoupon = route({
-  id: 'redeem_coupon',
-  method: 'POST',
-  path: '/v1/account/coupons',
-  area: AREA,
+const credits = routesUnder({ path: '/v1/account', area: 'Coupons, credits, quotas' })
+
+export const redeemCoupon = credits.post('redeem_coupon', '/coupons', {
   summary: 'Redeem a coupon',
   permission: 'billing.manage',
-  audit: 'account.coupon_redeemed',
-  requiresVerifiedEmail: true,
   isRefusedToSupport: true,
+  needs: 'verified',
+  audit: 'account.coupon_redeemed',
   body: z.strictObject({ code: z.string().trim().min(1).max(200) }),
   example: { code: 'WELCOME' },
   answers: { 201: z.strictObject({ credit: Credit }) },
   refuses: [400, 422],
   rates: [{ name: 'redeem_coupon', by: 'account', perHour: 10 }],
 })
-export const listCredits = route({
-  id: 'list_credits',
-  method: 'GET',
-  path: '/v1/account/credits',
-  area: AREA,
+export const listCredits = credits.get('list_credits', '/credits', {
   summary: 'List credits',
-  permission: 'billing.read',
   description: 'With the balance of the live ones and the outcome of the last ten coupons that were tried.',
+  permission: 'billing.read',
   query: PageQuery,
   answers: { 200: pageOf(Credit).extend({ balance_cents: z.int(), coupon_outcomes: z.array(CouponOutcome) }) },
-  refuses: [400],
 })
 
 export const CREDIT_ROUTES = [redeemCoupon, listCredits] as const
