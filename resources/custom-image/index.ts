@@ -1,11 +1,10 @@
 /** Custom images: disks that an account makes servers from. Stored shape, public shape, the bridge and the routes. */
 import { z } from 'zod'
 import type { CustomImageFacts } from '../../domain/custom-image-rules.ts'
-import { exactlyOneOf, fixed, resource, route } from '../define.ts'
+import { exactlyOneOf, fixed, resource } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
-  completeListOf,
   Conditions,
   DateTime,
   Id,
@@ -18,6 +17,7 @@ import {
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
 export const CUSTOM_IMAGE_STATES = ['creating', 'online', 'error', 'deleting'] as const
 const URL_LENGTH_MAXIMUM = 2_048
@@ -184,8 +184,6 @@ export const isUsableImage = ({
 }): boolean =>
   metadata.deletionTimestamp === undefined && spec.operation?.kind !== 'template.delete' && status?.state === 'online'
 
-const AREA = 'Custom images'
-
 /** Whether it reads the snapshot or the backup, which stays until it is made. */
 export const isReading = (
   {
@@ -226,29 +224,20 @@ export const CreateCustomImage = exactlyOneOf(
 ).meta({ id: 'CreateCustomImage' })
 export type CreateCustomImage = z.infer<typeof CreateCustomImage>
 
-export const listCustomImages = route({
-  id: 'list_custom_images',
-  method: 'GET',
-  path: '/v1/custom-images',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/custom-images', area: 'Custom images', noun: 'custom_image', view: CustomImageView })
+
+export const listCustomImages = verbs.listWhole('list_custom_images', {
   summary: 'List custom images',
   description: 'All of them, newest first.',
-  permission: 'read',
-  answers: { 200: completeListOf(CustomImageView) },
 })
 
-export const createCustomImage = route({
-  id: 'create_custom_image',
-  method: 'POST',
-  path: '/v1/custom-images',
-  area: AREA,
+export const createCustomImage = verbs.create('create_custom_image', {
   summary: 'Make a custom image',
   description:
     'A file is fetched from the public Internet and taken when its checksum is right; a storage, snapshot or backup ' +
     'is copied as it is. ' +
     'The operation succeeds when every node of the zone holds the image.',
-  permission: 'operate',
-  audit: 'custom_image.create',
+  needs: 'standing',
   starts: ['template.create'],
   body: CreateCustomImage,
   example: {
@@ -257,75 +246,33 @@ export const createCustomImage = route({
     source_url: 'https://images.example.com/disk.qcow2',
     checksum_sha256: EXAMPLE.checksum,
   },
-  answers: { 202: z.strictObject({ custom_image: CustomImageView, operation: OperationView }) },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-const ById = z.strictObject({ id: Id })
-const CustomImageEnvelope = z.strictObject({ custom_image: CustomImageView })
+export const getCustomImage = verbs.read('get_custom_image', { summary: 'Read a custom image' })
 
-export const getCustomImage = route({
-  id: 'get_custom_image',
-  method: 'GET',
-  path: '/v1/custom-images/{id}',
-  area: AREA,
-  summary: 'Read a custom image',
-  permission: 'read',
-  params: ById,
-  answers: { 200: CustomImageEnvelope },
-  refuses: [404],
-})
-
-export const updateCustomImage = route({
-  id: 'update_custom_image',
-  method: 'PATCH',
-  path: '/v1/custom-images/{id}',
-  area: AREA,
+export const updateCustomImage = verbs.change('update_custom_image', {
   summary: 'Change title or labels of a custom image',
-  permission: 'operate',
   description: 'A JSON merge patch; labels replace all labels. With If-Match the change is made only to that version.',
-  audit: 'custom_image.update',
-  params: ById,
   body: z.strictObject({ title: Printable.min(1).max(255).optional(), labels: Labels.optional() }),
-  answers: { 200: CustomImageEnvelope },
-  refuses: [400, 404, 409],
 })
 
-export const copyCustomImage = route({
-  id: 'copy_custom_image',
-  method: 'POST',
-  path: '/v1/custom-images/{id}/copy',
-  area: AREA,
+export const copyCustomImage = verbs.post('copy_custom_image', '/{id}/copy', {
   summary: 'Copy a custom image to another zone',
-  permission: 'operate',
   description: 'The copy is a separate image, with the same title and labels.',
+  needs: 'standing',
   audit: 'custom_image.copy',
   starts: ['template.copy'],
-  params: ById,
   body: z.strictObject({ zone: ZoneName.describe('Another zone than that of the image.') }),
   example: { zone: 'eu-1b' },
   answers: { 202: z.strictObject({ custom_image: CustomImageView, operation: OperationView }) },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-export const deleteCustomImage = route({
-  id: 'delete_custom_image',
-  method: 'DELETE',
-  path: '/v1/custom-images/{id}',
-  area: AREA,
+export const deleteCustomImage = verbs.remove('delete_custom_image', {
   summary: 'Delete a custom image',
   description: 'Servers that were made from it keep working: their disks are copies.',
-  permission: 'operate',
-  audit: 'custom_image.delete',
   starts: ['template.delete'],
-  isDestructive: true,
-  params: ById,
-  answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
 })
 
 export const CUSTOM_IMAGE_ROUTES = [
