@@ -19,13 +19,11 @@ import {
   KEEP_BACKUPS_DAYS,
   tlsServerName,
 } from '../../domain/database.ts'
-import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
-import { ById, completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../shapes.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import type { DatabaseSpec, DatabaseStatus } from './stored.ts'
-
-const AREA = 'Managed databases'
 
 const ArchivePauseView = z.strictObject({
   paused_at: DateTime.describe('When archiving was paused.'),
@@ -266,73 +264,37 @@ export const toBackupsView = (backups: DatabaseBackups | undefined): z.infer<typ
   },
 })
 
-export const listDatabases = route({
-  id: 'list_databases',
-  method: 'GET',
-  path: '/v1/databases',
-  area: AREA,
-  summary: 'List databases',
-  permission: 'read',
-  answers: { 200: completeListOf(DatabaseView) },
-})
+const verbs = verbsOf({ path: '/v1/databases', area: 'Managed databases', noun: 'database', view: DatabaseView })
 
-export const createDatabase = route({
-  id: 'create_database',
-  method: 'POST',
-  path: '/v1/databases',
-  area: AREA,
+export const listDatabases = verbs.listWhole('list_databases', { summary: 'List databases' })
+
+export const createDatabase = verbs.create('create_database', {
   summary: 'Make a PostgreSQL database',
   description:
     'One machine with its data on a separate storage, reached over TLS from the network. The answer has the ' +
     'password of its owner.',
-  secretFields: ['credentials'],
-  permission: 'operate',
-  audit: 'database.create',
+  needs: 'standing',
   starts: ['database.create'],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
   body: CreateDatabase,
   example: { zone: 'eu-1a', name: 'shop', network_id: EXAMPLE.id, database_name: 'shop' },
+  secretFields: ['credentials'],
   answers: { 202: Started },
   refuses: [400, 402, 404, 409, 422, 501, 503],
 })
 
-export const getDatabase = route({
-  id: 'get_database',
-  method: 'GET',
-  path: '/v1/databases/{id}',
-  area: AREA,
-  summary: 'Read a database',
-  permission: 'read',
-  params: ById,
-  answers: { 200: Envelope },
-  refuses: [404],
-})
+export const getDatabase = verbs.read('get_database', { summary: 'Read a database' })
 
-export const updateDatabase = route({
-  id: 'update_database',
-  method: 'PATCH',
-  path: '/v1/databases/{id}',
-  area: AREA,
+export const updateDatabase = verbs.change('update_database', {
   summary: 'Change name, backups or protection of a database',
   description: 'With If-Match the change is made only to that version.',
-  permission: 'operate',
-  audit: 'database.update',
-  params: ById,
   body: UpdateDatabase,
   example: { backup_retention_days: 14 },
-  answers: { 200: Envelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteDatabase = route({
-  id: 'delete_database',
-  method: 'DELETE',
-  path: '/v1/databases/{id}',
-  area: AREA,
+export const deleteDatabase = verbs.remove('delete_database', {
   summary: 'Delete a database with its machine and its data',
   description: 'Its backups are kept for keep_backups_days. One that is still being made can be deleted too.',
-  ...startsOperation('database.delete'),
+  starts: ['database.delete'],
   query: z.strictObject({
     keep_backups_days: z.coerce
       .number()
@@ -342,69 +304,41 @@ export const deleteDatabase = route({
       .default(KEEP_BACKUPS_DAYS.default)
       .describe('For how many days its backups stay restorable.'),
   }),
-  isDestructive: true,
-  refuses: [400, 404, 409],
 })
 
-export const restoreDatabase = route({
-  id: 'restore_database',
-  method: 'POST',
-  path: '/v1/databases/{id}/restore',
-  area: AREA,
+export const restoreDatabase = verbs.post('restore_database', '/{id}/restore', {
   summary: 'Restore a database to a moment, as a new one',
   description: 'From the archive of the database, also of a deleted one while its backups are kept.',
-  secretFields: ['credentials'],
-  permission: 'operate',
-  audit: 'database.restore',
+  needs: 'standing',
   starts: ['database.restore'],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
-  params: ById,
   body: RestoreDatabase,
   example: { name: 'shop before the mistake', target_time: '2026-01-01T12:00:00Z' },
+  secretFields: ['credentials'],
   answers: { 202: Started },
   refuses: [400, 402, 404, 409, 422, 503],
 })
 
-export const listDatabaseBackups = route({
-  id: 'list_database_backups',
-  method: 'GET',
-  path: '/v1/databases/{id}/backups',
-  area: AREA,
+export const listDatabaseBackups = verbs.get('list_database_backups', '/{id}/backups', {
   summary: 'List the backups of a database',
   description: 'Newest first, with the moments that it can be restored to.',
-  permission: 'read',
-  params: ById,
   answers: { 200: BackupsView },
-  refuses: [404],
 })
 
-export const getDatabaseCredentials = route({
-  id: 'get_database_credentials',
-  method: 'GET',
-  path: '/v1/databases/{id}/credentials',
-  area: AREA,
+export const getDatabaseCredentials = verbs.get('get_database_credentials', '/{id}/credentials', {
   summary: 'Read the password of a database',
   permission: 'operate',
-  audit: 'database.credentials',
   isCredentialRead: true,
-  params: ById,
+  audit: 'database.credentials',
   answers: { 200: Credentials },
   refuses: [404, 409, 503],
 })
 
-export const rotateDatabaseCredentials = route({
-  id: 'rotate_database_credentials',
-  method: 'POST',
-  path: '/v1/databases/{id}/rotate-credentials',
-  area: AREA,
+export const rotateDatabaseCredentials = verbs.post('rotate_database_credentials', '/{id}/rotate-credentials', {
   summary: 'Replace the password of a database',
   description: 'Answered once its machine refuses the old password. Open sessions of its owner are ended.',
-  secretFields: ['credentials'],
-  permission: 'operate',
   audit: 'database.rotate_credentials',
   isDestructive: true,
-  params: ById,
+  secretFields: ['credentials'],
   answers: { 200: Envelope.extend({ credentials: DatabaseCredentials }) },
   refuses: [404, 409, 503],
 })
