@@ -9,12 +9,10 @@ import {
   PRODUCTION_WARNING,
 } from '../../domain/dev-cluster.ts'
 import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
-import { route } from '../define.ts'
 import { CreateServer } from '../server/index.ts'
-import { ById, DateTime, Id, Labels, PageQuery, pageOf, type Stored, ZoneName } from '../shapes.ts'
+import { DateTime, Id, Labels, type Stored, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import type { DevClusterSpec, DevClusterStatus } from './stored.ts'
-
-const AREA = 'Dev clusters'
 
 export const DevClusterView = z
   .strictObject({
@@ -144,47 +142,28 @@ export type DevClusterVersionView = z.infer<typeof VersionView>
 
 const Envelope = z.strictObject({ dev_cluster: DevClusterView })
 
-export const listDevClusters = route({
-  id: 'list_dev_clusters',
-  method: 'GET',
-  path: '/v1/dev-clusters',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/dev-clusters', area: 'Dev clusters', noun: 'dev_cluster', view: DevClusterView })
+
+export const listDevClusters = verbs.list('list_dev_clusters', {
   summary: 'List dev clusters',
   description: 'Newest first.',
-  permission: 'read',
-  query: PageQuery,
-  answers: { 200: pageOf(DevClusterView) },
-  refuses: [400],
 })
 
-export const createDevCluster = route({
-  id: 'create_dev_cluster',
-  method: 'POST',
-  path: '/v1/dev-clusters',
-  area: AREA,
+export const createDevCluster = verbs.create('create_dev_cluster', {
   summary: 'Make a Kubernetes cluster for development',
   description:
     'One server of the plan is its control plane, its only node, its ingress on ports 80 and 443 and its storage; it ' +
     'is billed as that server. Not for production. What its server would be refused with is answered at once; it is ' +
     'up within 30 minutes or in error.',
-  permission: 'operate',
-  audit: 'dev_cluster.create',
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
+  needs: 'standing',
   body: CreateDevCluster,
   example: { zone: 'eu-1a', name: 'playground', plan: 'starter-2c-4g' },
-  answers: { 201: Envelope },
   refuses: [400, 402, 404, 409, 422, 503],
 })
 
-export const listDevClusterVersions = route({
-  id: 'list_dev_cluster_versions',
-  method: 'GET',
-  path: '/v1/dev-clusters/versions',
-  area: AREA,
+export const listDevClusterVersions = verbs.get('list_dev_cluster_versions', '/versions', {
   summary: 'List the versions of Kubernetes that dev clusters can have, and where',
   description: 'Newest first.',
-  permission: 'read',
   answers: {
     200: z.strictObject({
       items: z.array(VersionView),
@@ -195,47 +174,23 @@ export const listDevClusterVersions = route({
   },
 })
 
-export const getDevCluster = route({
-  id: 'get_dev_cluster',
-  method: 'GET',
-  path: '/v1/dev-clusters/{id}',
-  area: AREA,
-  summary: 'Read a dev cluster',
-  permission: 'read',
-  params: ById,
-  answers: { 200: Envelope },
-  refuses: [404],
-})
+export const getDevCluster = verbs.read('get_dev_cluster', { summary: 'Read a dev cluster' })
 
-export const deleteDevCluster = route({
-  id: 'delete_dev_cluster',
-  method: 'DELETE',
-  path: '/v1/dev-clusters/{id}',
-  area: AREA,
+export const deleteDevCluster = verbs.remove('delete_dev_cluster', {
   summary: 'Delete a dev cluster with its server',
   description: 'Workloads and volumes go with it. One that is still being made, or is in error, can be deleted too.',
-  permission: 'operate',
-  audit: 'dev_cluster.delete',
-  params: ById,
-  isDestructive: true,
   answers: { 200: Envelope },
-  refuses: [404, 409],
 })
 
-export const getDevClusterKubeconfig = route({
-  id: 'get_dev_cluster_kubeconfig',
-  method: 'GET',
-  path: '/v1/dev-clusters/{id}/kubeconfig',
-  area: AREA,
+export const getDevClusterKubeconfig = verbs.get('get_dev_cluster_kubeconfig', '/{id}/kubeconfig', {
   summary: 'Read how kubectl gets into a dev cluster',
   description:
     'The context admin has a token of a service account with all rights until expires_at, which is of the caller ' +
     'alone and ends with their membership, role or API token; oidc asks the svccloud program for short tokens, with ' +
     'the rights of your role.',
   permission: 'operate',
-  audit: 'dev_cluster.kubeconfig',
   isCredentialRead: true,
-  params: ById,
+  audit: 'dev_cluster.kubeconfig',
   answers: {
     200: z.strictObject({
       kubeconfig: z.string().describe('YAML, as kubectl reads it.'),
@@ -245,19 +200,13 @@ export const getDevClusterKubeconfig = route({
   refuses: [404, 409, 503],
 })
 
-export const getDevClusterToken = route({
-  id: 'get_dev_cluster_token',
-  method: 'GET',
-  path: '/v1/dev-clusters/{id}/token',
-  area: AREA,
+export const getDevClusterToken = verbs.get('get_dev_cluster_token', '/{id}/token', {
   summary: 'Get a short token for the API of a dev cluster',
   description:
     'It says who you are and your role: owners and admins may do everything in the cluster, members edit, viewers ' +
     'view. It is kept nowhere.',
-  permission: 'read',
-  audit: 'dev_cluster.token',
   isCredentialRead: true,
-  params: ById,
+  audit: 'dev_cluster.token',
   answers: {
     200: z.strictObject({
       token: z.string().describe('A bearer token.'),
