@@ -12,13 +12,12 @@ import {
   hasPair,
   productionObstacle,
 } from '../../domain/edge-rules.ts'
-import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
-import { ById, Cursor, DateTime, Id, Limit, pageOf, PrintableName, type Stored } from '../shapes.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { DateTime, Id, pageOf, PrintableName, type Stored } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import { configurationOf, type EdgeSpec, type EdgeStatus } from './stored.ts'
 
-const AREA = 'Network edges'
 const SSH_KEYS_MAXIMUM = 100
 
 const MachineView = z.strictObject({
@@ -172,9 +171,6 @@ const KeyIds = z.array(z.string().min(1).max(253)).max(SSH_KEYS_MAXIMUM)
 const Members = z.array(EdgeMemberInput).max(EDGE_MEMBERS_MAXIMUM)
 const PlanName = z.string().min(1).max(63)
 
-const EdgeEnvelope = z.strictObject({ edge: EdgeView })
-const StartedEnvelope = EdgeEnvelope.extend({ operation: OperationView })
-
 export const CreateEdge = z
   .strictObject({
     network_id: Id,
@@ -202,82 +198,45 @@ export const UpdateEdge = z
   .meta({ id: 'UpdateEdge' })
 export type UpdateEdge = z.infer<typeof UpdateEdge>
 
-export const listEdges = route({
-  id: 'list_edges',
-  method: 'GET',
-  path: '/v1/edges',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/edges', area: 'Network edges', noun: 'edge', view: EdgeView })
+
+export const listEdges = verbs.list('list_edges', {
   summary: 'List network edges',
   description: 'Newest first, without machines and members.',
-  permission: 'read',
-  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit }),
   answers: { 200: pageOf(EdgeItem) },
-  refuses: [400],
 })
 
-export const createEdge = route({
-  id: 'create_edge',
-  method: 'POST',
-  path: '/v1/edges',
-  area: AREA,
+export const createEdge = verbs.create('create_edge', {
   summary: 'Make a network edge',
   description:
     'The ways into and out of a private network for servers without IPv4: bastion and load_balancer lead in from the ' +
     'IPv4 Internet, nat_gateway leads out. Separate machines are for production; a combined one has all roles. Each ' +
     'costs its plan and a public IPv4 address.',
-  permission: 'operate',
-  audit: 'edge.create',
+  needs: 'standing',
   starts: ['edge.sync'],
   body: CreateEdge,
   example: { network_id: EXAMPLE.id, roles: ['bastion', 'nat_gateway'] },
-  answers: { 202: StartedEnvelope },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-export const getEdge = route({
-  id: 'get_edge',
-  method: 'GET',
-  path: '/v1/edges/{id}',
-  area: AREA,
-  summary: 'Read a network edge with its machines and members',
-  permission: 'read',
-  params: ById,
-  answers: { 200: EdgeEnvelope },
-  refuses: [404],
-})
+export const getEdge = verbs.read('get_edge', { summary: 'Read a network edge with its machines and members' })
 
-export const updateEdge = route({
-  id: 'update_edge',
-  method: 'PATCH',
-  path: '/v1/edges/{id}',
-  area: AREA,
+export const updateEdge = verbs.change('update_edge', {
   summary: 'Change name, roles, plan, keys or members of a network edge',
   description:
     'roles, ssh_key_ids and members replace all of them. The name changes at once (200); the rest starts an ' +
     'operation (202). Machines are replaced one at a time. With If-Match the change is made only to that version.',
-  permission: 'operate',
-  audit: 'edge.update',
+  requiresStanding: true,
   starts: ['edge.sync'],
-  params: ById,
   body: UpdateEdge,
   example: { members: [{ name: 'web-1', frontend_port: 80, address: '10.1.0.10', port: 8080 }] },
-  answers: { 200: EdgeEnvelope, 202: StartedEnvelope },
   refuses: [400, 404, 409, 422, 503],
-  requiresStanding: true,
 })
 
-export const deleteEdge = route({
-  id: 'delete_edge',
-  method: 'DELETE',
-  path: '/v1/edges/{id}',
-  area: AREA,
+export const deleteEdge = verbs.remove('delete_edge', {
   summary: 'Delete a network edge with its machines',
   description: 'Its public addresses are free then. One that is still being made can be deleted too.',
-  ...startsOperation('edge.delete'),
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['edge.delete'],
 })
 
 export const EDGE_ROUTES = [listEdges, createEdge, getEdge, updateEdge, deleteEdge] as const
