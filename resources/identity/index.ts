@@ -5,6 +5,7 @@ import { PERMISSIONS, ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
 import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { DateTime, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 const VERIFICATION_AREA = 'Sign-in identities, e-mail verification, password'
@@ -74,17 +75,18 @@ export const SecondFactorStep = z
   .meta({ id: 'SecondFactorStep' })
 const MailSent = z.strictObject({ detail: z.string(), email: z.string() }).meta({ id: 'MailSent' })
 
-export const signUp = route({
-  id: 'sign_up',
-  method: 'POST',
-  path: '/v1/auth/signup',
-  area: SIGN_IN_AREA,
-  summary: 'Create an account and its owner',
-  description:
-    'Mails a link that verifies the address. The answer is the same whether the address is new or has a user already.',
+const signIn = routesUnder({
+  path: '/v1/auth',
+  area: 'Sign-up, sign-in and sessions',
   credentials: ['public'],
   permission: null,
   budget: 'none',
+})
+
+export const signUp = signIn.post('sign_up', '/signup', {
+  summary: 'Create an account and its owner',
+  description:
+    'Mails a link that verifies the address. The answer is the same whether the address is new or has a user already.',
   body: z.strictObject({
     name: PersonName,
     email: Email,
@@ -98,16 +100,9 @@ export const signUp = route({
   rates: [{ name: 'sign_up', by: 'address', perMinute: 5 }],
 })
 
-export const logIn = route({
-  id: 'log_in',
-  method: 'POST',
-  path: '/v1/auth/login',
-  area: SIGN_IN_AREA,
+export const logIn = signIn.post('log_in', '/login', {
   summary: 'Sign in with email and password',
   description: 'Sets the session cookies, or answers a challenge where a second factor is due.',
-  credentials: ['public'],
-  permission: null,
-  budget: 'none',
   body: z.strictObject({ email: Email, password: Password, end_other_sessions: z.boolean().default(false) }),
   example: { email: 'ada@example.com', password: EXAMPLE.password },
   answers: { 200: z.union([IssuedSession, SecondFactorStep]) },
@@ -143,15 +138,16 @@ export const getCurrentUser = route({
   refuses: [401],
 })
 
-export const requestEmailVerification = route({
-  id: 'request_email_verification',
-  method: 'POST',
-  path: '/v1/auth/email-verification',
+const own = routesUnder({
+  path: '/v1',
   area: VERIFICATION_AREA,
-  summary: 'Mail the verification link again',
   credentials: ['session'],
   permission: 'self',
   isRefusedToSupport: true,
+})
+
+export const requestEmailVerification = own.post('request_email_verification', '/auth/email-verification', {
+  summary: 'Mail the verification link again',
   audit: 'auth.email_verification_requested',
   answers: { 202: MailSent },
   refuses: [409, 503],
@@ -161,35 +157,28 @@ export const requestEmailVerification = route({
   ],
 })
 
-export const confirmEmailVerification = route({
-  id: 'confirm_email_verification',
-  method: 'POST',
-  path: '/v1/auth/email-verification/confirm',
+const addresses = routesUnder({
+  path: '/v1/auth',
   area: VERIFICATION_AREA,
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+})
+
+export const confirmEmailVerification = addresses.post('confirm_email_verification', '/email-verification/confirm', {
   summary: 'Verify an address with the mailed token',
   description:
     'Opens no session. Unless the request has the cookie of a session of this user, what was made before the address ' +
     'was verified is removed: sessions, tokens, second factor, linked providers, other members, invitations, SSH keys.',
-  credentials: ['public'],
-  permission: null,
-  budget: 'none',
   body: z.strictObject({ token: MailedToken }),
   example: { token: 'the-token-of-the-mail' },
   answers: { 200: z.strictObject({ email: z.string() }) },
-  refuses: [400, 409],
   rates: [{ name: 'email_verification_confirm', by: 'address', perMinute: 20 }],
 })
 
-export const requestPasswordReset = route({
-  id: 'request_password_reset',
-  method: 'POST',
-  path: '/v1/auth/password-reset',
-  area: VERIFICATION_AREA,
+export const requestPasswordReset = addresses.post('request_password_reset', '/password-reset', {
   summary: 'Mail a link to choose a new password',
   description: 'The answer is always the same.',
-  credentials: ['public'],
-  permission: null,
-  budget: 'none',
   body: z.strictObject({ email: Email }),
   example: { email: 'ada@example.com' },
   answers: { 202: MailSent },
@@ -200,19 +189,12 @@ export const requestPasswordReset = route({
   ],
 })
 
-export const confirmPasswordReset = route({
-  id: 'confirm_password_reset',
-  method: 'POST',
-  path: '/v1/auth/password-reset/confirm',
-  area: VERIFICATION_AREA,
+export const confirmPasswordReset = addresses.post('confirm_password_reset', '/password-reset/confirm', {
   summary: 'Choose a new password with the mailed token',
   description:
     'Ends every session and verifies the address. The second factor still applies at the next sign-in, unless it was ' +
     'set up before anybody had verified the address: what was made until then is removed (tokens, second factor, ' +
     'linked providers, other members, invitations, SSH keys).',
-  credentials: ['public'],
-  permission: null,
-  budget: 'none',
   body: z.strictObject({
     token: MailedToken,
     password: Password,
@@ -224,16 +206,9 @@ export const confirmPasswordReset = route({
   rates: [{ name: 'password_reset_confirm', by: 'address', perMinute: 10 }],
 })
 
-export const changePassword = route({
-  id: 'change_password',
-  method: 'PUT',
-  path: '/v1/account/password',
-  area: VERIFICATION_AREA,
+export const changePassword = own.put('change_password', '/account/password', {
   summary: 'Change your password',
   description: 'Needs the current one, and a proof of the second factor where one is set up. Ends your other sessions.',
-  credentials: ['session'],
-  permission: 'self',
-  isRefusedToSupport: true,
   audit: 'auth.password_changed',
   body: z.strictObject({
     current_password: Password,
@@ -243,7 +218,6 @@ export const changePassword = route({
   }),
   example: { current_password: 'an old walk in the rain', password: EXAMPLE.password, code: EXAMPLE.code },
   answers: { 204: null },
-  refuses: [400, 409],
   rates: [{ name: 'password_change', by: 'user', perMinute: 10 }],
 })
 
