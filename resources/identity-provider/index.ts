@@ -1,8 +1,8 @@
 /** Identity providers: what the portal shows of them, and the sign-in that goes through them. */
 import { z } from 'zod'
 import { route } from '../define.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Identity provider sign-in'
 const LINK_AREA = 'Sign-in identities, e-mail verification, password'
 
 const Connection = z
@@ -38,6 +38,7 @@ const StartQuery = z.strictObject({
   provider: Text,
   connection: Text,
 })
+
 /** Providers add parameters of their own (`iss`, `session_state`, …). */
 const CallbackQuery = z.looseObject({
   provider: Text,
@@ -47,67 +48,51 @@ const CallbackQuery = z.looseObject({
   error_description: Text,
 })
 
-const start = {
-  area: AREA,
-  method: 'GET',
+const signIn = routesUnder({
+  path: '/v1/auth/oidc',
+  area: 'Identity provider sign-in',
   credentials: ['public'],
   permission: null,
   budget: 'none',
+})
+
+export const getIdentityProviderStatus = signIn.get('get_identity_provider_status', '', {
+  summary: 'Which identity providers sign people in',
+  answers: { 200: IdentityProviderStatus },
+})
+export const startIdentityProviderLogin = signIn.get('start_identity_provider_login', '/login', {
+  summary: 'Sign in with an identity provider',
   query: StartQuery,
   answers: { 302: null },
   refuses: [400, 503],
-} as const
-const finish = {
-  area: AREA,
-  method: 'GET',
-  credentials: ['public'],
-  permission: null,
-  budget: 'none',
+  rates: [{ name: 'oidc_login', by: 'address', perMinute: 20 }],
+})
+export const startIdentityProviderSignup = signIn.get('start_identity_provider_signup', '/signup', {
+  summary: 'Sign up with an identity provider',
+  query: StartQuery,
+  answers: { 302: null },
+  refuses: [400, 503],
+  rates: [{ name: 'oidc_signup', by: 'address', perMinute: 20 }],
+})
+export const finishIdentityProviderLogin = signIn.get('finish_identity_provider_login', '/callback', {
+  summary: 'Where a provider sends the browser back',
   query: CallbackQuery,
   answers: { 302: null },
   refuses: [503],
-} as const
-
-export const getIdentityProviderStatus = route({
-  id: 'get_identity_provider_status',
-  method: 'GET',
-  path: '/v1/auth/oidc',
-  area: AREA,
-  summary: 'Which identity providers sign people in',
-  credentials: ['public'],
-  permission: null,
-  budget: 'none',
-  answers: { 200: IdentityProviderStatus },
-})
-export const startIdentityProviderLogin = route({
-  ...start,
-  id: 'start_identity_provider_login',
-  path: '/v1/auth/oidc/login',
-  summary: 'Sign in with an identity provider',
-  rates: [{ name: 'oidc_login', by: 'address', perMinute: 20 }],
-})
-export const startIdentityProviderSignup = route({
-  ...start,
-  id: 'start_identity_provider_signup',
-  path: '/v1/auth/oidc/signup',
-  summary: 'Sign up with an identity provider',
-  rates: [{ name: 'oidc_signup', by: 'address', perMinute: 20 }],
-})
-export const finishIdentityProviderLogin = route({
-  ...finish,
-  id: 'finish_identity_provider_login',
-  path: '/v1/auth/oidc/callback',
-  summary: 'Where a provider sends the browser back',
   rates: [{ name: 'oidc_callback', by: 'address', perMinute: 10 }],
 })
-export const finishIdentityProviderLoginAtProvider = route({
-  ...finish,
-  id: 'finish_identity_provider_login_at_provider',
-  path: '/v1/auth/oidc/callback/{provider}',
-  summary: 'Where one provider sends the browser back',
-  params: z.strictObject({ provider: z.string().max(253) }),
-  rates: [{ name: 'oidc_callback_at_provider', by: 'address', perMinute: 10 }],
-})
+export const finishIdentityProviderLoginAtProvider = signIn.get(
+  'finish_identity_provider_login_at_provider',
+  '/callback/{provider}',
+  {
+    summary: 'Where one provider sends the browser back',
+    params: z.strictObject({ provider: z.string().max(253) }),
+    query: CallbackQuery,
+    answers: { 302: null },
+    refuses: [503],
+    rates: [{ name: 'oidc_callback_at_provider', by: 'address', perMinute: 10 }],
+  },
+)
 export const unlinkSignInIdentity = route({
   id: 'unlink_sign_in_identity',
   method: 'DELETE',
