@@ -1,16 +1,14 @@
 /** Init scripts of an account: public shape and routes. Stored in PostgreSQL only; a server keeps the text that it was
  *  made with as its user data. */
 import { z } from 'zod'
-import { route } from '../define.ts'
-import { ById, DateTime, pageOf, PageQuery, PrintableName, Uuid } from '../shapes.ts'
+import { DateTime, PrintableName, Uuid } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
-const AREA = 'Init scripts, server groups, SSH keys'
 export const INIT_SCRIPT_BYTES_MAXIMUM = 32_768
 
 export const InitScript = z
   .strictObject({ id: Uuid, name: z.string(), content: z.string(), created_at: DateTime, updated_at: DateTime })
   .meta({ id: 'InitScript' })
-const InitScriptEnvelope = z.strictObject({ init_script: InitScript })
 
 const Content = z
   .string()
@@ -26,73 +24,37 @@ const Content = z
   )
 const InitScriptRequest = z.strictObject({ name: PrintableName.describe('Unique in the account.'), content: Content })
 
-export const listInitScripts = route({
-  id: 'list_init_scripts',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/init-scripts',
-  area: AREA,
-  summary: 'List init scripts',
-  description: 'Newest first.',
-  permission: 'read',
-  query: PageQuery,
-  answers: { 200: pageOf(InitScript) },
-  refuses: [400],
+  area: 'Init scripts, server groups, SSH keys',
+  noun: 'init_script',
+  view: InitScript,
 })
 
-export const createInitScript = route({
-  id: 'create_init_script',
-  method: 'POST',
-  path: '/v1/init-scripts',
-  area: AREA,
+export const listInitScripts = verbs.list('list_init_scripts', {
+  summary: 'List init scripts',
+  description: 'Newest first.',
+})
+
+export const createInitScript = verbs.create('create_init_script', {
   summary: 'Add an init script',
-  permission: 'operate',
-  audit: 'init_script.create',
   body: InitScriptRequest,
   example: { name: 'first-boot', content: '#!/bin/sh\necho hello > /etc/motd\n' },
-  answers: { 201: InitScriptEnvelope },
   refuses: [400, 409, 422],
 })
 
-export const getInitScript = route({
-  id: 'get_init_script',
-  method: 'GET',
-  path: '/v1/init-scripts/{id}',
-  area: AREA,
-  summary: 'Read an init script',
-  permission: 'read',
-  params: ById,
-  answers: { 200: InitScriptEnvelope },
-  refuses: [404],
-})
+export const getInitScript = verbs.read('get_init_script', { summary: 'Read an init script' })
 
-export const updateInitScript = route({
-  id: 'update_init_script',
-  method: 'PATCH',
-  path: '/v1/init-scripts/{id}',
-  area: AREA,
+export const updateInitScript = verbs.change('update_init_script', {
   summary: 'Change an init script',
-  permission: 'operate',
-  audit: 'init_script.update',
   description:
     'Servers that were made with it keep what they booted with. With If-Match the change is made only to that version.',
-  params: ById,
   body: InitScriptRequest.partial(),
-  answers: { 200: InitScriptEnvelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteInitScript = route({
-  id: 'delete_init_script',
-  method: 'DELETE',
-  path: '/v1/init-scripts/{id}',
-  area: AREA,
+export const deleteInitScript = verbs.remove('delete_init_script', {
   summary: 'Delete an init script',
-  permission: 'operate',
-  audit: 'init_script.delete',
-  isDestructive: true,
   description: 'Servers that were made with it keep what they booted with.',
-  params: ById,
-  answers: { 204: null },
   refuses: [404],
 })
 
