@@ -1,7 +1,7 @@
 /** What staff see of invoices and payments that failed, and have tried again. Served on the operator listener only. */
 import { z } from 'zod'
-import { forOperators, route } from '../define.ts'
 import { completeListOf, DateTime, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
 const Period = z
   .string()
@@ -42,62 +42,38 @@ const PaymentDifference = z
   .meta({ id: 'PaymentDifference' })
 const Retried = z.strictObject({ retried_count: Count.describe('How many are tried again now.') })
 
-const by = { area: 'Invoices and payments', ...forOperators('finance') } as const
+const staff = routesUnder({ path: '/v1/admin', area: 'Invoices and payments', staff: 'finance' })
 
-export const listInvoiceRuns = route({
-  ...by,
-  id: 'list_invoice_runs',
-  method: 'GET',
-  path: '/v1/admin/invoice-runs',
+export const listInvoiceRuns = staff.get('list_invoice_runs', '/invoice-runs', {
   summary: 'List how far the invoices of each month are',
   description: 'The newest 24 months.',
   answers: { 200: completeListOf(InvoiceRun) },
 })
-export const listFailedInvoices = route({
-  ...by,
-  id: 'list_failed_invoices',
-  method: 'GET',
-  path: '/v1/admin/invoice-runs/{period}/failures',
+export const listFailedInvoices = staff.get('list_failed_invoices', '/invoice-runs/{period}/failures', {
   summary: 'List accounts whose invoice could not be made',
   description: 'The first 100 of them. They are tried again by themselves, at least every hour.',
   params: PeriodParams,
   answers: { 200: completeListOf(FailedInvoice) },
-  refuses: [404],
 })
-export const retryFailedInvoices = route({
-  ...by,
-  id: 'retry_failed_invoices',
-  method: 'POST',
-  path: '/v1/admin/invoice-runs/{period}/retry',
+export const retryFailedInvoices = staff.post('retry_failed_invoices', '/invoice-runs/{period}/retry', {
   summary: 'Try the failed invoices of a month again now',
   audit: 'invoice_run.retry',
   params: PeriodParams,
   answers: { 200: Retried },
   refuses: [404],
 })
-export const listFailedPayments = route({
-  ...by,
-  id: 'list_failed_payments',
-  method: 'GET',
-  path: '/v1/admin/payments/failures',
+export const listFailedPayments = staff.get('list_failed_payments', '/payments/failures', {
   summary: 'List invoices that the payment processor did not take',
   description: 'The first 100 of them. They are tried again by themselves, at least every hour.',
   answers: { 200: completeListOf(FailedPayment) },
 })
-export const retryFailedPayments = route({
-  ...by,
-  id: 'retry_failed_payments',
-  method: 'POST',
-  path: '/v1/admin/payments/retry',
+export const retryFailedPayments = staff.post('retry_failed_payments', '/payments/retry', {
   summary: 'Hand failed invoices to the payment processor again now',
   audit: 'payment.retry',
   answers: { 200: Retried },
+  refuses: [],
 })
-export const listPaymentDifferences = route({
-  ...by,
-  id: 'list_payment_differences',
-  method: 'GET',
-  path: '/v1/admin/payments/differences',
+export const listPaymentDifferences = staff.get('list_payment_differences', '/payments/differences', {
   summary: 'List where ledger and payment processor differ',
   description: 'What the comparison of last night found; it changes nothing.',
   answers: {
