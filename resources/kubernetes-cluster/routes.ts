@@ -12,26 +12,12 @@ import {
   snapshotScheduleFault,
   TOKEN_ISSUER_URL,
 } from '../../domain/kubernetes-cluster.ts'
-import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
-import {
-  ById,
-  completeListOf,
-  DateTime,
-  Id,
-  Labels,
-  PageQuery,
-  pageOf,
-  Printable,
-  type Stored,
-  Uuid,
-  ZoneName,
-} from '../shapes.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { completeListOf, DateTime, Id, Labels, Printable, type Stored, Uuid, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import { NewNodePool, NodePoolView } from '../node-pool/index.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from './stored.ts'
-
-const AREA = 'Managed Kubernetes'
 
 const Health = z
   .strictObject({
@@ -262,31 +248,23 @@ const VersionView = z
   .meta({ id: 'KubernetesVersion' })
 export type KubernetesVersionView = z.infer<typeof VersionView>
 
-export const listKubernetesClusters = route({
-  id: 'list_kubernetes_clusters',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/kubernetes-clusters',
-  area: AREA,
-  summary: 'List Kubernetes clusters',
-  description: 'Newest first, without their node pools.',
-  permission: 'read',
-  query: PageQuery,
-  answers: { 200: pageOf(KubernetesClusterView) },
-  refuses: [400],
+  area: 'Managed Kubernetes',
+  noun: 'kubernetes_cluster',
+  view: KubernetesClusterView,
 })
 
-export const createKubernetesCluster = route({
-  id: 'create_kubernetes_cluster',
-  method: 'POST',
-  path: '/v1/kubernetes-clusters',
-  area: AREA,
+export const listKubernetesClusters = verbs.list('list_kubernetes_clusters', {
+  summary: 'List Kubernetes clusters',
+  description: 'Newest first, without their node pools.',
+})
+
+export const createKubernetesCluster = verbs.create('create_kubernetes_cluster', {
   summary: 'Make a Kubernetes cluster',
   description: 'Its control plane is run by the platform and billed by the hour; its nodes are servers of the account.',
-  permission: 'operate',
-  audit: 'kubernetes_cluster.create',
+  needs: 'standing',
   starts: ['kubernetes_cluster.create'],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
   body: CreateKubernetesCluster,
   example: { zone: 'eu-1a', name: 'shop', network_id: EXAMPLE.id },
   answers: {
@@ -298,91 +276,54 @@ export const createKubernetesCluster = route({
   refuses: [400, 402, 404, 409, 422, 503],
 })
 
-export const listKubernetesVersions = route({
-  id: 'list_kubernetes_versions',
-  method: 'GET',
-  path: '/v1/kubernetes-clusters/versions',
-  area: AREA,
+export const listKubernetesVersions = verbs.get('list_kubernetes_versions', '/versions', {
   summary: 'List the versions of Kubernetes that are offered',
   description: 'Newest first; empty where no zone has Kubernetes.',
-  permission: 'read',
   answers: { 200: completeListOf(VersionView) },
 })
 
-export const getKubernetesCluster = route({
-  id: 'get_kubernetes_cluster',
-  method: 'GET',
-  path: '/v1/kubernetes-clusters/{id}',
-  area: AREA,
+export const getKubernetesCluster = verbs.read('get_kubernetes_cluster', {
   summary: 'Read a Kubernetes cluster with its node pools',
-  permission: 'read',
   clusterScopes: ['load_balancers'],
-  params: ById,
-  answers: { 200: Envelope },
-  refuses: [404],
 })
 
-export const updateKubernetesCluster = route({
-  id: 'update_kubernetes_cluster',
-  method: 'PATCH',
-  path: '/v1/kubernetes-clusters/{id}',
-  area: AREA,
+export const updateKubernetesCluster = verbs.change('update_kubernetes_cluster', {
   summary: 'Change labels, snapshots or protection of a Kubernetes cluster',
   description: 'labels replaces all labels. With If-Match the change is made only to that version.',
-  permission: 'operate',
-  audit: 'kubernetes_cluster.update',
-  params: ById,
   body: UpdateKubernetesCluster,
   example: { etcd_snapshot_retention: 14 },
-  answers: { 200: Envelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteKubernetesCluster = route({
-  id: 'delete_kubernetes_cluster',
-  method: 'DELETE',
-  path: '/v1/kubernetes-clusters/{id}',
-  area: AREA,
+export const deleteKubernetesCluster = verbs.remove('delete_kubernetes_cluster', {
   summary: 'Delete a Kubernetes cluster with its snapshots',
   description: 'Its node pools go first. One that is still being made can be deleted too.',
-  ...startsOperation('kubernetes_cluster.delete'),
+  starts: ['kubernetes_cluster.delete'],
   query: z.strictObject({
     associated: z
       .enum(['keep', 'delete'])
       .default('keep')
       .describe('Whether volumes and load balancers that were made from inside the cluster go with it.'),
   }),
-  isDestructive: true,
-  refuses: [400, 404, 409],
 })
 
-export const upgradeKubernetesCluster = route({
-  id: 'upgrade_kubernetes_cluster',
-  method: 'POST',
-  path: '/v1/kubernetes-clusters/{id}/upgrade',
-  area: AREA,
+export const upgradeKubernetesCluster = verbs.post('upgrade_kubernetes_cluster', '/{id}/upgrade', {
   summary: 'Upgrade a Kubernetes cluster',
   description: 'A snapshot is taken first; then its API servers are exchanged one after another.',
-  ...startsOperation('kubernetes_cluster.upgrade'),
+  starts: ['kubernetes_cluster.upgrade'],
   body: UpgradeKubernetesCluster,
   example: { version: '1.36' },
   refuses: [400, 404, 409, 503],
 })
 
-export const getKubernetesClusterKubeconfig = route({
-  id: 'get_kubernetes_cluster_kubeconfig',
-  method: 'GET',
-  path: '/v1/kubernetes-clusters/{id}/kubeconfig',
-  area: AREA,
+export const getKubernetesClusterKubeconfig = verbs.get('get_kubernetes_cluster_kubeconfig', '/{id}/kubeconfig', {
   summary: 'Read how kubectl gets into a Kubernetes cluster',
   description:
     'The context svccloud-admin has a token with all rights until expires_at, which is of the caller alone and ends ' +
     'with their membership, role or API token; svccloud-oidc asks the svccloud ' +
     'program for short tokens, with the rights of your role.',
   permission: 'operate',
-  audit: 'kubernetes_cluster.kubeconfig',
   isCredentialRead: true,
-  params: ById,
+  audit: 'kubernetes_cluster.kubeconfig',
   query: z.strictObject({
     expires_in_seconds: z.coerce
       .number()
@@ -401,19 +342,13 @@ export const getKubernetesClusterKubeconfig = route({
   refuses: [400, 404, 409, 503],
 })
 
-export const getKubernetesClusterToken = route({
-  id: 'get_kubernetes_cluster_token',
-  method: 'GET',
-  path: '/v1/kubernetes-clusters/{id}/token',
-  area: AREA,
+export const getKubernetesClusterToken = verbs.get('get_kubernetes_cluster_token', '/{id}/token', {
   summary: 'Get a short token for the API of a Kubernetes cluster',
   description:
     'It says who you are and your role: owners and admins may do everything in the cluster, members edit, viewers ' +
     'view. It is kept nowhere.',
-  permission: 'read',
-  audit: 'kubernetes_cluster.token',
   isCredentialRead: true,
-  params: ById,
+  audit: 'kubernetes_cluster.token',
   answers: {
     200: z.strictObject({
       token: z.string().describe('A bearer token.'),
@@ -423,27 +358,16 @@ export const getKubernetesClusterToken = route({
   refuses: [404, 409, 503],
 })
 
-export const listKubernetesClusterSnapshots = route({
-  id: 'list_kubernetes_cluster_snapshots',
-  method: 'GET',
-  path: '/v1/kubernetes-clusters/{id}/snapshots',
-  area: AREA,
+export const listKubernetesClusterSnapshots = verbs.get('list_kubernetes_cluster_snapshots', '/{id}/snapshots', {
   summary: 'List the snapshots of a Kubernetes cluster',
   description: 'Newest first.',
-  permission: 'read',
-  params: ById,
   answers: { 200: completeListOf(SnapshotView) },
-  refuses: [404],
 })
 
-export const createKubernetesClusterSnapshot = route({
-  id: 'create_kubernetes_cluster_snapshot',
-  method: 'POST',
-  path: '/v1/kubernetes-clusters/{id}/snapshots',
-  area: AREA,
+export const createKubernetesClusterSnapshot = verbs.post('create_kubernetes_cluster_snapshot', '/{id}/snapshots', {
   summary: 'Take a snapshot of the state of a Kubernetes cluster',
   description: 'Of what its API stores. Volumes are not in it.',
-  ...startsOperation('kubernetes_cluster.snapshot'),
+  starts: ['kubernetes_cluster.snapshot'],
   body: z
     .strictObject({ title: Printable.max(100).default('').describe('For the audit log.') })
     .meta({ id: 'CreateKubernetesClusterSnapshot' }),
@@ -451,42 +375,37 @@ export const createKubernetesClusterSnapshot = route({
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const restoreKubernetesCluster = route({
-  id: 'restore_kubernetes_cluster',
-  method: 'POST',
-  path: '/v1/kubernetes-clusters/{id}/restore',
-  area: AREA,
+export const restoreKubernetesCluster = verbs.post('restore_kubernetes_cluster', '/{id}/restore', {
   summary: 'Take a Kubernetes cluster back to a snapshot',
   description:
     'Its API is closed meanwhile. What was stored since then is lost, but for a snapshot of it that is taken first ' +
     'where the cluster still answers.',
-  ...startsOperation('kubernetes_cluster.restore'),
+  starts: ['kubernetes_cluster.restore'],
+  isDestructive: true,
   body: z.strictObject({ snapshot_id: Uuid }).meta({ id: 'RestoreKubernetesCluster' }),
   example: { snapshot_id: EXAMPLE.id },
-  isDestructive: true,
   refuses: [400, 404, 409, 503],
 })
 
-export const registerKubernetesClusterInPlatform = route({
-  id: 'register_kubernetes_cluster_in_platform',
-  method: 'POST',
-  path: '/v1/kubernetes-clusters/{id}/platform/register',
-  area: AREA,
-  summary: 'Register a Kubernetes cluster in the organisation platform',
-  ...startsOperation('kubernetes_cluster.platform_register'),
-  refuses: [404, 409, 503],
-})
+export const registerKubernetesClusterInPlatform = verbs.post(
+  'register_kubernetes_cluster_in_platform',
+  '/{id}/platform/register',
+  {
+    summary: 'Register a Kubernetes cluster in the organisation platform',
+    starts: ['kubernetes_cluster.platform_register'],
+    refuses: [404, 409, 503],
+  },
+)
 
-export const removeKubernetesClusterFromPlatform = route({
-  id: 'remove_kubernetes_cluster_from_platform',
-  method: 'DELETE',
-  path: '/v1/kubernetes-clusters/{id}/platform',
-  area: AREA,
-  summary: 'Take a Kubernetes cluster out of the organisation platform',
-  ...startsOperation('kubernetes_cluster.platform_deregister'),
-  isDestructive: true,
-  refuses: [404, 409, 503],
-})
+export const removeKubernetesClusterFromPlatform = verbs.delete(
+  'remove_kubernetes_cluster_from_platform',
+  '/{id}/platform',
+  {
+    summary: 'Take a Kubernetes cluster out of the organisation platform',
+    starts: ['kubernetes_cluster.platform_deregister'],
+    refuses: [404, 409, 503],
+  },
+)
 
 export const KUBERNETES_CLUSTER_ROUTES = [
   listKubernetesClusters,
