@@ -2,17 +2,13 @@
  *  makes it; what it has it says itself. */
 import { z } from 'zod'
 import { KUBERNETES_HOST_STATES } from '../../domain/kubernetes-host.ts'
-import { forOperators, route } from '../define.ts'
 import { OperationView } from '../operation/index.ts'
-import { ById, completeListOf, DateTime, Uuid, ZoneName } from '../shapes.ts'
+import { DateTime, Uuid, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
 const NODES_PER_ZONE_MAXIMUM = 100
 const RegionName = z.string().min(1).max(63)
 const Count = z.int().min(0)
-
-const reading = { area: 'Managed Kubernetes', ...forOperators('any') } as const
-const changing = { area: 'Managed Kubernetes', ...forOperators('operations') } as const
-const access = (verb: 'get' | 'list' | 'update') => ({ verb, resource: 'regions', scope: 'cluster' }) as const
 
 export const KubernetesHostView = z
   .strictObject({
@@ -38,42 +34,28 @@ export const KubernetesHostView = z
   .meta({ id: 'KubernetesHost' })
 export type KubernetesHostView = z.infer<typeof KubernetesHostView>
 
-export const listKubernetesHosts = route({
-  ...reading,
-  id: 'list_kubernetes_hosts',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/operator/kubernetes-hosts',
+  area: 'Managed Kubernetes',
+  noun: 'kubernetes_host',
+  view: KubernetesHostView,
+  staff: { reads: 'any', changes: 'operations' },
+  access: { resource: 'regions', scope: 'cluster' },
+})
+
+export const listKubernetesHosts = verbs.listWhole('list_kubernetes_hosts', {
   summary: 'List the hosts of control planes',
-  access: access('list'),
   query: z.strictObject({ region: RegionName.optional() }),
-  answers: { 200: completeListOf(KubernetesHostView) },
-  refuses: [400],
 })
 
-export const getKubernetesHost = route({
-  ...reading,
-  id: 'get_kubernetes_host',
-  method: 'GET',
-  path: '/v1/operator/kubernetes-hosts/{id}',
-  summary: 'Read a host of control planes',
-  access: access('get'),
-  params: ById,
-  answers: { 200: z.strictObject({ kubernetes_host: KubernetesHostView }) },
-  refuses: [404],
-})
+export const getKubernetesHost = verbs.read('get_kubernetes_host', { summary: 'Read a host of control planes' })
 
-export const bootstrapKubernetesHost = route({
-  ...changing,
-  id: 'bootstrap_kubernetes_host',
-  method: 'POST',
-  path: '/v1/operator/kubernetes-hosts',
+export const bootstrapKubernetesHost = verbs.post('bootstrap_kubernetes_host', '', {
   summary: 'Make a host of control planes',
   description:
     'Makes a cluster of Kubernetes of servers that the platform owns, and the host process in it; its own control ' +
     'plane is run by the host of another region, which the settings name. A failed bootstrap is continued ' +
     'by the same request. Answers 409 in a region that has one, and 503 where the platform is not configured for it.',
-  access: access('update'),
-  audit: 'kubernetes_host.bootstrap',
   starts: ['kubernetes_host.bootstrap'],
   body: z
     .strictObject({
