@@ -2,21 +2,20 @@
 import { z } from 'zod'
 import { PEM_BYTES_MAXIMUM } from '../../domain/certificate.ts'
 import type { LoadBalancerFacts } from '../../domain/load-balancer.ts'
-import { route } from '../define.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
   ById,
-  Cursor,
   DateTime,
   Id,
   LabelFilters,
   Labels,
-  Limit,
   pageOf,
+  PageQuery,
   PrintableName,
   type Stored,
   ZoneName,
 } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import {
   Backends,
   BackendView,
@@ -33,8 +32,6 @@ import {
 } from './configuration.ts'
 import { getLoadBalancerMetrics } from './metrics.ts'
 import { type LoadBalancerSpec, type LoadBalancerStatus, numberOf } from './stored.ts'
-
-const AREA = 'Networking: load balancers'
 
 export const LOAD_BALANCER_STATES = ['creating', 'running', 'error', 'deleting'] as const
 
@@ -207,32 +204,28 @@ export const AddCertificate = z
   })
   .meta({ id: 'AddLoadBalancerCertificate' })
 
-export const listLoadBalancers = route({
-  id: 'list_load_balancers',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/load-balancers',
-  area: AREA,
-  summary: 'List load balancers',
-  description: 'Newest first, without frontends and backends. One must carry every label that is named.',
-  permission: 'read',
-  clusterScopes: ['load_balancers'],
-  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, zone: ZoneName.optional(), label: LabelFilters }),
-  answers: { 200: pageOf(LoadBalancerSummary) },
-  refuses: [400],
+  area: 'Networking: load balancers',
+  noun: 'load_balancer',
+  view: LoadBalancerView,
 })
 
-export const createLoadBalancer = route({
-  id: 'create_load_balancer',
-  method: 'POST',
-  path: '/v1/load-balancers',
-  area: AREA,
+export const listLoadBalancers = verbs.list('list_load_balancers', {
+  summary: 'List load balancers',
+  description: 'Newest first, without frontends and backends. One must carry every label that is named.',
+  clusterScopes: ['load_balancers'],
+  query: PageQuery.extend({ zone: ZoneName.optional(), label: LabelFilters }),
+  answers: { 200: pageOf(LoadBalancerSummary) },
+})
+
+export const createLoadBalancer = verbs.create('create_load_balancer', {
   summary: 'Make a load balancer',
   description:
     'Two machines of the plan are made, which share its addresses: when one fails, the other takes over within ' +
     'seconds. They count against the quotas of servers and are billed as servers are.',
-  permission: 'operate',
   clusterScopes: ['load_balancers'],
-  audit: 'load_balancer.create',
+  needs: 'standing',
   starts: ['load_balancer.create'],
   body: CreateLoadBalancer,
   example: {
@@ -242,67 +235,35 @@ export const createLoadBalancer = route({
     frontends: [{ name: 'web', port: 80, mode: 'http', backend: 'web' }],
     backends: [{ name: 'web', members: [{ name: 'one', address: '10.1.0.10', port: 8080 }] }],
   },
-  answers: { 202: z.strictObject({ load_balancer: LoadBalancerView, operation: OperationView }) },
   refuses: [400, 402, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-export const getLoadBalancer = route({
-  id: 'get_load_balancer',
-  method: 'GET',
-  path: '/v1/load-balancers/{id}',
-  area: AREA,
+export const getLoadBalancer = verbs.read('get_load_balancer', {
   summary: 'Read a load balancer',
-  permission: 'read',
   clusterScopes: ['load_balancers'],
-  params: ById,
-  answers: { 200: Envelope },
-  refuses: [404],
 })
 
-export const updateLoadBalancer = route({
-  id: 'update_load_balancer',
-  method: 'PATCH',
-  path: '/v1/load-balancers/{id}',
-  area: AREA,
+export const updateLoadBalancer = verbs.change('update_load_balancer', {
   summary: 'Change name, labels or protection of a load balancer',
   description: 'labels replaces all labels. With If-Match the change is made only to that version.',
-  permission: 'operate',
-  audit: 'load_balancer.update',
-  params: ById,
   body: UpdateLoadBalancer,
   example: { is_protected: true },
-  answers: { 200: Envelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteLoadBalancer = route({
-  id: 'delete_load_balancer',
-  method: 'DELETE',
-  path: '/v1/load-balancers/{id}',
-  area: AREA,
+export const deleteLoadBalancer = verbs.remove('delete_load_balancer', {
   summary: 'Delete a load balancer',
   description: 'Its machines, addresses and certificates go with it.',
-  ...startsOperation('load_balancer.delete'),
   clusterScopes: ['load_balancers'],
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['load_balancer.delete'],
 })
 
-export const setLoadBalancerConfiguration = route({
-  id: 'set_load_balancer_configuration',
-  method: 'PUT',
-  path: '/v1/load-balancers/{id}/configuration',
-  area: AREA,
+export const setLoadBalancerConfiguration = verbs.put('set_load_balancer_configuration', '/{id}/configuration', {
   summary: 'Replace the configuration of a load balancer',
   description:
     'Frontends and backends become these, all or none. The machines apply it without breaking connections; ' +
     'is_configuration_applied says when they have.',
-  permission: 'operate',
   clusterScopes: ['load_balancers'],
   audit: 'load_balancer.configure',
-  params: ById,
   body: SetLoadBalancerConfiguration,
   example: {
     frontends: [{ name: 'web', port: 80, mode: 'http', backend: 'web' }],
@@ -312,13 +273,8 @@ export const setLoadBalancerConfiguration = route({
   refuses: [400, 404, 409, 422],
 })
 
-export const addLoadBalancerMember = route({
-  id: 'add_load_balancer_member',
-  method: 'POST',
-  path: '/v1/load-balancers/{id}/backends/{name}/members',
-  area: AREA,
+export const addLoadBalancerMember = verbs.post('add_load_balancer_member', '/{id}/backends/{name}/members', {
   summary: 'Add a member to a backend',
-  permission: 'operate',
   audit: 'load_balancer.member_add',
   params: OfBackend,
   body: MemberInput,
@@ -327,46 +283,34 @@ export const addLoadBalancerMember = route({
   refuses: [400, 404, 409, 422],
 })
 
-export const updateLoadBalancerMember = route({
-  id: 'update_load_balancer_member',
-  method: 'PATCH',
-  path: '/v1/load-balancers/{id}/backends/{name}/members/{member_id}',
-  area: AREA,
-  summary: 'Change a member of a backend',
-  permission: 'operate',
-  audit: 'load_balancer.member_update',
-  params: OfMember,
-  body: MemberChange,
-  example: { weight: 0 },
-  answers: { 200: MemberEnvelope },
-  refuses: [400, 404, 409],
-})
+export const updateLoadBalancerMember = verbs.patch(
+  'update_load_balancer_member',
+  '/{id}/backends/{name}/members/{member_id}',
+  {
+    summary: 'Change a member of a backend',
+    audit: 'load_balancer.member_update',
+    params: OfMember,
+    body: MemberChange,
+    example: { weight: 0 },
+    answers: { 200: MemberEnvelope },
+  },
+)
 
-export const removeLoadBalancerMember = route({
-  id: 'remove_load_balancer_member',
-  method: 'DELETE',
-  path: '/v1/load-balancers/{id}/backends/{name}/members/{member_id}',
-  area: AREA,
-  summary: 'Remove a member from a backend',
-  description: 'It gets nothing new; what it is answering goes on.',
-  permission: 'operate',
-  audit: 'load_balancer.member_remove',
-  params: OfMember,
-  answers: { 204: null },
-  refuses: [404, 409],
-  isDestructive: true,
-})
+export const removeLoadBalancerMember = verbs.delete(
+  'remove_load_balancer_member',
+  '/{id}/backends/{name}/members/{member_id}',
+  {
+    summary: 'Remove a member from a backend',
+    description: 'It gets nothing new; what it is answering goes on.',
+    audit: 'load_balancer.member_remove',
+    params: OfMember,
+  },
+)
 
-export const addLoadBalancerCertificate = route({
-  id: 'add_load_balancer_certificate',
-  method: 'POST',
-  path: '/v1/load-balancers/{id}/certificates',
-  area: AREA,
+export const addLoadBalancerCertificate = verbs.post('add_load_balancer_certificate', '/{id}/certificates', {
   summary: 'Add a certificate to a load balancer',
   description: 'The chain is checked, and that the key is its own. The key is sealed and never read back.',
-  permission: 'operate',
   audit: 'load_balancer.certificate_add',
-  params: ById,
   body: AddCertificate,
   example: {
     name: 'www',
@@ -377,20 +321,16 @@ export const addLoadBalancerCertificate = route({
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const removeLoadBalancerCertificate = route({
-  id: 'remove_load_balancer_certificate',
-  method: 'DELETE',
-  path: '/v1/load-balancers/{id}/certificates/{certificate_id}',
-  area: AREA,
-  summary: 'Remove a certificate from a load balancer',
-  description: 'No frontend may use it.',
-  permission: 'operate',
-  audit: 'load_balancer.certificate_remove',
-  params: ById.extend({ certificate_id: Id }),
-  answers: { 204: null },
-  refuses: [404, 409],
-  isDestructive: true,
-})
+export const removeLoadBalancerCertificate = verbs.delete(
+  'remove_load_balancer_certificate',
+  '/{id}/certificates/{certificate_id}',
+  {
+    summary: 'Remove a certificate from a load balancer',
+    description: 'No frontend may use it.',
+    audit: 'load_balancer.certificate_remove',
+    params: ById.extend({ certificate_id: Id }),
+  },
+)
 
 export const LOAD_BALANCER_ROUTES = [
   listLoadBalancers,
