@@ -1,13 +1,10 @@
 /** Members of an account and invitations: public shapes and routes. */
 import { z } from 'zod'
 import { ROLES } from '../../domain/permissions.ts'
-import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { Email, IssuedSession, MailedToken, Password, SecondFactorStep } from '../identity/index.ts'
 import { completeListOf, DateTime, Uuid } from '../shapes.ts'
-
-const AREA = 'Members and invitations'
-const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
+import { routesUnder } from '../verbs.ts'
 
 const GivenRole = z.enum(['admin', 'member', 'viewer'])
 export const Member = z
@@ -36,73 +33,55 @@ export const Invitation = z
   .meta({ id: 'Invitation' })
 const UserParams = z.strictObject({ user_id: z.string().max(253) })
 const InvitationParams = z.strictObject({ id: z.string().max(253) })
-const manage = { area: AREA, credentials: ['session'], permission: 'members.manage', isRefusedToSupport: true } as const
 
-export const listMembers = route({
-  id: 'list_members',
-  method: 'GET',
-  path: '/v1/account/members',
-  area: AREA,
+const members = routesUnder({
+  path: '/v1/account',
+  area: 'Members and invitations',
+  credentials: ['session'],
+  permission: 'members.manage',
+  isRefusedToSupport: true,
+})
+
+export const listMembers = members.get('list_members', '/members', {
   summary: 'List members',
+  credentials: ['token', 'session'],
   permission: 'read',
+  isRefusedToSupport: false,
   answers: { 200: completeListOf(Member) },
 })
-export const updateMember = route({
-  ...manage,
-  id: 'update_member',
-  method: 'PATCH',
-  path: '/v1/account/members/{user_id}',
+export const updateMember = members.patch('update_member', '/members/{user_id}', {
   summary: 'Change the role of a member',
-  audit: 'account.member_role_changed',
   description: 'Not of the owner, and not of yourself.',
+  audit: 'account.member_role_changed',
   params: UserParams,
   body: z.strictObject({ role: GivenRole }),
   example: { role: 'member' },
   answers: { 200: z.strictObject({ member: Member }) },
-  refuses: [400, 404, 409],
 })
-export const removeMember = route({
-  ...manage,
-  id: 'remove_member',
-  method: 'DELETE',
-  path: '/v1/account/members/{user_id}',
+export const removeMember = members.delete('remove_member', '/members/{user_id}', {
   summary: 'Remove a member, or leave',
-  audit: 'account.member_removed',
-  isDestructive: true,
   description: 'Ends their sessions and tokens for this account. Everyone but the owner may leave.',
   selfParameter: 'user_id',
+  audit: 'account.member_removed',
   params: UserParams,
-  answers: { 204: null },
   refuses: [404],
 })
-export const listInvitations = route({
-  ...manage,
-  id: 'list_invitations',
-  method: 'GET',
-  path: '/v1/account/invitations',
+export const listInvitations = members.get('list_invitations', '/invitations', {
   summary: 'List invitations',
   description: 'Pending ones, and the rest for 30 days.',
   answers: { 200: completeListOf(Invitation) },
 })
-export const createInvitation = route({
-  ...manage,
-  id: 'create_invitation',
-  method: 'POST',
-  path: '/v1/account/invitations',
+export const createInvitation = members.post('create_invitation', '/invitations', {
   summary: 'Invite somebody by mail',
+  needs: 'verified',
   audit: 'account.member_invited',
-  requiresVerifiedEmail: true,
   body: z.strictObject({ email: Email, role: GivenRole }),
   example: { email: 'grace@example.com', role: 'member' },
   answers: { 201: z.strictObject({ invitation: Invitation }) },
   refuses: [400, 409, 422, 503],
   rates: [{ name: 'invitation', by: 'account', perHour: 100 }],
 })
-export const resendInvitation = route({
-  ...manage,
-  id: 'resend_invitation',
-  method: 'POST',
-  path: '/v1/account/invitations/{id}/resend',
+export const resendInvitation = members.post('resend_invitation', '/invitations/{id}/resend', {
   summary: 'Mail a new link',
   description: 'The link that was mailed before no longer works.',
   audit: 'account.invitation_resent',
@@ -111,28 +90,22 @@ export const resendInvitation = route({
   refuses: [404, 409, 503],
   rates: [{ name: 'invitation', by: 'account', perHour: 100 }],
 })
-export const revokeInvitation = route({
-  ...manage,
-  id: 'revoke_invitation',
-  method: 'DELETE',
-  path: '/v1/account/invitations/{id}',
+export const revokeInvitation = members.delete('revoke_invitation', '/invitations/{id}', {
   summary: 'Revoke an invitation',
   audit: 'account.invitation_revoked',
-  isDestructive: true,
   params: InvitationParams,
-  answers: { 204: null },
-  refuses: [404, 409],
 })
 
-export const lookUpInvitation = route({
-  id: 'look_up_invitation',
-  method: 'GET',
-  path: '/v1/auth/invitation',
-  area: SIGN_IN_AREA,
-  summary: 'What an invitation is for',
+const invitations = routesUnder({
+  path: '/v1/auth',
+  area: 'Sign-up, sign-in and sessions',
   credentials: ['public'],
   permission: null,
   budget: 'none',
+})
+
+export const lookUpInvitation = invitations.get('look_up_invitation', '/invitation', {
+  summary: 'What an invitation is for',
   query: z.strictObject({ invitation: MailedToken }),
   answers: {
     200: z.strictObject({ email: z.string(), role: GivenRole, account_name: z.string(), expires_at: DateTime }),
@@ -140,15 +113,8 @@ export const lookUpInvitation = route({
   refuses: [400, 404],
   rates: [{ name: 'invitation_lookup', by: 'address', perMinute: 20 }],
 })
-export const acceptInvitation = route({
-  id: 'accept_invitation',
-  method: 'POST',
-  path: '/v1/auth/accept-invitation',
-  area: SIGN_IN_AREA,
+export const acceptInvitation = invitations.post('accept_invitation', '/accept-invitation', {
   summary: 'Join the account that invited you',
-  credentials: ['public'],
-  permission: null,
-  budget: 'none',
   description:
     'An address without a user gets one with this password; an address with a user proves itself by its ' +
     'password. Where a second factor is due the answer is a challenge, as at sign-in.',
