@@ -2,23 +2,10 @@
 import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
 import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/private-network.ts'
-import { route } from '../define.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
-import {
-  ById,
-  Cursor,
-  DateTime,
-  LabelFilters,
-  Labels,
-  Limit,
-  pageOf,
-  PrintableName,
-  type Stored,
-  ZoneName,
-} from '../shapes.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { DateTime, LabelFilters, Labels, PageQuery, PrintableName, type Stored, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import type { NetworkSpec, NetworkStatus } from './stored.ts'
-
-const AREA = 'Private networks'
 
 export const NetworkView = z
   .strictObject({
@@ -98,9 +85,6 @@ export const DnsServers = z
   .max(DNS_SERVERS_MAXIMUM)
   .describe(`Addresses of at most ${DNS_SERVERS_MAXIMUM} servers that servers of the network ask for names.`)
 
-const NetworkEnvelope = z.strictObject({ network: NetworkView })
-const StartedEnvelope = NetworkEnvelope.extend({ operation: OperationView })
-
 export const CreateNetwork = z
   .strictObject({
     zone: ZoneName,
@@ -124,86 +108,43 @@ export const UpdateNetwork = z
   .meta({ id: 'UpdateNetwork' })
 export type UpdateNetwork = z.infer<typeof UpdateNetwork>
 
-export const listNetworks = route({
-  id: 'list_networks',
-  method: 'GET',
-  path: '/v1/networks',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/networks', area: 'Private networks', noun: 'network', view: NetworkView })
+
+export const listNetworks = verbs.list('list_networks', {
   summary: 'List private networks',
   description: 'Newest first. A network must carry every label that is named.',
-  permission: 'read',
-  query: z.strictObject({
-    cursor: Cursor.optional(),
-    limit: Limit,
-    zone: ZoneName.optional(),
-    label: LabelFilters,
-  }),
-  answers: { 200: pageOf(NetworkView) },
-  refuses: [400],
+  query: PageQuery.extend({ zone: ZoneName.optional(), label: LabelFilters }),
 })
 
-export const createNetwork = route({
-  id: 'create_network',
-  method: 'POST',
-  path: '/v1/networks',
-  area: AREA,
+export const createNetwork = verbs.create('create_network', {
   summary: 'Make a private network',
   description:
     'Servers that are in it reach each other, by IPv4 and by IPv6, and nobody else does. Networks of other accounts ' +
     'may have the same range. A router joins it with other networks and leads outside.',
-  permission: 'operate',
-  audit: 'network.create',
+  needs: 'verified',
   starts: ['network.sync'],
   body: CreateNetwork,
   example: { zone: 'eu-1a', name: 'back', ipv4_cidr: '10.1.0.0/24' },
-  answers: { 202: StartedEnvelope },
   refuses: [400, 409, 422, 503],
-  requiresVerifiedEmail: true,
 })
 
-export const getNetwork = route({
-  id: 'get_network',
-  method: 'GET',
-  path: '/v1/networks/{id}',
-  area: AREA,
-  summary: 'Read a private network',
-  permission: 'read',
-  params: ById,
-  answers: { 200: NetworkEnvelope },
-  refuses: [404],
-})
+export const getNetwork = verbs.read('get_network', { summary: 'Read a private network' })
 
-export const updateNetwork = route({
-  id: 'update_network',
-  method: 'PATCH',
-  path: '/v1/networks/{id}',
-  area: AREA,
+export const updateNetwork = verbs.change('update_network', {
   summary: 'Change name, labels, DNS servers or DHCP of a private network',
   description:
     'labels replaces all labels. Name and labels change at once (200); what hosts must learn starts an operation ' +
     '(202). Servers learn of it when they ask for their addresses again. With If-Match the change is made only to ' +
     'that version.',
-  permission: 'operate',
-  audit: 'network.update',
   starts: ['network.sync'],
-  params: ById,
   body: UpdateNetwork,
   example: { dns_servers: ['10.1.0.53'] },
-  answers: { 200: NetworkEnvelope, 202: StartedEnvelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteNetwork = route({
-  id: 'delete_network',
-  method: 'DELETE',
-  path: '/v1/networks/{id}',
-  area: AREA,
+export const deleteNetwork = verbs.remove('delete_network', {
   summary: 'Delete a private network',
   description: 'Nothing may be in it: no server, no router, nothing that the platform runs there.',
-  ...startsOperation('network.sync'),
-  audit: 'network.delete',
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['network.sync'],
 })
 
 export const NETWORK_ROUTES = [listNetworks, createNetwork, getNetwork, updateNetwork, deleteNetwork] as const
