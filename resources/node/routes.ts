@@ -2,12 +2,11 @@
  */
 import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../../domain/node-rules.ts'
-import { forOperators, route } from '../define.ts'
-import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
-import { ById, Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from '../shapes.ts'
+import { DateTime, Id, Labels, PageQuery, Printable, type Stored, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
-const AREA = 'Nodes'
 const ROLES = ['compute', 'storage', 'network'] as const
 /** So that the name of its namespace, `node-<hostname>`, is still a label. */
 export const HOSTNAME_LENGTH_MAXIMUM = 58
@@ -108,43 +107,27 @@ const Rack = z
   )
 const CpuPool = Rack.nullable()
 const AccountId = z.uuid().nullable()
-const NodeEnvelope = z.strictObject({ node: NodeView })
 
-const reading = { area: AREA, ...forOperators('any') } as const
-const changing = { area: AREA, ...forOperators('operations') } as const
-const access = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
-  ({ verb, resource: 'nodes', scope: 'cluster' }) as const
-
-export const listNodes = route({
-  ...reading,
-  id: 'list_nodes',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/operator/nodes',
+  area: 'Nodes',
+  noun: 'node',
+  view: NodeView,
+  staff: { reads: 'any', changes: 'operations' },
+  access: { resource: 'nodes', scope: 'cluster' },
+})
+
+export const listNodes = verbs.list('list_nodes', {
   summary: 'List nodes',
   description: 'Newest first.',
-  access: access('list'),
-  query: z.strictObject({
-    cursor: Cursor.optional(),
-    limit: Limit,
+  query: PageQuery.extend({
     zone: ZoneName.optional(),
     rack: Rack.optional(),
     state: z.enum(NODE_STATES).optional(),
     cpu_pool: Rack.optional(),
   }),
-  answers: { 200: pageOf(NodeView) },
-  refuses: [400],
 })
-export const getNode = route({
-  ...reading,
-  id: 'get_node',
-  method: 'GET',
-  path: '/v1/operator/nodes/{id}',
-  summary: 'Read a node',
-  access: access('get'),
-  params: ById,
-  answers: { 200: NodeEnvelope },
-  refuses: [404],
-})
+export const getNode = verbs.read('get_node', { summary: 'Read a node' })
 
 export const ProvisionNode = z.strictObject({
   hostname: z
@@ -177,16 +160,11 @@ export const ProvisionNode = z.strictObject({
     .max(ROLES.length)
     .refine((roles) => new Set(roles).size === roles.length, 'names a role twice'),
 })
-export const provisionNode = route({
-  ...changing,
-  id: 'provision_node',
-  method: 'POST',
-  path: '/v1/operator/nodes',
+export const provisionNode = verbs.create('provision_node', {
   summary: 'Let a node join',
   description:
     'Makes its record, its namespace and the access of its agent. The operation ends when the agent has ' +
     'reported; start the agent under the name of the node meanwhile.',
-  access: access('create'),
   audit: 'node.provision',
   starts: ['node.provision'],
   body: ProvisionNode,
@@ -198,18 +176,10 @@ export const provisionNode = route({
     bmc: { address: 'https://192.0.2.117', protocol: 'redfish', secret_ref: 'host-7-bmc' },
     roles: ['compute'],
   },
-  answers: { 202: z.strictObject({ node: NodeView, operation: OperationView }) },
   refuses: [400, 409, 503],
 })
-export const updateNode = route({
-  ...changing,
-  id: 'update_node',
-  method: 'PATCH',
-  path: '/v1/operator/nodes/{id}',
+export const updateNode = verbs.change('update_node', {
   summary: 'Change a node',
-  access: access('update'),
-  audit: 'node.update',
-  params: ById,
   body: z.strictObject({
     rack: Rack.optional(),
     cpu_pool: CpuPool.optional(),
@@ -218,37 +188,17 @@ export const updateNode = route({
     overcommit: z.int().min(1).max(64).optional().describe('Virtual cores sold per logical CPU.'),
   }),
   example: { rack: 'rack-3', overcommit: 4, labels: { rack_unit: '17' } },
-  answers: { 200: NodeEnvelope },
-  refuses: [400, 404, 409],
 })
-export const cordonNode = route({
-  ...changing,
-  id: 'cordon_node',
-  method: 'POST',
-  path: '/v1/operator/nodes/{id}/cordon',
+export const cordonNode = verbs.post('cordon_node', '/{id}/cordon', {
   summary: 'Keep a node from new servers',
-  access: access('update'),
-  audit: 'node.cordon',
   starts: ['node.cordon'],
-  params: ById,
   body: z.strictObject({ reason: Reason }),
   example: { reason: 'A fan is loud.' },
-  answers: { 202: OperationEnvelope },
-  refuses: [400, 404, 409],
 })
-export const uncordonNode = route({
-  ...changing,
-  id: 'uncordon_node',
-  method: 'POST',
-  path: '/v1/operator/nodes/{id}/uncordon',
+export const uncordonNode = verbs.post('uncordon_node', '/{id}/uncordon', {
   summary: 'Let a node take servers again',
   description: 'Also ends maintenance.',
-  access: access('update'),
-  audit: 'node.uncordon',
   starts: ['node.uncordon'],
-  params: ById,
-  answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
 })
 
 const DrainOptions = {
@@ -270,35 +220,20 @@ const DrainOptions = {
     .default(0)
     .describe('The first server leaves so many hours from now; until then its owner sees `maintenance` on it.'),
 }
-export const drainNode = route({
-  ...changing,
-  id: 'drain_node',
-  method: 'POST',
-  path: '/v1/operator/nodes/{id}/drain',
+export const drainNode = verbs.post('drain_node', '/{id}/drain', {
   summary: 'Empty a node',
-  access: access('update'),
-  audit: 'node.drain',
-  starts: ['node.drain'],
   description:
     'Cordons it and moves its servers away, one `server.migrate` or `server.move` for each. Refused with ' +
     '`no_capacity` and `blocking_servers` when the zone has no room for all of them.',
-  params: ById,
+  starts: ['node.drain'],
   body: z.strictObject(DrainOptions),
   example: { mode: 'live_only', max_parallel: 2, deadline_minutes: 240, notify_hours: 0 },
-  answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
-export const startNodeMaintenance = route({
-  ...changing,
-  id: 'start_node_maintenance',
-  method: 'POST',
-  path: '/v1/operator/nodes/{id}/maintenance',
+export const startNodeMaintenance = verbs.post('start_node_maintenance', '/{id}/maintenance', {
   summary: 'Empty a node for work on it',
-  access: access('update'),
-  audit: 'node.maintenance',
-  starts: ['node.maintenance'],
   description: 'As draining, with a reason that the owners of its servers read. Uncordon the node to end it.',
-  params: ById,
+  starts: ['node.maintenance'],
   body: z.strictObject({
     reason: Reason,
     ...DrainOptions,
@@ -308,22 +243,14 @@ export const startNodeMaintenance = route({
       .describe('Keeps replicated storage from rebuilding meanwhile; refused where there is none.'),
   }),
   example: { reason: 'New memory.', mode: 'live_then_cold', notify_hours: 24 },
-  answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
-export const upgradeNodeAgent = route({
-  ...changing,
-  id: 'upgrade_node_agent',
-  method: 'POST',
-  path: '/v1/operator/nodes/{id}/agent-upgrade',
+export const upgradeNodeAgent = verbs.post('upgrade_node_agent', '/{id}/agent-upgrade', {
   summary: 'Bring the agent of a node to another version',
-  access: access('update'),
-  audit: 'node.agent_upgrade',
-  starts: ['node.agent_upgrade'],
   description:
     'Keeps new servers away and waits until the agent reports the version: whoever runs the agents replaces it ' +
     'meanwhile, guests go on. The first node of a zone tries a version for the others.',
-  params: ById,
+  starts: ['node.agent_upgrade'],
   body: z.strictObject({
     version: z
       .string()
@@ -332,22 +259,11 @@ export const upgradeNodeAgent = route({
       .regex(/^[0-9A-Za-z][0-9A-Za-z.+_-]*$/, 'is not a version'),
   }),
   example: { version: '1.4.0' },
-  answers: { 202: OperationEnvelope },
-  refuses: [400, 404, 409],
 })
-export const removeNode = route({
-  ...changing,
-  id: 'remove_node',
-  method: 'DELETE',
-  path: '/v1/operator/nodes/{id}',
+export const removeNode = verbs.remove('remove_node', {
   summary: 'Remove a node',
   description: 'Only when it is cordoned and empty. Its agent no longer has access.',
-  access: access('delete'),
   audit: 'node.remove',
-  isDestructive: true,
-  params: ById,
-  answers: { 204: null },
-  refuses: [404, 409],
 })
 
 export const NODE_ROUTES = [
