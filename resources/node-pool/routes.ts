@@ -12,12 +12,10 @@ import {
   TAINTS_MAXIMUM,
   taintsFault,
 } from '../../domain/node-pool.ts'
-import { route } from '../define.ts'
-import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { Id, Labels, type Stored, ZoneName } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 import type { NodePoolSpec, NodePoolStatus } from './stored.ts'
-
-const AREA = 'Managed Kubernetes'
 
 const Taint = z
   .strictObject({
@@ -174,41 +172,29 @@ export function toNodePoolView(pool: StoredNodePool): NodePoolView {
 const OfCluster = z.strictObject({ id: Id })
 const OfPool = OfCluster.extend({ node_pool_id: Id })
 const Begun = z.strictObject({ node_pool: NodePoolView, operation: OperationView })
-const PATH = '/v1/kubernetes-clusters/{id}/node-pools'
 
-export const createKubernetesNodePool = route({
-  id: 'create_kubernetes_node_pool',
-  method: 'POST',
-  path: PATH,
-  area: AREA,
+const pools = routesUnder({ path: '/v1/kubernetes-clusters', area: 'Managed Kubernetes' })
+
+export const createKubernetesNodePool = pools.post('create_kubernetes_node_pool', '/{id}/node-pools', {
   summary: 'Give a Kubernetes cluster more nodes of a plan',
   description: 'Its nodes are servers of the account, billed as such. They join by themselves.',
-  permission: 'operate',
+  needs: 'standing',
   audit: 'node_pool.create',
   starts: ['node_pool.sync'],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
-  params: OfCluster,
   body: NewNodePool,
   example: { name: 'web', plan: 'starter-1c-1g', count: 2 },
   answers: { 202: Begun },
   refuses: [400, 402, 404, 409, 422, 503],
 })
 
-export const updateKubernetesNodePool = route({
-  id: 'update_kubernetes_node_pool',
-  method: 'PATCH',
-  path: `${PATH}/{node_pool_id}`,
-  area: AREA,
+export const updateKubernetesNodePool = pools.patch('update_kubernetes_node_pool', '/{id}/node-pools/{node_pool_id}', {
   summary: 'Change the nodes of a pool of a Kubernetes cluster',
   description:
     'More nodes come at once; those that are too many are drained, the youngest first, and so are those that ' +
     'another version replaces. In error it tries again what was not done in time.',
-  permission: 'operate',
+  needs: 'standing',
   audit: 'node_pool.update',
   starts: ['node_pool.sync'],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
   params: OfPool,
   body: UpdateNodePool,
   example: { count: 3 },
@@ -216,20 +202,11 @@ export const updateKubernetesNodePool = route({
   refuses: [400, 402, 404, 409, 422, 503],
 })
 
-export const deleteKubernetesNodePool = route({
-  id: 'delete_kubernetes_node_pool',
-  method: 'DELETE',
-  path: `${PATH}/{node_pool_id}`,
-  area: AREA,
+export const deleteKubernetesNodePool = pools.delete('delete_kubernetes_node_pool', '/{id}/node-pools/{node_pool_id}', {
   summary: 'Delete a pool of a Kubernetes cluster with its nodes',
   description: 'Its nodes are drained first: the budgets of pods are heeded for ten minutes.',
-  permission: 'operate',
-  audit: 'node_pool.delete',
   starts: ['node_pool.delete'],
   params: OfPool,
-  isDestructive: true,
-  answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
 })
 
 export const NODE_POOL_ROUTES = [createKubernetesNodePool, updateKubernetesNodePool, deleteKubernetesNodePool] as const
