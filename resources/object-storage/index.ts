@@ -1,10 +1,9 @@
 /** Object storage: buckets of an account in a zone, for S3 clients. Stored shape, public shape, the bridge and the
  *  routes. Buckets and objects are no resources here: they are made by S3. */
 import { z } from 'zod'
-import { fixed, resource, route } from '../define.ts'
+import { fixed, resource } from '../define.ts'
 import { OperationView } from '../operation/index.ts'
 import {
-  completeListOf,
   Conditions,
   DateTime,
   Metered,
@@ -13,8 +12,8 @@ import {
   OperationStanza,
   ZoneName,
 } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
-const AREA = 'Object storage'
 export const OBJECT_STORAGE_BACKENDS = ['rgw', 'svc-s3-single'] as const
 export type ObjectStorageBackend = (typeof OBJECT_STORAGE_BACKENDS)[number]
 const DURABILITIES = ['replicated', 'degraded', 'single_copy'] as const
@@ -89,79 +88,59 @@ export const ObjectStorageCredentials = z
 const WithCredentials = z.strictObject({ object_storage: ObjectStorageView, credentials: ObjectStorageCredentials })
 const ByZone = z.strictObject({ zone: ZoneName })
 
-export const listObjectStorage = route({
-  id: 'list_object_storage',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/object-storage',
-  area: AREA,
-  summary: 'List object storage by zone',
-  description: 'One entry for each zone that it is enabled in.',
-  permission: 'read',
-  answers: { 200: completeListOf(ObjectStorageView) },
+  area: 'Object storage',
+  noun: 'object_storage',
+  view: ObjectStorageView,
 })
 
-export const enableObjectStorage = route({
-  id: 'enable_object_storage',
-  method: 'POST',
-  path: '/v1/object-storage',
-  area: AREA,
+export const listObjectStorage = verbs.listWhole('list_object_storage', {
+  summary: 'List object storage by zone',
+  description: 'One entry for each zone that it is enabled in.',
+})
+
+export const enableObjectStorage = verbs.create('enable_object_storage', {
   summary: 'Enable object storage in a zone',
   description:
     'Where it is enabled already the answer is the same, with its current key. It costs by what is stored; nothing ' +
     'while it is empty.',
-  secretFields: ['credentials'],
-  permission: 'operate',
+  needs: 'standing',
   audit: 'object_storage.enable',
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
   body: z.strictObject({ zone: ZoneName }).meta({ id: 'EnableObjectStorageRequest' }),
   example: { zone: 'eu-1a' },
+  secretFields: ['credentials'],
   answers: { 201: WithCredentials },
   refuses: [400, 402, 503],
 })
 
-export const getObjectStorageCredentials = route({
-  id: 'get_object_storage_credentials',
-  method: 'GET',
-  path: '/v1/object-storage/{zone}/credentials',
-  area: AREA,
+export const getObjectStorageCredentials = verbs.get('get_object_storage_credentials', '/{zone}/credentials', {
   summary: 'Read the key of object storage',
   permission: 'operate',
-  audit: 'object_storage.credentials',
   isCredentialRead: true,
+  audit: 'object_storage.credentials',
   params: ByZone,
   answers: { 200: z.strictObject({ credentials: ObjectStorageCredentials }) },
   refuses: [404, 503],
 })
 
-export const rotateObjectStorageKeys = route({
-  id: 'rotate_object_storage_keys',
-  method: 'POST',
-  path: '/v1/object-storage/{zone}/rotate-keys',
-  area: AREA,
+export const rotateObjectStorageKeys = verbs.post('rotate_object_storage_keys', '/{zone}/rotate-keys', {
   summary: 'Replace the key of object storage',
   description: 'The secret is another one, and the old one is refused from then on. The id of the key stays.',
-  secretFields: ['credentials'],
-  permission: 'operate',
   audit: 'object_storage.rotate_keys',
   isDestructive: true,
   params: ByZone,
+  secretFields: ['credentials'],
   answers: { 200: WithCredentials },
   refuses: [404, 503],
 })
 
-export const migrateObjectStorage = route({
-  id: 'migrate_object_storage',
-  method: 'POST',
-  path: '/v1/object-storage/{zone}/migrate',
-  area: AREA,
+export const migrateObjectStorage = verbs.post('migrate_object_storage', '/{zone}/migrate', {
   summary: 'Move object storage to the replicated storage of its zone',
   description:
     'Endpoint and key stay the same; names of buckets are free afterwards. Nothing can be written for as long as the ' +
     'copy is compared. Refused for buckets that keep versions or lock objects, and where the zone has no replicated ' +
     'object storage to move it to.',
-  permission: 'operate',
-  audit: 'object_storage.migrate',
   starts: ['object_storage.migrate'],
   params: ByZone,
   answers: { 202: z.strictObject({ object_storage: ObjectStorageView, operation: OperationView }) },
