@@ -1,79 +1,55 @@
 /** What operators see of the platform as a whole: the operations of all accounts, and what its zones have room for. */
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
-import { forOperators, route } from '../define.ts'
 import { OperationEnvelope, OperationView } from '../operation/index.ts'
 import { EXAMPLE } from '../examples.ts'
-import { ById, completeListOf, Cursor, DateTime, Id, Limit, pageOf, ZoneName } from '../shapes.ts'
+import { completeListOf, DateTime, Id, pageOf, PageQuery, ZoneName } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
 const AREA = "The platform's own control plane, operations, capacity"
-const reading = { area: AREA, ...forOperators('any') } as const
-const changing = { area: AREA, ...forOperators('operations') } as const
 const access = (verb: 'get' | 'list' | 'update', resource: 'operations' | 'zones') =>
   ({ verb, resource, scope: 'cluster' }) as const
 
-export const listOperatorOperations = route({
-  ...reading,
-  id: 'list_operator_operations',
-  method: 'GET',
+const operations = routesUnder({
   path: '/v1/operator/operations',
+  area: AREA,
+  staff: { reads: 'any', changes: 'operations' },
+  access: { resource: 'operations', scope: 'cluster' },
+})
+
+export const listOperatorOperations = operations.get('list_operator_operations', '', {
   summary: 'List the operations of the platform and of all accounts',
   description: 'Newest first, without their events.',
   access: access('list', 'operations'),
-  query: z.strictObject({
-    cursor: Cursor.optional(),
-    limit: Limit,
+  query: PageQuery.extend({
     kind: z.enum(OPERATION_KINDS).optional(),
     status: z.enum(OPERATION_STATUSES).optional(),
     node_id: Id.optional().describe('Only those of the node itself.'),
     older_than: DateTime.optional().describe('Only those that were asked for before this instant.'),
   }),
   answers: { 200: pageOf(OperationView) },
-  refuses: [400],
   budget: 'operation_reads',
 })
-export const getOperatorOperation = route({
-  ...reading,
-  id: 'get_operator_operation',
-  method: 'GET',
-  path: '/v1/operator/operations/{id}',
+export const getOperatorOperation = operations.get('get_operator_operation', '/{id}', {
   summary: 'Read an operation with its events',
-  access: access('get', 'operations'),
-  params: ById,
   answers: { 200: OperationEnvelope },
-  refuses: [404],
   budget: 'operation_reads',
 })
-export const cancelOperatorOperation = route({
-  ...changing,
-  id: 'cancel_operator_operation',
-  method: 'POST',
-  path: '/v1/operator/operations/{id}/cancel',
+export const cancelOperatorOperation = operations.post('cancel_operator_operation', '/{id}/cancel', {
   summary: 'Cancel an operation',
-  access: access('update', 'operations'),
-  audit: 'operation.cancel',
   description:
     'Joining, draining, maintenance and agent upgrades of nodes; moves of servers before their point of no ' +
     'return. Who may not change what the operation works on may not cancel it.',
-  params: ById,
+  audit: 'operation.cancel',
   answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
 })
-export const retryOperatorOperation = route({
-  ...changing,
-  id: 'retry_operator_operation',
-  method: 'POST',
-  path: '/v1/operator/operations/{id}/retry',
+export const retryOperatorOperation = operations.post('retry_operator_operation', '/{id}/retry', {
   summary: 'Ask again for what an operation of a node failed to do',
-  access: access('update', 'operations'),
-  audit: 'operation.retry',
   description:
     'Another operation of the same kind, as long as the failed one is the newest of its node. A fencing is never ' +
     'tried again: it is asked for anew. Who may not change nodes may not.',
+  audit: 'operation.retry',
   starts: ['node.cordon', 'node.uncordon', 'node.drain', 'node.maintenance', 'node.agent_upgrade', 'node.provision'],
-  params: ById,
-  answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
 })
 
 const Capacity = z.strictObject({
@@ -88,17 +64,20 @@ const Capacity = z.strictObject({
   largest_placeable_plan: z.string().nullable(),
   has_ha_headroom: z.boolean().describe('The servers of the largest node would find room on the others.'),
 })
-export const getCapacity = route({
-  ...reading,
-  id: 'get_capacity',
-  method: 'GET',
-  path: '/v1/operator/capacity',
+
+const platform = routesUnder({
+  path: '/v1/operator',
+  area: AREA,
+  staff: { reads: 'any', changes: 'operations' },
+  access: { resource: 'operations', scope: 'cluster' },
+})
+
+export const getCapacity = platform.get('get_capacity', '/capacity', {
   summary: 'What the zones have room for',
   description: 'One item per zone and pool of processors.',
   access: access('list', 'zones'),
   query: z.strictObject({ zone: ZoneName.optional() }),
   answers: { 200: completeListOf(Capacity) },
-  refuses: [400],
 })
 
 const ControlPlane = z
@@ -135,48 +114,29 @@ const ControlPlane = z
   })
   .meta({ id: 'ControlPlane' })
 
-export const getControlPlane = route({
-  ...reading,
-  id: 'get_control_plane',
-  method: 'GET',
-  path: '/v1/operator/control-plane',
+export const getControlPlane = platform.get('get_control_plane', '/control-plane', {
   summary: "Read how the platform's own control plane is",
-  access: access('get', 'operations'),
   answers: { 200: ControlPlane },
 })
 const NodeIds = z.array(z.string().min(1).max(253)).min(1).max(5).describe('Nodes that come, or go.')
 const NOT_OURS =
   'Answers 501 with the reason wherever Kubernetes and PostgreSQL are administered by others or are on one machine, ' +
   'which is everywhere now: their own tools make them larger and smaller.'
-export const expandControlPlane = route({
-  ...changing,
-  id: 'expand_control_plane',
-  method: 'POST',
-  path: '/v1/operator/control-plane/expand',
+export const expandControlPlane = platform.post('expand_control_plane', '/control-plane/expand', {
   summary: 'Make the control plane larger',
   description: NOT_OURS,
-  access: access('update', 'operations'),
-  audit: 'control_plane.expand',
   starts: ['control_plane.expand'],
   body: z.strictObject({ node_ids: NodeIds }),
   example: { node_ids: [EXAMPLE.id] },
-  answers: { 202: OperationEnvelope },
   refuses: [400, 409, 501, 503],
 })
-export const shrinkControlPlane = route({
-  ...changing,
-  id: 'shrink_control_plane',
-  method: 'POST',
-  path: '/v1/operator/control-plane/shrink',
+export const shrinkControlPlane = platform.post('shrink_control_plane', '/control-plane/shrink', {
   summary: 'Make the control plane smaller',
   description: NOT_OURS,
-  access: access('update', 'operations'),
-  audit: 'control_plane.shrink',
   starts: ['control_plane.shrink'],
   isDestructive: true,
   body: z.strictObject({ node_ids: NodeIds, reason: z.string().trim().min(1).max(1_000) }),
   example: { node_ids: [EXAMPLE.id], reason: EXAMPLE.reason },
-  answers: { 202: OperationEnvelope },
   refuses: [400, 409, 501],
 })
 
