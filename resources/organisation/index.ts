@@ -1,9 +1,9 @@
 /** Accounts of a person and organisations of the identity platform: public shapes and routes. */
 import { z } from 'zod'
 import { ROLES } from '../../domain/permissions.ts'
-import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { DateTime, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
 const AREA = 'Accounts and organisations'
 
@@ -76,25 +76,18 @@ const AccountSwitcher = z
   })
   .meta({ id: 'AccountSwitcher' })
 
-export const getAccountOrganisation = route({
-  id: 'get_account_organisation',
-  method: 'GET',
-  path: '/v1/account/organisation',
-  area: AREA,
+const organisations = routesUnder({ path: '/v1/account/organisation', area: AREA })
+
+export const getAccountOrganisation = organisations.get('get_account_organisation', '', {
   summary: 'The organisation of the account',
-  permission: 'read',
   answers: { 200: AccountOrganisation },
 })
-export const linkAccountOrganisation = route({
-  id: 'link_account_organisation',
-  method: 'POST',
-  path: '/v1/account/organisation',
-  area: AREA,
+export const linkAccountOrganisation = organisations.post('link_account_organisation', '', {
   summary: 'Link the account to an organisation',
-  credentials: ['session'],
-  permission: 'members.manage',
   description:
     'Only the owner, within an hour of signing in with the platform account. Pending invitations are revoked.',
+  credentials: ['session'],
+  permission: 'members.manage',
   isRefusedToSupport: true,
   audit: 'organisation.linked',
   body: z.strictObject({ organisation_id: Uuid }),
@@ -102,25 +95,16 @@ export const linkAccountOrganisation = route({
   answers: { 200: z.strictObject({ link: OrganisationLink }) },
   refuses: [400, 409, 503],
 })
-export const listAccounts = route({
-  id: 'list_accounts',
-  method: 'GET',
-  path: '/v1/accounts',
-  area: AREA,
+
+const accounts = routesUnder({ path: '/v1/accounts', area: AREA, credentials: ['session'], permission: 'self' })
+
+export const listAccounts = accounts.get('list_accounts', '', {
   summary: 'Accounts that you can act for',
-  credentials: ['session'],
-  permission: 'self',
   answers: { 200: AccountSwitcher },
 })
-export const switchAccount = route({
-  id: 'switch_account',
-  method: 'POST',
-  path: '/v1/accounts/active',
-  area: AREA,
+export const switchAccount = accounts.post('switch_account', '/active', {
   summary: 'Act for another account',
   description: 'Every session of yours does from the next request.',
-  credentials: ['session'],
-  permission: 'self',
   isRefusedToSupport: true,
   audit: 'account.switched',
   body: z
