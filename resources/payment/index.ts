@@ -1,9 +1,9 @@
 /** How an account pays, and whether it may make what costs: public shapes and routes. */
 import { z } from 'zod'
 import { route } from '../define.ts'
-import { DateTime, PageQuery, pageOf } from '../shapes.ts'
+import { DateTime, pageOf, PageQuery } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Payments, invoices, usage'
 const WEBHOOK_BYTES_MAXIMUM = 262_144
 
 export const PaymentConfiguration = z
@@ -49,70 +49,51 @@ const PaymentMethod = z
 
 const MethodParams = z.strictObject({ id: z.string().max(253).describe('Of the payment method.') })
 
-export const getPaymentConfiguration = route({
-  id: 'get_payment_configuration',
-  method: 'GET',
+const payments = routesUnder({
   path: '/v1/account/billing',
-  area: AREA,
+  area: 'Payments, invoices, usage',
+  permission: 'billing.manage',
+})
+
+export const getPaymentConfiguration = payments.get('get_payment_configuration', '', {
   summary: 'Read how the account pays and what it may',
   permission: 'billing.read',
   answers: { 200: PaymentConfiguration },
 })
-export const listPaymentMethods = route({
-  id: 'list_payment_methods',
-  method: 'GET',
-  path: '/v1/account/billing/payment-methods',
-  area: AREA,
+export const listPaymentMethods = payments.get('list_payment_methods', '/payment-methods', {
   summary: 'List payment methods',
+  description: 'As the payment processor has them now, by their ids.',
   permission: 'billing.read',
   isCredentialRead: true,
   audit: 'account.payment_methods_read',
-  description: 'As the payment processor has them now, by their ids.',
   query: PageQuery,
   answers: { 200: pageOf(PaymentMethod) },
   refuses: [400, 503],
 })
-export const removePaymentMethod = route({
-  id: 'remove_payment_method',
-  method: 'DELETE',
-  path: '/v1/account/billing/payment-methods/{id}',
-  area: AREA,
+export const removePaymentMethod = payments.delete('remove_payment_method', '/payment-methods/{id}', {
   summary: 'Remove a payment method',
-  permission: 'billing.manage',
-  isRefusedToSupport: true,
-  isDestructive: true,
-  audit: 'account.payment_method_removed',
   description: 'When it was the default one, the account has none until another is made the default.',
+  isRefusedToSupport: true,
+  audit: 'account.payment_method_removed',
   params: MethodParams,
-  answers: { 204: null },
   refuses: [404, 503],
 })
-export const setDefaultPaymentMethod = route({
-  id: 'set_default_payment_method',
-  method: 'POST',
-  path: '/v1/account/billing/payment-methods/{id}/default',
-  area: AREA,
+export const setDefaultPaymentMethod = payments.post('set_default_payment_method', '/payment-methods/{id}/default', {
   summary: 'Charge invoices to a payment method',
-  permission: 'billing.manage',
   isRefusedToSupport: true,
   audit: 'account.payment_method_default_changed',
   params: MethodParams,
   answers: { 204: null },
   refuses: [404, 503],
 })
-export const createPaymentSetupSession = route({
-  id: 'create_payment_setup_session',
-  method: 'POST',
-  path: '/v1/account/billing/setup-session',
-  area: AREA,
+export const createPaymentSetupSession = payments.post('create_payment_setup_session', '/setup-session', {
   summary: 'Begin to add a payment method',
-  permission: 'billing.manage',
-  requiresVerifiedEmail: true,
-  isRefusedToSupport: true,
-  audit: 'account.payment_setup_started',
   description:
     'Answers the address of a page of the payment processor that saves a payment method; nothing is charged. It ' +
     'leads back to `/settings/billing`. The first one becomes the default.',
+  isRefusedToSupport: true,
+  needs: 'verified',
+  audit: 'account.payment_setup_started',
   answers: {
     201: z.strictObject({ url: z.url().describe('Where to send the customer.') }).meta({ id: 'PaymentSetupSession' }),
   },
