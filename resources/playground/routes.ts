@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { ELIGIBILITIES, END_REASONS, PLAYGROUND_STATES } from '../../domain/playground.ts'
 import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { ById, DateTime, limitOf, PageQuery, pageOf, Printable, ZoneName } from '../shapes.ts'
+import { ById, DateTime, limitOf, PageQuery, Printable, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
 const AREA = 'Playgrounds'
 
@@ -52,87 +53,48 @@ const Offer = z
 
 const Envelope = z.strictObject({ playground: PlaygroundView })
 
-export const listPlaygrounds = route({
-  id: 'list_playgrounds',
-  method: 'GET',
-  path: '/v1/playgrounds',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/playgrounds', area: 'Playgrounds', noun: 'playground', view: PlaygroundView })
+
+export const listPlaygrounds = verbs.list('list_playgrounds', {
   summary: 'List playgrounds',
   description: 'Newest first, with those that have ended.',
-  permission: 'read',
   query: PageQuery.extend({ limit: limitOf(20) }),
-  answers: { 200: pageOf(PlaygroundView) },
-  refuses: [400],
 })
 
-export const startPlayground = route({
-  id: 'start_playground',
-  method: 'POST',
-  path: '/v1/playgrounds',
-  area: AREA,
+export const startPlayground = verbs.create('start_playground', {
   summary: 'Start a playground',
   description: 'A free Kubernetes cluster of a few hours: a control plane and its own guest, one at a time.',
-  permission: 'operate',
+  needs: 'verified',
   audit: 'playground.start',
-  requiresVerifiedEmail: true,
   body: z
     .strictObject({
       region: ZoneName.nullish().describe('A region of the offer; its first one when left out.'),
     })
     .meta({ id: 'StartPlayground' }),
   example: { region: 'eu-1' },
-  answers: { 201: Envelope },
   refuses: [400, 409, 422, 503],
 })
 
-export const getPlaygroundOffer = route({
-  id: 'get_playground_offer',
-  method: 'GET',
-  path: '/v1/playgrounds/offer',
-  area: AREA,
+export const getPlaygroundOffer = verbs.get('get_playground_offer', '/offer', {
   summary: 'Read whether a playground can be started',
-  permission: 'read',
   answers: { 200: Offer },
 })
 
-export const getPlayground = route({
-  id: 'get_playground',
-  method: 'GET',
-  path: '/v1/playgrounds/{id}',
-  area: AREA,
-  summary: 'Read a playground',
-  permission: 'read',
-  params: ById,
-  answers: { 200: Envelope },
-  refuses: [404],
-})
+export const getPlayground = verbs.read('get_playground', { summary: 'Read a playground' })
 
-export const endPlayground = route({
-  id: 'end_playground',
-  method: 'DELETE',
-  path: '/v1/playgrounds/{id}',
-  area: AREA,
+export const endPlayground = verbs.remove('end_playground', {
   summary: 'End a playground',
   description: 'Its workloads and volumes go with it. It counts as used.',
-  permission: 'operate',
   audit: 'playground.end',
-  isDestructive: true,
-  params: ById,
   answers: { 200: Envelope },
-  refuses: [404, 409],
 })
 
-export const getPlaygroundKubeconfig = route({
-  id: 'get_playground_kubeconfig',
-  method: 'GET',
-  path: '/v1/playgrounds/{id}/kubeconfig',
-  area: AREA,
+export const getPlaygroundKubeconfig = verbs.get('get_playground_kubeconfig', '/{id}/kubeconfig', {
   summary: 'Read how kubectl gets into a playground',
   description: 'Owners and admins may do everything in it, members edit.',
   permission: 'operate',
-  audit: 'playground.kubeconfig',
   isCredentialRead: true,
-  params: ById,
+  audit: 'playground.kubeconfig',
   answers: {
     200: z.strictObject({
       kubeconfig: z.string().describe('YAML, as kubectl reads it.'),
