@@ -1,14 +1,11 @@
 /** Hosts for one account alone: what an account has of them and asks for, and what staff decide. Customers see capacity
  *  only, never a host. Stored in PostgreSQL; that a node is dedicated is in its object. */
 import { z } from 'zod'
-import type { StaffRule } from '../../domain/permissions.ts'
 import { PRIVATE_CLOUD_STATES } from '../../domain/private-cloud.ts'
-import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { Cursor, DateTime, Id, PageQuery, pageOf, Uuid } from '../shapes.ts'
+import { Cursor, DateTime, Id, pageOf, PageQuery, Uuid } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Private cloud'
-const STAFF_AREA = 'Accounts, private cloud decisions, support sessions'
 const REQUESTS_MAXIMUM = 100
 const REQUESTS_DEFAULT = 20
 const REASON_LENGTH_MAXIMUM = 1_000
@@ -96,24 +93,16 @@ const Overview = z
 
 const IdParams = z.strictObject({ id: z.string().max(253) })
 
-export const getPrivateCloud = route({
-  id: 'get_private_cloud',
-  method: 'GET',
-  path: '/v1/private-cloud',
-  area: AREA,
+const verbs = routesUnder({ path: '/v1/private-cloud', area: 'Private cloud' })
+
+export const getPrivateCloud = verbs.get('get_private_cloud', '', {
   summary: 'Get the private hosts of the account',
   description: 'Servers are placed on them before any others while they have room; nobody else is placed there.',
-  permission: 'read',
   answers: { 200: Overview },
 })
-export const listPrivateCloudRequests = route({
-  id: 'list_private_cloud_requests',
-  method: 'GET',
-  path: '/v1/private-cloud/requests',
-  area: AREA,
+export const listPrivateCloudRequests = verbs.get('list_private_cloud_requests', '/requests', {
   summary: 'List requests for private hosts',
   description: 'Newest first.',
-  permission: 'read',
   query: z.strictObject({
     cursor: Cursor.optional(),
     limit: z.coerce
@@ -124,16 +113,12 @@ export const listPrivateCloudRequests = route({
       .default(REQUESTS_DEFAULT),
   }),
   answers: { 200: pageOf(PrivateCloudRequest) },
-  refuses: [400],
 })
-export const createPrivateCloudRequest = route({
-  id: 'create_private_cloud_request',
-  method: 'POST',
-  path: '/v1/private-cloud/requests',
-  area: AREA,
+export const createPrivateCloudRequest = verbs.post('create_private_cloud_request', '/requests', {
   summary: 'Request private hosts',
   description: 'Staff decide; until then nothing is made and nothing costs. One request at a time.',
   permission: 'billing.manage',
+  needs: 'verified',
   audit: 'private_cloud_request.create',
   body: z.strictObject({
     vcpus: z.int().describe('At least.'),
@@ -145,28 +130,23 @@ export const createPrivateCloudRequest = route({
   example: { vcpus: 64, memory_gibibytes: 256, disk_gigabytes: 4_000, region: 'eu-1', notes: 'By next month.' },
   answers: { 201: RequestEnvelope },
   refuses: [400, 409, 422],
-  requiresVerifiedEmail: true,
 })
-export const cancelPrivateCloudRequest = route({
-  id: 'cancel_private_cloud_request',
-  method: 'DELETE',
-  path: '/v1/private-cloud/requests/{id}',
-  area: AREA,
+export const cancelPrivateCloudRequest = verbs.delete('cancel_private_cloud_request', '/requests/{id}', {
   summary: 'Withdraw a request for private hosts',
   permission: 'billing.manage',
   audit: 'private_cloud_request.withdraw',
+  isDestructive: false,
   params: IdParams,
   answers: { 200: RequestEnvelope },
-  refuses: [404, 409],
 })
 
-const by = <const R extends StaffRule>(staffRole: R) => ({ area: STAFF_AREA, ...forOperators(staffRole) }) as const
-
-export const listPrivateCloudRequestsAsStaff = route({
-  ...by('any'),
-  id: 'list_private_cloud_requests_as_staff',
-  method: 'GET',
+const staff = routesUnder({
   path: '/v1/admin/private-cloud-requests',
+  area: 'Accounts, private cloud decisions, support sessions',
+  staff: { reads: 'any', changes: 'operations' },
+})
+
+export const listPrivateCloudRequestsAsStaff = staff.get('list_private_cloud_requests_as_staff', '', {
   summary: 'List requests for private hosts',
   description: 'Newest first.',
   query: PageQuery.extend({
@@ -174,34 +154,19 @@ export const listPrivateCloudRequestsAsStaff = route({
     region: z.string().max(253).optional().describe('Only those that ask for this region.'),
   }),
   answers: { 200: pageOf(StaffPrivateCloudRequest) },
-  refuses: [400],
 })
-export const getPrivateCloudRequestAsStaff = route({
-  ...by('any'),
-  id: 'get_private_cloud_request_as_staff',
-  method: 'GET',
-  path: '/v1/admin/private-cloud-requests/{id}',
+export const getPrivateCloudRequestAsStaff = staff.get('get_private_cloud_request_as_staff', '/{id}', {
   summary: 'Read a request for private hosts',
   params: IdParams,
   answers: { 200: StaffRequestEnvelope },
-  refuses: [404],
 })
-export const reviewPrivateCloudRequest = route({
-  ...by('operations'),
-  id: 'review_private_cloud_request',
-  method: 'POST',
-  path: '/v1/admin/private-cloud-requests/{id}/review',
+export const reviewPrivateCloudRequest = staff.post('review_private_cloud_request', '/{id}/review', {
   summary: 'Begin to work on a request for private hosts',
   audit: 'private_cloud_request.review',
   params: IdParams,
   answers: { 200: StaffRequestEnvelope },
-  refuses: [404, 409],
 })
-export const fulfilPrivateCloudRequest = route({
-  ...by('operations'),
-  id: 'fulfil_private_cloud_request',
-  method: 'POST',
-  path: '/v1/admin/private-cloud-requests/{id}/fulfil',
+export const fulfilPrivateCloudRequest = staff.post('fulfil_private_cloud_request', '/{id}/fulfil', {
   summary: 'Give nodes to the account that asked for them',
   description:
     'The nodes must be empty, of no account, in the region that was asked for, and together as large as the request. ' +
@@ -213,13 +178,8 @@ export const fulfilPrivateCloudRequest = route({
   }),
   example: { node_ids: [EXAMPLE.id] },
   answers: { 200: StaffRequestEnvelope },
-  refuses: [400, 404, 409],
 })
-export const declinePrivateCloudRequest = route({
-  ...by('operations'),
-  id: 'decline_private_cloud_request',
-  method: 'POST',
-  path: '/v1/admin/private-cloud-requests/{id}/decline',
+export const declinePrivateCloudRequest = staff.post('decline_private_cloud_request', '/{id}/decline', {
   summary: 'Decline a request for private hosts',
   audit: 'private_cloud_request.decline',
   params: IdParams,
@@ -228,7 +188,6 @@ export const declinePrivateCloudRequest = route({
   }),
   example: { staff_reason: 'There is no room in this region before next year.' },
   answers: { 200: StaffRequestEnvelope },
-  refuses: [400, 404, 409],
 })
 
 export const PRIVATE_CLOUD_ROUTES = [
