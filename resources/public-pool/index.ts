@@ -3,21 +3,20 @@
 import { z } from 'zod'
 import { canonicalCidr } from '../../domain/addresses.ts'
 import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool.ts'
-import { fixed, forOperators, resource, route } from '../define.ts'
-import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { fixed, resource } from '../define.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
-  ById,
   Conditions,
   DateTime,
   ObservedGeneration,
   OperationProgress,
   OperationStanza,
-  pageOf,
   PageQuery,
   Printable,
   type Stored,
   ZoneName,
 } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
 const CIDR_LENGTH_MAXIMUM = 49
 const ADDRESS_LENGTH_MAXIMUM = 45
@@ -147,50 +146,29 @@ export function toPublicPoolView(
     created_at: createdAt,
   }
 }
-
-const AREA = 'Public address pools'
-const by = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
-  ({
-    area: AREA,
-    ...forOperators('operations'),
-    access: { verb, resource: PublicPool.plural, scope: 'cluster' },
-  }) as const
-const Found = z.strictObject({ public_pool: PublicPoolView })
-const Accepted = z.strictObject({ public_pool: PublicPoolView, operation: OperationView })
 const Note = Printable.max(1024)
 
-export const listPublicPools = route({
-  ...by('list'),
-  id: 'list_public_pools',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/operator/public-pools',
+  area: 'Public address pools',
+  noun: 'public_pool',
+  view: PublicPoolView,
+  staff: 'operations',
+  access: { resource: 'publicpools', scope: 'cluster' },
+})
+
+export const listPublicPools = verbs.list('list_public_pools', {
   summary: 'List pools of public addresses',
   description: 'Newest first.',
   query: PageQuery.extend({ zone: ZoneName.optional(), family: z.enum(['ipv4', 'ipv6']).optional() }),
-  answers: { 200: pageOf(PublicPoolView) },
-  refuses: [400],
 })
 
-export const getPublicPool = route({
-  ...by('get'),
-  id: 'get_public_pool',
-  method: 'GET',
-  path: '/v1/operator/public-pools/{id}',
-  summary: 'Read a pool',
-  params: ById,
-  answers: { 200: Found },
-  refuses: [404],
-})
+export const getPublicPool = verbs.read('get_public_pool', { summary: 'Read a pool' })
 
-export const createPublicPool = route({
-  ...by('create'),
-  id: 'create_public_pool',
-  method: 'POST',
-  path: '/v1/operator/public-pools',
+export const createPublicPool = verbs.create('create_public_pool', {
   summary: 'Add a pool',
-  audit: 'public_pool.create',
-  starts: ['public_pool.sync'],
   description: 'Its addresses are given from the moment the operation has succeeded.',
+  starts: ['public_pool.sync'],
   body: z.strictObject({
     zone: ZoneName,
     family: z.enum(['ipv4', 'ipv6']),
@@ -214,42 +192,23 @@ export const createPublicPool = route({
       .describe('How the routers around the zone learn of it; recorded, and their work.'),
   }),
   example: { zone: 'eu-1a', family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix' },
-  answers: { 202: Accepted },
-  refuses: [400, 409],
 })
 
-export const updatePublicPool = route({
-  ...by('update'),
-  id: 'update_public_pool',
-  method: 'PATCH',
-  path: '/v1/operator/public-pools/{id}',
+export const updatePublicPool = verbs.change('update_public_pool', {
   summary: 'Drain a pool, or let it give again',
-  audit: 'public_pool.update',
-  starts: ['public_pool.sync'],
   description:
     'A draining pool gives nothing more. Servers with a prefix of it may exchange it, and the owners of their ' +
     'accounts get a mail. A pool that is as asked starts no operation.',
-  params: ById,
+  starts: ['public_pool.sync'],
   body: z.strictObject({ state: z.enum(['active', 'draining']).optional(), note: Note.optional() }),
   example: { state: 'draining', note: 'Moves to another provider.' },
-  answers: { 200: Found, 202: Accepted },
-  refuses: [400, 404, 409],
 })
 
-export const deletePublicPool = route({
-  ...by('delete'),
-  id: 'delete_public_pool',
-  method: 'DELETE',
-  path: '/v1/operator/public-pools/{id}',
+export const deletePublicPool = verbs.remove('delete_public_pool', {
   summary: 'Retire a pool',
-  audit: 'public_pool.delete',
-  starts: ['public_pool.sync'],
-  isDestructive: true,
   description:
     'Only when nobody has an address of it. Prefixes that were exchanged for others lead nowhere from then on.',
-  params: ById,
-  answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
+  starts: ['public_pool.sync'],
 })
 
 export const PUBLIC_POOL_ROUTES = [
