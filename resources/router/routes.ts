@@ -7,26 +7,13 @@ import {
   NETWORKS_OF_ROUTER_MAXIMUM,
   STATIC_ROUTES_MAXIMUM,
 } from '../../domain/private-network.ts'
-import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { rangesOf, type StoredNetwork } from '../network/index.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
-import {
-  ById,
-  Cursor,
-  DateTime,
-  Id,
-  Labels,
-  Limit,
-  pageOf,
-  Printable,
-  PrintableName,
-  type Stored,
-  ZoneName,
-} from '../shapes.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { DateTime, Id, Labels, PageQuery, Printable, PrintableName, type Stored, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import type { RouterSpec, RouterStatus } from './stored.ts'
 
-const AREA = 'Routers'
 const COMMENT_LENGTH_MAXIMUM = 255
 
 export const RouterView = z
@@ -129,112 +116,61 @@ export const UpdateRouter = z
   .meta({ id: 'UpdateRouter' })
 export type UpdateRouter = z.infer<typeof UpdateRouter>
 
-export const listRouters = route({
-  id: 'list_routers',
-  method: 'GET',
-  path: '/v1/routers',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/routers', area: 'Routers', noun: 'router', view: RouterView })
+
+export const listRouters = verbs.list('list_routers', {
   summary: 'List routers',
   description: 'Newest first.',
-  permission: 'read',
-  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, zone: ZoneName.optional() }),
-  answers: { 200: pageOf(RouterView) },
-  refuses: [400],
+  query: PageQuery.extend({ zone: ZoneName.optional() }),
 })
 
-export const createRouter = route({
-  id: 'create_router',
-  method: 'POST',
-  path: '/v1/routers',
-  area: AREA,
+export const createRouter = verbs.create('create_router', {
   summary: 'Make a router',
   description:
     'It joins private networks of a zone: servers of one reach those of another. With NAT they reach the outside ' +
     'from the public address of the router.',
-  permission: 'operate',
-  audit: 'router.create',
+  needs: 'standing',
   starts: ['router.sync'],
   body: CreateRouter,
   example: { zone: 'eu-1a', name: 'out', nat_enabled: true, network_ids: [EXAMPLE.id] },
-  answers: { 202: StartedEnvelope },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-export const getRouter = route({
-  id: 'get_router',
-  method: 'GET',
-  path: '/v1/routers/{id}',
-  area: AREA,
-  summary: 'Read a router',
-  permission: 'read',
-  params: ById,
-  answers: { 200: RouterEnvelope },
-  refuses: [404],
-})
+export const getRouter = verbs.read('get_router', { summary: 'Read a router' })
 
-export const updateRouter = route({
-  id: 'update_router',
-  method: 'PATCH',
-  path: '/v1/routers/{id}',
-  area: AREA,
+export const updateRouter = verbs.change('update_router', {
   summary: 'Change name, labels, NAT or static routes of a router',
   description:
     'labels and static_routes replace all of them. Name and labels change at once (200), the rest starts an ' +
     'operation (202). With If-Match the change is made only to that version.',
-  permission: 'operate',
-  audit: 'router.update',
+  requiresStanding: true,
   starts: ['router.sync'],
-  params: ById,
   body: UpdateRouter,
   example: { static_routes: [{ destination: '10.9.0.0/16', next_hop: '10.1.0.9', comment: 'office' }] },
-  answers: { 200: RouterEnvelope, 202: StartedEnvelope },
   refuses: [400, 404, 409, 503],
-  requiresStanding: true,
 })
 
-export const deleteRouter = route({
-  id: 'delete_router',
-  method: 'DELETE',
-  path: '/v1/routers/{id}',
-  area: AREA,
+export const deleteRouter = verbs.remove('delete_router', {
   summary: 'Delete a router without networks',
-  ...startsOperation('router.sync'),
-  audit: 'router.delete',
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['router.sync'],
 })
 
-export const attachRouterNetwork = route({
-  id: 'attach_router_network',
-  method: 'POST',
-  path: '/v1/routers/{id}/networks',
-  area: AREA,
+export const attachRouterNetwork = verbs.post('attach_router_network', '/{id}/networks', {
   summary: 'Attach a private network to a router',
   description: 'The router has the first address of the network. A network is at one router.',
-  permission: 'operate',
   audit: 'router.attach_network',
   starts: ['router.sync'],
-  params: ById,
   body: z.strictObject({ network_id: Id }),
   example: { network_id: EXAMPLE.id },
   answers: { 202: StartedEnvelope },
-  refuses: [400, 404, 409],
 })
 
-export const detachRouterNetwork = route({
-  id: 'detach_router_network',
-  method: 'DELETE',
-  path: '/v1/routers/{id}/networks/{network_id}',
-  area: AREA,
+export const detachRouterNetwork = verbs.delete('detach_router_network', '/{id}/networks/{network_id}', {
   summary: 'Detach a private network from a router',
   description: 'Its servers reach each other as before. Static routes by way of the network lead nowhere then.',
-  ...startsOperation('router.sync'),
   audit: 'router.detach_network',
+  starts: ['router.sync'],
   params: z.strictObject({ id: Id, network_id: Id }),
-  isDestructive: true,
-  refuses: [404, 409],
 })
 
 export const ROUTER_ROUTES = [
