@@ -1,12 +1,10 @@
 /** Second factors: public shapes and routes, at sign-in and in the account. */
 import { z } from 'zod'
-import { exactlyOneOf, route } from '../define.ts'
+import { exactlyOneOf } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { IssuedSession, RecoveryCode, SecondFactorCode } from '../identity/index.ts'
 import { DateTime } from '../shapes.ts'
-
-const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
-const AREA = 'Two-factor management'
+import { routesUnder } from '../verbs.ts'
 
 /** Challenges are sealed texts of a few hundred characters. */
 const Challenge = z.string().min(1).max(2048)
@@ -47,19 +45,16 @@ export const SecondFactorSession = z
   })
   .meta({ id: 'SecondFactorSession' })
 
-const signIn = {
-  area: SIGN_IN_AREA,
+const logins = routesUnder({
+  path: '/v1/auth/login/mfa',
+  area: 'Sign-up, sign-in and sessions',
   credentials: ['public'],
   permission: null,
   budget: 'none',
   refuses: [400, 401, 409, 503],
-} as const
+})
 
-export const verifyLoginSecondFactor = route({
-  ...signIn,
-  id: 'verify_login_second_factor',
-  method: 'POST',
-  path: '/v1/auth/login/mfa',
+export const verifyLoginSecondFactor = logins.post('verify_login_second_factor', '', {
   summary: 'Finish signing in with a second factor',
   body: SecondFactorLoginRequest,
   example: { challenge: 'the-challenge-of-the-login', code: EXAMPLE.code },
@@ -67,11 +62,7 @@ export const verifyLoginSecondFactor = route({
   answers: { 200: SecondFactorSession },
   rates: [{ name: 'second_factor', by: 'address', perMinute: 10 }],
 })
-export const startLoginSecondFactorSetup = route({
-  ...signIn,
-  id: 'start_login_second_factor_setup',
-  method: 'POST',
-  path: '/v1/auth/login/mfa/enroll',
+export const startLoginSecondFactorSetup = logins.post('start_login_second_factor_setup', '/enroll', {
   summary: 'Set up a second factor while signing in',
   description: 'For accounts that require one. The secret is in this answer only, and inactive until its first code.',
   body: z.strictObject({ challenge: Challenge }),
@@ -80,11 +71,7 @@ export const startLoginSecondFactorSetup = route({
   answers: { 200: AuthenticatorSetup },
   rates: [{ name: 'second_factor_enroll', by: 'address', perMinute: 10 }],
 })
-export const finishLoginSecondFactorSetup = route({
-  ...signIn,
-  id: 'finish_login_second_factor_setup',
-  method: 'POST',
-  path: '/v1/auth/login/mfa/enroll/confirm',
+export const finishLoginSecondFactorSetup = logins.post('finish_login_second_factor_setup', '/enroll/confirm', {
   summary: 'Confirm the second factor and finish signing in',
   body: SecondFactorLoginRequest,
   example: { challenge: 'the-challenge-of-the-login', code: EXAMPLE.code },
@@ -93,36 +80,29 @@ export const finishLoginSecondFactorSetup = route({
   rates: [{ name: 'second_factor_confirm', by: 'address', perMinute: 10 }],
 })
 
-const own = { area: AREA, credentials: ['session'], permission: 'self', isRefusedToSupport: true } as const
-
-export const getAccountMfa = route({
-  ...own,
-  id: 'get_account_mfa',
-  method: 'GET',
+const factors = routesUnder({
   path: '/v1/account/mfa',
+  area: 'Two-factor management',
+  credentials: ['session'],
+  permission: 'self',
+  isRefusedToSupport: true,
+})
+
+export const getAccountMfa = factors.get('get_account_mfa', '', {
   summary: 'Your second factor',
   isRefusedToSupport: false,
   answers: { 200: SecondFactorStatus },
 })
-export const setAccountMfaPolicy = route({
-  ...own,
-  id: 'set_account_mfa_policy',
-  method: 'PUT',
-  path: '/v1/account/mfa/policy',
+export const setAccountMfaPolicy = factors.put('set_account_mfa_policy', '/policy', {
   summary: 'Require a second factor of every member',
-  permission: 'members.manage',
   description: 'Only the owner, and only with their own second factor. Open sessions keep running.',
+  permission: 'members.manage',
   audit: 'account.mfa_policy_changed',
   body: z.strictObject({ required: z.boolean() }),
   example: { required: true },
   answers: { 200: SecondFactorStatus },
-  refuses: [400, 409],
 })
-export const replaceAccountRecoveryCodes = route({
-  ...own,
-  id: 'replace_account_recovery_codes',
-  method: 'POST',
-  path: '/v1/account/mfa/recovery-codes',
+export const replaceAccountRecoveryCodes = factors.post('replace_account_recovery_codes', '/recovery-codes', {
   summary: 'Replace the recovery codes',
   audit: 'account.mfa_recovery_codes_regenerated',
   body: SecondFactorProof,
@@ -132,43 +112,28 @@ export const replaceAccountRecoveryCodes = route({
   refuses: [400, 404],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
 })
-export const startAccountTotpSetup = route({
-  ...own,
-  id: 'start_account_totp_setup',
-  method: 'POST',
-  path: '/v1/account/mfa/totp',
+export const startAccountTotpSetup = factors.post('start_account_totp_setup', '/totp', {
   summary: 'Start setting up an authenticator',
   audit: 'account.mfa_setup_started',
   secretFields: ['otpauth_uri', 'secret'],
   answers: { 200: AuthenticatorSetup },
   refuses: [409, 503],
 })
-export const disableAccountTotp = route({
-  ...own,
-  id: 'disable_account_totp',
-  method: 'DELETE',
-  path: '/v1/account/mfa/totp',
+export const disableAccountTotp = factors.delete('disable_account_totp', '/totp', {
   summary: 'Remove the authenticator and all recovery codes',
   audit: 'account.mfa_disabled',
-  isDestructive: true,
   body: SecondFactorProof,
   example: { code: EXAMPLE.code },
-  answers: { 204: null },
   refuses: [400, 404, 409],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
 })
-export const finishAccountTotpSetup = route({
-  ...own,
-  id: 'finish_account_totp_setup',
-  method: 'POST',
-  path: '/v1/account/mfa/totp/confirm',
+export const finishAccountTotpSetup = factors.post('finish_account_totp_setup', '/totp/confirm', {
   summary: 'Confirm the authenticator with its first code',
   audit: 'account.mfa_enabled',
   body: z.strictObject({ code: SecondFactorCode }),
   example: { code: EXAMPLE.code },
   secretFields: ['recovery_codes'],
   answers: { 200: RecoveryCodes },
-  refuses: [400, 409],
   rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
 })
 
