@@ -17,11 +17,10 @@ import {
   NO_FIREWALL,
   PORT_MAXIMUM,
 } from '../../domain/firewall.ts'
-import { route } from '../define.ts'
 import { OperationView } from '../operation/index.ts'
-import { ById, DateTime, Printable } from '../shapes.ts'
+import { DateTime, Printable } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Server firewalls'
 const CIDR_LENGTH_MAXIMUM = 49
 
 const StoredRule = z.strictObject({
@@ -217,35 +216,23 @@ export function toFirewallView(server: Filtered): FirewallView {
   }
 }
 
-export const getServerFirewall = route({
-  id: 'get_server_firewall',
-  method: 'GET',
-  path: '/v1/servers/{id}/firewall',
-  area: AREA,
+const firewalls = routesUnder({ path: '/v1/servers', area: 'Server firewalls' })
+
+export const getServerFirewall = firewalls.get('get_server_firewall', '/{id}/firewall', {
   summary: 'Read the firewall of a server',
   description:
     'applied_generation says which firewall the host of the server filters by now: the newest one when it equals ' +
     'generation.',
-  permission: 'read',
-  params: ById,
   answers: { 200: z.strictObject({ firewall: FirewallView }) },
-  refuses: [404],
 })
 
-export const setServerFirewall = route({
-  id: 'set_server_firewall',
-  method: 'PUT',
-  path: '/v1/servers/{id}/firewall',
-  area: AREA,
+export const setServerFirewall = firewalls.put('set_server_firewall', '/{id}/firewall', {
   summary: 'Replace the firewall of a server',
   description:
     'As a whole, on the public interface and every private one. Rules are tried in their order; the first that fits ' +
     'a packet decides. It is stateful, and holds for connections that are open too: what the new rules would not ' +
     `allow ends within seconds. Always allowed: ${ALWAYS_ALLOWED.join(', ')}.`,
-  permission: 'operate',
-  audit: 'server.firewall',
   starts: ['server.firewall'],
-  params: ById,
   body: FirewallInput,
   example: {
     enabled: true,

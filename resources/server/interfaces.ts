@@ -3,11 +3,10 @@
 import { z } from 'zod'
 import { canonicalAddress, parseAddress } from '../../domain/addresses.ts'
 import { INTERFACES_PER_SERVER_MAXIMUM } from '../../domain/interface-rules.ts'
-import { route } from '../define.ts'
-import { OperationEnvelope, OperationView } from '../operation/index.ts'
+import { OperationView } from '../operation/index.ts'
 import { ById, completeListOf, DateTime, Id } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 
-const AREA = 'Server interfaces'
 const ADDRESS_LENGTH_MAXIMUM = 45
 
 export const StoredNetworks = z
@@ -89,34 +88,22 @@ export const NetworksInput = z
   .max(100)
   .describe(`Private networks that the server is put into, at most ${INTERFACES_PER_SERVER_MAXIMUM - 1}.`)
 
-export const listServerInterfaces = route({
-  id: 'list_server_interfaces',
-  method: 'GET',
-  path: '/v1/servers/{id}/interfaces',
-  area: AREA,
+const interfaces = routesUnder({ path: '/v1/servers', area: 'Server interfaces' })
+
+export const listServerInterfaces = interfaces.get('list_server_interfaces', '/{id}/interfaces', {
   summary: 'List the network interfaces of a server',
   description: 'All of them, the public one first.',
-  permission: 'read',
   clusterScopes: ['load_balancers'],
-  params: ById,
   answers: { 200: completeListOf(InterfaceView) },
-  refuses: [404],
 })
 
-export const attachServerNetwork = route({
-  id: 'attach_server_network',
-  method: 'POST',
-  path: '/v1/servers/{id}/interfaces',
-  area: AREA,
+export const attachServerNetwork = interfaces.post('attach_server_network', '/{id}/interfaces', {
   summary: 'Put a server into a private network',
   description:
     'Also while the guest runs: it gets a network interface, and its address by DHCP as soon as it asks. Other ' +
     `servers of the network find it by its hostname. A server has at most ${INTERFACES_PER_SERVER_MAXIMUM} ` +
     'interfaces; the public one counts.',
-  permission: 'operate',
-  audit: 'server.attach_network',
   starts: ['server.attach_network'],
-  params: ById,
   body: NetworkInput,
   example: { network_id: '01a1ff50-8add-720c-b721-970d86569b22', ipv4_address: '10.1.0.10' },
   answers: {
@@ -125,19 +112,10 @@ export const attachServerNetwork = route({
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const detachServerNetwork = route({
-  id: 'detach_server_network',
-  method: 'DELETE',
-  path: '/v1/servers/{id}/interfaces/{interface_id}',
-  area: AREA,
+export const detachServerNetwork = interfaces.delete('detach_server_network', '/{id}/interfaces/{interface_id}', {
   summary: 'Take a server out of a private network',
   description:
     'Also while the guest runs. Its addresses are free again when the host reports that the guest has released them.',
-  permission: 'operate',
-  audit: 'server.detach_network',
   starts: ['server.detach_network'],
   params: ById.extend({ interface_id: Id.describe('A private interface of the server.') }),
-  isDestructive: true,
-  answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
 })

@@ -7,16 +7,9 @@ import { type LoopbackTwins, loopbackTwinOf } from '../../domain/loopback-twins.
 import { prefixOf } from '../../domain/public-pool.ts'
 import type { ServerFacts } from '../../domain/server-rules.ts'
 import type { PlanSpec, TemplateSpec, ZoneSpec } from '../catalog/index.ts'
-import { exactlyOneOf, route } from '../define.ts'
+import { exactlyOneOf } from '../define.ts'
 import type { NodeStatus } from '../node/index.ts'
-import {
-  activeOperationOf,
-  type MigrationProgressView,
-  OperationEnvelope,
-  OperationView,
-  startsOperation,
-  toOperationView,
-} from '../operation/index.ts'
+import { activeOperationOf, type MigrationProgressView, OperationView, toOperationView } from '../operation/index.ts'
 import { FirewallInput, getServerFirewall, setServerFirewall } from './firewall.ts'
 import { attachServerNetwork, detachServerNetwork, listServerInterfaces, NetworksInput } from './interfaces.ts'
 import {
@@ -30,23 +23,20 @@ import {
   STOP_TIMEOUT_SECONDS_MAXIMUM,
 } from './stored.ts'
 import {
-  ById,
-  Cursor,
+  BackupSchedule,
   DateTime,
   Hostname,
   Id,
   LabelFilters,
   Labels,
-  Limit,
-  pageOf,
+  PageQuery,
   Printable,
   type Stored,
   ZoneName,
-  BackupSchedule,
 } from '../shapes.ts'
+import { routesUnder, verbsOf } from '../verbs.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
 
-const AREA = 'Servers'
 export const SSH_KEYS_PER_SERVER_MAXIMUM = 100
 export const USER_DATA_BYTES_MAXIMUM = 65_536
 
@@ -322,8 +312,6 @@ export function factsOf(server: StoredServer): ServerFacts {
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }
-
-const ServerEnvelope = z.strictObject({ server: ServerView })
 const Title = Printable.max(255)
 
 export const CreateServer = exactlyOneOf(
@@ -396,136 +384,71 @@ const StopOptions = z.strictObject({
 })
 export type StopOptions = z.infer<typeof StopOptions>
 
-export const listServers = route({
-  id: 'list_servers',
-  method: 'GET',
-  path: '/v1/servers',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/servers', area: 'Servers', noun: 'server', view: ServerView })
+
+export const listServers = verbs.list('list_servers', {
   summary: 'List servers',
-  permission: 'read',
-  refuses: [400],
   description: 'Newest first. A server must carry every label that is named.',
-  query: z.strictObject({
-    cursor: Cursor.optional(),
-    limit: Limit,
-    label: LabelFilters,
-    hostname: z.string().min(1).max(63).optional(),
-  }),
-  answers: { 200: pageOf(ServerView) },
+  query: PageQuery.extend({ label: LabelFilters, hostname: z.string().min(1).max(63).optional() }),
 })
 
-export const createServer = route({
-  id: 'create_server',
-  method: 'POST',
-  path: '/v1/servers',
-  area: AREA,
+export const createServer = verbs.create('create_server', {
   summary: 'Create a server',
-  permission: 'operate',
-  audit: 'server.create',
+  needs: 'standing',
   starts: ['server.create'],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
   body: CreateServer,
   example: { zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', labels: { tier: 'front' } },
-  answers: { 202: z.strictObject({ server: ServerView, operation: OperationView }) },
   refuses: [400, 404, 409, 422, 503],
 })
 
-export const getServer = route({
-  id: 'get_server',
-  method: 'GET',
-  path: '/v1/servers/{id}',
-  area: AREA,
-  summary: 'Read a server',
-  permission: 'read',
-  clusterScopes: ['storages'],
-  params: ById,
-  answers: { 200: ServerEnvelope },
-  refuses: [404],
-})
+export const getServer = verbs.read('get_server', { summary: 'Read a server', clusterScopes: ['storages'] })
 
-export const updateServer = route({
-  id: 'update_server',
-  method: 'PATCH',
-  path: '/v1/servers/{id}',
-  area: AREA,
+export const updateServer = verbs.change('update_server', {
   summary: 'Change title, labels or protection',
-  permission: 'operate',
   description: 'A JSON merge patch; labels replace all labels. With If-Match the change is made only to that version.',
-  audit: 'server.update',
-  params: ById,
   body: z.strictObject({ title: Title.optional(), labels: Labels.optional(), is_protected: z.boolean().optional() }),
   example: { title: 'The first', labels: { tier: 'front' }, is_protected: true },
-  answers: { 200: ServerEnvelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteServer = route({
-  id: 'delete_server',
-  method: 'DELETE',
-  path: '/v1/servers/{id}',
-  area: AREA,
+export const deleteServer = verbs.remove('delete_server', {
   summary: 'Delete a server with its boot storage',
-  ...startsOperation('server.delete'),
   description: 'Allowed while the server is still being created: its creation is cancelled.',
-  isDestructive: true,
+  starts: ['server.delete'],
   query: z.strictObject({ delete_storages: z.enum(['true', 'false']).optional() }),
-  refuses: [400, 404, 409],
 })
 
-export const startServer = route({
-  id: 'start_server',
-  method: 'POST',
-  path: '/v1/servers/{id}/start',
-  area: AREA,
+export const startServer = verbs.post('start_server', '/{id}/start', {
   summary: 'Start a stopped server',
-  ...startsOperation('server.start'),
+  starts: ['server.start'],
   refuses: [404, 409, 503],
 })
 
-export const stopServer = route({
-  id: 'stop_server',
-  method: 'POST',
-  path: '/v1/servers/{id}/stop',
-  area: AREA,
+export const stopServer = verbs.post('stop_server', '/{id}/stop', {
   summary: 'Stop a server',
-  ...startsOperation('server.stop'),
+  starts: ['server.stop'],
   body: StopOptions,
   example: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'hard' },
-  refuses: [400, 404, 409],
 })
 
-export const restartServer = route({
-  id: 'restart_server',
-  method: 'POST',
-  path: '/v1/servers/{id}/restart',
-  area: AREA,
+export const restartServer = verbs.post('restart_server', '/{id}/restart', {
   summary: 'Stop a server and start it again',
-  ...startsOperation('server.restart'),
+  starts: ['server.restart'],
   body: StopOptions,
   example: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'fail' },
-  refuses: [400, 404, 409],
 })
 
-export const moveServer = route({
-  id: 'move_server',
-  method: 'POST',
-  path: '/v1/servers/{id}/move',
-  area: AREA,
+export const moveServer = verbs.post('move_server', '/{id}/move', {
   summary: 'Move a server to another node',
-  permission: 'operate',
-  audit: 'server.move',
   description:
     'A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is, also ' +
     'to another zone of its region, where it gets the public addresses of that zone.',
+  audit: 'server.move',
   starts: ['server.migrate', 'server.move'],
-  params: ById,
   body: z.strictObject({
     zone: ZoneName.nullish().describe(
       'A zone of the region, for a stopped server. Another node of the same zone when absent or null.',
     ),
   }),
-  answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
 
@@ -540,18 +463,13 @@ export const ChangePlan = z
   })
   .meta({ id: 'ChangePlan' })
 
-export const changeServerPlan = route({
-  id: 'change_server_plan',
-  method: 'POST',
-  path: '/v1/servers/{id}/change-plan',
-  area: AREA,
+export const changeServerPlan = verbs.post('change_server_plan', '/{id}/change-plan', {
   summary: 'Give a stopped server another plan',
-  ...startsOperation('server.change_plan'),
   description:
     'A larger or a smaller one, whose storage must hold the boot storage as it is. The file systems of the guest ' +
     'grow by themselves where its image does that.',
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
+  needs: 'standing',
+  starts: ['server.change_plan'],
   body: ChangePlan,
   example: { plan: 'small', grow_storage: true, start: true },
   refuses: [400, 404, 409, 422, 503],
@@ -585,47 +503,33 @@ export const RebuildServer = z
   .meta({ id: 'RebuildServer' })
 export type RebuildServer = z.infer<typeof RebuildServer>
 
-export const rebuildServer = route({
-  id: 'rebuild_server',
-  method: 'POST',
-  path: '/v1/servers/{id}/rebuild',
-  area: AREA,
+export const rebuildServer = verbs.post('rebuild_server', '/{id}/rebuild', {
   summary: 'Make the boot storage of a server anew',
-  ...startsOperation('server.rebuild'),
-  isDestructive: true,
   description: 'What is on the boot storage is lost. Id, addresses, labels, group and every other storage stay.',
+  starts: ['server.rebuild'],
+  isDestructive: true,
   body: RebuildServer,
   example: { template: 'tiny-linux', stop: true },
   refuses: [400, 404, 409, 503],
 })
 
-export const renumberServerIpv6 = route({
-  id: 'renumber_server_ipv6',
-  method: 'POST',
-  path: '/v1/servers/{id}/renumber-ipv6',
-  area: AREA,
+export const renumberServerIpv6 = verbs.post('renumber_server_ipv6', '/{id}/renumber-ipv6', {
   summary: 'Exchange the IPv6 prefix of a server',
-  ...startsOperation('server.renumber_ipv6'),
   description:
     'Only while ipv6_renumber_available is true: the prefix comes from a network that will be retired. The new ' +
     'one is routed at once and told to the guest; the old one works beside it until then.',
+  starts: ['server.renumber_ipv6'],
   refuses: [404, 409, 503],
 })
 
-const POLICY_AREA = 'High availability and migration policy'
+const policies = routesUnder({ path: '/v1/servers', area: 'High availability and migration policy' })
 
-export const setServerHaPolicy = route({
-  id: 'set_server_ha_policy',
-  method: 'PUT',
-  path: '/v1/servers/{id}/ha-policy',
-  area: POLICY_AREA,
+export const setServerHaPolicy = policies.put('set_server_ha_policy', '/{id}/ha-policy', {
   summary: 'Choose what happens when a node is lost',
-  permission: 'operate',
   description:
     'restart starts a running server on another node once its failed node is fenced, none leaves it stopped. ' +
     'Always accepted; ha_status says whether the zone can act on it.',
   audit: 'server.ha_policy',
-  params: ById,
   body: z.strictObject({ ha_policy: ServerView.shape.ha_policy.unwrap() }),
   example: { ha_policy: 'restart' },
   answers: {
@@ -633,63 +537,41 @@ export const setServerHaPolicy = route({
       .extend({ ha_policy: ServerView.shape.ha_policy.unwrap() })
       .meta({ id: 'HAPolicyResult' }),
   },
-  refuses: [400, 404, 409],
 })
 
 const MigrationPolicyBody = z
   .strictObject({ migration_policy: ServerView.shape.migration_policy.unwrap() })
   .meta({ id: 'MigrationPolicyBody' })
 
-export const setServerMigrationPolicy = route({
-  id: 'set_server_migration_policy',
-  method: 'PUT',
-  path: '/v1/servers/{id}/migration-policy',
-  area: POLICY_AREA,
+export const setServerMigrationPolicy = policies.put('set_server_migration_policy', '/{id}/migration-policy', {
   summary: 'Choose how much a live migration may disturb the guest',
-  permission: 'operate',
   description:
     'default allows short pauses and throttles the guest where needed, relaxed prefers a finished move, strict ' +
     'gives up rather than disturb the guest.',
   audit: 'server.migration_policy',
-  params: ById,
   body: MigrationPolicyBody,
   example: { migration_policy: 'default' },
   answers: { 200: MigrationPolicyBody },
-  refuses: [400, 404, 409],
 })
-
-const METADATA_AREA = 'Console, metadata, metrics, transfer'
 const MetadataSetting = z.strictObject({ enabled: z.boolean() }).meta({ id: 'MetadataSetting' })
 
-export const getServerMetadataSetting = route({
-  id: 'get_server_metadata_setting',
-  method: 'GET',
-  path: '/v1/servers/{id}/metadata',
-  area: METADATA_AREA,
+const metadata = routesUnder({ path: '/v1/servers', area: 'Console, metadata, metrics, transfer' })
+
+export const getServerMetadataSetting = metadata.get('get_server_metadata_setting', '/{id}/metadata', {
   summary: 'Read whether the metadata service answers a server',
   permission: 'operate',
-  audit: 'server.metadata_read',
   isCredentialRead: true,
-  params: ById,
+  audit: 'server.metadata_read',
   answers: { 200: MetadataSetting },
-  refuses: [404],
 })
 
-export const setServerMetadataSetting = route({
-  id: 'set_server_metadata_setting',
-  method: 'PUT',
-  path: '/v1/servers/{id}/metadata',
-  area: METADATA_AREA,
+export const setServerMetadataSetting = metadata.put('set_server_metadata_setting', '/{id}/metadata', {
   summary: 'Switch the metadata service of a server on or off',
-  permission: 'operate',
   description: 'Also while the server runs; what its guest does is not disturbed.',
-  audit: 'server.metadata',
   starts: ['server.metadata'],
-  params: ById,
   body: MetadataSetting,
   example: { enabled: true },
   answers: { 202: z.strictObject({ enabled: z.boolean(), operation: OperationView }) },
-  refuses: [400, 404, 409],
 })
 
 export const SERVER_ROUTES = [
