@@ -1,19 +1,10 @@
 /** Server groups: servers that are kept apart. Stored shape, public shape, the bridge and the routes. */
 import { z } from 'zod'
 import { SPREADS } from '../../domain/placement.ts'
-import { fixed, resource, route } from '../define.ts'
-import {
-  ById,
-  Conditions,
-  DateTime,
-  ObservedGeneration,
-  pageOf,
-  PageQuery,
-  PrintableName,
-  ZoneName,
-} from '../shapes.ts'
+import { fixed, resource } from '../define.ts'
+import { Conditions, DateTime, ObservedGeneration, PrintableName, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
-const AREA = 'Init scripts, server groups, SSH keys'
 const UNMET_SHOWN_MAXIMUM = 256
 
 export const ServerGroup = resource({
@@ -104,8 +95,6 @@ export const ServerGroupView = z
   .meta({ id: 'ServerGroup' })
 export type ServerGroupView = z.infer<typeof ServerGroupView>
 
-const ServerGroupEnvelope = z.strictObject({ server_group: ServerGroupView })
-
 export const CreateServerGroup = z
   .strictObject({
     name: PrintableName.describe('Unique in the account.'),
@@ -128,75 +117,40 @@ export const CreateServerGroup = z
   .meta({ id: 'CreateServerGroupRequest' })
 export type CreateServerGroup = z.infer<typeof CreateServerGroup>
 
-export const listServerGroups = route({
-  id: 'list_server_groups',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/server-groups',
-  area: AREA,
-  summary: 'List server groups',
-  description: 'Newest first, without their members.',
-  permission: 'read',
-  query: PageQuery,
-  answers: { 200: pageOf(ServerGroupView) },
-  refuses: [400],
+  area: 'Init scripts, server groups, SSH keys',
+  noun: 'server_group',
+  view: ServerGroupView,
 })
 
-export const createServerGroup = route({
-  id: 'create_server_group',
-  method: 'POST',
-  path: '/v1/server-groups',
-  area: AREA,
+export const listServerGroups = verbs.list('list_server_groups', {
+  summary: 'List server groups',
+  description: 'Newest first, without their members.',
+})
+
+export const createServerGroup = verbs.create('create_server_group', {
   summary: 'Add an empty server group',
-  permission: 'operate',
-  audit: 'server_group.create',
   description: 'Servers join it at their creation, by server_group_id, and leave it when they are deleted.',
   body: CreateServerGroup,
   example: { name: 'web', zone: 'eu-1a', spread: 'host', strict: true },
-  answers: { 201: ServerGroupEnvelope },
   refuses: [400, 409, 422],
 })
 
-export const getServerGroup = route({
-  id: 'get_server_group',
-  method: 'GET',
-  path: '/v1/server-groups/{id}',
-  area: AREA,
+export const getServerGroup = verbs.read('get_server_group', {
   summary: 'Read a server group with its members',
-  permission: 'read',
   description: 'Members are oldest first; unmet_members are those that share a failure domain with an older one.',
-  params: ById,
-  answers: { 200: ServerGroupEnvelope },
-  refuses: [404],
 })
 
-export const updateServerGroup = route({
-  id: 'update_server_group',
-  method: 'PATCH',
-  path: '/v1/server-groups/{id}',
-  area: AREA,
+export const updateServerGroup = verbs.change('update_server_group', {
   summary: 'Rename a server group',
-  permission: 'operate',
-  audit: 'server_group.update',
   description: 'With If-Match the change is made only to that version.',
-  params: ById,
   body: z.strictObject({ name: PrintableName }),
   example: { name: 'front' },
-  answers: { 200: ServerGroupEnvelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteServerGroup = route({
-  id: 'delete_server_group',
-  method: 'DELETE',
-  path: '/v1/server-groups/{id}',
-  area: AREA,
+export const deleteServerGroup = verbs.remove('delete_server_group', {
   summary: 'Delete a server group without servers',
-  permission: 'operate',
-  audit: 'server_group.delete',
-  isDestructive: true,
-  params: ById,
-  answers: { 204: null },
-  refuses: [404, 409],
 })
 
 export const SERVER_GROUP_ROUTES = [
