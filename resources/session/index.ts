@@ -1,14 +1,7 @@
 /** The portal sessions of a person: public shape and routes. */
 import { z } from 'zod'
-import { route } from '../define.ts'
-import { completeListOf, DateTime, Uuid } from '../shapes.ts'
-
-const own = {
-  area: 'Sign-in identities, e-mail verification, password',
-  credentials: ['session'],
-  permission: 'self',
-  isRefusedToSupport: true,
-} as const
+import { DateTime, Uuid } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
 export const Session = z
   .strictObject({
@@ -22,25 +15,24 @@ export const Session = z
   })
   .meta({ id: 'Session' })
 
-export const listSessions = route({
-  ...own,
-  id: 'list_sessions',
-  method: 'GET',
+const sessions = verbsOf({
   path: '/v1/account/sessions',
+  area: 'Sign-in identities, e-mail verification, password',
+  noun: 'session',
+  view: Session,
+  credentials: ['session'],
+  permission: 'self',
+  isRefusedToSupport: true,
+})
+
+export const listSessions = sessions.listWhole('list_sessions', {
   summary: 'List your sessions',
   description: 'Where you are signed in; what was used last comes first.',
-  answers: { 200: completeListOf(Session) },
 })
-export const endSession = route({
-  ...own,
-  id: 'end_session',
-  method: 'DELETE',
-  path: '/v1/account/sessions/{id}',
+export const endSession = sessions.remove('end_session', {
   summary: 'End one of your sessions',
   audit: 'auth.session_ended',
-  isDestructive: true,
   params: z.strictObject({ id: z.string().max(253) }),
-  answers: { 204: null },
   refuses: [404],
 })
 
