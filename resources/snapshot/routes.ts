@@ -1,9 +1,9 @@
 /** Snapshots as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import type { SnapshotFacts } from '../../domain/snapshot-rules.ts'
-import { route } from '../define.ts'
-import { activeOperationOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
-import { ById, Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored } from '../shapes.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { DateTime, Id, Labels, PageQuery, Printable, type Stored } from '../shapes.ts'
+import { routesUnder, verbsOf } from '../verbs.ts'
 import { SNAPSHOT_STATES, type SnapshotSpec, type SnapshotStatus } from './stored.ts'
 
 const AREA = 'Block storage, backups, custom images'
@@ -69,66 +69,38 @@ export const CreateSnapshot = z
   .strictObject({ title: Printable.max(255).default(''), labels: Labels.default({}) })
   .meta({ id: 'CreateSnapshot' })
 
-export const createSnapshot = route({
-  id: 'create_snapshot',
-  method: 'POST',
-  path: '/v1/storages/{id}/snapshots',
-  area: AREA,
+const ofStorages = routesUnder({ path: '/v1/storages', area: AREA })
+
+export const createSnapshot = ofStorages.post('create_snapshot', '/{id}/snapshots', {
   summary: 'Take a snapshot of a storage',
   description:
     'The point that the storage is at, kept in its disk: it takes a moment, and room for what is written from then ' +
     'on. Its server may run. The storage is not deleted while it has snapshots, and one that is on the disks of a ' +
     'single host stays on that host, with its server. Storages of tier local-nvme have none.',
-  permission: 'operate',
   clusterScopes: ['storages'],
-  audit: 'snapshot.create',
+  needs: 'standing',
   starts: ['snapshot.create'],
-  params: ById,
   body: CreateSnapshot,
   answers: { 202: z.strictObject({ snapshot: SnapshotView, operation: OperationView }) },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-export const listSnapshots = route({
-  id: 'list_snapshots',
-  method: 'GET',
-  path: '/v1/snapshots',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/snapshots', area: AREA, noun: 'snapshot', view: SnapshotView })
+
+export const listSnapshots = verbs.list('list_snapshots', {
   summary: 'List snapshots',
   description: 'Newest first.',
-  permission: 'read',
   clusterScopes: ['storages'],
-  query: z.strictObject({ cursor: Cursor.optional(), limit: Limit, storage_id: Id.optional() }),
-  answers: { 200: pageOf(SnapshotView) },
-  refuses: [400],
+  query: PageQuery.extend({ storage_id: Id.optional() }),
 })
 
-export const getSnapshot = route({
-  id: 'get_snapshot',
-  method: 'GET',
-  path: '/v1/snapshots/{id}',
-  area: AREA,
-  summary: 'Read a snapshot',
-  permission: 'read',
-  clusterScopes: ['storages'],
-  params: ById,
-  answers: { 200: z.strictObject({ snapshot: SnapshotView }) },
-  refuses: [404],
-})
+export const getSnapshot = verbs.read('get_snapshot', { summary: 'Read a snapshot', clusterScopes: ['storages'] })
 
-export const deleteSnapshot = route({
-  id: 'delete_snapshot',
-  method: 'DELETE',
-  path: '/v1/snapshots/{id}',
-  area: AREA,
+export const deleteSnapshot = verbs.remove('delete_snapshot', {
   summary: 'Delete a snapshot',
   description: 'What it alone kept is free when the operation has succeeded. Storages that were made from it stay.',
-  ...startsOperation('snapshot.delete'),
   clusterScopes: ['storages'],
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['snapshot.delete'],
 })
 
 export const SNAPSHOT_ROUTES = [createSnapshot, listSnapshots, getSnapshot, deleteSnapshot] as const
