@@ -1,12 +1,13 @@
 /** Staff: their own sign-in, and what they do with accounts and people. Served on the operator listener only. */
 import { z } from 'zod'
-import { STAFF_ROLES, type StaffRule, SUPPORT_MODES } from '../../domain/permissions.ts'
+import { STAFF_ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
 import { AuditIntegrity } from '../audit/index.ts'
 import { Credit } from '../credit/index.ts'
 import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
 import { Email, Impersonation, Password } from '../identity/index.ts'
-import { completeListOf, DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
+import { completeListOf, DateTime, pageOf, PageQuery, Uuid } from '../shapes.ts'
+import { routesUnder, verbsOf } from '../verbs.ts'
 
 const SIGN_IN_AREA = 'Staff sign-in'
 const AREA = 'Accounts, private cloud decisions, support sessions'
@@ -91,20 +92,16 @@ const UserParams = z.strictObject({ user_id: z.string().max(253) })
 const IdParams = z.strictObject({ id: z.string().max(253) })
 const Cents = z.int().min(1).max(1_000_000_000)
 
-const by = <const R extends StaffRule>(staffRole: R) => ({ area: AREA, ...forOperators(staffRole) }) as const
-const signIn = {
-  area: SIGN_IN_AREA,
+const logins = routesUnder({
+  path: '/v1/admin/auth',
+  area: 'Staff sign-in',
   audience: 'operator',
   credentials: ['public'],
   permission: null,
   budget: 'none',
-} as const
+})
 
-export const logInStaff = route({
-  ...signIn,
-  id: 'log_in_staff',
-  method: 'POST',
-  path: '/v1/admin/auth/login',
+export const logInStaff = logins.post('log_in_staff', '/login', {
   summary: 'Sign in as staff',
   body: z.strictObject({ email: Email, password: Password }),
   example: { email: 'staff@example.com', password: EXAMPLE.password },
@@ -112,11 +109,7 @@ export const logInStaff = route({
   refuses: [400, 401],
   rates: [{ name: 'log_in_staff', by: 'address', perMinute: 10 }],
 })
-export const verifyStaffSecondFactor = route({
-  ...signIn,
-  id: 'verify_staff_second_factor',
-  method: 'POST',
-  path: '/v1/admin/auth/login/mfa',
+export const verifyStaffSecondFactor = logins.post('verify_staff_second_factor', '/login/mfa', {
   summary: 'Finish signing in as staff',
   body: z.strictObject({
     challenge: z.string().min(1).max(2048),
@@ -149,11 +142,9 @@ export const getCurrentStaff = route({
   refuses: [403],
 })
 
-export const listAccountsAsStaff = route({
-  ...by('any'),
-  id: 'list_accounts_as_staff',
-  method: 'GET',
-  path: '/v1/admin/accounts',
+const accounts = routesUnder({ path: '/v1/admin/accounts', area: AREA, staff: { reads: 'any', changes: 'operations' } })
+
+export const listAccountsAsStaff = accounts.get('list_accounts_as_staff', '', {
   summary: 'List accounts',
   query: PageQuery.extend({
     email: z.string().max(254).optional(),
@@ -161,23 +152,13 @@ export const listAccountsAsStaff = route({
     id: z.string().max(253).optional(),
   }),
   answers: { 200: pageOf(Account) },
-  refuses: [400],
 })
-export const getAccountAsStaff = route({
-  ...by('any'),
-  id: 'get_account_as_staff',
-  method: 'GET',
-  path: '/v1/admin/accounts/{account_id}',
+export const getAccountAsStaff = accounts.get('get_account_as_staff', '/{account_id}', {
   summary: 'Read an account',
   params: AccountParams,
   answers: { 200: Account },
-  refuses: [404],
 })
-export const suspendAccount = route({
-  ...by('operations'),
-  id: 'suspend_account',
-  method: 'POST',
-  path: '/v1/admin/accounts/{account_id}/suspend',
+export const suspendAccount = accounts.post('suspend_account', '/{account_id}/suspend', {
   summary: 'Suspend an account',
   description: 'It can create nothing; nothing that runs is stopped.',
   audit: 'account.suspended',
@@ -185,25 +166,16 @@ export const suspendAccount = route({
   body: Reason,
   example: { reason: EXAMPLE.reason },
   answers: { 200: Account },
-  refuses: [400, 404, 409],
 })
-export const unsuspendAccount = route({
-  ...by('operations'),
-  id: 'unsuspend_account',
-  method: 'POST',
-  path: '/v1/admin/accounts/{account_id}/unsuspend',
+export const unsuspendAccount = accounts.post('unsuspend_account', '/{account_id}/unsuspend', {
   summary: 'Lift a suspension',
   audit: 'account.unsuspended',
   params: AccountParams,
   answers: { 200: Account },
-  refuses: [404, 409],
 })
-export const grantCredit = route({
-  ...by('finance'),
-  id: 'grant_credit',
-  method: 'POST',
-  path: '/v1/admin/accounts/{account_id}/credits',
+export const grantCredit = accounts.post('grant_credit', '/{account_id}/credits', {
   summary: 'Give credit',
+  staffRole: 'finance',
   audit: 'account.credit_granted',
   params: AccountParams,
   body: z.strictObject({
@@ -213,25 +185,14 @@ export const grantCredit = route({
   }),
   example: { label: 'Sorry for the outage', amount_cents: 1000, expires_at: null },
   answers: { 201: z.strictObject({ credit: Credit }) },
-  refuses: [400, 404, 409],
 })
-export const revokeCredit = route({
-  ...by('finance'),
-  id: 'revoke_credit',
-  method: 'DELETE',
-  path: '/v1/admin/accounts/{account_id}/credits/{id}',
+export const revokeCredit = accounts.delete('revoke_credit', '/{account_id}/credits/{id}', {
   summary: 'Take credit back',
+  staffRole: 'finance',
   audit: 'account.credit_revoked',
-  isDestructive: true,
   params: z.strictObject({ ...AccountParams.shape, ...IdParams.shape }),
-  answers: { 204: null },
-  refuses: [404, 409],
 })
-export const setAccountQuota = route({
-  ...by('operations'),
-  id: 'set_account_quota',
-  method: 'PUT',
-  path: '/v1/admin/accounts/{account_id}/quotas/{name}',
+export const setAccountQuota = accounts.put('set_account_quota', '/{account_id}/quotas/{name}', {
   summary: 'Change a quota',
   audit: 'account.quota_changed',
   params: z.strictObject({ ...AccountParams.shape, name: z.string().max(63) }),
@@ -240,11 +201,10 @@ export const setAccountQuota = route({
   answers: { 200: z.strictObject({ name: z.string(), limit: z.int(), used: z.int(), scope: z.literal('account') }) },
   refuses: [400, 404],
 })
-export const disableUser = route({
-  ...by('operations'),
-  id: 'disable_user',
-  method: 'POST',
-  path: '/v1/admin/users/{user_id}/disable',
+
+const users = routesUnder({ path: '/v1/admin/users', area: AREA, staff: 'operations' })
+
+export const disableUser = users.post('disable_user', '/{user_id}/disable', {
   summary: 'Disable a person',
   description: 'Ends their sessions; their tokens stop.',
   audit: 'user.disabled',
@@ -252,46 +212,30 @@ export const disableUser = route({
   body: Reason,
   example: { reason: EXAMPLE.reason },
   answers: { 204: null },
-  refuses: [400, 404, 409],
 })
-export const enableUser = route({
-  ...by('operations'),
-  id: 'enable_user',
-  method: 'POST',
-  path: '/v1/admin/users/{user_id}/enable',
+export const enableUser = users.post('enable_user', '/{user_id}/enable', {
   summary: 'Enable a person',
   audit: 'user.enabled',
   params: UserParams,
   body: Reason,
   example: { reason: EXAMPLE.reason },
   answers: { 204: null },
-  refuses: [400, 404, 409],
 })
-export const resetUserSecondFactor = route({
-  ...by('support'),
-  id: 'reset_user_second_factor',
-  method: 'POST',
-  path: '/v1/admin/users/{user_id}/reset-second-factor',
+export const resetUserSecondFactor = users.post('reset_user_second_factor', '/{user_id}/reset-second-factor', {
   summary: 'Remove the second factor of a person',
   description: 'Ends their sessions.',
+  staffRole: 'support',
   audit: 'user.second_factor_reset',
   isDestructive: true,
   params: UserParams,
   body: Reason,
   example: { reason: EXAMPLE.reason },
   answers: { 204: null },
-  refuses: [400, 404, 409],
 })
-export const listCoupons = route({
-  ...by('finance'),
-  id: 'list_coupons',
-  method: 'GET',
-  path: '/v1/admin/coupons',
-  summary: 'List coupons',
-  query: PageQuery,
-  answers: { 200: pageOf(Coupon) },
-  refuses: [400],
-})
+
+const coupons = verbsOf({ path: '/v1/admin/coupons', area: AREA, noun: 'coupon', view: Coupon, staff: 'finance' })
+
+export const listCoupons = coupons.list('list_coupons', { summary: 'List coupons' })
 const CouponFields = {
   valid_from: DateTime.nullable().optional(),
   valid_until: DateTime.nullable().optional(),
@@ -299,13 +243,8 @@ const CouponFields = {
   credit_days: z.int().min(1).max(3650).nullable().optional(),
   is_active: z.boolean().optional(),
 }
-export const createCoupon = route({
-  ...by('finance'),
-  id: 'create_coupon',
-  method: 'POST',
-  path: '/v1/admin/coupons',
+export const createCoupon = coupons.create('create_coupon', {
   summary: 'Make a coupon',
-  audit: 'coupon.create',
   body: z.strictObject({
     code: z.string().regex(/^[A-Za-z0-9_-]{3,32}$/, 'must be 3 to 32 letters, digits, dashes or underscores'),
     amount_cents: Cents,
@@ -320,27 +259,16 @@ export const createCoupon = route({
     credit_days: 60,
     is_active: true,
   },
-  answers: { 201: z.strictObject({ coupon: Coupon }) },
-  refuses: [400, 409],
 })
-export const updateCoupon = route({
-  ...by('finance'),
-  id: 'update_coupon',
-  method: 'PATCH',
-  path: '/v1/admin/coupons/{id}',
+export const updateCoupon = coupons.change('update_coupon', {
   summary: 'Change a coupon',
-  audit: 'coupon.update',
   params: IdParams,
   body: z.strictObject(CouponFields),
-  answers: { 200: z.strictObject({ coupon: Coupon }) },
   refuses: [400, 404],
 })
-export const createSupportSession = route({
-  ...by('support'),
-  id: 'create_support_session',
-  method: 'POST',
-  path: '/v1/admin/accounts/{account_id}/support-sessions',
+export const createSupportSession = accounts.post('create_support_session', '/{account_id}/support-sessions', {
   summary: 'Enter an account',
+  staffRole: 'support',
   audit: 'support.session_issued',
   params: AccountParams,
   body: z.strictObject({
@@ -358,33 +286,21 @@ export const createSupportSession = route({
       impersonation: Impersonation,
     }),
   },
-  refuses: [400, 404, 409],
 })
-export const listSupportSessions = route({
-  ...by('support'),
-  id: 'list_support_sessions',
-  method: 'GET',
-  path: '/v1/admin/support-sessions',
+
+const support = routesUnder({ path: '/v1/admin', area: AREA, staff: 'support' })
+
+export const listSupportSessions = support.get('list_support_sessions', '/support-sessions', {
   summary: 'List support sessions',
   answers: { 200: completeListOf(SupportSession) },
 })
-export const endSupportSession = route({
-  ...by('support'),
-  id: 'end_support_session',
-  method: 'DELETE',
-  path: '/v1/admin/support-sessions/{id}',
+export const endSupportSession = support.delete('end_support_session', '/support-sessions/{id}', {
   summary: 'End a support session',
   audit: 'support.session_ended',
-  isDestructive: true,
   params: IdParams,
-  answers: { 204: null },
   refuses: [404],
 })
-export const listStaffAuditEntries = route({
-  ...by('support'),
-  id: 'list_staff_audit_entries',
-  method: 'GET',
-  path: '/v1/admin/audit',
+export const listStaffAuditEntries = support.get('list_staff_audit_entries', '/audit', {
   summary: 'What staff did',
   query: PageQuery.extend({
     account_id: z.string().max(253).optional(),
@@ -393,18 +309,13 @@ export const listStaffAuditEntries = route({
     to: DateTime.optional(),
   }),
   answers: { 200: pageOf(StaffAuditEntry) },
-  refuses: [400],
 })
 const AuditVerification = AuditIntegrity.extend({
   checkpoint_at: DateTime.nullable().describe(
     'When the newest checkpoint that it was held against was written; null when there is none.',
   ),
 }).meta({ id: 'AuditVerification' })
-export const verifyAuditChain = route({
-  ...by('support'),
-  id: 'verify_audit_chain',
-  method: 'POST',
-  path: '/v1/admin/audit/verify',
+export const verifyAuditChain = support.post('verify_audit_chain', '/audit/verify', {
   summary: 'Verify an audit chain now',
   description:
     'That of an account; without one that of what staff and operators did. It is held against the newest checkpoint ' +
