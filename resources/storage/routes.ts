@@ -6,24 +6,21 @@ import {
   type StorageFacts,
 } from '../../domain/storage-rules.ts'
 import type { ZoneSpec, ZoneStatus } from '../catalog/index.ts'
-import { route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { activeOperationOf, carrierOf, OperationView, startsOperation, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, carrierOf, OperationView, toOperationView } from '../operation/index.ts'
 import {
-  ById,
-  Cursor,
+  BackupSchedule,
   DateTime,
   Id,
   LabelFilters,
   Labels,
-  Limit,
-  pageOf,
+  type OperationProgress,
+  PageQuery,
   Printable,
   type Stored,
   ZoneName,
-  type OperationProgress,
-  BackupSchedule,
 } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 import {
   BACKUP_RETENTION_DAYS_DEFAULT,
   STORAGE_STATES,
@@ -32,8 +29,6 @@ import {
   type StorageSpec,
   type StorageStatus,
 } from './stored.ts'
-
-const AREA = 'Storages'
 
 export const StorageView = z
   .strictObject({
@@ -155,8 +150,6 @@ export function storageFactsOf(storage: StoredStorage): StorageFacts {
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }
-
-const StorageEnvelope = z.strictObject({ storage: StorageView })
 const Title = Printable.max(255)
 const SizeGibibytes = z.int().min(1).max(STORAGE_GIBIBYTES_MAXIMUM)
 const RetentionDays = z.int().min(1).max(365)
@@ -196,134 +189,76 @@ export const UpdateStorage = z
   .meta({ id: 'UpdateStorage' })
 export type UpdateStorage = z.infer<typeof UpdateStorage>
 
-export const listStorages = route({
-  id: 'list_storages',
-  method: 'GET',
-  path: '/v1/storages',
-  area: AREA,
+const verbs = verbsOf({ path: '/v1/storages', area: 'Storages', noun: 'storage', view: StorageView })
+
+export const listStorages = verbs.list('list_storages', {
   summary: 'List storages',
   description: 'Newest first, boot storages too. A storage must carry every label that is named.',
-  permission: 'read',
   clusterScopes: ['storages'],
-  query: z.strictObject({
-    cursor: Cursor.optional(),
-    limit: Limit,
-    zone: ZoneName.optional(),
-    server_id: Id.optional(),
-    label: LabelFilters,
-  }),
-  answers: { 200: pageOf(StorageView) },
-  refuses: [400],
+  query: PageQuery.extend({ zone: ZoneName.optional(), server_id: Id.optional(), label: LabelFilters }),
 })
 
-export const createStorage = route({
-  id: 'create_storage',
-  method: 'POST',
-  path: '/v1/storages',
-  area: AREA,
+export const createStorage = verbs.create('create_storage', {
   summary: 'Add a storage',
   description: 'It is empty, or holds what one source held when it was made. The source may go once it is online.',
-  permission: 'operate',
   clusterScopes: ['storages'],
-  audit: 'storage.create',
+  needs: 'standing',
   starts: ['storage.create'],
   body: CreateStorage,
   example: { zone: 'eu-1a', size_gibibytes: 10, title: 'Data' },
-  answers: { 202: StorageEnvelope.extend({ operation: OperationView }) },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
-export const getStorage = route({
-  id: 'get_storage',
-  method: 'GET',
-  path: '/v1/storages/{id}',
-  area: AREA,
-  summary: 'Read a storage',
-  permission: 'read',
-  clusterScopes: ['storages'],
-  params: ById,
-  answers: { 200: StorageEnvelope },
-  refuses: [404],
-})
+export const getStorage = verbs.read('get_storage', { summary: 'Read a storage', clusterScopes: ['storages'] })
 
-export const updateStorage = route({
-  id: 'update_storage',
-  method: 'PATCH',
-  path: '/v1/storages/{id}',
-  area: AREA,
+export const updateStorage = verbs.change('update_storage', {
   summary: 'Change title, labels or protection of a storage',
   description: 'labels replaces all labels. With If-Match the change is made only to that version.',
-  permission: 'operate',
-  audit: 'storage.update',
-  params: ById,
   body: UpdateStorage,
-  answers: { 200: StorageEnvelope },
-  refuses: [400, 404, 409],
 })
 
-export const deleteStorage = route({
-  id: 'delete_storage',
-  method: 'DELETE',
-  path: '/v1/storages/{id}',
-  area: AREA,
+export const deleteStorage = verbs.remove('delete_storage', {
   summary: 'Delete a storage with its data',
   description: 'It must be detached. Its data are erased when the operation has succeeded.',
-  ...startsOperation('storage.delete'),
   clusterScopes: ['storages'],
-  isDestructive: true,
-  refuses: [404, 409],
+  starts: ['storage.delete'],
 })
 
-export const attachStorage = route({
-  id: 'attach_storage',
-  method: 'POST',
-  path: '/v1/storages/{id}/attach',
-  area: AREA,
+export const attachStorage = verbs.post('attach_storage', '/{id}/attach', {
   summary: 'Attach a storage to a server',
   description:
     `The server may run: the disk appears in the guest, where its serial finds it. A server takes ` +
     `${DATA_STORAGES_PER_SERVER_MAXIMUM} storages besides its boot storage. Data that lie on another host are ` +
     'brought to that of the server first.',
-  ...startsOperation('storage.attach'),
   clusterScopes: ['storages'],
+  starts: ['storage.attach'],
   body: z.strictObject({ server_id: Id }),
   example: { server_id: EXAMPLE.id },
   refuses: [400, 404, 409, 503],
 })
 
-export const detachStorage = route({
-  id: 'detach_storage',
-  method: 'POST',
-  path: '/v1/storages/{id}/detach',
-  area: AREA,
+export const detachStorage = verbs.post('detach_storage', '/{id}/detach', {
   summary: 'Detach a storage from its server',
   description:
     'The server may run: the operation succeeds when the guest has released the disk, and fails when it does not ' +
     'release it in time. With force the disk is taken from the guest, which finds errors where it reads or writes.',
-  ...startsOperation('storage.detach'),
   clusterScopes: ['storages'],
+  starts: ['storage.detach'],
   body: z.strictObject({
     force: z.boolean().default(false).describe('Whether the disk is taken from a guest that does not release it.'),
   }),
   refuses: [404, 409],
 })
 
-export const resizeStorage = route({
-  id: 'resize_storage',
-  method: 'POST',
-  path: '/v1/storages/{id}/resize',
-  area: AREA,
+export const resizeStorage = verbs.post('resize_storage', '/{id}/resize', {
   summary: 'Let a storage grow',
   description: 'Its server may run: the guest sees the larger disk at once. A storage never shrinks.',
-  ...startsOperation('storage.resize'),
   clusterScopes: ['storages'],
+  needs: 'standing',
+  starts: ['storage.resize'],
   body: z.strictObject({ size_gibibytes: SizeGibibytes }),
   example: { size_gibibytes: 20 },
   refuses: [400, 404, 409, 422, 503],
-  requiresVerifiedEmail: true,
-  requiresStanding: true,
 })
 
 export const STORAGE_ROUTES = [
