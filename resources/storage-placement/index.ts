@@ -2,31 +2,28 @@
  *  only. */
 import { z } from 'zod'
 import { STORAGE_FAILURE_DOMAINS, STORAGE_REPLICAS_MAXIMUM } from '../catalog/index.ts'
-import { forOperators, route } from '../define.ts'
-import { OperationEnvelope } from '../operation/index.ts'
-import { ById, Id, ZoneName } from '../shapes.ts'
+import { Id, ZoneName } from '../shapes.ts'
+import { routesUnder } from '../verbs.ts'
 import { STORAGE_TIERS } from '../storage/index.ts'
 
-const changing = forOperators('operations')
 const DEADLINE_HOURS_MAXIMUM = 168
 export const STORAGE_DRAIN_HOURS_DEFAULT = 24
 
-export const moveStorage = route({
-  ...changing,
+const storages = routesUnder({
+  path: '/v1/operator/storages',
   area: 'Server repair, storage, templates',
-  id: 'move_storage',
-  method: 'POST',
-  path: '/v1/operator/storages/{id}/move',
+  staff: 'operations',
+  access: { resource: 'storages', scope: 'account' },
+})
+
+export const moveStorage = storages.post('move_storage', '/{id}/move', {
   summary: 'Move a storage to another node, or to storage of another tier',
-  access: { verb: 'update', resource: 'storages', scope: 'account' } as const,
   description:
     'A storage that no server has is copied to the other node. One that a server has, boot storages too, goes with ' +
     'that server, which is moved along with all its storages: while it runs, as its migration policy allows, or as ' +
     'it is when it is stopped. The source is freed when the data are whole on the other node. A move to another tier ' +
     'goes to another node of the zone too, which is chosen when none is named.',
-  audit: 'storage.move',
   starts: ['storage.move'],
-  params: ById,
   body: z
     .strictObject({
       target_node_id: Id.optional().describe('A node of the zone of the storage, and not the one where it is.'),
@@ -40,25 +37,23 @@ export const moveStorage = route({
       'must give target_node_id, tier or both',
     ),
   example: { target_node_id: 'host-7' },
-  answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
 
-export const drainNodeStorage = route({
-  ...changing,
+const nodes = routesUnder({
+  path: '/v1/operator/nodes',
   area: 'Nodes',
-  id: 'drain_node_storage',
-  method: 'POST',
-  path: '/v1/operator/nodes/{id}/drain-storage',
+  staff: 'operations',
+  access: { resource: 'nodes', scope: 'cluster' },
+})
+
+export const drainNodeStorage = nodes.post('drain_node_storage', '/{id}/drain-storage', {
   summary: 'Empty the disks of a node',
-  access: { verb: 'update', resource: 'nodes', scope: 'cluster' } as const,
   description:
     'Cordons the node, so that it takes no new servers and storages, and moves every storage away: those of servers ' +
     'with their servers, one `server.migrate` or `server.move` for each, the others by a `storage.move` each. ' +
     'Refused with `no_capacity` when the zone has no room for them. The node stays cordoned.',
-  audit: 'storage.drain_host',
   starts: ['storage.drain_host'],
-  params: ById,
   body: z.strictObject({
     deadline_hours: z
       .int()
@@ -68,7 +63,6 @@ export const drainNodeStorage = route({
       .describe('What has not left by then stays, and the operation fails.'),
   }),
   example: { deadline_hours: 24 },
-  answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })
 
@@ -87,33 +81,27 @@ export const StoragePolicyView = z
   .meta({ id: 'StoragePolicy' })
 export type StoragePolicyView = z.infer<typeof StoragePolicyView>
 
-export const getZoneStoragePolicy = route({
-  ...changing,
+const zones = routesUnder({
+  path: '/v1/operator/zones',
   area: 'Server repair, storage, templates',
-  id: 'get_zone_storage_policy',
-  method: 'GET',
-  path: '/v1/operator/zones/{zone}/storage-policy',
+  staff: 'operations',
+  access: { resource: 'zones', scope: 'cluster' },
+})
+
+export const getZoneStoragePolicy = zones.get('get_zone_storage_policy', '/{zone}/storage-policy', {
   summary: 'Read how the shared storage of a zone keeps its data',
-  access: { verb: 'get', resource: 'zones', scope: 'cluster' } as const,
   params: ByZone,
   answers: { 200: z.strictObject({ storage_policy: StoragePolicyView }) },
   refuses: [404, 409],
 })
 
-export const setZoneStoragePolicy = route({
-  ...changing,
-  area: 'Server repair, storage, templates',
-  id: 'set_zone_storage_policy',
-  method: 'PUT',
-  path: '/v1/operator/zones/{zone}/storage-policy',
+export const setZoneStoragePolicy = zones.put('set_zone_storage_policy', '/{zone}/storage-policy', {
   summary: 'Set how the shared storage of a zone keeps its data',
   description:
     'The Ceph cluster that `spec.sharedStorage` of the Zone names keeps so many copies of each pool, no two of them ' +
     'on one host or in one rack; the operation is over when all data lie so. Refused with 409 where the zone has no ' +
     'shared storage, or too few hosts or racks for the copies, and with 501 where the platform is a client only: the ' +
     'administrator of that storage sets the policy there.',
-  access: { verb: 'update', resource: 'zones', scope: 'cluster' } as const,
-  audit: 'storage.rebalance_policy',
   starts: ['storage.rebalance_policy'],
   params: ByZone,
   body: z.strictObject({
@@ -122,7 +110,6 @@ export const setZoneStoragePolicy = route({
     pools: z.array(z.string().min(1).max(63)).max(16).optional().describe('Which of them; all when left out.'),
   }),
   example: { replicas: 3, failure_domain: 'host' },
-  answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 501, 503],
 })
 
