@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { SUPPORT_MODES } from '../../domain/permissions.ts'
 import { route } from '../define.ts'
 import { Impersonation, User } from '../identity/index.ts'
-import { completeListOf, DateTime, Uuid } from '../shapes.ts'
+import { DateTime, Uuid } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
-const AREA = 'Support consents'
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 export const CONSENT_HOURS_DEFAULT = 24
 const CONSENT_HOURS_MAXIMUM = 168
@@ -22,22 +22,22 @@ export const SupportConsent = z
     sessions: z.int(),
   })
   .meta({ id: 'SupportConsent' })
-const own = { area: AREA, credentials: ['session'], permission: 'members.manage', isRefusedToSupport: true } as const
 
-export const listSupportConsents = route({
-  ...own,
-  id: 'list_support_consents',
-  method: 'GET',
+const consents = verbsOf({
   path: '/v1/account/support-consents',
+  area: 'Support consents',
+  noun: 'consent',
+  view: SupportConsent,
+  credentials: ['session'],
+  permission: 'members.manage',
+  isRefusedToSupport: true,
+})
+
+export const listSupportConsents = consents.listWhole('list_support_consents', {
   summary: 'List support consents',
   description: 'Newest first, of the last 90 days.',
-  answers: { 200: completeListOf(SupportConsent) },
 })
-export const grantSupportConsent = route({
-  ...own,
-  id: 'grant_support_consent',
-  method: 'POST',
-  path: '/v1/account/support-consents',
+export const grantSupportConsent = consents.create('grant_support_consent', {
   summary: 'Let support into the account',
   audit: 'account.support_consent_granted',
   body: z.strictObject({
@@ -47,20 +47,12 @@ export const grantSupportConsent = route({
   }),
   example: { mode: 'read_only', expires_in_hours: 24, reference: 'Ticket 1024' },
   answers: { 201: z.strictObject({ support_consent: SupportConsent }) },
-  refuses: [400, 409],
 })
-export const revokeSupportConsent = route({
-  ...own,
-  id: 'revoke_support_consent',
-  method: 'DELETE',
-  path: '/v1/account/support-consents/{id}',
+export const revokeSupportConsent = consents.remove('revoke_support_consent', {
   summary: 'Revoke a support consent',
-  audit: 'account.support_consent_revoked',
-  isDestructive: true,
   description: 'Ends running support sessions of that mode at once.',
+  audit: 'account.support_consent_revoked',
   params: z.strictObject({ id: z.string().max(253) }),
-  answers: { 204: null },
-  refuses: [404, 409],
 })
 export const redeemSupportHandoff = route({
   id: 'redeem_support_handoff',
