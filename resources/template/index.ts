@@ -3,7 +3,6 @@
 import { z } from 'zod'
 import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/guest-user.ts'
 import {
-  Template,
   TEMPLATE_STATES,
   TEMPLATE_URL_LENGTH_MAXIMUM,
   type TemplateSpec,
@@ -13,10 +12,10 @@ import {
   type ZoneSpec,
   type ZoneStatus,
 } from '../catalog/index.ts'
-import { forOperators, route } from '../define.ts'
 import { EXAMPLE } from '../examples.ts'
-import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
-import { ById, completeListOf, DateTime, Printable, type Stored, ZoneName } from '../shapes.ts'
+import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
+import { DateTime, Printable, type Stored, ZoneName } from '../shapes.ts'
+import { verbsOf } from '../verbs.ts'
 
 const MEMORY_DEFAULT_MEBIBYTES = 512
 const ZONES_MAXIMUM = 256
@@ -57,14 +56,6 @@ export function toOperatorTemplateView(
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'template', id: name }),
   }
 }
-
-const by = (verb: 'list' | 'create' | 'update' | 'delete') =>
-  ({
-    area: 'Server repair, storage, templates',
-    ...forOperators('operations'),
-    access: { verb, resource: Template.plural, scope: 'cluster' },
-  }) as const
-const Found = z.strictObject({ template: OperatorTemplateView })
 const Accepted = z.strictObject({ template: OperatorTemplateView, operation: OperationView })
 
 export const CreateTemplate = z
@@ -95,27 +86,26 @@ export const CreateTemplate = z
   })
   .meta({ id: 'CreateTemplate' })
 
-export const listOperatorTemplates = route({
-  ...by('list'),
-  id: 'list_operator_templates',
-  method: 'GET',
+const verbs = verbsOf({
   path: '/v1/operator/templates',
-  summary: 'List all templates',
-  description: 'Also hidden and deprecated ones, and those that are being made.',
-  answers: { 200: completeListOf(OperatorTemplateView) },
+  area: 'Server repair, storage, templates',
+  noun: 'template',
+  view: OperatorTemplateView,
+  staff: 'operations',
+  access: { resource: 'templates', scope: 'cluster' },
 })
 
-export const createTemplate = route({
-  ...by('create'),
-  id: 'create_template',
-  method: 'POST',
-  path: '/v1/operator/templates',
+export const listOperatorTemplates = verbs.listWhole('list_operator_templates', {
+  summary: 'List all templates',
+  description: 'Also hidden and deprecated ones, and those that are being made.',
+})
+
+export const createTemplate = verbs.create('create_template', {
   summary: 'Make a template of a file',
-  audit: 'template.create',
-  starts: ['template.create'],
   description:
     'Every node of its zones fetches the file from the public Internet and takes it when its checksum is right. ' +
     'Servers are made from it from the moment the operation has succeeded.',
+  starts: ['template.create'],
   body: CreateTemplate,
   example: {
     name: 'debian-12',
@@ -127,61 +117,35 @@ export const createTemplate = route({
     default_user: 'debian',
     zones: ['eu-1a'],
   },
-  answers: { 202: Accepted },
-  refuses: [400, 409],
 })
 
-export const updateTemplate = route({
-  ...by('update'),
-  id: 'update_template',
-  method: 'PATCH',
-  path: '/v1/operator/templates/{id}',
+export const updateTemplate = verbs.change('update_template', {
   summary: 'Deprecate or hide a template',
-  audit: 'template.update',
   description:
     'A deprecated template is listed on request only, a hidden one is not listed; servers are made from both. null ' +
     'takes it back.',
-  params: ById,
   body: z.strictObject({
     deprecated_at: DateTime.nullish().describe('From when on it is shown as outdated.'),
     hidden_at: DateTime.nullish().describe('From when on it is in no list.'),
   }),
   example: { deprecated_at: '2027-01-01T00:00:00Z' },
-  answers: { 200: Found },
-  refuses: [400, 404, 409],
 })
 
-export const copyTemplate = route({
-  ...by('update'),
-  id: 'copy_template',
-  method: 'POST',
-  path: '/v1/operator/templates/{id}/copy',
+export const copyTemplate = verbs.post('copy_template', '/{id}/copy', {
   summary: 'Bring a template to another zone',
-  audit: 'template.copy',
-  starts: ['template.copy'],
   description: 'Its nodes fetch the same file. When that fails the template stays as it was, in the zones that it has.',
-  params: ById,
+  starts: ['template.copy'],
   body: z.strictObject({ zone: ZoneName }),
   example: { zone: 'eu-1b' },
   answers: { 202: Accepted },
-  refuses: [400, 404, 409],
 })
 
-export const deleteTemplate = route({
-  ...by('delete'),
-  id: 'delete_template',
-  method: 'DELETE',
-  path: '/v1/operator/templates/{id}',
+export const deleteTemplate = verbs.remove('delete_template', {
   summary: 'Delete a template',
-  audit: 'template.delete',
-  starts: ['template.delete'],
-  isDestructive: true,
   description:
     'Nothing new is made from it at once; servers that are being made are finished first. Servers keep working: ' +
     'disks of what was fetched are copies, and nodes keep the versions that they have built.',
-  params: ById,
-  answers: { 202: OperationEnvelope },
-  refuses: [404, 409],
+  starts: ['template.delete'],
 })
 
 export const TEMPLATE_ROUTES = [
