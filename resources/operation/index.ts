@@ -14,7 +14,6 @@ import { resource, route } from '../define.ts'
 import { nodeNamespace } from '../instance/index.ts'
 import { SYSTEM_NAMESPACE } from '../labels.ts'
 import {
-  ById,
   Cursor,
   DateTime,
   Id,
@@ -184,16 +183,6 @@ export const OperationView = z
   .meta({ id: 'Operation' })
 export type OperationView = z.infer<typeof OperationView>
 export const OperationEnvelope = z.strictObject({ operation: OperationView }).meta({ id: 'OperationEnvelope' })
-
-/** What all routes have in common by which customers begin an operation on something that is there. */
-export const startsOperation = (kind: OperationKind) =>
-  ({
-    permission: 'operate',
-    audit: kind,
-    starts: [kind],
-    params: ById,
-    answers: { 202: OperationEnvelope },
-  }) as const
 
 const ALWAYS_NAMED = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip'] as const
 const NAMED_WHEN_TARGET = [
