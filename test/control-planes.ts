@@ -45,6 +45,8 @@ export interface SimulatedControlPlanes {
   readonly planes: Map<string, Plane>
   /** While it is set nothing answers. */
   isAway: boolean
+  /** What happens while the host makes one. */
+  beforePersonToken: () => Promise<void>
   releases: string[]
   nodesObstacle: string
   guestsObstacle: string
@@ -179,6 +181,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
       throw unavailable('not_configured', 'The cluster is simulated: nothing answers.')
     },
     async personToken(id, person) {
+      await simulated.beforePersonToken()
       const answer = await control.userToken(id, person.role, 0)
       known(id).people.set(person.id, person.role)
       return { ...answer, token: `of ${person.id}` }
@@ -212,6 +215,7 @@ export function openSimulatedControlPlanes(regions: readonly string[]): Simulate
     offer: { regions, control: asked },
     control: asked,
     planes,
+    beforePersonToken: async () => {},
     isAway: false,
     releases: ['1.35.4', '1.36.3'],
     nodesObstacle: '',

@@ -212,6 +212,23 @@ async function supportSession(
   await database.db.updateTable('kubeconfig_grant').set({ support_session_id: id }).where('id', '=', grant).execute()
 }
 
+test('nobody gets a token of a credential that ends while the host makes it', async () => {
+  cloud.controlPlanes.beforePersonToken = async () => {
+    // What ends it does not wait for requests: it has removed it before the host makes it.
+    await owner.send('DELETE', `/v1/account/members/${member.userId}`)
+    await round()
+  }
+  const answer = await member.send('GET', path())
+  cloud.controlPlanes.beforePersonToken = async () => {}
+  expect([answer.status, answer.body['detail']]).toEqual([409, 'The credential has ended meanwhile.'])
+  expect(JSON.stringify(answer.body)).not.toContain(people().map(([id]) => `of ${id}`)[0])
+  // The host has made it, after it was removed: it is again.
+  expect(people()).toHaveLength(1)
+  later = 11 * 60_000
+  await round()
+  expect(people()).toEqual([])
+})
+
 test('who joins again has no credential of before', async () => {
   await download(member)
   await owner.send('DELETE', `/v1/account/members/${member.userId}`)

@@ -163,13 +163,15 @@ test('its kubeconfig has a token of a service account for eight hours, by a key 
   expect((await audited())[0]).toBe('dev_cluster.kubeconfig')
 })
 
+/** Whose token the kubeconfig has; why not, where there is none. */
+const accountOf = async (headers: Readonly<Record<string, string | undefined>> = {}) => {
+  const { status, body } = await owner.send('GET', path('/kubeconfig'), { headers })
+  if (status !== 200) return `${status} ${body['detail']}`
+  const token = String(parse(body['kubeconfig']).users[0].user.token).split('.')[1] ?? ''
+  return JSON.parse(Buffer.from(token, 'base64url').toString())['kubernetes.io'].serviceaccount
+}
+
 test("everybody has an account of their own, the same again, while there is one that is nobody's", async () => {
-  const accountOf = async (headers: Readonly<Record<string, string | undefined>> = {}) => {
-    const { status, body } = await owner.send('GET', path('/kubeconfig'), { headers })
-    if (status !== 200) return `${status} ${body['detail']}`
-    const token = String(parse(body['kubeconfig']).users[0].user.token).split('.')[1] ?? ''
-    return JSON.parse(Buffer.from(token, 'base64url').toString())['kubernetes.io'].serviceaccount
-  }
   const [first, second, third] = adminsOf(3)
   const withToken = async () => ({ cookie: undefined, authorization: `Bearer ${await owner.token('read_write')}` })
   const [one, other, late] = [await withToken(), await withToken(), await withToken()]
@@ -231,6 +233,24 @@ test('an account ends with what its holder has it by: done when the server says 
   await round()
   expect((await removed()).toSorted()).toEqual(expect.arrayContaining(ended.map(({ uid }) => uid)))
   expect(await countKubeconfigsAwaiting(database.db, new Date())).toEqual({ count: 0 })
+})
+
+test.each<[string, object]>([
+  ['ended', { ended_at: new Date() }],
+  ['expired', { expires_at: new Date(Date.now() - 1_000) }],
+])('nobody gets a token of an account that has %s, while its server has it', async (_what, over) => {
+  const admins = adminsOf(2).map(({ name }) => ({ name, uid: newUuid(systemRandom) }))
+  await say({ admins })
+  for (const { uid } of admins) {
+    await until(
+      'the next account',
+      () => accountOf(),
+      (found) => found.uid === uid,
+    )
+    await database.db.updateTable('kubeconfig_grant').set(over).where('id', '=', uid).execute()
+  }
+  expect(await accountOf()).toMatch(/^409/)
+  await say({ admins: [] })
 })
 
 test('a short token says the role, for this cluster alone', async () => {
