@@ -68,13 +68,17 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
       'kit/http/bounded.ts',
       'agents/node/guest-agent/run-in-guest.ts',
       'agents/node/images/template-store.ts',
+      'domain/defined.ts',
       'domain/metered-bytes.ts',
       'domain/node-pool.ts',
       'db/sealing-key/uses.ts',
       'resources/version.ts',
     ],
   },
-  hosts: { paths: ['domain/problem.ts', 'kit/', 'resources/version.ts'], never: ['express', 'pg', 'kysely'] },
+  hosts: {
+    paths: ['domain/defined.ts', 'domain/problem.ts', 'kit/', 'resources/version.ts'],
+    never: ['express', 'pg', 'kysely'],
+  },
   addons: {
     paths: ['client/', 'domain/', 'kit/kube/', 'kit/reconcile/events.ts', 'kit/sys/', 'resources/version.ts'],
     never: ['express', 'pg', 'kysely'],
