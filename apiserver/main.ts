@@ -2,6 +2,7 @@
  *  cleanly. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { defined } from '../domain/defined.ts'
 import { parseLoopbackTwins } from '../domain/loopback-twins.ts'
 import { Problem } from '../domain/problem.ts'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
@@ -161,7 +162,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
     agents: openAgents({ store, caches, clock }),
     publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
     canSendMail: mail !== undefined,
-    ...(payments === undefined ? {} : { payments }),
+    ...defined({ payments }),
     objectStorage,
     ...hosts.parts,
     hasOrganisationPlatform: settings.SVCCLOUD_ORGANISATION_PLATFORM_URL !== undefined,

@@ -1,4 +1,5 @@
 /** A tool call of MCP against the REST route that it names, both in this process. */
+import { defined } from '../domain/defined.ts'
 import { createServer } from './creations.ts'
 import { type Cloud, openCloud } from './cloud.ts'
 import { type Bench, closedLoop } from './runner.ts'
@@ -60,7 +61,7 @@ async function send({ app, tokens }: Cloud, method: 'GET' | 'POST', target: stri
       accept: 'application/json, text/event-stream',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
   })
   if (response.status !== 200) throw new Error(`answered ${response.status}: ${String(response.body)}`)
   return String(response.body)

@@ -9,6 +9,7 @@ import { openDiskServer } from '../agents/node/drivers/storage/disk-server.ts'
 import { openQcow2Volumes } from '../agents/node/drivers/storage/qcow2.ts'
 import { KeyedMutex } from '../agents/node/keyed-mutex.ts'
 import { runProgram } from '../agents/node/run-program.ts'
+import { defined } from '../domain/defined.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { systemRandom as random } from '../kit/sys/random.ts'
 import type { Round } from './runner.ts'
@@ -80,7 +81,7 @@ export async function openBackedUpDisk(round: Round) {
       const name = `b${(count += 1)}`
       const backup = { namespace: 'acct-a', name, uid: `uid-${name}` }
       const result = await work.run(
-        { ...location, work: 'write', volume: VOLUME, backup, ...(parent === undefined ? {} : { parent }) },
+        { ...location, work: 'write', volume: VOLUME, backup, ...defined({ parent }) },
         { signal: new AbortController().signal, onProgress: () => {} },
       )
       if (result.parent !== parent) throw new Error(`it read everything: ${result.fullBecause ?? ''}`)

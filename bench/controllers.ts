@@ -2,6 +2,7 @@
 import { openSweepRate } from '../controllers/sweep-rate.ts'
 import { openControllers, runControllers } from '../controllers/index.ts'
 import type { Ovn } from '../controllers/ovn/ovn.ts'
+import { defined } from '../domain/defined.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import type { ResourceType } from '../kit/kube/object.ts'
 import type { Store } from '../kit/kube/store.ts'
@@ -50,7 +51,7 @@ export function openProcess(cloud: Cloud, clock: Clock = systemClock, ovn?: Ovn)
   const caches = openCaches({ store, clock, random, log, registry })
   const metrics = openControllerMetrics(registry)
   const parts = { store, caches, db: cloud.db, clock, random, log, sweepRate: openSweepRate(clock) }
-  const controllers = openControllers({ ...parts, ...(ovn === undefined ? {} : { ovn }), metrics })
+  const controllers = openControllers({ ...parts, ...defined({ ovn }), metrics })
   const stop = new AbortController()
   let running: Promise<void> | undefined
   const reconciles = async (controller?: string) =>

@@ -3,6 +3,7 @@
  *  `loadFrom`. */
 import { fork } from 'node:child_process'
 import { Agent, request } from 'undici'
+import { defined } from '../domain/defined.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { onParentMessage, sendToParent } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
@@ -74,7 +75,7 @@ if (import.meta.main) {
           authorization: `Bearer ${tokens[number % tokens.length]}`,
           ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
         },
-        ...(sent === undefined ? {} : { body: sent.replace('{number}', `${load}-${number}`) }),
+        ...defined({ body: sent?.replace('{number}', `${load}-${number}`) }),
       })
       await body.arrayBuffer()
       if (statusCode >= 300) failures += 1

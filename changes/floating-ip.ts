@@ -1,4 +1,5 @@
 /** Everything there is to say about changing a floating IP. */
+import { defined } from '../domain/defined.ts'
 import { requireAssignable, requireReleasable, type FloatingIpFacts } from '../domain/floating-ip.ts'
 import { badField } from '../domain/problem.ts'
 import { assignFloatingIp, type Assignment, claimFloatingIp, releaseFloatingIp } from '../db/floating-ip/index.ts'
@@ -55,7 +56,7 @@ export const floatingIpChanges = changesOf(FloatingIp, {
       return { spec: { address: (await claimFloatingIp(tx, demand)).address } }
     },
     release: (tx, { accountId, id }) => releaseFloatingIp(tx, { accountId, floatingIpId: id }),
-    detail: ({ zone, serverId }) => ({ zone, ...(serverId === undefined ? {} : { server_id: serverId }) }),
+    detail: ({ zone, serverId }) => ({ zone, ...defined({ server_id: serverId }) }),
     by: fromBody(
       routes.allocateFloatingIp,
       ({ zone, server_id, target }): FloatingIpSpec =>

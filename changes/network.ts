@@ -1,4 +1,5 @@
 /** Everything there is to say about changing a private network. */
+import { defined } from '../domain/defined.ts'
 import { requireDeletable, requireIdle } from '../domain/idle-rules.ts'
 import {
   claimNetwork,
@@ -48,7 +49,7 @@ export const networkChanges = changesOf(Network, {
       ({ zone, name, ipv4_cidr, dns_servers, labels }): NetworkSpec => ({
         zone,
         name,
-        ...(ipv4_cidr === undefined ? {} : { ipv4Cidr: ipv4_cidr }),
+        ...defined({ ipv4Cidr: ipv4_cidr }),
         dnsServers: dns_servers,
         dhcpEnabled: true,
         labels,

@@ -1,4 +1,5 @@
 /** Everything there is to say about changing a storage. */
+import { defined } from '../domain/defined.ts'
 import { badField, forbidden, notFound, type Problem, unavailable } from '../domain/problem.ts'
 import {
   requireAttachable,
@@ -136,7 +137,7 @@ export const storageChanges = changesOf(Storage, {
         ...resolveSource({ world, namespace: accountNamespace(accountId) }, demand),
         title: body.title,
         tier: body.tier,
-        ...(source === undefined ? {} : { source }),
+        ...defined({ source }),
         ...(body.server_id == null ? {} : { serverId: body.server_id }),
         isBoot: false,
         labels: body.labels,

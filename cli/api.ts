@@ -1,4 +1,5 @@
 /** Requests of the command line to the service: a token, JSON, and refusals as failures. */
+import { defined } from '../domain/defined.ts'
 import { EXIT, Failure, refusalOf } from './exit.ts'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -55,7 +56,7 @@ export function createApi({
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
+      ...defined({ signal }),
     }).catch((error: unknown) => {
       throw signal?.aborted === true
         ? new Failure(EXIT.interrupted, 'interrupted')

@@ -1,5 +1,6 @@
 /** A command line as values: flags that a table knows, and the rest in order. Everything unknown is refused by name. */
 import { parseArgs } from 'node:util'
+import { defined } from '../domain/defined.ts'
 import { closest, didYouMean } from '../domain/suggestion.ts'
 import type { Command, Flag } from './commands.ts'
 import { usage } from './exit.ts'
@@ -124,7 +125,7 @@ function meantFlag(name: string, known: readonly Known[]): string {
 
 const optionOf = (takesValue: boolean, short?: string) => ({
   type: takesValue ? ('string' as const) : ('boolean' as const),
-  ...(short === undefined ? {} : { short }),
+  ...defined({ short }),
 })
 
 function oneOf({ flag, choices }: GlobalFlag, value: string): string {

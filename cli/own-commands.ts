@@ -1,5 +1,6 @@
 /** The commands that no route stands for. Their names, flags and texts are in `help.ts`. */
 import { readFile } from 'node:fs/promises'
+import { defined } from '../domain/defined.ts'
 import { noSuch } from '../domain/suggestion.ts'
 import { verifyAudit } from '../tools/verify-audit.ts'
 import { type Api, isMembers, membersOf } from './api.ts'
@@ -264,7 +265,7 @@ const sendRequest: OwnRun = async ({ globals, words }, parts) => {
     method: method.toUpperCase(),
     path,
     signal: parts.signal,
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
   })
   return print(
     parts.terminal,

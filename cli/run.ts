@@ -1,4 +1,5 @@
 /** One command line from its words to its exit code. Everything that it touches is given to it. */
+import { defined } from '../domain/defined.ts'
 import { joined } from '../kit/http/exactly-one.ts'
 import { isGiven } from '../kit/http/route.ts'
 import { printable } from '../domain/printable.ts'
@@ -78,7 +79,7 @@ function runOwn(
   const known = flags.map(({ flag, short, value }) => ({
     flag,
     takesValue: value !== undefined,
-    ...(short === undefined ? {} : { short }),
+    ...defined({ short }),
   }))
   const { before, rest } = own.name === 'ssh' ? splitAfter(line, 2, known) : { before: line, rest: [] }
   const given = split(before, known)
@@ -155,7 +156,7 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
       method: route.method,
       path: search === '' ? path : `${path}?${search}`,
       signal: parts.signal,
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
       headers: globals['if-match'] === undefined ? {} : { 'if-match': globals['if-match'] },
     })
   const reply = await ask(String(query))

@@ -1,6 +1,7 @@
 /** What a noun registers with the controllers, in one value. `CONTROLLERS` in `index.ts` is the list; the targets of
  *  operations, the handlers of change intents, and what tests enumerate follow from it. */
 import type { Transaction } from 'kysely'
+import { defined } from '../domain/defined.ts'
 import type { OperationKind } from '../domain/operations.ts'
 import type { ChangeIntent } from '../db/change/index.ts'
 import type { Tables } from '../db/tables.ts'
@@ -96,7 +97,7 @@ export const controller =
       return {
         name: noun.name,
         type: noun.resource,
-        ...(finalizer === undefined ? {} : { finalizer }),
+        ...defined({ finalizer }),
         ...opened,
         plan,
       } as unknown as Reconciler // the loop hands it roots of `resource`, and effects the inputs that its plan wrote

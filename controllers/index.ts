@@ -1,5 +1,6 @@
 /** THE list of controllers, and how they run. Built from parts only, so that tests and the simulation build the same in
  *  one process. */
+import { defined } from '../domain/defined.ts'
 import type { ObjectStorageOffer } from '../kit/object-storage/configuration.ts'
 import type { KubeObject, ResourceType } from '../kit/kube/object.ts'
 import type { PaymentProcessor } from '../kit/payments/processor.ts'
@@ -161,9 +162,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
     ({ sharding, open }) => {
       const reconciler = open(options)
       const selects = SELECTORS[sharding](shard)
-      return reconciler === undefined
-        ? []
-        : [openController(reconciler, { ...shared, ...(selects === undefined ? {} : { selects }) })]
+      return reconciler === undefined ? [] : [openController(reconciler, { ...shared, ...defined({ selects }) })]
     },
   )
 }

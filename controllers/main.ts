@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { listRegisteredHosts } from '../db/kubernetes-host/index.ts'
 import { type Database, openDatabase } from '../db/open.ts'
 import { prepareDatabase } from '../db/prepare.ts'
+import { defined } from '../domain/defined.ts'
 import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
@@ -175,7 +176,7 @@ async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<
   const controllers = openControllers({
     ...parts,
     identity,
-    ...(ovn === undefined ? {} : { ovn }),
+    ...defined({ ovn }),
     controlPlanes: { ...(await openControlPlanes(settings, clock)), made: made.hosts },
     hostClusters: await hostClustersOf(settings),
     organisationPlatform: await openOrganisationPlatform(settings, clock),

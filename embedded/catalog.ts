@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { defined } from '../domain/defined.ts'
 import type { BmcAccess } from './machines.ts'
 import type { NodeCount } from './options.ts'
 
@@ -62,7 +63,7 @@ export async function catalogFor(
     spec: {
       displayName: zone.toUpperCase(),
       region: REGION,
-      ...(network === undefined ? {} : { publicNetwork: network.zone(zone).publicNetwork }),
+      ...defined({ publicNetwork: network?.zone(zone).publicNetwork }),
     },
   }))
   const poolObjects = names.flatMap((zone) =>

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defined } from '../domain/defined.ts'
 import { lockDataFolder, prepareDataFolder } from '../embedded/data-folder.ts'
 import { parseOptions } from '../embedded/options.ts'
 import { probePort, takePort } from '../embedded/ports.ts'
@@ -59,7 +60,7 @@ const request =
   async (): Promise<Told> => {
     const reply = await shared.world.cloud.send(body === undefined ? 'GET' : 'POST', path, {
       headers,
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
     })
     return { ended: reply.status, text: reply.body['detail'] }
   }

@@ -4,6 +4,7 @@
 import { execFile } from 'node:child_process'
 import { matchesGlob } from 'node:path'
 import { promisify } from 'node:util'
+import { defined } from '../domain/defined.ts'
 import { findKubernetes } from '../embedded/control-planes/programs.ts'
 import { BUILD_KUBERNETES_COMMAND } from '../kit/control-planes/versions.ts'
 import { BUILD_COMMAND, findEngine } from '../embedded/object-storage/program.ts'
@@ -212,7 +213,7 @@ const named = (input: TierInput): Tier => ({
   name: input.name,
   include: [input.files ?? `test/**/*.${input.name}.test.ts`],
   exclude: input.files === SIMULATION ? [ENDURANCE, SEEDS] : [],
-  ...(input.setup === undefined ? {} : { setup: input.setup }),
+  ...defined({ setup: input.setup }),
   workersMaximum: input.workersMaximum,
   testTimeoutMilliseconds: input.testTimeoutMilliseconds,
   deadlineMilliseconds: input.deadlineMinutes * MINUTE_MILLISECONDS,

@@ -2,6 +2,7 @@
  *  its label alone, so that a controller that was killed goes on where another one stopped. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Schemas } from '../../client/index.ts'
+import { defined } from '../../domain/defined.ts'
 import type { Ingress, ServiceObject } from './objects.ts'
 import type { Backend, Configuration, Frontend, Wanted } from './wanted.ts'
 
@@ -93,7 +94,7 @@ const configurationOf = ({ frontends, backends }: Balancer): Configuration => ({
   ),
 })
 
-const addressed = ({ ip, ipMode = 'VIP' }: Ingress): Ingress => ({ ...(ip === undefined ? {} : { ip }), ipMode })
+const addressed = ({ ip, ipMode = 'VIP' }: Ingress): Ingress => ({ ...defined({ ip }), ipMode })
 
 /** Where clients connect. Whoever must begin with a PROXY header is let in by the balancer only. */
 function ingressOf(balancer: Balancer, { proxyProtocol }: Wanted): readonly Ingress[] {

@@ -1,4 +1,5 @@
 /** The load balancer that a service asks for. Pure. */
+import { defined } from '../../domain/defined.ts'
 import { CLUSTER_LABELS } from '../../domain/kubernetes-cluster.ts'
 import type { Schemas } from '../../client/index.ts'
 import { canonicalCidr, parseNetwork } from '../../domain/addresses.ts'
@@ -95,7 +96,7 @@ function wantedBy(service: ServiceObject, surroundings: Surroundings, annotation
       // Its own for as long as the service is there: a second one by that name is refused.
       name: `k8s-${namespace}-${name}`.slice(0, NAME_CHARACTERS_MAXIMUM - end.length) + end,
       network_id,
-      ...(plan === undefined ? {} : { plan }),
+      ...defined({ plan }),
       public_ipv4: !isInternal,
       labels: { [CLUSTER_LABEL]: clusterId, [UID_LABEL]: uid, [NAME_LABEL]: `${namespace}/${name}` },
     },

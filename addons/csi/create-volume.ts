@@ -1,5 +1,6 @@
 /** CreateVolume: a storage by that name, made once, in a zone that is asked for. */
 import { type Client, OperationFailed, SvccloudError, unwrap, waitForOperation } from '../../client/index.ts'
+import { defined } from '../../domain/defined.ts'
 import { STORAGE_GIBIBYTES_MAXIMUM } from '../../domain/storage-rules.ts'
 import { requireCapabilities } from './capabilities.ts'
 import { ZONE_KEY } from './identity.ts'
@@ -54,7 +55,7 @@ export function volumeOf({ id, size_gibibytes, source, zone }: Storage): Volume 
     capacityBytes: size_gibibytes * GIBIBYTE,
     volumeId: id,
     volumeContext: {},
-    ...(contentSource === undefined ? {} : { contentSource }),
+    ...defined({ contentSource }),
     accessibleTopology: [{ segments: { [ZONE_KEY]: zone } }],
   }
 }

@@ -1,4 +1,5 @@
 /** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
+import { defined } from '../../domain/defined.ts'
 import { DATABASE_TEMPLATE, MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
@@ -148,7 +149,7 @@ export function openAgent(options: AgentOptions): Agent {
     userOf: (volume) => userOf(shared, volume),
     requireFree: ownership.requireFree,
   })
-  const held = { ...shared, ...(backups === undefined ? {} : { backups }) }
+  const held = { ...shared, ...defined({ backups }) }
   const holdings = openHoldings(held)
   const parts = { ...held, reportHeld: () => holdings.reportNow() }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }

@@ -1,5 +1,6 @@
 /** Runs a program of the host to its end. */
 import { execFile } from 'node:child_process'
+import { defined } from '../../domain/defined.ts'
 
 export interface RunOptions {
   readonly workingDirectory?: string
@@ -31,9 +32,9 @@ export function runProgram(program: string, input: readonly string[], options: R
       program,
       [...input],
       {
-        ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
+        ...defined({ cwd: options.workingDirectory }),
         ...(options.environment === undefined ? {} : { env: { ...options.environment } }),
-        ...(options.signal === undefined ? {} : { signal: options.signal }),
+        ...defined({ signal: options.signal }),
         timeout: options.timeoutMilliseconds ?? TIMEOUT_MILLISECONDS,
         killSignal: 'SIGKILL',
         maxBuffer: OUTPUT_BYTES_MAXIMUM,

@@ -2,6 +2,7 @@
  *  Kubernetes that was put back to an older state. It is reported, and stays: a guest runs on, a disk and an image keep
  *  their bytes. Only what holds neither is put away: the record of a guest that has ended, and that of a disk which
  *  lies on shared storage and which no guest of this host has. A host that was fenced comes back with many of them. */
+import { defined } from '../../domain/defined.ts'
 import { forgettableBefore } from '../../domain/store-age.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { isNotFound } from '../../kit/kube/store.ts'
@@ -144,7 +145,7 @@ async function unnamedGuests(
       const { guest, volumes: own = [] } = ledger.get(name) ?? {}
       const storageGibibytes = own.reduce((sum, volume) => sum + (disks.get(volume) ?? 0), 0)
       const { server, cores = 0, memoryMebibytes = 0 } = guest ?? {}
-      return { name, ...(server === undefined ? {} : { server }), cores, memoryMebibytes, storageGibibytes }
+      return { name, ...defined({ server }), cores, memoryMebibytes, storageGibibytes }
     })
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }

@@ -3,6 +3,7 @@
  *  refused is in the audit log, as it is when the API refuses it. A dry run leaves nothing behind, and neither does a
  *  caller that has not proven to be the Kubernetes API. */
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../domain/defined.ts'
 import { forbidden, Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
@@ -183,7 +184,7 @@ async function auditRefusal(
       action: `${auditNounOf(target.kind)}.${ACTIONS[operation]}`,
       resourceId: target.metadata.name,
       outcome,
-      detail: { status: String(status), ...(reason === undefined ? {} : { reason }) },
+      detail: { status: String(status), ...defined({ reason }) },
     },
   )
   await db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random }))

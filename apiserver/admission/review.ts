@@ -1,5 +1,6 @@
 /** AdmissionReview v1: what an API server asks before it writes, and what it is answered. */
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import type { Problem, ProblemStatus } from '../../domain/problem.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 
@@ -83,7 +84,7 @@ export function refused(uid: string, { status, message, members: { reason, error
     status: {
       status: 'Failure',
       code: status,
-      ...(REASONS[status] === undefined ? {} : { reason: REASONS[status] }),
+      ...defined({ reason: REASONS[status] }),
       message: reason === undefined ? message : `${reason}: ${message}`,
       ...(causes.length === 0 ? {} : { details: { causes } }),
     },

@@ -3,6 +3,7 @@
  *  finds out whether the write happened and writes the entry, so that every accepted change has exactly one. */
 import type { Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import { defined } from '../../domain/defined.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../../domain/problem.ts'
 import type { PlainType } from '../../changes/kit/define.ts'
@@ -77,7 +78,7 @@ export const newStanza = (
     deadlineAt: deadlineOf(kind, of.now, of).toISOString(),
     actor: of.actor,
     requestId: of.requestId,
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...defined({ traceparent }),
     ...(of.arguments === undefined ? {} : { arguments: { ...of.arguments } }),
   }
 }

@@ -1,5 +1,6 @@
 /** Audit entries of requests: who did it, from where, and what the route calls it. */
 import type { AuditChange, AuditOutcome, UnsealedAuditEntry } from '../../domain/audit.ts'
+import { defined } from '../../domain/defined.ts'
 import { type Problem, Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
@@ -162,7 +163,7 @@ export async function throughOutage(by: { readonly clock: Clock }, work: () => P
 /** Why a refusal was made, for the log. */
 export const detailOfRefusal = ({ status, members: { reason } }: RefusedCall['problem']): Record<string, string> => ({
   status: String(status),
-  ...(reason === undefined ? {} : { reason }),
+  ...defined({ reason }),
 })
 
 /** A short outage, often the very reason of the refusal, must not lose its entry. */

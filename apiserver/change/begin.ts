@@ -1,5 +1,6 @@
 /** Begins operations: the desired state and the operation that brings it about are one conditional write of its target.
  */
+import { defined } from '../../domain/defined.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import type { Call } from '../../kit/http/call.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
@@ -70,9 +71,9 @@ export async function beginAsOperator<Spec extends Operable['spec'], Status exte
       now: act.now,
       gibibytes: beginning.gibibytes,
       graceSeconds: beginning.graceSeconds,
-      ...(beginning.arguments === undefined ? {} : { arguments: beginning.arguments }),
+      ...defined({ arguments: beginning.arguments }),
     }),
-    ...(deadlineAt === undefined ? {} : { deadlineAt: deadlineAt.toISOString() }),
+    ...defined({ deadlineAt: deadlineAt?.toISOString() }),
   }
   const written = await changeAsOperator(parts, act, {
     resource: reference,

@@ -2,6 +2,7 @@
  *  The same for every noun with operations. */
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit.ts'
+import { defined } from '../../domain/defined.ts'
 import { type Extent, isDeletion, type OperationKind } from '../../domain/operations.ts'
 import { notFound } from '../../domain/problem.ts'
 import type { Tables } from '../../db/tables.ts'
@@ -153,7 +154,7 @@ export async function begin<
     audit: auditEntryOf(call, {
       resourceId: id,
       changes: verb.changes?.(before) ?? [],
-      ...(verb.audit === undefined ? {} : { action: verb.audit }),
+      ...defined({ action: verb.audit }),
     }),
     claim: async (tx) => verb.claim?.(tx, operation),
     ...(verb.release === undefined ? {} : { release: async (tx, stored) => verb.release?.(tx, { operation, stored }) }),

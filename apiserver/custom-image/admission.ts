@@ -1,6 +1,7 @@
 /** Custom images that people make and delete past the API must satisfy its rules. Everything is checked and nothing is
  *  claimed: that is the controller's part, once the object is there. */
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import { badField } from '../../domain/problem.ts'
 import { requireDeletableImage } from '../../domain/custom-image-rules.ts'
 import { claimCustomImage } from '../../db/custom-image/index.ts'
@@ -52,8 +53,7 @@ async function validateCreation(parts: AdmissionParts, image: CustomImageObject)
     zone,
     title,
     labels,
-    ...(source.url === undefined ? {} : { source_url: source.url }),
-    ...(source.checksum === undefined ? {} : { checksum_sha256: source.checksum }),
+    ...defined({ source_url: source.url, checksum_sha256: source.checksum }),
   }).error?.issues[0]
   if (fault !== undefined) throw badField(`spec.${String(fault.path[0] ?? '')}`, fault.message)
   requireZone(parts, zone, 'spec.zone')

@@ -1,5 +1,6 @@
 /** Making, reading, changing and deleting custom images. */
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../domain/defined.ts'
 import { badField } from '../../domain/problem.ts'
 import { type CustomImageFacts, requireDeletableImage } from '../../domain/custom-image-rules.ts'
 import { claimCustomImage, releaseCustomImage } from '../../db/custom-image/index.ts'
@@ -148,7 +149,7 @@ async function update(
         : [{ field: 'labels', before: spec.labels, after: labels }]),
     ],
     patch: ({ spec }) => ({
-      ...(title === undefined ? {} : { title }),
+      ...defined({ title }),
       ...(labels === undefined ? {} : { labels: replacing(spec.labels, labels) }),
     }),
   })

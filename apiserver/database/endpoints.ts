@@ -6,6 +6,7 @@ import {
   requireDeletableDatabase,
   requireMadeDatabase,
 } from '../../domain/database.ts'
+import { defined } from '../../domain/defined.ts'
 import { conflict, notFound, unavailable } from '../../domain/problem.ts'
 import {
   claimDatabase,
@@ -139,8 +140,7 @@ async function make<R extends Route>(parts: DatabaseParts, call: Call<R, Custome
       name,
       network_id: networkId,
       plan,
-      ...(restoredFrom === undefined ? {} : { database_id: restoredFrom.databaseId }),
-      ...(restoredFrom?.targetTime === undefined ? {} : { target_time: restoredFrom.targetTime }),
+      ...defined({ database_id: restoredFrom?.databaseId, target_time: restoredFrom?.targetTime }),
     },
     claim: async (tx, databaseId) => {
       made.id = databaseId
@@ -190,12 +190,13 @@ const answerOf = ({ databases }: DatabaseParts, database: DatabaseObject): Answe
   headers: { etag: etagOfObject(database) },
 })
 
-const patchOf = ({ name, backup_schedule, backup_retention_days, is_protected }: UpdateDatabase) => ({
-  ...(name === undefined ? {} : { name }),
-  ...(backup_schedule === undefined ? {} : { backupSchedule: backup_schedule }),
-  ...(backup_retention_days === undefined ? {} : { backupRetentionDays: backup_retention_days }),
-  ...(is_protected === undefined ? {} : { isProtected: is_protected }),
-})
+const patchOf = ({ name, backup_schedule, backup_retention_days, is_protected }: UpdateDatabase) =>
+  defined({
+    name,
+    backupSchedule: backup_schedule,
+    backupRetentionDays: backup_retention_days,
+    isProtected: is_protected,
+  })
 
 const changesOf = (spec: DatabaseSpec, body: UpdateDatabase): readonly AuditChange[] =>
   (

@@ -1,5 +1,6 @@
 /** Sign-in with identity providers: the starts, the callbacks, what is linked. Browsers are navigated here, so every
  *  outcome is a redirect. */
+import { defined } from '../../domain/defined.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { readOrganisations } from '../../domain/organisations.ts'
 import { lockUser, stateOrganisations } from '../../db/account/index.ts'
@@ -40,7 +41,7 @@ export const identityProviderEndpoints = (parts: IdentityParts): readonly Endpoi
 const providerView = (provider: ProviderConfiguration) => ({
   name: provider.name,
   display_name: provider.display_name,
-  ...(provider.icon === undefined ? {} : { icon: provider.icon }),
+  ...defined({ icon: provider.icon }),
   silent_sign_in: provider.silent_sign_in,
   connections: provider.connections,
 })

@@ -2,6 +2,7 @@
  *  credentials are built from. */
 import { createHmac } from 'node:crypto'
 import type { CustomFetch } from 'openid-client'
+import { defined } from '../../domain/defined.ts'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
 import { deploymentSecret } from '../../db/deployment/index.ts'
 import type { Database } from '../../db/open.ts'
@@ -93,7 +94,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     providers: (options.providers ?? []).map((provider) =>
       createProvider(provider, {
         clock,
-        ...(options.providerFetch === undefined ? {} : { fetch: options.providerFetch }),
+        ...defined({ fetch: options.providerFetch }),
       }),
     ),
     needsReadOnlyConsent: options.needsReadOnlyConsent ?? true,

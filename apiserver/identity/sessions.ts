@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import { findRole, type UserRow } from '../../db/account/index.ts'
 import { createSession, endSessionOf, endSessionsOfUser, SESSION_SECONDS } from '../../db/identity/index.ts'
 import type { Tables } from '../../db/tables.ts'
+import { defined } from '../../domain/defined.ts'
 import type { Role } from '../../domain/permissions.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -80,6 +81,6 @@ export async function issuedSessionView(tx: Transaction<Tables>, user: UserRow, 
     user: userView(user, user.active_account_id, role),
     csrf_token: session.csrfToken,
     expires_at: session.expiresAt.toISOString(),
-    ...(session.endedSessions === undefined ? {} : { ended_sessions: session.endedSessions }),
+    ...defined({ ended_sessions: session.endedSessions }),
   }
 }

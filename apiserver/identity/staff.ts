@@ -1,6 +1,7 @@
 /** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC
  *  governs together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer
  *  listener. */
+import { defined } from '../../domain/defined.ts'
 import { STAFF_ROLES, type StaffRole } from '../../domain/permissions.ts'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import type { Database } from '../../db/open.ts'
@@ -86,7 +87,7 @@ export function createAccessReview(
     if (operator.staff !== undefined) return
     if (
       kubernetes !== undefined &&
-      (await isAllowed(kubernetes, operator, { verb, resource, ...(namespace === undefined ? {} : { namespace }) }))
+      (await isAllowed(kubernetes, operator, { verb, resource, ...defined({ namespace }) }))
     )
       return
     throw forbidden(

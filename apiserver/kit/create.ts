@@ -3,6 +3,7 @@
 import type { Changeable, Grant, OperableSpec, OperableStatus } from '../../changes/kit/define.ts'
 import { patched } from '../../changes/kit/judge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
+import { defined } from '../../domain/defined.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import type { Route } from '../../kit/http/route.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -78,7 +79,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
     id: changeId,
     accountId,
     resource: { type, id },
-    ...(operation === undefined ? {} : { operation }),
+    ...defined({ operation }),
     audit: auditEntryOf(call, { resourceId: id, detail: creation.detail(spec) }),
     claim: async (tx) => creation.claim?.(tx, subject, parts),
     release: async (tx) => creation.release?.(tx, { ...subject, changes: [] }, undefined),

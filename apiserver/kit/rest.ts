@@ -18,6 +18,7 @@ import {
 } from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched } from '../../changes/kit/judge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
+import { defined } from '../../domain/defined.ts'
 import { conflict } from '../../domain/problem.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
@@ -95,7 +96,7 @@ export function changeEndpoints<Spec extends OperableSpec, Status extends Operab
         made: [{ ...removal, sets: [] }],
         deletes: removal.operation === undefined,
         given: by.arguments?.(call.query as never), // parsed with the schema of this very route
-        ...(removal.detail === undefined ? {} : { detail: removal.detail(after) }),
+        ...defined({ detail: removal.detail?.(after) }),
       })),
     ),
   ]
@@ -191,11 +192,11 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
     id: changeId,
     accountId: target.accountId,
     resource: { type, id: target.id },
-    ...(operation === undefined ? {} : { operation }),
+    ...defined({ operation }),
     audit: auditEntryOf(call, {
       resourceId: target.id,
       changes,
-      ...(detail === undefined ? {} : { detail }),
+      ...defined({ detail }),
       ...(made[0] === undefined ? {} : { action: `${type}.${actionOf(made[0])}` }),
     }),
     claim: (tx) => claim(tx, held),

@@ -2,6 +2,7 @@
 import { requirePrivateNetworks } from '../../changes/kit/zone.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../domain/defined.ts'
 import { minorOf, MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
 import { PLATFORM_ACCOUNT_ID } from '../../domain/platform-account.ts'
 import { badField, conflict, unavailable } from '../../domain/problem.ts'
@@ -42,7 +43,7 @@ const IN_SETTINGS =
 
 /** Its making goes on, or has ended well. */
 export const isBegun = ({ spec, status }: HostObject): boolean =>
-  status?.isMade === true || activeOperationOf({ spec, ...(status === undefined ? {} : { status }) }) !== undefined
+  status?.isMade === true || activeOperationOf({ spec, ...defined({ status }) }) !== undefined
 
 /** Answers the object with its operation. Throws a Problem for what cannot be. */
 export async function bootstrap(parts: HostParts, call: Bootstrap): Promise<HostObject> {

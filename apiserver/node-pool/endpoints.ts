@@ -1,6 +1,7 @@
 /** Making, changing and deleting node pools. They are read with their cluster. */
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit.ts'
+import { defined } from '../../domain/defined.ts'
 import { requireIdle } from '../../domain/idle-rules.ts'
 import { type ClusterFacts, requireChangeableCluster } from '../../domain/kubernetes-cluster.ts'
 import { poolVersionFault, requireDeletablePool } from '../../domain/node-pool.ts'
@@ -114,13 +115,11 @@ const countOf = (spec: NodePoolSpec, body: UpdateNodePool): number =>
 const patchOf = (spec: NodePoolSpec, body: UpdateNodePool) => ({
   ...patchOfOthers(spec, body),
   ...(countOf(spec, body) === spec.count ? {} : { count: countOf(spec, body) }),
-  ...(body.autoscaling === undefined ? {} : { autoscaling: body.autoscaling }),
+  ...defined({ autoscaling: body.autoscaling }),
 })
 const patchOfOthers = (spec: NodePoolSpec, { labels, taints, version, max_unavailable }: UpdateNodePool) => ({
   ...(labels === undefined ? {} : { labels: replacing(spec.labels, labels) }),
-  ...(taints === undefined ? {} : { taints }),
-  ...(version === undefined ? {} : { version }),
-  ...(max_unavailable === undefined ? {} : { maxUnavailable: max_unavailable }),
+  ...defined({ taints, version, maxUnavailable: max_unavailable }),
 })
 
 const changesOf = (spec: NodePoolSpec, body: UpdateNodePool): readonly AuditChange[] =>

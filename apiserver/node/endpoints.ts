@@ -2,6 +2,7 @@
  *  the Node, the desired state together with the operation that brings it about. */
 import { unknownZone } from '../../changes/kit/zone.ts'
 import { worldOf } from '../../changes/kit/world.ts'
+import { defined } from '../../domain/defined.ts'
 import {
   type NodeFacts,
   requireCordonable,
@@ -169,10 +170,12 @@ async function update(parts: Parts, nodes: Nodes, call: Call<typeof routes.updat
         {
           metadata: { resourceVersion: node.metadata.resourceVersion },
           spec: {
-            ...(rack === undefined ? {} : { rack }),
-            ...(cpu_pool === undefined ? {} : { cpuPool: cpu_pool }),
-            ...(dedicated_account_id === undefined ? {} : { dedicatedAccountId: dedicated_account_id }),
-            ...(overcommit === undefined ? {} : { cpuOvercommit: overcommit }),
+            ...defined({
+              rack,
+              cpuPool: cpu_pool,
+              dedicatedAccountId: dedicated_account_id,
+              cpuOvercommit: overcommit,
+            }),
             ...(labels === undefined ? {} : { labels: replacing(node.spec.labels ?? {}, labels) }),
           },
         },
@@ -217,7 +220,7 @@ export async function beginOnNode(
     resource: Node,
     read: () => nodes.read(id),
     validate: async (node) => validate(await factsOf(parts, node)),
-    detail: { ...(reason === undefined ? {} : { reason }), ...detail },
+    detail: { ...defined({ reason }), ...detail },
   })
 }
 
@@ -270,11 +273,7 @@ async function remove(parts: Parts, nodes: Nodes, call: Call<typeof routes.remov
       const node = await nodes.read(id)
       await requireNothingLeft(parts, node)
       const { uid, resourceVersion } = node.metadata
-      await parts.store.delete(
-        Node,
-        { name: id },
-        { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) },
-      )
+      await parts.store.delete(Node, { name: id }, defined({ uid, resourceVersion }))
     },
   })
   return { status: 204 }

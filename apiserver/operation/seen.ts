@@ -1,6 +1,7 @@
 /** An operation has ended for those who read once what it changed can be read, here and at every other replica.
  *  Operations are read from the store, what they change from caches, which may be behind: clients wait for the end and
  *  read then. */
+import { defined } from '../../domain/defined.ts'
 import { isDeletion, isFinal } from '../../domain/operations.ts'
 import { isNewer } from '../../kit/kube/cache.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -89,6 +90,6 @@ function underWay<View extends OperationView>(view: View): View {
     step_index: Math.min(view.step_index, Math.max(view.step_count - 1, 0)),
     error: '',
     finished_at: null,
-    ...(events === undefined ? {} : { events: events.filter(({ kind }) => kind !== view.status) }),
+    ...defined({ events: events?.filter(({ kind }) => kind !== view.status) }),
   }
 }

@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit.ts'
 import type { Tables } from '../../db/tables.ts'
+import { defined } from '../../domain/defined.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
 import type { Route } from '../../kit/http/route.ts'
@@ -50,8 +51,7 @@ export async function changeObject<R extends Route, Spec, Status, View>(
     accountId,
     resource: { type, id: objectId },
     audit: auditEntryOf(call, { resourceId: edit.resourceId ?? objectId, changes: edit.changes(before) }),
-    ...(edit.claim === undefined ? {} : { claim: edit.claim }),
-    ...(edit.release === undefined ? {} : { release: edit.release }),
+    ...defined({ claim: edit.claim, release: edit.release }),
     write: async () => {
       const object = await read()
       requireMatch(request, etagOfObject(object))

@@ -1,6 +1,7 @@
 /** Pools of public addresses for operators. Each change is one conditional write of the PublicPool, with the operation
  *  that brings it about. */
 import { isPrivateNetwork } from '../../domain/addresses.ts'
+import { defined } from '../../domain/defined.ts'
 import { canonicalPool } from '../../domain/public-pool.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import { countAllocated } from '../../db/public-pool/index.ts'
@@ -106,7 +107,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
     isPrivate,
     announce,
     state: 'active',
-    ...(gateway === undefined ? {} : { gateway }),
+    ...defined({ gateway }),
     operation: stanzaOf(parts, call, 'create'),
   }
   requireSound(parts, spec, (field) => field)
@@ -133,7 +134,7 @@ async function accepted(parts: Parts, pool: PoolObject): Promise<Answer> {
 /** Throws 409 while another change runs, and for a pool that is going or was never taken over. */
 function requireIdle({ metadata, status, spec }: PoolObject): void {
   const resource = { type: 'public_pool', id: metadata.name }
-  const active = activeOperationOf({ spec, ...(status === undefined ? {} : { status }) })
+  const active = activeOperationOf({ spec, ...defined({ status }) })
   if (active !== undefined) throw operationInProgress(active.id, resource)
   if (metadata.deletionTimestamp !== undefined)
     throw conflict('state_not_allowed', 'The pool is being retired.', { resource })
@@ -150,7 +151,7 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
     resource,
     audit: {
       action: 'public_pool.update',
-      detail: { ...(state === undefined ? {} : { state }), ...(note === undefined ? {} : { note }) },
+      detail: defined({ state, note }),
     },
     async write() {
       const pool = await read(parts, id)
@@ -159,10 +160,7 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
       requireIdle(pool)
       if (pool.status?.state === undefined)
         throw conflict('state_not_allowed', 'The pool was refused, and gives nothing: delete it.', { resource })
-      return patchWithOperation(parts, PublicPool, pool, operation, {
-        ...(state === undefined ? {} : { state }),
-        ...(note === undefined ? {} : { note }),
-      })
+      return patchWithOperation(parts, PublicPool, pool, operation, defined({ state, note }))
     },
   })
   return written.spec.operation?.id === operation.id ? accepted(parts, written) : found(parts, written)

@@ -1,6 +1,7 @@
 /** Fencing nodes, and what operators do with servers of theirs that are lost, stuck or in the wrong place. Each is one
  *  conditional write with its operation; the operators' log and the chain of the account that a server belongs to say
  *  who requested what. */
+import { defined } from '../../domain/defined.ts'
 import { isReachableState, requireFenceable } from '../../domain/node-rules.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
@@ -58,12 +59,12 @@ async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceN
     kind: 'node.fence',
     validate: (facts) => requireFenceable(facts, force),
     spec: {},
-    detail: { method, ...(second_approver === undefined ? {} : { second_approver }) },
+    detail: { method, ...defined({ second_approver }) },
     arguments: {
       method,
       reason,
       approver: nameOf(call.caller),
-      ...(second_approver === undefined ? {} : { second_approver }),
+      ...defined({ second_approver }),
       ...(force ? { force: 'true' } : {}),
     },
   })
@@ -168,7 +169,7 @@ async function migrate(parts: Parts, call: Call<typeof routes.migrateServer, Ope
   await requireDestination(parts, found, { node: target_node_id }, call.now)
   return begin(parts, call, found, {
     ...move,
-    arguments: { ...(target_node_id === undefined ? {} : { target_node_id }), ...(mode === undefined ? {} : { mode }) },
+    arguments: defined({ target_node_id, mode }),
     detail: target_node_id === undefined ? {} : { target_node_id },
   })
 }
@@ -192,7 +193,7 @@ async function recover(parts: Parts, nodes: Nodes, call: Call<typeof routes.reco
     arguments: {
       lost_node_id,
       fence_operation_id: proof.operationId,
-      ...(target_node_id === undefined ? {} : { target_node_id }),
+      ...defined({ target_node_id }),
       ...(start === undefined ? {} : { start: String(start) }),
     },
   })
@@ -242,9 +243,7 @@ async function forceRelease(
     arguments: {
       reason,
       approver: nameOf(call.caller),
-      ...(node === undefined ? {} : { lost_node_id: node.metadata.name }),
-      ...(attest === undefined ? {} : { attest }),
-      ...(fence_operation_id === undefined ? {} : { fence_operation_id }),
+      ...defined({ lost_node_id: node?.metadata.name, attest, fence_operation_id }),
     },
   })
 }

@@ -1,4 +1,5 @@
 /** Second factors: the steps of a sign-in that needs one, and everyone's own in the account. */
+import { defined } from '../../domain/defined.ts'
 import { conflict, forbidden, notFound, unauthenticated } from '../../domain/problem.ts'
 import { lockUser, type UserRow } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
@@ -143,7 +144,7 @@ async function finishAtSignIn(
       body: {
         ...view,
         recovery_codes: codes,
-        ...(signIn.returnTo === undefined ? {} : { return_to: signIn.returnTo }),
+        ...defined({ return_to: signIn.returnTo }),
       },
       cookies,
     }

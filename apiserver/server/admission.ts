@@ -3,6 +3,7 @@
 import { requireReadableSchedule, requireScheduleZone } from '../../changes/kit/backups.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../domain/defined.ts'
 import { firewallFaults, NO_FIREWALL } from '../../domain/firewall.ts'
 import { badField, forbidden } from '../../domain/problem.ts'
 import {
@@ -68,7 +69,7 @@ async function validateCreation(parts: AdmissionParts, server: ServerObject): Pr
     {
       zone: spec.zone,
       plan: spec.plan,
-      ...(spec.storageGibibytes === undefined ? {} : { storage_gibibytes: spec.storageGibibytes }),
+      ...defined({ storage_gibibytes: spec.storageGibibytes }),
     },
     system,
   )
@@ -85,7 +86,7 @@ async function validateCreation(parts: AdmissionParts, server: ServerObject): Pr
     cores,
     memoryMebibytes,
     storageGibibytes,
-    ...(cpuPool === undefined ? {} : { cpuPool }),
+    ...defined({ cpuPool }),
   })
   return [{ action: 'server.create', changes: [] }]
 }

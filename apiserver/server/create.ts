@@ -1,6 +1,7 @@
 /** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
 import { unknownPlan } from '../../changes/kit/machine.ts'
 import { unknownZone } from '../../changes/kit/zone.ts'
+import { defined } from '../../domain/defined.ts'
 import type { Firewall } from '../../domain/firewall.ts'
 import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
 import type { PoolUse } from '../../domain/public-pool.ts'
@@ -81,8 +82,7 @@ function claimedArguments({ macAddress, addresses }: ServerClaims): Record<strin
   const [ipv4, ipv6] = [addressOf('server_ipv4'), addressOf('server_ipv6_prefix')]
   return {
     mac_address: macAddress,
-    ...(ipv4 === undefined ? {} : { public_ipv4: ipv4 }),
-    ...(ipv6 === undefined ? {} : { public_ipv6: ipv6 }),
+    ...defined({ public_ipv4: ipv4, public_ipv6: ipv6 }),
   }
 }
 
@@ -296,12 +296,12 @@ const specOf = (
   title: body.title,
   zone: body.zone,
   plan: body.plan,
-  ...(body.template === undefined ? {} : { template: body.template }),
+  ...defined({ template: body.template }),
   ...(typeof body.custom_image_id === 'string' ? { customImageId: body.custom_image_id } : {}),
   labels: body.labels,
   desiredPower: body.start ? 'running' : 'stopped',
   sshKeys: [...sshKeys],
-  ...(secretName === undefined ? {} : { userDataSecretName: secretName }),
+  ...defined({ userDataSecretName: secretName }),
   ...(typeof body.init_script_id === 'string' ? { initScriptId: body.init_script_id } : {}),
   ...(typeof body.server_group_id === 'string' ? { serverGroupId: body.server_group_id } : {}),
   haPolicy: body.ha_policy,

@@ -1,5 +1,6 @@
 /** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Creating one is
  *  `create.ts`. */
+import { defined } from '../../domain/defined.ts'
 import { requireOwnMachine } from '../../domain/managed-machine.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { appendAudit } from '../../db/audit/index.ts'
@@ -144,8 +145,7 @@ async function update(parts: Parts, servers: Servers, call: Call<typeof updateSe
   const written = await changeObject(parts, servers, call, {
     changes: (server) => changesOf(server, body),
     patch: ({ spec }) => ({
-      ...(body.title === undefined ? {} : { title: body.title }),
-      ...(body.is_protected === undefined ? {} : { isProtected: body.is_protected }),
+      ...defined({ title: body.title, isProtected: body.is_protected }),
       ...(body.labels === undefined ? {} : { labels: replacing(spec.labels, body.labels) }),
     }),
   })

@@ -1,4 +1,5 @@
 /** Making the boot storage of a server anew. */
+import { defined } from '../../domain/defined.ts'
 import { requireOwnMachine } from '../../domain/managed-machine.ts'
 import { requireNoBootHolds } from '../../db/storage-hold/index.ts'
 import { badField } from '../../domain/problem.ts'
@@ -50,7 +51,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
           }),
       spec: ({ operation }) => ({
         ...system,
-        ...(sshKeys === undefined ? {} : { sshKeys }),
+        ...defined({ sshKeys }),
         ...(isUserDataKept
           ? {}
           : {
@@ -60,10 +61,12 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
       }),
       arguments: ({ target: { spec, metadata } }) => ({
         previous_boot_storage: spec.bootStorageId ?? metadata.name,
-        ...(spec.template === undefined ? {} : { previous_template: spec.template }),
-        ...(spec.customImageId === undefined ? {} : { previous_custom_image: spec.customImageId }),
-        ...(spec.userDataSecretName === undefined ? {} : { previous_user_data_secret: spec.userDataSecretName }),
-        ...(spec.initScriptId === undefined ? {} : { previous_init_script: spec.initScriptId }),
+        ...defined({
+          previous_template: spec.template,
+          previous_custom_image: spec.customImageId,
+          previous_user_data_secret: spec.userDataSecretName,
+          previous_init_script: spec.initScriptId,
+        }),
       }),
     }).catch(async (error: unknown) => {
       if (made !== undefined && !(error instanceof OutcomeUnknown))

@@ -1,5 +1,6 @@
 /** What operators do about where storages lie: one is moved, or all of a node are. Each is one conditional write with
  *  its operation. */
+import { defined } from '../../domain/defined.ts'
 import { gibibytesOf } from '../../domain/migration-policies.ts'
 import { requireDrainable } from '../../domain/node-rules.ts'
 import { badField, conflict, notFound, Problem, unavailable, zoneLacks } from '../../domain/problem.ts'
@@ -68,14 +69,11 @@ async function move(parts: Parts, call: MoveCall): Promise<Answer> {
     accountIds: [accountId],
     arguments: {
       source_node_id: node,
-      ...(target === undefined ? {} : { target_node_id: target }),
-      ...(tier === undefined ? {} : { tier }),
-      ...(server === undefined ? {} : { server_id: server.metadata.name }),
+      ...defined({ target_node_id: target, tier, server_id: server?.metadata.name }),
     },
     detail: {
       source_node_id: node,
-      ...(target === undefined ? {} : { target_node_id: target }),
-      ...(tier === undefined ? {} : { tier }),
+      ...defined({ target_node_id: target, tier }),
     },
     async read() {
       const read = await parts.store.get(Storage, { namespace: accountNamespace(accountId), name: id })

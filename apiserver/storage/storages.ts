@@ -1,4 +1,5 @@
 /** Storages as requests find them, with what their view shows besides them. */
+import { defined } from '../../domain/defined.ts'
 import type { StorageFacts } from '../../domain/storage-rules.ts'
 import { isMachineId } from '../../domain/managed-machine.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -58,5 +59,5 @@ function beingMade(backups: readonly KubeObject<BackupSpec, BackupStatus>[]): St
 
 const zoneOf = (zone: KubeObject<ZoneSpec, ZoneStatus> | undefined): Pick<StorageSurroundings, 'zone' | 'pools'> => ({
   zone: zone?.spec,
-  ...(zone?.status?.sharedStorage === undefined ? {} : { pools: zone.status.sharedStorage.pools }),
+  ...defined({ pools: zone?.status?.sharedStorage?.pools }),
 })

@@ -2,6 +2,7 @@
  *  about where nodes have something to do. */
 import { unknownZone } from '../../changes/kit/zone.ts'
 import { worldOf } from '../../changes/kit/world.ts'
+import { defined } from '../../domain/defined.ts'
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
@@ -107,10 +108,7 @@ async function update(parts: Parts, call: Call<typeof routes.updateTemplate, Ope
         { name: id },
         {
           metadata: { resourceVersion: template.metadata.resourceVersion },
-          spec: {
-            ...(deprecatedAt === undefined ? {} : { deprecatedAt }),
-            ...(hiddenAt === undefined ? {} : { hiddenAt }),
-          },
+          spec: defined({ deprecatedAt, hiddenAt }),
         },
       )
     },

@@ -1,6 +1,7 @@
 /** What changes need of the machines that follow from them, and of the plans of these. */
 import type { Transaction } from 'kysely'
 import { isDatabasePlan } from '../../domain/database.ts'
+import { defined } from '../../domain/defined.ts'
 import { MANAGED_TEMPLATE, type MachineOwner, managedByOf } from '../../domain/managed-machine.ts'
 import { badField, type Problem } from '../../domain/problem.ts'
 import { noSuch } from '../../domain/suggestion.ts'
@@ -54,7 +55,7 @@ export async function claimMachines(
 
 function roomOf(world: World, name: string) {
   const { cores, memoryMebibytes, storageGibibytes, cpuPool } = requireAnyPlan(world, name)
-  return { cores, memoryMebibytes, storageGibibytes, ...(cpuPool === undefined ? {} : { cpuPool }) }
+  return { cores, memoryMebibytes, storageGibibytes, ...defined({ cpuPool }) }
 }
 
 /** Of a network that is not known here its machine says so itself. */

@@ -1,5 +1,6 @@
 /** The copy of a backup in another zone: a backup of its own, which a host of that zone makes of what it reads in the
  *  store of the first. Pure. */
+import { defined } from '../../domain/defined.ts'
 import { carriedBy } from '../../resources/operation/index.ts'
 import { Backup, type BackupSpec } from '../../resources/backup/index.ts'
 import { finalizerOf } from '../../resources/define.ts'
@@ -49,7 +50,7 @@ function begin(
     zone: to,
     title,
     kind,
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...defined({ expiresAt }),
     copyOf: { name: original, zone: from },
     operation: derivedStanza('storage.backup', {
       seed: `${operation.id}/copy`,

@@ -1,6 +1,7 @@
 /** The backup's plan: pure, synchronous, total. What is the same for every noun with operations is in
  *  `controllers/operation/plan.ts`; here are the flows of a backup. A host does the work of each as a BackupJob that is
  *  named after the operation; what the job reports decides how it ends. */
+import { defined } from '../../domain/defined.ts'
 import { carriedBy } from '../../resources/operation/index.ts'
 import { isCancelled } from '../../domain/operations.ts'
 import { keyOf } from '../../kit/kube/object.ts'
@@ -302,7 +303,7 @@ function jobSpec(
     ...(disk === undefined || (work !== 'write' && work !== 'restore') ? {} : { volume: disk.volume }),
     ...(isMaking(work) && parent !== undefined ? { parent } : {}),
     ...(work === 'copy' && copyOf !== undefined
-      ? { copyOf: { ...copyOf, ...(originalZone === undefined ? {} : { objectStorageZone: originalZone }) } }
+      ? { copyOf: { ...copyOf, ...defined({ objectStorageZone: originalZone }) } }
       : {}),
     ...(work === 'remove'
       ? {

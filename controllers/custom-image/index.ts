@@ -6,6 +6,7 @@ import {
   releaseCustomImage,
 } from '../../db/custom-image/index.ts'
 import { listKubernetesRequests } from '../../db/request/index.ts'
+import { defined } from '../../domain/defined.ts'
 import { keyOf, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { Backup, type BackupSpec, type BackupStatus, objectStorageZoneOf } from '../../resources/backup/index.ts'
@@ -204,8 +205,8 @@ function snapshotOf(
     is: 'known',
     node: nodeOf(holder),
     content: {
-      snapshot: { name: uid, volume: holder.metadata.name, ...(pool === undefined ? {} : { pool }) },
-      ...(origin === undefined ? {} : { origin }),
+      snapshot: { name: uid, volume: holder.metadata.name, ...defined({ pool }) },
+      ...defined({ origin }),
     },
   }
 }
@@ -237,9 +238,9 @@ function backupOf(
         sizeGibibytes,
         accountId,
         secretName,
-        ...(objectStorageZone === undefined ? {} : { objectStorageZone }),
+        ...defined({ objectStorageZone }),
       },
-      ...(origin === undefined ? {} : { origin }),
+      ...defined({ origin }),
     },
   }
 }

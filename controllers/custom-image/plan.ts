@@ -1,5 +1,6 @@
 /** The custom image's plan: pure, synchronous, total. Every node of the zone holds the image as an Image in its
  *  namespace; it is online when all of them that can be reached do. */
+import { defined } from '../../domain/defined.ts'
 import { nodeOf } from '../../resources/instance/index.ts'
 import { CustomImage, type CustomImageStatus } from '../../resources/custom-image/index.ts'
 import { type Health, healthConditions } from '../health.ts'
@@ -99,7 +100,7 @@ function unchanged({ image: { status } }: ReconcileInput): Decision {
   const { state = 'creating', stateDetail, sizeGibibytes, origin, minMemoryMebibytes } = status ?? {}
   const health = state === 'online' ? 'ready' : state === 'error' ? 'stalled' : 'reconciling'
   const known = { sizeGibibytes, origin, minMemoryMebibytes }
-  return { state, health, ...known, ...(stateDetail === undefined ? {} : { detail: stateDetail }) }
+  return { state, health, ...known, ...defined({ detail: stateDetail }) }
 }
 
 /** Steps in order: claimed, fetched. */
@@ -190,7 +191,7 @@ const online = ({ minMemoryMebibytes }: Observed, held: readonly ImageObject[]):
     state: 'online',
     health: 'ready',
     sizeGibibytes: Math.max(0, ...held.map((one) => one.status?.sizeGibibytes ?? 0)),
-    ...(origin === undefined ? {} : { origin }),
+    ...defined({ origin }),
     minMemoryMebibytes,
   }
 }

@@ -1,6 +1,7 @@
 /** The exchange of the root disk of a database's machine, as far as the controller of servers does not do it: its
  *  beginning, and what an exchange leaves behind whose host was lost. */
 import { DATABASE_ROLE } from '../../domain/database.ts'
+import { defined } from '../../domain/defined.ts'
 import { IMAGE_VERSION_ARGUMENT } from '../../domain/managed-machine.ts'
 import { type Key, keyOf } from '../../kit/kube/object.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -25,7 +26,7 @@ export async function beginExchange(
   const args = {
     [IMAGE_VERSION_ARGUMENT]: imageVersion,
     previous_boot_storage: server.spec.bootStorageId ?? key.name,
-    ...(server.spec.template === undefined ? {} : { previous_template: server.spec.template }),
+    ...defined({ previous_template: server.spec.template }),
   }
   // A merge patch keeps the arguments of the stanza before: those that this one lacks are taken out.
   const before = Object.fromEntries(Object.keys(server.spec.operation?.arguments ?? {}).map((name) => [name, null]))

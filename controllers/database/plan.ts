@@ -1,6 +1,7 @@
 /** The database's plan: pure, synchronous, total. Its name and password are claimed in PostgreSQL; its machine and its
  *  storage follow from its spec. */
 import { archiveRoomText } from '../../domain/archive-room.ts'
+import { defined } from '../../domain/defined.ts'
 import { meteredAfter } from '../../domain/metered-bytes.ts'
 import { archiveStateOf, type DatabaseBackups, type DatabaseOrigin, KEEP_BACKUPS_DAYS } from '../../domain/database.ts'
 import { deadlineOf } from '../../domain/operations.ts'
@@ -176,14 +177,14 @@ function maintained({ root: database, observed, now }: ReconcileInput): Maintain
               .join(' ')
           : `Waiting for ${waitFor}`,
       ),
-      ...(archive?.usedBytes === undefined ? {} : { archiveBytes: archive.usedBytes }),
+      ...defined({ archiveBytes: archive?.usedBytes }),
       ...(archive?.measurement === undefined
         ? {}
         : { archiveMetered: meteredAfter(database.status?.archiveMetered, archive.measurement) }),
-      ...(host === undefined ? {} : { host }),
+      ...defined({ host }),
       isConfigurationApplied: isApplied,
       ...(isApplied && report !== undefined ? { passwordGeneration: report.passwordGeneration } : {}),
-      ...(backups === undefined ? {} : { backups }),
+      ...defined({ backups }),
       archiveState: archiveStateOf(backups ?? database.status?.backups, archiveObstacle),
       archiveObstacle: truncated(archiveObstacle),
       ...upgradeStatus(database, machine),

@@ -1,5 +1,6 @@
 /** The plan of dev clusters: pure, synchronous, total. One server is made, once, and followed: it holds everything that
  *  the cluster is, so that it is never exchanged. */
+import { defined } from '../../domain/defined.ts'
 import { DEV_CLUSTER_MINUTES, isOverdue, plainVersion, SIMULATED_DETAIL } from '../../domain/dev-cluster.ts'
 import type { DevClusterStatus } from '../../resources/dev-cluster/index.ts'
 import { type Health, healthConditions } from '../health.ts'
@@ -153,7 +154,7 @@ function followed(cluster: DevClusterObject, observed: Observed, { machine, acti
       health: {
         apiServer: isSimulated || machine.reportedAt === undefined ? 'unknown' : isReady ? 'healthy' : 'unhealthy',
         isNodeReady: isRunning && said?.isNodeReady === true,
-        ...(machine.reportedAt === undefined ? {} : { observedAt: machine.reportedAt }),
+        ...defined({ observedAt: machine.reportedAt }),
         detail: truncated(detail),
       },
     },

@@ -1,5 +1,6 @@
 /** The edge controller: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
 import { edgeChanges } from '../../changes/edge.ts'
+import { defined } from '../../domain/defined.ts'
 import { edgeMachineParts } from '../../domain/edge-document.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { claimEdge, findEdge, releaseEdge, setGateway } from '../../db/edge/index.ts'
@@ -161,7 +162,7 @@ const edgeEffects = (
     if (router === undefined) await bundles.clear(ownerOf(uid), zone)
     await applyNetwork(parts, { namespace, name: networkId })
     const sequence = router && (await bundles.apply(ownerOf(uid), zone, router, routerRows(router)))
-    return { status: { leadsOut: gateway, ...(sequence === undefined ? {} : { appliedSequence: sequence }) } }
+    return { status: { leadsOut: gateway, ...defined({ appliedSequence: sequence }) } }
   },
   async deliver(delivery, edge) {
     const accountId = await findAccountOf(parts.db, edge.metadata.namespace ?? '')

@@ -1,6 +1,7 @@
 /** The managed load balancer of an edge with separate placement: what it shall be, and whether it is. Its machines, its
  *  addresses and its repair are the load balancer's own. Pure. */
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../domain/defined.ts'
 import { balancerOf } from '../../domain/edge-document.ts'
 import { managedByOf } from '../../domain/managed-machine.ts'
 import { derivedId } from '../../domain/uuid.ts'
@@ -125,7 +126,7 @@ export function pairViewOf(pair: PairObject | undefined): EdgeStatus['balancer']
     id: pair.metadata.name,
     isHealthy,
     healthDetail,
-    ...(publicIpv4 === undefined ? {} : { publicIpv4 }),
+    ...defined({ publicIpv4 }),
     addresses: addresses.filter((address) => address !== undefined),
   }
 }

@@ -4,6 +4,7 @@ import { request as sendPlain, type ClientRequest, type IncomingMessage } from '
 import { request as sendSecure } from 'node:https'
 import { TLSSocket } from 'node:tls'
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import { LOOPBACK_HOSTS } from '../../kit/http/loopback.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { type Login, type PowerControl, PowerControlFailed } from './power-control.ts'
@@ -116,7 +117,7 @@ async function exchange(
         : await finish(
             sendSecure(url, {
               ...options,
-              ...(trust.authority === undefined ? {} : { ca: trust.authority }),
+              ...defined({ ca: trust.authority }),
               rejectUnauthorized: trust.certificateFingerprint === undefined,
             }),
             text,

@@ -1,6 +1,7 @@
 /** Registration of a cluster in the organisation platform of the account: when it is due, and how its operations end.
  *  It never changes the state of the cluster. What the platform did not answer is tried again without an operation, so
  *  that nothing else has to wait. Pure. */
+import { defined } from '../../domain/defined.ts'
 import { isDeregistrationGivenUp } from '../../domain/platform-registration.ts'
 import type { KubernetesClusterStatus } from '../../resources/kubernetes-cluster/index.ts'
 import { SYSTEM_ACTOR, type OperationStart } from '../operation/direct-edit.ts'
@@ -141,7 +142,7 @@ export function notedRegistration({ root, observed }: Input): Pick<KubernetesClu
     : ({ state: 'deregistered', reason: NOT_ASKED_FOR } as const)
   if (root.spec.registersInPlatform && organisationId !== undefined) return {}
   const operationId = root.status?.platform?.operationId
-  return { platform: { state, reason, attempts: 0, ...(operationId === undefined ? {} : { operationId }) } }
+  return { platform: { state, reason, attempts: 0, ...defined({ operationId }) } }
 }
 
 /** The deletion of a cluster waits for the platform to let go of it, for a while. */

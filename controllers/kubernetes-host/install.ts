@@ -1,5 +1,6 @@
 /** The host process in a host cluster: what the chart has for it, applied by an administrator's token of ten minutes,
  *  with the Secret that the platform has made; and how it is. */
+import { defined } from '../../domain/defined.ts'
 import { PLATFORM_ACCOUNT_ID } from '../../domain/platform-account.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { findCluster } from '../../db/kubernetes-cluster/index.ts'
@@ -107,7 +108,7 @@ async function seenOf(store: Store, { settings: { manifests, door } }: HostClust
       ? 'its balancer has no address yet'
       : ''
     : await podDetail(store, door.namespace)
-  return { isReady, detail: truncated(detail), ...(address === undefined ? {} : { address }) }
+  return { isReady, detail: truncated(detail), ...defined({ address }) }
 }
 
 function read<Status>(

@@ -1,6 +1,7 @@
 /** The network's plan: pure, synchronous, total. Its ranges are claimed in PostgreSQL; its rows in OVN follow from
  *  them, from its spec and from the router that it is at. */
 import { networkChanges } from '../../changes/network.ts'
+import { defined } from '../../domain/defined.ts'
 import type { NetworkSpec, NetworkStatus } from '../../resources/network/index.ts'
 import { claimed, planChanges, removalClaimed } from '../kit/changes.ts'
 import { firstDecision } from '../operation/decision.ts'
@@ -25,7 +26,7 @@ export const plan = planChanges(networkChanges, {
   idle,
   remove,
   knownOf: ({ root: network, observed }) => ({
-    ...(observed.region === undefined ? {} : { region: observed.region }),
+    ...defined({ region: observed.region }),
     ...(observed.claim === undefined
       ? {}
       : { ipv4Cidr: observed.claim.ipv4Cidr, ipv6Prefix: observed.claim.ipv6Prefix }),

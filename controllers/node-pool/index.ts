@@ -1,4 +1,5 @@
 /** The controller of node pools: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { isFinal } from '../../domain/operations.ts'
 import { JOIN_SECONDS } from '../../domain/node-pool.ts'
@@ -206,7 +207,7 @@ const effectsOf = (parts: Parts, machines: Machines): Effects => ({
     const bootstrapToken = slot.node === undefined ? await tokenOf(parts, pool) : undefined
     await deliverDocument(parts, delivery, {
       ...document,
-      kubernetes: { ...document.kubernetes, ...(bootstrapToken === undefined ? {} : { bootstrapToken }) },
+      kubernetes: { ...document.kubernetes, ...defined({ bootstrapToken }) },
     })
     return undefined
   },

@@ -1,6 +1,7 @@
 /** The plan of node pools: pure, synchronous, total. Its name is claimed in PostgreSQL; its servers follow from its
  *  spec. A node that is to go is drained first; one that another version replaces goes like one that is too many, and
  *  comes back under its name. */
+import { defined } from '../../domain/defined.ts'
 import { isDrainOver, isJoinable, isOwnRequest, joinTokenId } from '../../domain/node-pool.ts'
 import { NodePool, type NodePoolSpec, type NodePoolStatus } from '../../resources/node-pool/index.ts'
 import { claiming, planMade } from '../made-plan.ts'
@@ -307,8 +308,7 @@ const nodesOf = (slots: readonly Slot[]): NonNullable<NodePoolStatus['nodes']> =
             state: machine.isDeleting ? 'deleting' : machine.state,
             isReady: node?.isReady === true && !machine.isDeleting,
             kubeletVersion: node?.kubeletVersion ?? '',
-            ...(machine.publicIpv6 === undefined ? {} : { publicIpv6: machine.publicIpv6 }),
-            ...(machine.publicIpv4 === undefined ? {} : { publicIpv4: machine.publicIpv4 }),
+            ...defined({ publicIpv6: machine.publicIpv6, publicIpv4: machine.publicIpv4 }),
           },
         ],
   )

@@ -1,6 +1,7 @@
 /** What is decided about an object that has operations, whatever its kind: what is to be done, how far the operation
  *  is, and what is waited for. Flows are lists of rules; the first rule that decides is the current step, so that a
  *  crash anywhere loses nothing. */
+import { defined } from '../../domain/defined.ts'
 import type { Action, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { PlainAction } from '../effects.ts'
@@ -58,10 +59,9 @@ export function operationActions(
       do: 'operation',
       id: operation.id,
       step,
-      ...(outcome === undefined ? {} : { outcome }),
+      ...defined({ outcome }),
       ...(error === undefined ? {} : { error: truncated(error) }),
-      ...(events === undefined ? {} : { events }),
-      ...(startedAt === undefined ? {} : { startedAt }),
+      ...defined({ events, startedAt }),
     },
   ]
 }

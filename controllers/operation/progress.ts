@@ -1,4 +1,5 @@
 /** How an operation moves on: pure. The mirror on the target and the events of the record both follow from here. */
+import { defined } from '../../domain/defined.ts'
 import { isFinal, OPERATION_EVENTS_MAXIMUM, type OperationEvent, stepsOf } from '../../domain/operations.ts'
 import type { OperationAction } from '../../kit/reconcile/action.ts'
 import type { OperationState } from '../../resources/operation/index.ts'
@@ -58,10 +59,10 @@ export function eventsAfter(
       ? []
       : [
           {
-            ...(progress.startedAt === undefined ? {} : { at: progress.startedAt }),
+            ...defined({ at: progress.startedAt }),
             kind: 'started',
             message: 'The operation began.',
-            ...(target === undefined ? {} : { data: target }),
+            ...defined({ data: target }),
           },
         ]),
     ...(hasBegun && record.step === progress.step ? [] : stepEvents(hasBegun ? record : undefined, progress)),

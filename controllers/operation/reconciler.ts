@@ -1,5 +1,6 @@
 /** The operation controller: brings the record to the end that history knows, ends what lost its target, and removes
  *  records that are old. Running operations are written by the reconciler of their target. */
+import { defined } from '../../domain/defined.ts'
 import { type FinishedOperation, isFinal } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
 import type { EventDraft } from '../../kit/reconcile/events.ts'
@@ -189,7 +190,6 @@ function progressOf({ metadata, spec, status }: OperationObject): OperationProgr
     step: status?.step ?? '',
     stepIndex: status?.stepIndex ?? 0,
     error: status?.error ?? '',
-    ...(status?.startedAt === undefined ? {} : { startedAt: status.startedAt }),
-    ...(status?.finishedAt === undefined ? {} : { finishedAt: status.finishedAt }),
+    ...defined({ startedAt: status?.startedAt, finishedAt: status?.finishedAt }),
   }
 }

@@ -2,6 +2,7 @@
  *  keeps every operation whole across crashes: history first, then the mirror that frees the target, and last the end
  *  of the object (`reconciler.ts`), so that whoever sees an operation ended finds its target free. */
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../domain/defined.ts'
 import { type FinishedOperation, type OperationEvent, isFinal, stepsOf } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
 import { apiVersionOf, type KubeObject } from '../../kit/kube/object.ts'
@@ -66,7 +67,7 @@ const newerProgress = (mirror: OperationProgress, record: OperationState | undef
     ? mirror
     : {
         ...mirror,
-        ...(record.startedAt === undefined ? {} : { startedAt: record.startedAt }),
+        ...defined({ startedAt: record.startedAt }),
         ...(record.stepIndex > mirror.stepIndex ? { step: record.step, stepIndex: record.stepIndex } : {}),
       }
 
@@ -94,7 +95,7 @@ async function recordOf(
   const spec: OperationSpec = {
     kind: progress.kind,
     target: targetOf(root),
-    ...(carrier === undefined ? {} : { carrier }),
+    ...defined({ carrier }),
     actor: progress.actor,
     requestId: stanza?.id === progress.id ? stanza.requestId : '',
     createdAt: progress.createdAt,
@@ -147,7 +148,7 @@ export const finished = (
   id: progress.id,
   kind: progress.kind,
   target: object.spec.target,
-  ...(object.spec.carrier === undefined ? {} : { carrier: object.spec.carrier }),
+  ...defined({ carrier: object.spec.carrier }),
   actor: progress.actor,
   requestId: object.spec.requestId,
   status: progress.status,
@@ -184,7 +185,7 @@ const stateOf = (progress: OperationProgress, events: readonly OperationEvent[])
   stepIndex: progress.stepIndex,
   error: progress.error,
   events: [...events],
-  ...(progress.startedAt === undefined ? {} : { startedAt: progress.startedAt }),
+  ...defined({ startedAt: progress.startedAt }),
 })
 
 /** The object of an operation that has ended. */

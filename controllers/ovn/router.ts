@@ -1,5 +1,6 @@
 /** A customer's router in OVN: pure. A port in each of its networks, on every host; with NAT a second half, on one node
  *  at a time, with an address in the zone's public network behind which its guests speak to the outside. */
+import { defined } from '../../domain/defined.ts'
 import type { StaticRoute } from '../../domain/private-network.ts'
 import {
   ACL_PRIORITY_MOST,
@@ -60,7 +61,7 @@ function natRows(
   return [
     {
       ...half,
-      columns: { name: half.key, options: { ...ROUTER_OPTIONS, ...(chassis === undefined ? {} : { chassis }) } },
+      columns: { name: half.key, options: { ...ROUTER_OPTIONS, ...defined({ chassis }) } },
     },
     { ...join, columns: { name: join.key } },
     routerPort(own, joined, routerMac(joined), [`${JOIN.own}/${JOIN.prefix}`]),

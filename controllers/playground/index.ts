@@ -1,4 +1,5 @@
 /** The controller of playgrounds: what wakes it, what it reads, and its effects. What it decides is `plan.ts`. */
+import { defined } from '../../domain/defined.ts'
 import { TOKEN_ISSUER_URL } from '../../domain/kubernetes-cluster.ts'
 import { newPlayground, PLAYGROUND_LIMITS, PLAYGROUND_RANGES } from '../../domain/playground.ts'
 import { Unavailable } from '../../domain/problem.ts'
@@ -155,7 +156,7 @@ const effectsOf = (parts: AllParts): EffectsOn<PlaygroundEffects, PlaygroundSpec
     return undefined
   },
   async end({ reason, failureReason, ...id }) {
-    const end = { reason, at: parts.clock.now(), ...(failureReason === undefined ? {} : { failureReason }) }
+    const end = { reason, at: parts.clock.now(), ...defined({ failureReason }) }
     await orUnavailable(parts.db.transaction().execute((tx) => endPlayground(tx, id, end)))
     return undefined
   },

@@ -2,6 +2,7 @@
  *  `controllers/operation/plan.ts`. What a pool gives is decided in PostgreSQL; here its mirror there is kept right. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from '../../db/public-pool/index.ts'
+import { defined } from '../../domain/defined.ts'
 import { canonicalPool, poolFault, poolTotal, type PoolState } from '../../domain/public-pool.ts'
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -170,7 +171,7 @@ function idle({ pool, observed }: ReconcileInput): Decision {
 
 /** As PostgreSQL shall have it. With kubectl addresses come in any form. */
 export const poolOf = ({ metadata: { name }, spec: { zone, family, cidr, use, gateway, state } }: PoolObject): Pool =>
-  canonicalPool({ id: name, zone, family, cidr, use, state, ...(gateway === undefined ? {} : { gateway }) })
+  canonicalPool({ id: name, zone, family, cidr, use, state, ...defined({ gateway }) })
 
 const isMirrored = (pool: PoolObject, { mirror: known }: Observed): boolean =>
   known !== undefined && isDeepStrictEqual(canonicalPool(known), poolOf(pool))

@@ -1,6 +1,7 @@
 /** The router's plan: pure, synchronous, total. Which networks are at it and what it translates to is claimed in
  *  PostgreSQL; its rows in OVN follow from that and from its spec. */
 import { routerChanges } from '../../changes/router.ts'
+import { defined } from '../../domain/defined.ts'
 import { gatewayOf, isReached } from '../../domain/private-network.ts'
 import type { RouterSpec, RouterStatus } from '../../resources/router/index.ts'
 import { claimed, planChanges, removalClaimed } from '../kit/changes.ts'
@@ -47,7 +48,7 @@ function knownOf(input: ReconcileInput): NonNullable<Decision['status']> {
   const { root: router, observed } = input
   const { claim, region } = observed
   return {
-    ...(region === undefined ? {} : { region }),
+    ...defined({ region }),
     // What PostgreSQL has forgotten is the router's all the same.
     ...(claim === undefined ? {} : { publicIpv4: claim.natEnabled ? claim.publicAddress?.address : undefined }),
     networks: networksOf(input).map(({ networkId, ipv4Cidr, ipv6Prefix }) => ({

@@ -2,6 +2,7 @@
  *  own has too little; then it moves there first. Its boot storage grows where it was asked to, and then it has the new
  *  size. What it does not get leaves it as it was, only on whichever node it has come to; a disk that has grown stays
  *  so. */
+import { defined } from '../../domain/defined.ts'
 import type { Room } from '../../domain/placement.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
 import { RESIZED } from './conditions.ts'
@@ -74,8 +75,7 @@ const roomReserved: Rule = (input) => {
     ...serverIdOf(server, observed),
     operationId: operation.id,
     ...wantedSize(input),
-    ...(plan.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
-    ...(storage?.status?.pool === undefined ? {} : { pool: storage.status.pool }),
+    ...defined({ cpuPool: plan.cpuPool, pool: storage?.status?.pool }),
   }
   return atRest('claimed', {
     actions: [{ do: 'effect', name: 'resize', input: demand }],

@@ -1,5 +1,6 @@
 /** A decision about a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only
  *  place where a decision becomes status, conditions and operation progress. */
+import { defined } from '../../domain/defined.ts'
 import { networkVerdict } from '../../domain/guest-network.ts'
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server/index.ts'
@@ -48,7 +49,7 @@ export interface Decision extends OperationDecision<ServerAction> {
 /** Nothing is known that would change the state. */
 export const unchanged = ({ server }: ReconcileInput): Decision => {
   const { state = 'creating', stateDetail } = server.status ?? {}
-  return { state, ...(stateDetail === undefined ? {} : { detail: stateDetail }) }
+  return { state, ...defined({ detail: stateDetail }) }
 }
 
 /** A rule of a flow. */
@@ -104,7 +105,7 @@ function statusOf(
   return {
     state,
     stateDetail: detail === undefined ? undefined : truncated(detail),
-    ...(zone === undefined ? {} : { region: zone.region }),
+    ...defined({ region: zone?.region }),
     ...(claims === undefined
       ? {}
       : {
@@ -119,7 +120,7 @@ function statusOf(
           ...addressStatus(claims),
           ...interfacesStatus(server, claims),
         }),
-    ...(sshUser === undefined ? {} : { sshUser: sshUser.name }),
+    ...defined({ sshUser: sshUser?.name }),
     ...sshStatus(server, instance),
     ...(incarnations.length === 0 ? {} : { incarnation: Math.max(...incarnations, server.status?.incarnation ?? 0) }),
     ...(state === 'stopped' ? { startedAt: undefined } : {}),

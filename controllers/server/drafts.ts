@@ -1,6 +1,7 @@
 /** The children of a server as they shall be: boot storage, instance and the copy of its user data. */
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerClaims } from '../../db/server/index.ts'
+import { defined } from '../../domain/defined.ts'
 import { apiVersionOf, type Key, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import type { ServerAction } from './actions.ts'
 import { finalizerOf } from '../../resources/define.ts'
@@ -86,7 +87,7 @@ export function ensureStorage(
     serverId: server.metadata.name,
     labels: {},
     isProtected: kept?.isProtected ?? false,
-    ...(backupSchedule === undefined ? {} : { backupSchedule }),
+    ...defined({ backupSchedule }),
     ...sourceOf(server),
   }
   // Should the server ever go without its controller, the cluster's garbage collector takes the storage.
@@ -181,7 +182,7 @@ function instanceSpec(
     hostname: spec.hostname,
     power: power.power,
     incarnation: power.incarnation,
-    ...(power.stop === undefined ? {} : { stop: power.stop }),
+    ...defined({ stop: power.stop }),
     cores: claims.placement.cores,
     memoryMebibytes: claims.placement.memoryMebibytes,
     disks: [
@@ -195,8 +196,7 @@ function instanceSpec(
     ...(claims.forcedVolumes.length === 0 ? {} : { forcedVolumes: [...claims.forcedVolumes] }),
     interfaces: [publicInterface(claims), ...privateInterfaces(server, claims)],
     template: spec.template ?? '',
-    ...(power.receive === undefined ? {} : { receive: power.receive }),
-    ...(power.send === undefined ? {} : { send: power.send }),
+    ...defined({ receive: power.receive, send: power.send }),
     metadata: {
       isEnabled: spec.metadataEnabled,
       id: metadata.name,

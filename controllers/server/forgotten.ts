@@ -1,6 +1,7 @@
 /** A server that was whole and has no claims any more: PostgreSQL was put back to a time before they were made. Its
  *  guest, its disk and its addresses are there; what it uses is given to nobody else, and whoever asks for its power or
  *  its end gets that by what is there. What is missing is for an operator to decide. */
+import { defined } from '../../domain/defined.ts'
 import { Instance } from '../../resources/instance/index.ts'
 import { usesOfServer } from '../../resources/uses.ts'
 import type { ServerAction } from './actions.ts'
@@ -63,7 +64,7 @@ export function repower(instance: InstanceObject, power: Power, annotation: stri
         ...spec,
         power: power.power,
         incarnation: power.incarnation,
-        ...(power.stop === undefined ? {} : { stop: power.stop }),
+        ...defined({ stop: power.stop }),
       },
     },
   }

@@ -1,4 +1,5 @@
 /** The end of a server: guest, disk, claims, name; in this order, each gone before the next goes. */
+import { defined } from '../../domain/defined.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { ServerAction } from './actions.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -15,7 +16,7 @@ import { removeMigrationSecrets } from './migration/cutover.ts'
 export const deleteObject = ({ metadata }: ServerObject): ServerAction => ({
   do: 'remove',
   type: Server,
-  key: { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: metadata.name },
+  key: { ...defined({ namespace: metadata.namespace }), name: metadata.name },
 })
 
 /** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is given back before the host has

@@ -1,6 +1,7 @@
 /** Where the data of a storage lies: a disk is a Volume on one node, and for as long as it is brought to another, with
  *  its server or to it, a second one there. Pure. Data goes with one Volume only: what lies on shared storage with that
  *  of the node that has the storage, and what lies on a node's own disks never before that node has it. */
+import { defined } from '../../domain/defined.ts'
 import { nodeOf } from '../../resources/instance/index.ts'
 import type { PlainAction } from '../effects.ts'
 import { isGranted, refusalOf } from '../refusal.ts'
@@ -62,7 +63,7 @@ export function layOut(storage: StorageObject, observed: Observed): Decision {
   const volume = observed.volumes.find((one) => nodeOf(one) === node)
   const elsewhere = syncVolumes(storage, observed, volume)
   const pool = volume === undefined ? poolOf(storage, observed) : volume.spec.pool
-  const place = { nodeName: node, pool, ...(observed.region === undefined ? {} : { region: observed.region }) }
+  const place = { nodeName: node, pool, ...defined({ region: observed.region }) }
   const holder = pool === undefined ? observed.volumes[0] : undefined
   if (volume === undefined && holder !== undefined)
     return failed(`The disk is on node ${nodeOf(holder)}, which the server is not on.`, elsewhere)
@@ -77,7 +78,7 @@ export function layOut(storage: StorageObject, observed: Observed): Decision {
       ? { state: 'online', health: 'ready', reason: 'Online', message: volume.status?.detail ?? '' }
       : {
           ...reconciling('creating', 'Creating', volume.status?.detail),
-          ...(volume.status?.detail === undefined ? {} : { detail: volume.status.detail }),
+          ...defined({ detail: volume.status?.detail }),
         }),
     actions: elsewhere,
     status: { sizeGibibytes: volume.status?.sizeGibibytes, ...place },

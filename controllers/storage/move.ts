@@ -1,6 +1,7 @@
 /** The flow of storage.move: the data go to another node, or to storage of another tier there. A storage that no server
  *  has is copied while nobody can change it; one that a server has goes with that server, which runs on meanwhile. The
  *  operation names the node that the storage leaves, so that an arrival is known for one, whoever died in between. */
+import { defined } from '../../domain/defined.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { nodeOf } from '../../resources/instance/index.ts'
 import { firstDecision, type Rule as OperationRule } from '../operation/decision.ts'
@@ -162,7 +163,7 @@ const serverMoved: Rule = (input) => {
         actor: ACTOR,
         arguments: {
           [STORAGE_OPERATION]: operation.id,
-          ...(target === undefined ? {} : { target_node_id: target }),
+          ...defined({ target_node_id: target }),
           ...(mode === undefined || state !== 'started' ? {} : { mode }),
           ...(requestedTier(storage) === 'standard' ? toSharedStorage : {}),
         },

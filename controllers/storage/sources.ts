@@ -1,5 +1,6 @@
 /** What the volume of a new storage begins as, by the kind of its source. Pure. One line for each kind; `observe` reads
  *  what it needs to know of the source. */
+import { defined } from '../../domain/defined.ts'
 import type { StorageSource } from '../../resources/storage/index.ts'
 import { backupKeyKey } from '../backup-key.ts'
 import type { StorageAction } from './actions.ts'
@@ -28,7 +29,7 @@ const CONTENTS: Readonly<Record<StorageSource['kind'], ContentOf>> = {
           name: id,
           accountId,
           secretName: backupKeyKey(accountId, node).name,
-          ...(objectStorageZone === undefined ? {} : { objectStorageZone }),
+          ...defined({ objectStorageZone }),
         })
       : { is: 'refused', why: `There is no backup ${id} that is complete.` }
   },
@@ -73,7 +74,7 @@ function pointOf({ origin, node }: Observed, what: 'snapshot' | 'storage'): Sour
     kind: 'snapshot',
     name: point,
     volume: storage.metadata.uid ?? '',
-    ...(pool === undefined ? {} : { pool }),
+    ...defined({ pool }),
   })
 }
 

@@ -3,6 +3,7 @@
  *  servers made with kubectl. */
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import { defined } from '../../domain/defined.ts'
 import { conflict } from '../../domain/problem.ts'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool.ts'
 import { serverQuota, storageQuota } from '../../domain/quota.ts'
@@ -328,7 +329,7 @@ type ClaimsRow = SizeColumns &
 function toServerClaims(row: ClaimsRow): ServerClaims {
   const sizeChange = toSizeChange(row)
   return {
-    ...(sizeChange === undefined ? {} : { sizeChange }),
+    ...defined({ sizeChange }),
     ...(row.interfaces.length === 0 ? {} : { interfaces: row.interfaces.map(toClaimedInterface) }),
     macAddress: row.value,
     addresses: row.addresses.map(toHeldAddress),

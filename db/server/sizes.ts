@@ -1,6 +1,7 @@
 /** Changes of a server's size. While one is in progress the server holds the larger of both sizes in every respect, so
  *  that it can succeed or be rolled back without another claim. */
 import { sql, type Transaction } from 'kysely'
+import { defined } from '../../domain/defined.ts'
 import { difference, largest, type Room } from '../../domain/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
 import { serverQuota, storageQuota } from '../../domain/quota.ts'
@@ -93,7 +94,7 @@ export async function beginSizeChange(
       .where('account_id', '=', change.accountId)
       .where('server_id', '=', change.serverId)
       .execute()
-    await reserveTarget(tx, { ...change, cpuPool, ...(excludedNodes === undefined ? {} : { excludedNodes }) }, now)
+    await reserveTarget(tx, { ...change, cpuPool, ...defined({ excludedNodes }) }, now)
   }
   return { operationId: change.operationId, before, after }
 }

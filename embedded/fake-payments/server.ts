@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
+import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import type { Logger } from '../../kit/sys/log.ts'
@@ -50,7 +51,7 @@ export async function startFakePayments(options: FakeServerOptions): Promise<Fak
   const { port } = server.address() as AddressInfo // it listens on a port
   const url = `http://${HOST}:${port}`
   const state = await readState(file)
-  const fake = new FakePayments({ clock, apiKey: options.apiKey, url, ...(state === undefined ? {} : { state }) })
+  const fake = new FakePayments({ clock, apiKey: options.apiKey, url, ...defined({ state }) })
   let writing: Promise<void> = Promise.resolve()
   const save = (): Promise<void> => (writing = writing.then(() => writeDurably(file, JSON.stringify(fake.state))))
 

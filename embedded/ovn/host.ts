@@ -2,6 +2,7 @@
  *  the nodes. */
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { PHYSICAL_NETWORK } from './address-plan.ts'
 import { type Central, ownFiles, prepareDatabase } from './central.ts'
@@ -55,7 +56,7 @@ export async function startHost(place: HostPlace): Promise<Space> {
       folder,
       command: space.command(tied(command)),
       environment: own,
-      ...(whenStarted === undefined ? {} : { whenStarted }),
+      ...defined({ whenStarted }),
     })
   await start(
     'ovsdb',

@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import type { ControlPlaneDesired } from '../../kit/control-planes/control.ts'
 import { PlaneRecord } from '../../kit/control-planes/hosting/planes.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
@@ -45,5 +46,5 @@ export const newRecord = (
   isRemoved: false,
   nodePort,
   addons: {},
-  storage: { ...(className === undefined ? {} : { className }), mebibytes: mebibytesOfOne },
+  storage: { ...defined({ className }), mebibytes: mebibytesOfOne },
 })

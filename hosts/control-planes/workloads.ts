@@ -1,5 +1,6 @@
 /** The pods of a control plane: etcd, API servers with the tunnel to nodes beside each, and controllers. Pure. */
 import { hash } from 'node:crypto'
+import { defined } from '../../domain/defined.ts'
 import {
   apiserverFlags,
   controllerManagerFlags,
@@ -50,8 +51,7 @@ export const containerOf = ({ name, image, command, args, size, mounts, more }: 
   name,
   image,
   imagePullPolicy: 'IfNotPresent',
-  ...(command === undefined ? {} : { command }),
-  ...(args === undefined ? {} : { args }),
+  ...defined({ command, args }),
   env: Object.entries(GO_ENVIRONMENT).map(([variable, value]) => ({ name: variable, value })),
   resources: resourcesOf(size),
   securityContext: {
@@ -125,7 +125,7 @@ export const STORES = { [STORES_LABEL]: ETCD }
 
 export const claimSpec = ({ storage: { className, mebibytes } }: PodsRecord) => ({
   accessModes: ['ReadWriteOnce'],
-  ...(className === undefined ? {} : { storageClassName: className }),
+  ...defined({ storageClassName: className }),
   resources: { requests: { storage: `${mebibytes}Mi` } },
 })
 

@@ -2,6 +2,7 @@
  *  are signed with their body's digest, so a server keeps nothing but what was sent. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { defined } from '../../domain/defined.ts'
 import { openExchange, type StoreAddress, type StoreRequest } from '../object-storage/exchange.ts'
 import type { Clock } from '../sys/clock.ts'
 import {
@@ -61,7 +62,7 @@ export function openS3Store({ url, authority = null, credentials, clock }: S3Opt
 
   async function listPage(start: string, token: string | undefined): Promise<Page> {
     const query = {
-      ...(token === undefined ? {} : { 'continuation-token': token }),
+      ...defined({ 'continuation-token': token }),
       'list-type': '2',
       prefix: `${prefix}${start}`,
     }

@@ -1,5 +1,6 @@
 /** The platform's side of a host of control planes, over HTTP. */
 import { Agent, fetch } from 'undici'
+import { defined } from '../../domain/defined.ts'
 import { type Problem, conflict, notFound, Unavailable, unavailable } from '../../domain/problem.ts'
 import { NOTHING, readText } from '../http/bounded.ts'
 import type { Clock } from '../sys/clock.ts'
@@ -24,10 +25,7 @@ const ANSWER_BYTES_MAXIMUM = 64 * 1024 ** 2
 /** Each call throws Unavailable when the host does not answer, and a Problem for what it refuses. */
 export function openControlPlanesClient({ url, token, authority, serverName, clock }: ClientOptions): ControlPlanes {
   const dispatcher = new Agent({
-    connect: {
-      ...(authority === undefined ? {} : { ca: authority }),
-      ...(serverName === undefined ? {} : { servername: serverName }),
-    },
+    connect: defined({ ca: authority, servername: serverName }),
   })
   const send = async (name: CallName, values: readonly unknown[]) => {
     const over = new AbortController()

@@ -1,5 +1,6 @@
 /** How the doors say that a body needs exactly one of several fields, as its schema declares with `exactlyOneOf`. */
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import { EXACTLY_ONE, exactlyOneIn } from './route.ts'
 
 /** For people: `Exactly one of a and b is given.` Undefined for other schemas. */
@@ -26,7 +27,7 @@ export function sayExactlyOne(jsonSchema: Record<string, unknown>, schema: unkno
 
 const optionOf = (field: z.ZodType): object => ({
   type: typeOf(field),
-  ...(field.description === undefined ? {} : { description: field.description }),
+  ...defined({ description: field.description }),
 })
 
 /** The type of its values, but for null. Throws for values of several types. */

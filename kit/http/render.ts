@@ -1,4 +1,5 @@
 /** Answers, refusals and bugs as responses. Every failure leaves here as a problem document, and only here. */
+import { defined } from '../../domain/defined.ts'
 import { Problem, Unavailable } from '../../domain/problem.ts'
 import type { Answer, Cookie } from './call.ts'
 import type { HttpResponse } from './exchange.ts'
@@ -51,7 +52,7 @@ export function renderProblem(
       ...headers,
       'content-type': 'application/problem+json',
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
-      ...(allow === undefined ? {} : { allow: allow.join(', ') }),
+      ...defined({ allow: allow?.join(', ') }),
       ...(problem.status === 401 ? { 'www-authenticate': challenge } : {}),
     },
     body: JSON.stringify(problem.toDocument()),

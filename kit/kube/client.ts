@@ -1,5 +1,6 @@
 /** The Store over a Transport: paths, content types, Status answers, pages, deadlines, and retries where they are safe.
  *  Lives here: what one request needs. Never here: connections (`https-transport.ts`) and caching (`reflector.ts`). */
+import { defined } from '../../domain/defined.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { backoffMilliseconds } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
@@ -326,7 +327,7 @@ function errorOf(status: StatusBody, retryAfterHeaderSeconds?: number): ApiError
     reason: status.reason || 'Unknown',
     message: status.message ?? '',
     ...(status.details?.causes && { causes: status.details.causes }),
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...defined({ retryAfterSeconds }),
   })
 }
 

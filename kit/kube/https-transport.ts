@@ -2,6 +2,7 @@
  *  a connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; watches without events
  *  are the reflector's business. */
 import { Agent, request as send } from 'undici'
+import { defined } from '../../domain/defined.ts'
 import { readLines, readText } from '../http/bounded.ts'
 import type { Transport } from './transport.ts'
 
@@ -41,10 +42,7 @@ export function openHttpsTransport(access: ServerAccess): HttpsTransport {
     timeout: CONNECT_TIMEOUT_MILLISECONDS,
     keepAlive: true,
     keepAliveInitialDelay: KEEPALIVE_PROBE_MILLISECONDS,
-    ...(access.ca !== undefined && { ca: access.ca }),
-    ...(access.certificate !== undefined && { cert: access.certificate }),
-    ...(access.key !== undefined && { key: access.key }),
-    ...(access.serverName !== undefined && { servername: access.serverName }),
+    ...defined({ ca: access.ca, cert: access.certificate, key: access.key, servername: access.serverName }),
     ...(access.isVerificationSkipped && { rejectUnauthorized: false }),
   }
   // Deadlines are the client's, by its clock; undici's own stay off.
@@ -60,9 +58,8 @@ export function openHttpsTransport(access: ServerAccess): HttpsTransport {
     const response = await send(`${access.url}${path}`, {
       method,
       dispatcher: isWatch(path) ? watches : requests,
-      headers: { ...headers, ...impersonation, ...(authorization !== undefined && { authorization }) },
-      ...(body !== undefined && { body }),
-      ...(signal !== undefined && { signal }),
+      headers: { ...headers, ...impersonation, ...defined({ authorization }) },
+      ...defined({ body, signal }),
     })
     return {
       status: response.statusCode,

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { ServerAccess } from './https-transport.ts'
 
@@ -82,8 +83,7 @@ export async function readKubeconfig(file: string, clock: Clock): Promise<Server
   const ca = await pem(cluster['certificate-authority-data'], cluster['certificate-authority'])
   const server = {
     url: cluster.server.replace(/\/+$/, ''),
-    ...(ca !== undefined && { ca }),
-    ...(cluster['tls-server-name'] !== undefined && { serverName: cluster['tls-server-name'] }),
+    ...defined({ ca, serverName: cluster['tls-server-name'] }),
     ...(cluster['insecure-skip-tls-verify'] === true && { isVerificationSkipped: true }),
     ...(user.as !== undefined && { actsAs: { user: user.as, groups: user['as-groups'] ?? [] } }),
   }
@@ -101,8 +101,7 @@ export async function readKubeconfig(file: string, clock: Clock): Promise<Server
           : undefined
   return {
     ...server,
-    ...(certificate !== undefined && { certificate }),
-    ...(key !== undefined && { key }),
+    ...defined({ certificate, key }),
     ...(authorization && { authorization }),
   }
 }
@@ -150,7 +149,6 @@ async function pluginAccess(file: string): Promise<Pick<ServerAccess, 'authoriza
   const [certificate, key] = [text(first.cert), text(first.key)]
   return {
     authorization: async () => text((await ask()).headers?.['Authorization']),
-    ...(certificate !== undefined && { certificate }),
-    ...(key !== undefined && { key }),
+    ...defined({ certificate, key }),
   }
 }

@@ -1,6 +1,7 @@
 /** Speaks to Stripe, or to whatever answers like it. */
 import Stripe from 'stripe'
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import { badRequest, Unavailable } from '../../domain/problem.ts'
 import {
   ACCOUNT_METADATA,
@@ -53,7 +54,7 @@ const customersOf = (
   createCustomer: ({ accountId, name, email }) =>
     answered(async () => {
       const metadata = { [ACCOUNT_METADATA]: accountId }
-      return (await stripe.customers.create({ name, metadata, ...(email === undefined ? {} : { email }) })).id
+      return (await stripe.customers.create({ name, metadata, ...defined({ email }) })).id
     }),
   createSetupSession: (customer, returnUrl, currency) =>
     answered(async () => {
@@ -155,7 +156,7 @@ const invoicesOf = (stripe: Stripe): Pick<PaymentProcessor, 'findInvoice' | 'rea
     let after: string | undefined
     do {
       const { data, has_more } = await answered(() =>
-        stripe.invoices.list({ created, limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) }),
+        stripe.invoices.list({ created, limit: PAGE, ...defined({ starting_after: after }) }),
       )
       yield* data.map(invoiceOf)
       after = has_more ? data.at(-1)?.id : undefined
@@ -240,6 +241,6 @@ export function readEvent(body: Uint8Array, signature: string | undefined, secre
     id: event.id,
     type: event.type,
     ...(object?.object === 'invoice' && object.id !== undefined ? { invoiceId: object.id } : {}),
-    ...(customerId === undefined ? {} : { customerId }),
+    ...defined({ customerId }),
   }
 }

@@ -1,4 +1,5 @@
 /** Conditions as KEP-1623 wants them. */
+import { defined } from '../../domain/defined.ts'
 import { toSeconds } from '../sys/clock.ts'
 import type { ConditionDraft } from './action.ts'
 
@@ -23,7 +24,7 @@ export function mergeConditions(
       reason,
       message,
       lastTransitionTime: before?.status === status ? before.lastTransitionTime : toSeconds(at.now),
-      ...(at.generation !== undefined && { observedGeneration: at.generation }),
+      ...defined({ observedGeneration: at.generation }),
     })
   }
   return [...byType.values()]

@@ -14,6 +14,7 @@ import {
   trace,
   TraceFlags,
 } from '@opentelemetry/api'
+import { defined } from '../../domain/defined.ts'
 
 export type { Attributes, Span } from '@opentelemetry/api'
 
@@ -46,9 +47,9 @@ export function startSpan({ name, kind = 'internal', attributes, link, startedAt
     name,
     {
       kind: KINDS[kind],
-      ...(attributes === undefined ? {} : { attributes }),
+      ...defined({ attributes }),
       ...(linked === undefined ? {} : { links: [{ context: linked }] }),
-      ...(begun === undefined ? {} : { startTime: begun }),
+      ...defined({ startTime: begun }),
     },
     contextOf(draft),
   )

@@ -1,6 +1,7 @@
 /** Backups as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import type { BackupFacts } from '../../domain/backup-rules.ts'
+import { defined } from '../../domain/defined.ts'
 import { activeOperationOf, OperationView } from '../operation/index.ts'
 import { DateTime, Id, PageQuery, Printable, type Stored } from '../shapes.ts'
 import { routesUnder, verbsOf } from '../verbs.ts'
@@ -60,8 +61,7 @@ export function toBackupView(backup: StoredBackup, { region }: BackupSurrounding
     created_at: createdAt,
     completed_at: status?.completedAt ?? null,
     expires_at: spec.expiresAt ?? null,
-    ...(status?.target === undefined ? {} : { target: status.target }),
-    ...(status?.isSameHost === undefined ? {} : { same_host: status.isSameHost }),
+    ...defined({ target: status?.target, same_host: status?.isSameHost }),
     verified_at: status?.verifiedAt ?? null,
     verification_error: status?.verificationError ?? null,
   }

@@ -1,5 +1,6 @@
 /** Firewalls of servers: as they are stored in the Server, as the API shows them, and their routes. */
 import { z } from 'zod'
+import { defined } from '../../domain/defined.ts'
 import {
   ALWAYS_ALLOWED,
   canonicalFirewall,
@@ -169,8 +170,7 @@ export const storedFirewall = ({ rules, ...firewall }: Firewall): z.infer<typeof
   ...firewall,
   rules: rules.map(({ portStart, portEnd, remoteCidrs, ...rule }) => ({
     ...rule,
-    ...(portStart === undefined ? {} : { portStart }),
-    ...(portEnd === undefined ? {} : { portEnd }),
+    ...defined({ portStart, portEnd }),
     remoteCidrs: [...remoteCidrs],
   })),
 })

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { isPrivateAddress } from '../../domain/addresses.ts'
 import { hourlyMillicents } from '../../domain/billing.ts'
+import { defined } from '../../domain/defined.ts'
 import { NO_PUBLIC_NETWORK } from '../../domain/guest-network.ts'
 import { type LoopbackTwins, loopbackTwinOf } from '../../domain/loopback-twins.ts'
 import { prefixOf } from '../../domain/public-pool.ts'
@@ -222,7 +223,7 @@ export function toServerView(
     managed_by: null,
     id: name,
     zone: spec.zone,
-    ...(zone === undefined ? {} : { region: zone.region }),
+    ...defined({ region: zone?.region }),
     hostname: spec.hostname,
     title: spec.title,
     plan: spec.plan,

@@ -3,6 +3,7 @@
  *  anybody does. */
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
+import { defined } from '../../domain/defined.ts'
 import { MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { type App, createApp } from '../../apiserver/app.ts'
 import type { Room } from '../../domain/placement.ts'
@@ -162,7 +163,7 @@ export async function openCloud(
   const opened = await createApp({
     objectStorage: { stores: [objectStorage, gateway], obstacle: '' },
     controlPlanes: { ...controlPlanes.offer, others: hostsOf(otherControlPlanes.offer) },
-    ...(options.hostClusters === undefined ? {} : { hostClusters: options.hostClusters }),
+    ...defined({ hostClusters: options.hostClusters }),
     store,
     caches,
     db,
@@ -206,7 +207,7 @@ export async function openCloud(
       remoteAddress: from,
       signal: stop.signal,
       headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(bytes === undefined ? {} : { body: bytes }),
+      ...defined({ body: bytes }),
     })
     const text =
       typeof response.body === 'string'
@@ -228,7 +229,7 @@ export async function openCloud(
     send(
       method,
       path,
-      { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}` }, ...(body === undefined ? {} : { body }) },
+      { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}` }, ...defined({ body }) },
       '192.0.2.9',
       'operators',
     )

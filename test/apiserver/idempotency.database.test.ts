@@ -9,6 +9,7 @@ import {
   releaseIdempotencyKey,
   takeIdempotencyKey,
 } from '../../db/request/index.ts'
+import { defined } from '../../domain/defined.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
@@ -29,7 +30,7 @@ afterAll(() => cloud.close())
 const create = (path: string, body: object, key?: string, bearer = token) =>
   cloud.send('POST', path, {
     body,
-    headers: { authorization: `Bearer ${bearer}`, ...(key === undefined ? {} : { 'idempotency-key': key }) },
+    headers: { authorization: `Bearer ${bearer}`, ...defined({ 'idempotency-key': key }) },
   })
 const server = (hostname: string) => ({ zone: cloud.zone, hostname, plan: 'tiny', template: 'tiny-linux' })
 

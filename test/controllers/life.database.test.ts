@@ -6,6 +6,7 @@ import { type KubernetesRequest, recordKubernetesRequest } from '../../db/reques
 import { findOperation } from '../../db/operation/index.ts'
 import { findCandidate } from '../../db/placement/index.ts'
 import { listQuotas } from '../../db/account/index.ts'
+import { defined } from '../../domain/defined.ts'
 import { Event, type KubeObject, Namespace, type ResourceType } from '../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -72,7 +73,7 @@ const asRequested = (kind: OperationStanza['kind'], args?: Record<string, string
   deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
   actor: 'user:1',
   requestId: newUuid(systemRandom),
-  ...(args === undefined ? {} : { arguments: args }),
+  ...defined({ arguments: args }),
 })
 
 /** Nothing of the account's servers is anywhere. */

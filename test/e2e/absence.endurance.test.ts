@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, readlink, rename, rm, stat } from 'node:fs/pr
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { defined } from '../../domain/defined.ts'
 import { openExchange } from '../../kit/object-storage/exchange.ts'
 import { openS3, type S3 } from '../../kit/object-storage/s3.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
@@ -103,7 +104,7 @@ async function newStorage(tier: 'standard' | 'local-nvme', serverId: string): Pr
   return storage.id
 }
 const newFloatingIp = async (serverId?: string): Promise<FloatingIp> => {
-  const body = { zone: ZONE, ...(serverId === undefined ? {} : { server_id: serverId }) }
+  const body = { zone: ZONE, ...defined({ server_id: serverId }) }
   return (await ask<{ floating_ip: FloatingIp }>('POST', '/v1/floating-ips', 201, body)).floating_ip
 }
 const list = async <Item>(path: string): Promise<readonly Item[]> =>

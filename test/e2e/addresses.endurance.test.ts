@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defined } from '../../domain/defined.ts'
 import { EDGE_ROLES } from '../../domain/edge-rules.ts'
 import { DATABASE_TEMPLATE, KUBERNETES_NODE_TEMPLATE, MANAGED_TEMPLATE } from '../../domain/managed-machine.ts'
 import { nodeBinary } from '../../kit/sys/process.ts'
@@ -201,7 +202,7 @@ const isTls = (url: string, authority: string | undefined): Promise<boolean> => 
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')
   return new Promise((resolve) => {
-    const socket = connect({ host, port: Number(port || 443), ...(authority === undefined ? {} : { ca: authority }) })
+    const socket = connect({ host, port: Number(port || 443), ...defined({ ca: authority }) })
     const end = (isThere: boolean) => {
       socket.destroy()
       resolve(isThere)

@@ -4,6 +4,7 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { defined } from '../../domain/defined.ts'
 import {
   diskFault,
   endLeftovers,
@@ -117,9 +118,7 @@ describe('what an earlier run left', () => {
     const folder = await prepareDataFolder(root)
     const child = await running(deaf)
     const startTicks = await startTicksOf(child.pid)
-    await recordProcesses(folder, [
-      { name: 'deaf', pid: child.pid, ...(startTicks === undefined ? {} : { startTicks }) },
-    ])
+    await recordProcesses(folder, [{ name: 'deaf', pid: child.pid, ...defined({ startTicks }) }])
     const exited = once(child, 'exit')
     await endLeftovers(folder, hurriedClock())
     expect(await exited).toEqual([null, 'SIGKILL'])

@@ -2,6 +2,7 @@
  *  listed here with its reason, and nowhere else may there be one. */
 import { createMcpHandler, McpServer, fromJsonSchema } from '@modelcontextprotocol/server'
 import { expect, test } from 'vitest'
+import { defined } from '../../domain/defined.ts'
 import { useMcpWorld } from './mcp-world.ts'
 
 const shared = useMcpWorld()
@@ -137,7 +138,7 @@ async function outcomeOf(response: Response): Promise<Outcome> {
   }
   return {
     status: response.status,
-    ...(body.error?.code === undefined ? {} : { code: body.error.code }),
+    ...defined({ code: body.error?.code }),
     ...(body.result === undefined
       ? {}
       : {

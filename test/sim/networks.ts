@@ -1,6 +1,7 @@
 /** Private networks and routers that are made, joined, parted, changed and deleted while everything is shaken, and what
  *  must hold of them afterwards. */
 import type { Database } from '../../db/open.ts'
+import { defined } from '../../domain/defined.ts'
 import { overlapping } from '../../domain/private-network.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Network } from '../../resources/network/index.ts'
@@ -56,7 +57,7 @@ async function act({ scheduler }: World, account: Account, { networks, routers }
   const name = `name ${Math.floor(random.fraction() * 1_000)}`
   if (network === undefined || dice < 0.15) {
     const range = scheduler.pick(RANGES)
-    const body = { zone, name, ...(range === undefined ? {} : { ipv4_cidr: range }) }
+    const body = { zone, name, ...defined({ ipv4_cidr: range }) }
     const made = await send(account, 'POST', '/v1/networks', body)
     const id = (made as { readonly network?: { readonly id: string } } | undefined)?.network?.id
     if (id !== undefined) networks.add(id)

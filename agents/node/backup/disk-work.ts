@@ -3,6 +3,7 @@
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { isBucket, openStoreAt } from '../../../kit/chunks/locate.ts'
 import type { Manifest } from '../../../kit/chunks/manifest.ts'
@@ -92,7 +93,7 @@ export function openDiskWork(options: DiskWorkOptions): BackupWork {
       key: await readBackupKey(store, namespace, job.secretName),
       clock,
       random,
-      ...(signal === undefined ? {} : { signal }),
+      ...defined({ signal }),
     })
     return { ...repository, kind }
   }

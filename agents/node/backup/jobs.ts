@@ -1,6 +1,7 @@
 /** The reconciler of BackupJobs: work that takes hours runs beside the reconciles, which report how far it is. The work
  *  of a job is done once: its end is noted in the ledger, so that an older object of it is answered from there. A
  *  restore that ran a second time would write over what came after it. */
+import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { StoreAway } from '../../../kit/chunks/object-store.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
@@ -95,8 +96,7 @@ const reportOf = (
   return {
     ...progress,
     state,
-    ...(detail === undefined ? {} : { detail }),
-    ...(isHalfWritten === undefined ? {} : { isHalfWritten }),
+    ...defined({ detail, isHalfWritten }),
   }
 }
 
@@ -135,7 +135,7 @@ function note(
     uid,
     state,
     at: clock.now().toISOString(),
-    job: { work: workOf(spec), ...(report === undefined ? {} : { report }) },
+    job: { work: workOf(spec), ...defined({ report }) },
   })
 }
 

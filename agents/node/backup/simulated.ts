@@ -1,4 +1,5 @@
 /** Backups that are only remembered. The map is the simulated store, shared by the hosts of a zone. */
+import { defined } from '../../../domain/defined.ts'
 import { Damaged } from '../../../kit/chunks/seal.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { BackupJobSpec } from '../../../resources/backup-job/index.ts'
@@ -40,7 +41,7 @@ export function simulatedBackups(
     if (sizeBytes === undefined) throw new Damaged(`m/${copyOf?.name}`, 'is missing')
     store.set(name, sizeBytes)
     return {
-      ...(parent === undefined ? {} : { parent }),
+      ...defined({ parent }),
       sizeBytes,
       target: 'zone-object-store',
       isSameHost: false,

@@ -3,6 +3,7 @@
  *  answer nothing, anything, too much, or without an end. */
 import type { Socket } from 'node:net'
 import { z } from 'zod'
+import { defined } from '../../../domain/defined.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { connectLocalSocket } from '../drivers/hypervisor/local-socket.ts'
 
@@ -66,7 +67,7 @@ export async function openGuestAgent({
     socket.destroy()
   }
   const send = (command: string, input?: Readonly<Record<string, unknown>>): string =>
-    `${JSON.stringify({ execute: command, ...(input === undefined ? {} : { arguments: input }) })}\n`
+    `${JSON.stringify({ execute: command, ...defined({ arguments: input }) })}\n`
   try {
     const id = clock.now().getTime()
     const answer = incoming.next({ afterSentinel: true })

@@ -1,4 +1,5 @@
 /** The reconciler of Images: the image is on the host, or it is gone. */
+import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import { Image, type ImageSpec, type ImageStatus } from '../../../resources/instance/index.ts'
@@ -86,7 +87,7 @@ const imageEffects = (parts: ImageParts): Handlers => {
       if (copyFrom === undefined) return
       const key = await readMoveKey(store, namespace, copyFrom.secretName)
       await imports.begin(name, `${host}:${port}`, async (signal) => {
-        await customImages.copy(name, { host, port, key, ...(origin === undefined ? {} : { origin }) }, signal)
+        await customImages.copy(name, { host, port, key, ...defined({ origin }) }, signal)
         log.info('image copied', { image: name })
       })
     },
@@ -158,7 +159,7 @@ async function makeOf(
       throw new Unavailable(`disk ${volume}${user === undefined ? '' : `, which guest ${user} has`}`, undefined)
     const disk = {
       path: await volumes.checkedPathOf(volume),
-      ...(held.source === undefined ? {} : { origin: held.source }),
+      ...defined({ origin: held.source }),
     }
     return { ended: diskReads.run(volume, signal, (either) => customImages.make(name, disk, either)) }
   })

@@ -2,6 +2,7 @@
  *  folder. Needs no root. */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { defined } from '../../../domain/defined.ts'
 import { environment } from '../../../kit/sys/process.ts'
 import { ProgramFailed, runProgram } from '../run-program.ts'
 import { ImageUnavailable } from './recipe.ts'
@@ -76,5 +77,5 @@ const apt = (
   runProgram(program, ['-qq', '-o', 'APT::Sandbox::User=', ...input], {
     workingDirectory: folder,
     environment: { ...environment(), LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
-    ...(timeoutMilliseconds === undefined ? {} : { timeoutMilliseconds }),
+    ...defined({ timeoutMilliseconds }),
   })

@@ -5,6 +5,7 @@
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { defined } from '../../../domain/defined.ts'
 import {
   DATABASE_TEMPLATE,
   DEV_CLUSTER_TEMPLATE,
@@ -151,7 +152,7 @@ export async function buildDebian({ image, work, mirror, system, onStep }: Debia
         ...environment(),
         LC_ALL: 'C',
         DEBIAN_FRONTEND: 'noninteractive',
-        ...(debootstrap.folder === undefined ? {} : { DEBOOTSTRAP_DIR: debootstrap.folder }),
+        ...defined({ DEBOOTSTRAP_DIR: debootstrap.folder }),
       },
     })
   const root = join(work, 'root')

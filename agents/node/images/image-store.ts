@@ -3,6 +3,7 @@
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { defined } from '../../../domain/defined.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { syncToDisk, UNFINISHED, writeDurably } from '../../../kit/sys/durable-file.ts'
 import { copyServedDisk, flattenDisk, KEYS_PREFIX, makeEmptyDisk } from '../drivers/storage/copy-disk.ts'
@@ -226,10 +227,7 @@ class QcowImages implements ImageStore {
     await syncToDisk(this.#folder)
     const sizeGibibytes = Math.ceil(virtualBytes / GIBIBYTE)
     // The record states that it is there: written last, removed first.
-    await writeDurably(
-      this.#recordOf(name),
-      JSON.stringify({ name, sizeGibibytes, ...(origin === undefined ? {} : { origin }) }),
-    )
+    await writeDurably(this.#recordOf(name), JSON.stringify({ name, sizeGibibytes, ...defined({ origin }) }))
   }
 
   #diskOf(name: string): string {
@@ -249,7 +247,7 @@ export function simulatedImages(held = new Map<string, HeldImage>(), host = 'sim
   const put = async (name: string, origin?: HeldImage['origin']): Promise<void> => {
     if (held.has(name)) return
     const path = `/simulated/images/${name}`
-    held.set(name, { name, sizeGibibytes: 1, path, ...(origin === undefined ? {} : { origin }) })
+    held.set(name, { name, sizeGibibytes: 1, path, ...defined({ origin }) })
   }
   return {
     names: async () => [...held.keys()],

@@ -1,5 +1,6 @@
 /** The effects of the plan for Instances. Each may be repeated: it may have happened already, wholly, when it is called
  *  again. What must outlive the guest is written to the ledger before the guest changes. */
+import { defined } from '../../../domain/defined.ts'
 import { type InstanceSpec } from '../../../resources/instance/index.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { GuestStartFailed, portNameOf, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
@@ -146,7 +147,7 @@ async function accept(
       incarnation,
       guest,
       startedAt: nowText(parts),
-      ...(volumes === undefined ? {} : { volumes }),
+      ...defined({ volumes }),
     })
   }
 }
@@ -178,7 +179,7 @@ async function start(parts: Parts, { incarnation }: InstanceEffects['start'], in
     guest: guestOf(instance.spec),
     startedAt: nowText(parts),
     volumes: volumesOf(instance.spec),
-    ...(stop === undefined ? {} : { stop }),
+    ...defined({ stop }),
   }))
   lastPress.delete(name)
   try {

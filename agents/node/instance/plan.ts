@@ -2,6 +2,7 @@
  *  Always: an incarnation is started at most once; a guest is never started before the one before it is gone; an older
  *  spec than the one acted on changes nothing; it is reported as removed when nothing of the guest is left on the host;
  *  what shall be received is never booted; and a guest that was handed over never goes on. */
+import { defined } from '../../../domain/defined.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
@@ -125,7 +126,7 @@ export function planInstance(instance: InstanceObject, observed: ObservedInstanc
   const isHandedOver = isCompleted(entry.transfer, 'send') && entry.ended === undefined
   if (isHandedOver)
     return isEndWanted
-      ? [effect('end', { reason: 'requested', ...(spec.stop === undefined ? {} : { stopId: spec.stop.id }) }), requeue]
+      ? [effect('end', { reason: 'requested', ...defined({ stopId: spec.stop?.id }) }), requeue]
       : [statusOf('handed_over', observed, entry)]
   if (observed.guest?.state === 'running')
     return isEndWanted ? planStop(spec, observed, entry, now) : planRunning(instance, observed, entry, now)

@@ -1,5 +1,6 @@
 /** The effects of the plan for Volumes. Each may be repeated: it may have happened already, wholly, when it is called
  *  again. A disk is never changed while a guest may have it open. */
+import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
 import type { Store } from '../../../kit/kube/store.ts'
@@ -101,8 +102,7 @@ export function servingOf({ servedFor, volumes }: VolumeParts, name: string): Vo
 const draftOf = (name: string, { sizeGibibytes, origin, pool }: VolumeSpec): NewVolume => ({
   name,
   sizeGibibytes,
-  ...(origin === undefined ? {} : { origin }),
-  ...(pool === undefined ? {} : { pool }),
+  ...defined({ origin, pool }),
 })
 
 /** The handlers by name of the effect. */
@@ -138,11 +138,7 @@ const makingEffects = (parts: VolumeParts): Pick<Handlers, MakingEffect> => ({
     if (source?.kind === 'image' && custom === undefined) throw new Unavailable(`image ${source.name}`, undefined)
     const image = source?.kind === 'template' ? await images.newest(source.name) : undefined
     if (image !== undefined && image.is !== 'ready') throw new Unavailable(`template ${source?.name}`, undefined)
-    await make(parts, volume, {
-      ...(image === undefined ? {} : { source: image.image }),
-      ...(custom === undefined ? {} : { copyOf: custom.path }),
-      ...(custom?.origin === undefined ? {} : { origin: custom.origin }),
-    })
+    await make(parts, volume, defined({ source: image?.image, copyOf: custom?.path, origin: custom?.origin }))
     log.info('volume created', { volume: volume.metadata.name })
   },
   async adopt({ pool }, { metadata: { name } }) {

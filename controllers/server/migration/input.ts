@@ -1,5 +1,6 @@
 /** What every flow that moves a server to another node reads: source and target of the move, and what each reports of
  *  the guest. Only an agent's report counts as evidence, never its absence. Pure. */
+import { defined } from '../../../domain/defined.ts'
 import {
   gibibytesOf,
   MIGRATION_MODES,
@@ -239,7 +240,7 @@ export function progressOf(input: MigrationInput, state: MigrationState, detail 
     state,
     sourceNode,
     targetNode,
-    ...(claims.target === undefined ? {} : { targetZone: claims.target.zone }),
+    ...defined({ targetZone: claims.target?.zone }),
     attempt,
     phase:
       received?.phase === 'completed' ? 'completed' : (reported?.phase ?? (state === 'reserved' ? '' : 'preparing')),
@@ -249,7 +250,7 @@ export function progressOf(input: MigrationInput, state: MigrationState, detail 
     dirtyBytesPerSecond: reported?.dirtyBytesPerSecond ?? 0,
     downtimeMilliseconds: Math.max(sent?.downtimeMilliseconds ?? 0, received?.downtimeMilliseconds ?? 0),
     detail: detail === '' ? (reported?.detail ?? '') : detail,
-    ...(reported === undefined ? {} : { reportedAt: reported.reportedAt }),
+    ...defined({ reportedAt: reported?.reportedAt }),
   }
   const hasChanged =
     recorded.state !== next.state ||
@@ -281,7 +282,7 @@ export const inState = (
     ...unchanged(input),
     step: STEPS[state],
     status: { migration: progressOf(input, state, reason) },
-    ...(waitSeconds === undefined ? {} : { waitSeconds }),
+    ...defined({ waitSeconds }),
     ...decision,
   }
 }

@@ -2,6 +2,7 @@
  *  reports that it runs there. No progress is lost when a process dies: the next reconcile reads it from both nodes'
  *  reports. Failed attempts are repeated as the server's policy allows; then the move is rolled back, or the server is
  *  stopped and moved where that is allowed. */
+import { defined } from '../../../domain/defined.ts'
 import { sendSeconds } from '../../../domain/migration-policies.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
@@ -114,7 +115,7 @@ const sendStarted: Rule<MigrationInput> = (input) => {
     ...receive,
     host,
     port,
-    ...(diskPort === undefined ? {} : { diskPort }),
+    ...defined({ diskPort }),
     downtimeLimitMilliseconds: policy.downtimeLimitMilliseconds,
     isThrottled: policy.mayThrottle && receive.attempt > 1,
     timeoutSeconds: sendSeconds(policy, gibibytesToSend(input)),

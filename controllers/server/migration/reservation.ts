@@ -1,5 +1,6 @@
 /** How every move begins and ends: capacity on another node is reserved and recorded before it is used, and a move that
  *  has ended never starts again. */
+import { defined } from '../../../domain/defined.ts'
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
@@ -115,8 +116,7 @@ function reserve({ server, observed, operation }: OperationInput): ServerAction 
   const input = {
     ...serverIdOf(server, observed),
     operationId: operation.id,
-    ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
-    ...(node === undefined ? {} : { node }),
+    ...defined({ cpuPool: plan?.cpuPool, node }),
     // In another zone the disk is copied, wherever it lies.
     ...(zone !== undefined ? { zone } : { pools: [...new Set(pools)], isToShare: isToSharedStorage(operation) }),
   }

@@ -1,5 +1,6 @@
 /** The flows that create, start, stop and restart a guest. Each is an ordered list of conditions; the first that does
  *  not hold is the current step, so that a crash anywhere loses no progress. */
+import { defined } from '../../../domain/defined.ts'
 import { CLAIMED } from '../conditions.ts'
 import type { ServerAction } from '../actions.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
@@ -102,13 +103,13 @@ const claimed: Rule = (input) => {
     cores,
     memoryMebibytes,
     storageGibibytes: server.spec.storageGibibytes ?? storageGibibytes,
-    ...(cpuPool === undefined ? {} : { cpuPool }),
+    ...defined({ cpuPool }),
     publicIpv4: server.spec.publicIpv4,
-    ...(observed.networks === undefined ? {} : { networks: observed.networks.known }),
+    ...defined({ networks: observed.networks?.known }),
     ...(server.spec.serverGroupId === undefined
       ? {}
       : { serverGroupId: server.spec.serverGroupId, region: observed.zone?.region }),
-    ...(server.spec.managedBy === undefined ? {} : { managedBy: server.spec.managedBy }),
+    ...defined({ managedBy: server.spec.managedBy }),
   }
   return {
     ...inProgress(input, 'claimed'),

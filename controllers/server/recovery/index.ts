@@ -1,5 +1,6 @@
 /** server.recover: starts a server of a fenced node elsewhere. The proof that nothing runs on the lost node replaces
  *  its agent's confirmation, and lets `controllers/node/recovery.ts` remove what the node still holds of the server. */
+import { defined } from '../../../domain/defined.ts'
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
@@ -85,8 +86,7 @@ const reserved: Rule = (input) => {
   const reservation = {
     ...migrationRefOf(input),
     pool: storage?.status?.pool,
-    ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
-    ...(node === undefined ? {} : { node }),
+    ...defined({ cpuPool: plan?.cpuPool, node }),
   }
   const refusal = findCondition(server, RESERVED)
   const detail =

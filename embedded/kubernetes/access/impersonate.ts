@@ -1,4 +1,5 @@
 /** Acting as somebody else (`kubectl --as`): who may impersonate a user and each of the groups is taken for them. */
+import { defined } from '../../../domain/defined.ts'
 import type { User } from '../core/object.ts'
 import { forbidden, unexpected } from '../core/status.ts'
 import { refusal } from './authorize.ts'
@@ -31,7 +32,7 @@ export function actingUser(authorizer: Authorizer, user: User, headers: Headers)
       : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
   return {
     name,
-    ...(uid === undefined ? {} : { uid }),
+    ...defined({ uid }),
     groups: [...new Set([...own, ...(name === 'system:anonymous' ? [] : ['system:authenticated'])])],
   }
 }

@@ -1,5 +1,6 @@
 /** Questions that are answered at once and never stored: who am I, may I, may they, whose token is this, give me a
  *  token. */
+import { defined } from '../../../domain/defined.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { checkType, parseObject } from '../core/body.ts'
 import { json, keyOf, type Answer, type Engine } from '../core/engine.ts'
@@ -38,9 +39,9 @@ type Answering = (engine: Engine, object: JsonObject, user: User, namespace: str
 
 const userInfo = ({ name, uid, groups, extra }: User): JsonObject => ({
   username: name,
-  ...(uid === undefined ? {} : { uid }),
+  ...defined({ uid }),
   groups,
-  ...(extra === undefined ? {} : { extra }),
+  ...defined({ extra }),
 })
 
 const ANSWERS: Readonly<Record<string, Answering>> = {

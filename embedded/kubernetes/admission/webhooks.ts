@@ -1,5 +1,6 @@
 /** Validating webhooks: asks those whose rules match whether a write may happen, all at once, and obeys the first
  *  no. */
+import { defined } from '../../../domain/defined.ts'
 import { newUuid, type Random } from '../../../kit/sys/random.ts'
 import { matchesLabels } from '../access/rbac.ts'
 import type { Hooks } from '../core/definition.ts'
@@ -198,7 +199,7 @@ function reviewOf(admission: Admission, uid: string): JsonObject {
     ...(name === '' ? {} : { name }),
     ...(namespace === '' ? {} : { namespace }),
     operation,
-    userInfo: { username: user.name, ...(user.uid === undefined ? {} : { uid: user.uid }), groups: user.groups },
+    userInfo: { username: user.name, ...defined({ uid: user.uid }), groups: user.groups },
     object: shown(object),
     oldObject: shown(old),
     dryRun: isDryRun,

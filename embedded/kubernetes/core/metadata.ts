@@ -1,4 +1,5 @@
 /** The metadata of every object: what clients may set, what the server decides, and what is refused. */
+import { defined } from '../../../domain/defined.ts'
 import { newUuid, type Random } from '../../../kit/sys/random.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import {
@@ -67,7 +68,7 @@ export function changedMetadata(given: JsonObject, old: KubeObject): Metadata {
   for (const member of SERVER_MEMBERS) if (old.metadata[member] !== undefined) kept[member] = old.metadata[member]
   const { name, namespace } = old.metadata
   // Every required member is in `kept` or named here.
-  return { ...clientMembers(given), ...kept, name, ...(namespace === undefined ? {} : { namespace }) } as Metadata
+  return { ...clientMembers(given), ...kept, name, ...defined({ namespace }) } as Metadata
 }
 
 function clientMembers(given: JsonObject): MutableObject {

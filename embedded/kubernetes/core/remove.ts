@@ -1,4 +1,5 @@
 /** Deletion: preconditions, finalizers, and propagation to owned objects. */
+import { defined } from '../../../domain/defined.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { parseObject } from './body.ts'
 import type { Definition } from './definition.ts'
@@ -24,14 +25,11 @@ export interface DeleteOptions {
 
 /** As a webhook is shown them. */
 export const shownOptions = ({ propagation, uid, resourceVersion }: DeleteOptions): JsonObject => ({
-  ...(propagation === undefined ? {} : { propagationPolicy: propagation }),
+  ...defined({ propagationPolicy: propagation }),
   ...(uid === undefined && resourceVersion === undefined
     ? {}
     : {
-        preconditions: {
-          ...(uid === undefined ? {} : { uid }),
-          ...(resourceVersion === undefined ? {} : { resourceVersion }),
-        },
+        preconditions: defined({ uid, resourceVersion }),
       }),
 })
 

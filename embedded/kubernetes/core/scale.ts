@@ -1,4 +1,5 @@
 /** The scale subresource: any resource with a replica count, seen as an autoscaling/v1 Scale. */
+import { defined } from '../../../domain/defined.ts'
 import { compileJsonPath } from './jsonpath.ts'
 import { at, withAt, type Json, type JsonObject } from './json.ts'
 import type { Definition, ScalePaths } from './definition.ts'
@@ -26,7 +27,7 @@ export function toScale(definition: Definition, object: KubeObject): JsonObject 
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
+    metadata: { name, ...defined({ namespace }), uid, resourceVersion, creationTimestamp },
     spec: { replicas },
     status: {
       replicas: read(object, paths.statusReplicasPath) ?? 0,

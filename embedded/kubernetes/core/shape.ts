@@ -1,6 +1,7 @@
 /** From what a client sent to what is stored: every write of every kind passes through here, in this order: metadata,
  *  the parts that this endpoint may not change, pruning, defaults, the kind's own preparation, generation, validation.
  *  Pure but for the identity of a new object. */
+import { defined } from '../../../domain/defined.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 import { hasRules, ruleFaults } from '../schema/rules.ts'
 import { withDefaults } from '../schema/defaults.ts'
@@ -173,7 +174,7 @@ export const uncheckedRules = ({ schema }: Definition): Cause[] => (schema && ha
 /** Of the metadata, rules see only the name. */
 const rulesView = (object: KubeObject): JsonObject => {
   const { name, generateName } = object.metadata
-  return { ...object, metadata: { name, ...(generateName === undefined ? {} : { generateName }) } }
+  return { ...object, metadata: { name, ...defined({ generateName }) } }
 }
 
 const contentWithStatus = ({

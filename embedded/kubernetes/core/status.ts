@@ -1,4 +1,5 @@
 /** Refusals as Kubernetes Status objects: one named function per kind of answer, with the texts that clients parse. */
+import { defined } from '../../../domain/defined.ts'
 import type { JsonObject } from './json.ts'
 
 export interface Cause extends JsonObject {
@@ -48,7 +49,7 @@ export function toStatus(refusal: Refusal): JsonObject {
     status: 'Failure',
     message: refusal.message,
     ...(refusal.reason === '' ? {} : { reason: refusal.reason }),
-    ...(refusal.details === undefined ? {} : { details: refusal.details }),
+    ...defined({ details: refusal.details }),
     code: refusal.code,
   }
 }
@@ -58,7 +59,7 @@ export const qualified = ({ group, resource }: ResourceName): string =>
   group === '' ? resource : `${resource}.${group}`
 
 const detailsOf = ({ group, resource }: ResourceName, name?: string): StatusDetails => ({
-  ...(name === undefined ? {} : { name }),
+  ...defined({ name }),
   ...(group === '' ? {} : { group }),
   kind: resource,
 })
@@ -111,7 +112,7 @@ export const forbidden = (resource: ResourceName, name: string, why: string, cau
     name === ''
       ? `${qualified(resource)} is forbidden: ${why}`
       : `${qualified(resource)} "${name}" is forbidden: ${why}`,
-    { ...detailsOf(resource, name === '' ? undefined : name), ...(causes === undefined ? {} : { causes }) },
+    { ...detailsOf(resource, name === '' ? undefined : name), ...defined({ causes }) },
   )
 
 /** Failures that the real server reports as internal errors. */

@@ -1,5 +1,6 @@
 /** Removes what a structural schema does not know, and nulls where null is not allowed.
  *  Answers the same value when there was nothing to remove; the paths of unknown members go to `unknown`. */
+import { defined } from '../../../domain/defined.ts'
 import { isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
 import { unknownMetadata } from '../core/metadata.ts'
 import { allowsUnknown, memberSchema, type Schema } from './schema.ts'
@@ -17,9 +18,7 @@ export function pruned<T extends Json>(value: T, schema: Schema, unknown: string
       : metadata
     // An embedded resource keeps its type and metadata whatever its schema says.
     const resource: JsonObject = {
-      ...(apiVersion === undefined ? {} : { apiVersion }),
-      ...(kind === undefined ? {} : { kind }),
-      ...(known === undefined ? {} : { metadata: known }),
+      ...defined({ apiVersion, kind, metadata: known }),
       ...kept,
     }
     return resource as T // an object for an object

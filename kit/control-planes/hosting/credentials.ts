@@ -2,6 +2,7 @@
  *  anew whenever somebody looks. Four authorities that trust nothing of each other: the cluster's, etcd's, that of the
  *  front proxy, and the key of service accounts. */
 import { X509Certificate } from 'node:crypto'
+import { defined } from '../../../domain/defined.ts'
 import { isGood, readPair, writePair } from '../../sys/certificate-pair.ts'
 import { AUTOSCALER, AUTOSCALER_USER } from './load.ts'
 import { type Certificate, makeCertificate } from '../../sys/certificate.ts'
@@ -101,7 +102,7 @@ export async function openCredentials(options: CredentialsOptions): Promise<Cred
   const [cluster, etcd, frontProxy] = [await authority('ca'), await authority('etcd-ca'), await authority('front-ca')]
   await authority('service-account') // its key signs tokens
   const client = (name: string, commonName: string, organization?: string) =>
-    leaf(name, cluster, { commonName, isClient: true, ...(organization === undefined ? {} : { organization }) })
+    leaf(name, cluster, { commonName, isClient: true, ...defined({ organization }) })
   const onLoopback = { hosts: [LOOPBACK, 'localhost', ...etcdHosts], isClient: true }
   const apiserver = await leaf('apiserver', cluster, {
     commonName: 'kube-apiserver',

@@ -1,5 +1,6 @@
 /** The MCP endpoint as a handler: decides about the message, answers it from the tools, dispatches calls into the
  *  API. */
+import { defined } from '../../../domain/defined.ts'
 import { printable } from '../../../domain/printable.ts'
 import { badField, rateLimited } from '../../../domain/problem.ts'
 import type { Answer, Customer, RequestFacts } from '../call.ts'
@@ -85,7 +86,7 @@ async function answer(
 ): Promise<Members> {
   const { serverInfo, instructions } = options
   const reply = (result: Members, caching?: Members) =>
-    resultMessage(id, result, isStateless ? { serverInfo, ...(caching === undefined ? {} : { caching }) } : undefined)
+    resultMessage(id, result, isStateless ? { serverInfo, ...defined({ caching }) } : undefined)
   const invalid = (message: string) => errorMessage(id, { code: INVALID_PARAMS, message })
   switch (request.method) {
     case 'initialize':

@@ -1,6 +1,7 @@
 /** The Model Context Protocol as one pure decision: what a posted message is, and what answers it. Stateless, JSON
  *  only, for the handshake revisions and for 2026-07-28 at the same endpoint. Knows no tool and no noun.
  *  Not decided here: method, Origin, token and rate limit, which come before, and tools, which come after. */
+import { defined } from '../../../domain/defined.ts'
 import { DEPTH_MAXIMUM, parseJson } from '../json.ts'
 
 /** Revisions that begin with `initialize`; the newest first. */
@@ -100,7 +101,7 @@ const isResponse = (message: Members): boolean => isId(message['id']) && 'result
 
 const malformed = (code: number, message: string, data?: Members): Decision => ({
   kind: 'malformed',
-  error: { code, message, ...(data === undefined ? {} : { data }) },
+  error: { code, message, ...defined({ data }) },
 })
 const failed = (id: MessageId, code: number, message: string): Decision => ({
   kind: 'error',

@@ -1,6 +1,7 @@
 /** The part of the platform's API that the cloud controller calls, with the rules that it relies on: names are taken
  *  once, configurations have generations, making and deleting take their time. */
 import { type Client, createClient, type Schemas } from '../../../client/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import { newServer } from './objects.ts'
 
 type Balancer = Schemas['LoadBalancer']
@@ -27,7 +28,7 @@ const json = (status: number, body: unknown): Response =>
     headers: { 'content-type': 'application/json' },
   })
 const refused = (status: number, detail: string, reason?: string): Response =>
-  json(status, { title: 'Refused', status, detail, ...(reason === undefined ? {} : { reason }) })
+  json(status, { title: 'Refused', status, detail, ...defined({ reason }) })
 
 export function openSimulatedPlatform(): SimulatedPlatform {
   const balancers = new Map<string, Balancer>()

@@ -1,5 +1,6 @@
 /** A node in one process under virtual time: the embedded Kubernetes API, a simulated host, and an agent that can be
  *  killed. */
+import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { nodeUser } from '../../../embedded/kubernetes/server/credentials.ts'
@@ -184,7 +185,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
             if (openElsewhere.has(name)) throw new Unavailable(`disk ${name}`, undefined)
           },
         },
-        images: { ...simulatedTemplates(), ...(built === undefined ? {} : { built }) },
+        images: { ...simulatedTemplates(), ...defined({ built }) },
         customImages: simulatedImages(images),
         ledger,
         ...(backups === undefined ? {} : { openBackups: () => backups }),

@@ -9,6 +9,7 @@ import { KeyedMutex } from '../../../agents/node/keyed-mutex.ts'
 import { runProgram } from '../../../agents/node/run-program.ts'
 import { removeInGuest, takeInGuest } from '../../../agents/node/volume/snapshots-in-guest.ts'
 import { openCeph } from '../../../controllers/fencing/ceph.ts'
+import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -69,7 +70,7 @@ const jobOf = (name: string, parent?: string) => ({
   secretName: 'key',
   storageId: 's1',
   volume: 'boot',
-  ...(parent === undefined ? {} : { parent }),
+  ...defined({ parent }),
 })
 const openWork = (userOf: () => Promise<string | undefined>) =>
   openDiskWork({

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { Guest, Transfer } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import {
@@ -730,7 +731,7 @@ describe('the plan of an Instance', () => {
       guestVolumes: row.guestVolumes ?? [],
       unheldVolumes: row.unheldVolumes ?? [],
       image: row.image ?? READY,
-      ...(row.removedAt === undefined ? {} : { removedAt: row.removedAt }),
+      ...defined({ removedAt: row.removedAt }),
       hypervisor: 'simulated',
     }
     expect(planInstance(instance, observed, NOW).map(summaryOf)).toEqual(row.does)
@@ -840,12 +841,12 @@ describe('the plan of an Instance', () => {
         guest({
           state: here.state,
           incarnation: here.incarnation,
-          ...(here.moved === undefined ? {} : { transfer: here.moved }),
+          ...defined({ transfer: here.moved }),
         }),
       entry: entry({
         incarnation: known,
         ...(isEnded ? { ended: { at: secondsAgo(9), reason: 'crashed' } } : {}),
-        ...(noted === undefined ? {} : { transfer: noted }),
+        ...defined({ transfer: noted }),
       }),
       missingVolumes: [],
       image: READY,

@@ -5,6 +5,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
@@ -79,7 +80,7 @@ async function move(from: NodeName, isShared: boolean, faults: readonly Fault[])
           ...ORDERS,
           host: transfer?.host,
           port: transfer?.port,
-          ...(transfer?.diskPort === undefined ? {} : { diskPort: transfer.diskPort }),
+          ...defined({ diskPort: transfer?.diskPort }),
         },
       },
     })

@@ -2,6 +2,7 @@
  *  controllers. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { hasOpen } from '../../../agents/node/host.ts'
+import { defined } from '../../../domain/defined.ts'
 import { AGENT_FINALIZER, Instance, nodeNamespace, Volume } from '../../../resources/instance/index.ts'
 import { until } from '../../eventually.ts'
 import { instanceKey, KEY_SECRET, type NodeName, openTwoAgents, PRINT_COUNT, type TwoAgents } from './two-agents.ts'
@@ -38,7 +39,7 @@ async function moveToBeta(): Promise<void> {
   const { host, port, diskPort } = transfer ?? {}
   const limits = { downtimeLimitMilliseconds: 2_000, isThrottled: true, timeoutSeconds: 60, isCancelled: false }
   await hosts.store.patch(Instance, instanceKey('alpha'), {
-    spec: { send: { ...receive, ...limits, host, port, ...(diskPort === undefined ? {} : { diskPort }) } },
+    spec: { send: { ...receive, ...limits, host, port, ...defined({ diskPort }) } },
   })
   await hosts.statusWhen(
     'the guest',

@@ -8,6 +8,7 @@ import {
   type SendStep,
   transferOf,
 } from '../../../agents/node/drivers/hypervisor/qemu-migration.ts'
+import { defined } from '../../../domain/defined.ts'
 
 const move = (over: Partial<Move> = {}): Move => ({
   role: 'send',
@@ -25,7 +26,7 @@ const copied = { mirroredDisks: [0, 1] }
 const copy = (number: number, status: string, error?: string) => ({
   id: `copy-job${number}`,
   status,
-  ...(error === undefined ? {} : { error }),
+  ...defined({ error }),
 })
 const both = (status: string) => [copy(0, status), copy(1, status)]
 

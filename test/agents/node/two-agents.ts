@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { GUEST_FILES } from '../../../agents/node/drivers/hypervisor/qemu-arguments.ts'
+import { defined } from '../../../domain/defined.ts'
 import { startServer } from '../../../embedded/kubernetes/server/serve.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds } from '../../../kit/kube/crd.ts'
@@ -201,7 +202,7 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
     async boot(node: NodeName, pool: string | undefined, script: string): Promise<void> {
       await createVolume(node, {
         source: { kind: 'template', name: 'tiny-linux' },
-        ...(pool === undefined ? {} : { pool }),
+        ...defined({ pool }),
       })
       const spec = instanceSpec()
       // What a kernel without processor time complains about would stand between the digits of a number.

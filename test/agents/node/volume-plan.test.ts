@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { planVolume, type VolumeObject, type ObservedVolume } from '../../../agents/node/volume/plan.ts'
 import type { BytesEntry } from '../../../agents/node/ledger.ts'
@@ -342,7 +343,7 @@ describe('the plan of a Volume', () => {
         ...(isDeleting ? { deletionTimestamp: '2030-01-01T00:00:00Z' } : {}),
       },
       spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 2, ...spec },
-      ...(status === undefined ? {} : { status }),
+      ...defined({ status }),
     }
     const known = observed?.held === undefined ? {} : { bytes: bytes() }
     expect(

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { SourceLost, type TakeInGuest, type VolumeStore } from '../../../agents/node/drivers/storage/volume-store.ts'
 import type { TemplateImage } from '../../../agents/node/images/recipe.ts'
+import { defined } from '../../../domain/defined.ts'
 
 export interface VolumeWorld {
   /** As a newly started agent opens it, on the same host. */
@@ -86,7 +87,7 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       const other = await world.openOther()
       for (const pool of [undefined, volumes.pools[0] ?? '']) {
         const [a, b] = pool === undefined ? ['a', 'b'] : ['pa', 'pb']
-        await volumes.create({ name: a, sizeGibibytes: 1, ...(pool === undefined ? {} : { pool }) })
+        await volumes.create({ name: a, sizeGibibytes: 1, ...defined({ pool }) })
         expect([await volumes.snapshots(a), await volumes.snapshots('nobody')]).toEqual([[], []])
         await volumes.takeSnapshot(a, 's1')
         await volumes.grow(a, 2)
@@ -110,7 +111,7 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
         await volumes.removeSnapshot(a, 's1')
         expect([await volumes.snapshots(a), await volumes.inspect('c')]).toEqual([[s2], undefined])
         await volumes.remove(a)
-        await volumes.create({ name: a, sizeGibibytes: 1, ...(pool === undefined ? {} : { pool }) })
+        await volumes.create({ name: a, sizeGibibytes: 1, ...defined({ pool }) })
         expect(await volumes.snapshots(a)).toEqual([])
       }
       await expect(volumes.takeSnapshot('nobody', 's1')).rejects.toThrow('not here')

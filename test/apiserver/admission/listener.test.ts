@@ -7,6 +7,7 @@ import {
   startListener,
   WEBHOOK_PATH,
 } from '../../../apiserver/admission/listener.ts'
+import { defined } from '../../../domain/defined.ts'
 import { webhookCaller } from '../../../embedded/kubernetes/server/call-webhook.ts'
 import { type Certificate, makeCertificate } from '../../../kit/sys/certificate.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
@@ -90,7 +91,7 @@ const make = (commonName: string, authority?: Certificate) =>
     commonName,
     days: 1,
     isAuthority: authority === undefined,
-    ...(authority === undefined ? {} : { authority }),
+    ...defined({ authority }),
     now: clock.now(),
     random,
   })

@@ -6,6 +6,7 @@ import {
   recordClusterSnapshot,
   releaseCluster,
 } from '../../../db/kubernetes-cluster/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import { newBase62, newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { formatClusterToken } from '../../../kit/sys/token-format.ts'
 import { Zone } from '../../../resources/catalog/index.ts'
@@ -265,7 +266,7 @@ test('a token of a cluster is for what its add-on does, is nobody, and dies with
   const send = (method: string, path: string, body?: object, as = token) =>
     owner.send(method, path, {
       headers: { cookie: undefined, 'x-csrf-token': undefined, authorization: `Bearer ${as}` },
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
     })
   const storage = await send('POST', '/v1/storages', { zone: cloud.zone, size_gibibytes: 1, title: 'default/data' })
   expect([storage.status, storage.body['operation']?.actor]).toEqual([202, `token:kubernetes-cluster/${id}/csi-driver`])

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listAddresses, mirrorPool } from '../../../db/public-pool/index.ts'
 import { claimServer } from '../../../db/server/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
@@ -54,7 +55,7 @@ async function takeOver(id: string): Promise<void> {
       cidr: spec.cidr,
       use: spec.use,
       state: spec.state,
-      ...(spec.gateway === undefined ? {} : { gateway: spec.gateway }),
+      ...defined({ gateway: spec.gateway }),
     }),
   )
   await end(id, 'succeeded', { state: spec.state })

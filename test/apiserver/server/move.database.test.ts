@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { attachStorage, claimStorage, releaseStorage } from '../../../db/storage/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
@@ -79,7 +80,7 @@ async function report(
           memoryMebibytes: 1_024,
           storageGibibytes: 3,
           operation: { ...running, ...(status === 'running' ? {} : { finishedAt }) },
-          ...(migration === undefined ? {} : { migration }),
+          ...defined({ migration }),
         },
       },
       'status',

@@ -1,6 +1,7 @@
 /** The operators' routes about where storages lie. No controllers run: tests say what they would. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimStorage, findStorageClaim } from '../../../db/storage/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import { makeNamespace } from '../../../kit/kube/namespaces.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../../resources/catalog/index.ts'
@@ -82,7 +83,7 @@ describe('the storage policy of a zone', () => {
     const spec = { displayName: zone, region: 'eu-1', isClosed: false, capabilities: [] }
     await cloud.admin.create(Zone, {
       metadata: { name: zone },
-      spec: { ...spec, ...(sharedStorage === undefined ? {} : { sharedStorage }) },
+      spec: { ...spec, ...defined({ sharedStorage }) },
     })
     await cloud.admin.create(Node, { metadata: { name: nodes[0] }, spec: Node.spec.parse({ zone }) })
     const node = await cloud.admin.patch(Node, { name: nodes[0] }, { status: { state: 'ready', pools } }, 'status')

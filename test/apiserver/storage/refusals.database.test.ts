@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimServer } from '../../../db/server/index.ts'
 import { attachStorage, claimStorage } from '../../../db/storage/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import { environment } from '../../../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
@@ -82,7 +83,7 @@ async function disk(
   { spec = {}, status = {} }: { readonly spec?: Spec; readonly status?: Partial<StorageStatus> } = {},
   server?: string,
 ): Promise<string> {
-  const id = await world.storage({ spec: { ...spec, ...(server === undefined ? {} : { serverId: server }) }, status })
+  const id = await world.storage({ spec: { ...spec, ...defined({ serverId: server }) }, status })
   const claim = { accountId: ada.accountId, storageId: id, zone: spec.zone ?? cloud.zone, sizeGibibytes: 2 }
   if (spec.isBoot !== true && claim.zone === cloud.zone)
     await cloud.db.transaction().execute(async (tx) => {

@@ -7,6 +7,7 @@ import {
   type Observed,
   plan,
 } from '../../../controllers/backup/plan.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { BackupStatus } from '../../../resources/backup/index.ts'
 import type { BackupJobSpec, BackupJobStatus } from '../../../resources/backup-job/index.ts'
@@ -48,7 +49,7 @@ const backupOf = ({ kind, status, expiresAt, isDeleting = false, deadlineAt }: G
     storageId: 's1',
     title: '',
     kind: 'manual',
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...defined({ expiresAt }),
     ...(kind === undefined ? {} : { operation: stanza(kind, deadlineAt) }),
   },
   // parts of a status are enough for the plan
@@ -59,7 +60,7 @@ const jobOf = (work: BackupJobSpec['work'], status?: Partial<BackupJobStatus>, n
   ({
     metadata: { name, namespace: `node-${node}` },
     spec: { backup: { namespace: 'acct-a', name: 'b1', uid: 'uid-b1' }, work },
-    ...(status === undefined ? {} : { status }),
+    ...defined({ status }),
   }) as JobObject // parts of a job are enough for the plan
 
 const observedOf = (more: Partial<Observed> = {}): Observed => ({

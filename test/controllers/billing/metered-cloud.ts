@@ -3,6 +3,7 @@
 import { openMeter } from '../../../controllers/billing/meter.ts'
 import { recordGone } from '../../../controllers/billing/index.ts'
 import type { Database } from '../../../db/open.ts'
+import { defined } from '../../../domain/defined.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
@@ -136,7 +137,7 @@ export function openMeteredCloud(db: Database): MeteredCloud {
         const address = change.publicIpv4 === undefined ? publicIpv4 : (change.publicIpv4 ?? undefined)
         return {
           spec: { hostname: name, plan: change.plan ?? plan },
-          status: { state: 'started', ...(address === undefined ? {} : { publicIpv4: address }) },
+          status: { state: 'started', ...defined({ publicIpv4: address }) },
         }
       }),
     floatingIp: ({ accountId, address }) =>
@@ -158,7 +159,7 @@ export function openMeteredCloud(db: Database): MeteredCloud {
           tier: 'standard',
           sizeGibibytes: change.sizeGibibytes ?? sizeGibibytes,
           isBoot: bootOf !== undefined,
-          ...(bootOf === undefined ? {} : { serverId: bootOf }),
+          ...defined({ serverId: bootOf }),
         },
         status: {},
       })),

@@ -6,6 +6,7 @@ import type { DatabaseObject, Observed, StorageObject } from '../../../controlle
 import { plan } from '../../../controllers/database/plan.ts'
 import { type Machine, machineName, REPLACE_AFTER_SECONDS } from '../../../controllers/managed-machine/index.ts'
 import type { ArchiveRow } from '../../../db/database/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import { Database, databaseStateOf, toDatabaseView } from '../../../resources/database/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { openSimulatedObjectStorage } from '../../object-storage.ts'
@@ -88,7 +89,7 @@ const database = (more: {
     ownerName: 'owner',
     ...more.spec,
   }),
-  ...(more.status === undefined ? {} : { status: more.status }),
+  ...defined({ status: more.status }),
 })
 const CREATING = database({ spec: { operation: stanza('database.create') } })
 const RUNNING = database({
@@ -139,7 +140,7 @@ const storage = (status?: StorageObject['status'], metadata: object = {}, server
   kind: 'Storage',
   metadata: { name: machineName({ uid: 'u' }, 'data'), namespace: 'acct-a', ...metadata },
   spec: Storage.spec.parse({ zone: 'z', sizeGibibytes: 10, serverId }),
-  ...(status === undefined ? {} : { status }),
+  ...defined({ status }),
 })
 const ATTACHED = storage({ state: 'online', serverId: SERVER_ID })
 

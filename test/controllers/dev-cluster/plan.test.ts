@@ -4,6 +4,7 @@ import { documentOf } from '../../../controllers/dev-cluster/machine.ts'
 import type { DevClusterObject, Observed } from '../../../controllers/dev-cluster/observed.ts'
 import { plan } from '../../../controllers/dev-cluster/plan.ts'
 import { fingerprintOf, type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
+import { defined } from '../../../domain/defined.ts'
 import { DevCluster, type DevClusterStatus } from '../../../resources/dev-cluster/index.ts'
 import { Server } from '../../../resources/server/index.ts'
 
@@ -90,7 +91,7 @@ const READY = {
 function told(said: object | undefined, more: Partial<Machine> = {}): Observed {
   const observed = observedOf({ machines: [MACHINE] })
   const running = { generation: 1, fingerprint: fingerprintOf(documentOf(clusterOf(), observed)) }
-  const report = { services: {}, ...(said === undefined ? {} : { devCluster: said }) } as Machine['report']
+  const report = { services: {}, ...defined({ devCluster: said }) } as Machine['report']
   const machine = { ...MACHINE, delivered: running, running, report, reportedAt: '2026-01-01T12:09:00.000Z', ...more }
   return observedOf({ machines: [machine] })
 }

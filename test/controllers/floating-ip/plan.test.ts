@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { FloatingIpObject, Observed } from '../../../controllers/floating-ip/observed.ts'
 import { plan } from '../../../controllers/floating-ip/plan.ts'
 import { advance, pendingProgress } from '../../../controllers/operation/progress.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { FloatingIpSpec, FloatingIpStatus } from '../../../resources/floating-ip/index.ts'
 import { ACCOUNT, actionLines, after, NOW, operation } from '../server/worlds.ts'
 
@@ -37,7 +38,7 @@ function lines(
       ...(isDeleted ? { deletionTimestamp: NOW.toISOString() } : {}),
     },
     spec: { zone: 'z1', ...spec },
-    ...(status === undefined ? {} : { status }),
+    ...defined({ status }),
   }
   const seen: Observed = {
     accountId: ACCOUNT,

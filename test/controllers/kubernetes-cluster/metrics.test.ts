@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { openKubernetesMetrics } from '../../../controllers/kubernetes-cluster/metrics.ts'
 import type { ClusterObject } from '../../../controllers/kubernetes-cluster/observed.ts'
 import type { NodePoolObject } from '../../../controllers/node-pool/observed.ts'
+import { defined } from '../../../domain/defined.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { KubernetesCluster } from '../../../resources/kubernetes-cluster/index.ts'
 import { nodeOf, poolWith } from '../node-pool/situations.ts'
@@ -24,7 +25,7 @@ const cluster = (status: Partial<Status>, operation?: ClusterObject['spec']['ope
   metadata: { name: 'c', namespace: 'a' },
   spec: {
     ...KubernetesCluster.spec.parse({ zone: 'z1', name: 'shop', networkId: 'n', version: '1.36' }),
-    ...(operation === undefined ? {} : { operation }),
+    ...defined({ operation }),
   },
   status: { isMade: true, health: HEALTH, snapshots: DONE, ...status },
 })

@@ -1,6 +1,7 @@
 /** When a cluster is registered in an organisation platform, and when it is taken out, situation by situation. */
 import { expect, test } from 'vitest'
 import type { ClusterObject, Observed } from '../../../controllers/kubernetes-cluster/observed.ts'
+import { defined } from '../../../domain/defined.ts'
 import { nextAttemptAt } from '../../../domain/platform-registration.ts'
 import { clusterWith, decide, DONE, NOW, observedWith, operationOf } from './situations.ts'
 
@@ -30,7 +31,7 @@ const cluster = (platform?: Registration, spec: Partial<ClusterObject['spec']> =
       certificateAuthority: 'pem',
       ...more,
       snapshots: { ...DONE, doneUntil: NOW.toISOString() },
-      ...(platform === undefined ? {} : { platform }),
+      ...defined({ platform }),
     },
   })
 const begun = (object: ClusterObject, observed: Observed): unknown =>

@@ -5,6 +5,7 @@ import type { LoadBalancerObject, Observed } from '../../../controllers/load-bal
 import { plan } from '../../../controllers/load-balancer/plan.ts'
 import { type Machine, machineName } from '../../../controllers/managed-machine/index.ts'
 import { digestOf } from '../../../controllers/synced.ts'
+import { defined } from '../../../domain/defined.ts'
 import { firstNumber, LoadBalancer } from '../../../resources/load-balancer/index.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
@@ -56,7 +57,7 @@ const balancer = (more: {
   kind: 'LoadBalancer',
   metadata: { name: 'lb', namespace: 'acct-a', uid: 'u', generation: 1, ...more.metadata },
   spec: LoadBalancer.spec.parse({ zone: 'z', name: 'web', networkId: 'n', plan: 'p', ...CONFIGURATION, ...more.spec }),
-  ...(more.status === undefined ? {} : { status: more.status }),
+  ...defined({ status: more.status }),
 })
 const CREATING = balancer({ spec: { operation: stanza('load_balancer.create') } })
 const DELETING = balancer({

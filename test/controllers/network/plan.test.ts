@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { plan } from '../../../controllers/network/plan.ts'
 import type { NetworkObject, Observed } from '../../../controllers/network/observed.ts'
 import type { NetworkFacts } from '../../../controllers/ovn/private-network.ts'
+import { defined } from '../../../domain/defined.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const FACTS: NetworkFacts = {
@@ -43,7 +44,7 @@ const network = (more: {
   kind: 'Network',
   metadata: { name: 'n1', namespace: 'acct-a', uid: 'u', generation: 1, ...more.metadata },
   spec: { zone: 'z', name: 'n', dnsServers: [], dhcpEnabled: true, labels: {}, ...more.spec },
-  ...(more.status === undefined ? {} : { status: more.status }),
+  ...defined({ status: more.status }),
 })
 const ASKED = { asked: { dnsServers: [], dhcpEnabled: true } }
 const refused = (type: string): NonNullable<NetworkObject['status']> => ({

@@ -1,5 +1,6 @@
 /** Nodes and what is seen of them, for tests of the plan; and the plan told in words. */
 import type { NodeObject, Observed, TenantServer } from '../../../controllers/node/observed.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import { type Candidate, NO_ROOM } from '../../../domain/placement.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -22,7 +23,7 @@ export const report: NodeReportSpec = {
 export const node = (status?: NodeStatus, spec: Partial<NodeSpec> = {}, deletionTimestamp?: string): NodeObject => ({
   apiVersion: 'svccloud.dev/v1alpha1',
   kind: 'Node',
-  metadata: { name: 'n1', uid: 'u', generation: 1, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+  metadata: { name: 'n1', uid: 'u', generation: 1, ...defined({ deletionTimestamp }) },
   spec: {
     zone: 'z1',
     rack: 'r1',
@@ -32,7 +33,7 @@ export const node = (status?: NodeStatus, spec: Partial<NodeSpec> = {}, deletion
     reservedMemoryMebibytes: 2_048,
     ...spec,
   },
-  ...(status === undefined ? {} : { status }),
+  ...defined({ status }),
 })
 
 export const candidate = (changes: Partial<Candidate> = {}): Candidate => ({
@@ -107,7 +108,7 @@ export const guest = (
       hostname: serverId,
       zone: 'z1',
       plan: 'tiny',
-      ...(operation === undefined ? {} : { operation }),
+      ...defined({ operation }),
     } as ServerSpec, // what the plan reads of it
     status: {
       state,

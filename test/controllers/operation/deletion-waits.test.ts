@@ -1,6 +1,7 @@
 /** A deletion by kubectl waits for the operation under way, and then goes its way. */
 import { describe, expect, test } from 'vitest'
 import { DELETION_WAITS, planOperations } from '../../../controllers/operation/plan.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action, ConditionDraft } from '../../../kit/reconcile/action.ts'
@@ -25,7 +26,7 @@ const stanza = (kind: OperationKind, args?: Record<string, string>): OperationSt
   deadlineAt: '2026-01-01T01:00:00Z',
   actor: 'user:x',
   requestId: 'r',
-  ...(args === undefined ? {} : { arguments: args }),
+  ...defined({ arguments: args }),
 })
 const running = (operation: OperationStanza): Root => ({
   apiVersion: 'v1',

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openOvn } from '../../../controllers/ovn/open-ovn.ts'
 import { readTlsFolder } from '../../../controllers/ovn/tls.ts'
+import { defined } from '../../../domain/defined.ts'
 import { type Certificate, makeCertificate } from '../../../kit/sys/certificate.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
@@ -29,7 +30,7 @@ const sign = (authority: Certificate | undefined, hosts: readonly string[] = [])
     days: 1,
     hosts,
     isAuthority: authority === undefined,
-    ...(authority === undefined ? {} : { authority }),
+    ...defined({ authority }),
     now: clock.now(),
     random,
   })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { networkOf, plan } from '../../../controllers/public-network/index.ts'
 import { plan as planPort, portOf } from '../../../controllers/public-network/port.ts'
 import { digestOf } from '../../../controllers/synced.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import type { ServerSpec } from '../../../resources/server/index.ts'
 
@@ -43,7 +44,7 @@ describe('the network of a zone', () => {
         use,
         announce: 'static' as const,
         state: 'active' as const,
-        ...(gateway === undefined ? {} : { gateway }),
+        ...defined({ gateway }),
       },
     })
     const pools = [

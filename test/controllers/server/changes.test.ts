@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { Observed } from '../../../controllers/server/observed.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { MigrationProgress } from '../../../resources/server/index.ts'
 import { disk as diskThere, stray, TARGET, there, written } from './migration/worlds.ts'
 import { actionLines, instance, newborn, NOW, storage, working, type World } from './worlds.ts'
@@ -39,7 +40,7 @@ describe('stopped | change_plan | stopped', () => {
       'server.change_plan',
       {
         spec: { plan: 'small', storageGibibytes: 3, desiredPower },
-        status: { state: 'stopped', ...(migration === undefined ? {} : { migration }) },
+        status: { state: 'stopped', ...defined({ migration }) },
         observed: { plan: SMALL, instance: off, ...observed },
       },
       { previous_plan: 'tiny', previous_storage_gibibytes: '1' },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
+import { defined } from '../../../domain/defined.ts'
 import {
   after,
   ended,
@@ -214,7 +215,7 @@ describe('creating', () => {
     test('while the host may start the guest any moment', () => {
       for (const status of [undefined, begun]) {
         const waiting = newborn({
-          ...(status === undefined ? {} : { status }),
+          ...defined({ status }),
           observed: { storage: storage('online'), instance: made() },
         })
         expect(lines(waiting, after(29))).toEqual(['wait for the guest to start'])

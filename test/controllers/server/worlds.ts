@@ -1,5 +1,6 @@
 /** Servers and what surrounds them, for tests of the plan; and a model of what the plan's actions do to them. */
 import type { Observed, ServerObject } from '../../../controllers/server/observed.ts'
+import { defined } from '../../../domain/defined.ts'
 import { deadlineOf, isFinal, type OperationKind } from '../../../domain/operations.ts'
 import { advance, pendingProgress } from '../../../controllers/operation/progress.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -129,7 +130,7 @@ export const storage = (
     labels: {},
     isProtected: false,
   },
-  status: { state, ...(stateDetail === undefined ? {} : { stateDetail }) },
+  status: { state, ...defined({ stateDetail }) },
 })
 
 export const instance = (
@@ -264,7 +265,7 @@ export function applied({ server, observed }: World, actions: readonly Action[],
           ...instance({}, undefined),
           metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1, annotations },
           spec: action.draft.spec as InstanceSpec,
-          ...(status === undefined ? {} : { status }),
+          ...defined({ status }),
         },
       }
     }

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Observed, SnapshotObject } from '../../../controllers/snapshot/observed.ts'
 import { plan } from '../../../controllers/snapshot/plan.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 import type { SnapshotSpec, SnapshotStatus } from '../../../resources/snapshot/index.ts'
@@ -57,7 +58,7 @@ const snapshotOf = ({ kind, status, isDeleting = false, deadlineAt = '2026-11-23
             },
           }),
     },
-    ...(status === undefined ? {} : { status }),
+    ...defined({ status }),
   }) as SnapshotObject // parts of a status are enough for the plan
 
 const volumeOf = (wanted: VolumeSpec['snapshots'], there: VolumeStatus['snapshots'], observedGeneration = 1) =>
@@ -98,13 +99,13 @@ const CREATING = { state: 'creating', conditions: [...CLAIMED] } satisfies Parti
 const ONLINE = { state: 'online', conditions: [...CLAIMED], sizeGibibytes: 7 } satisfies Partial<SnapshotStatus>
 const create = (status?: Partial<SnapshotStatus>): Given => ({
   kind: 'snapshot.create',
-  ...(status === undefined ? {} : { status }),
+  ...defined({ status }),
 })
 const remove: Given = { kind: 'snapshot.delete', status: { ...ONLINE, state: 'deleting' }, isDeleting: true }
 
 describe('the room of one that is online', () => {
   const told = (usedBytes?: number) => ({
-    volumes: [volumeOf([...shall('be')], [{ ...POINT, ...(usedBytes === undefined ? {} : { usedBytes }) }])],
+    volumes: [volumeOf([...shall('be')], [{ ...POINT, ...defined({ usedBytes }) }])],
   })
   it('is what the host says', () => expect(outcome({ status: ONLINE }, told(5)).status).toMatchObject({ usedBytes: 5 }))
   it('is what it was while the host does not say', () =>

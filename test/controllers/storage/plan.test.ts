@@ -3,6 +3,7 @@ import type { Observed } from '../../../controllers/storage/observed.ts'
 import { present } from '../../../controllers/operation/decision.ts'
 import { plan as planAt } from '../../../controllers/storage/plan.ts'
 import type { StorageObject, VolumeObject } from '../../../controllers/storage/volumes.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
@@ -22,7 +23,7 @@ const storage = (
     name: 'web',
     namespace: 'acct-1',
     uid: 's1',
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...defined({ deletionTimestamp }),
   },
   spec: {
     zone: 'z1',
@@ -36,7 +37,7 @@ const storage = (
     isProtected: false,
     ...spec,
   },
-  ...(status === undefined ? {} : { status }),
+  ...defined({ status }),
 })
 const reference = { storage: { namespace: 'acct-1', name: 'web', uid: 's1' }, sizeGibibytes: 3 }
 const volume = (
@@ -50,10 +51,10 @@ const volume = (
   metadata: {
     name: 's1',
     namespace: `node-${node}`,
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...defined({ deletionTimestamp }),
   },
   spec: { ...reference, ...spec },
-  ...(status === undefined ? {} : { status }),
+  ...defined({ status }),
 })
 const observed = (changes: Partial<Observed> = {}): Observed => ({
   node: 'n1',
@@ -872,7 +873,7 @@ describe('a storage that is no boot storage', () => {
       metadata: { name: 'web', namespace: 'acct-1', uid: 'uid-web' },
       // what the plan reads of it
       spec: (changes.operation === undefined ? {} : { operation: changes.operation }) as ServerSpec,
-      status: { state: changes.state ?? 'started', ...(progress === undefined ? {} : { operation: progress }) },
+      status: { state: changes.state ?? 'started', ...defined({ operation: progress }) },
     })
     const deleted = (server: ReturnType<typeof webServer>): ReturnType<typeof webServer> => ({
       ...server,

@@ -4,6 +4,7 @@ import type { Observed } from '../../../controllers/storage/observed.ts'
 import { plan } from '../../../controllers/storage/plan.ts'
 import type { RestoreObserved } from '../../../controllers/storage/restore.ts'
 import type { StorageObject } from '../../../controllers/storage/volumes.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { StorageStatus } from '../../../resources/storage/index.ts'
 
 type Noted = StorageStatus['restore']
@@ -35,7 +36,7 @@ const storage = (restore: Noted): StorageObject => ({
       actor: 'user:1',
       requestId: 'r0',
     },
-    ...(restore === undefined ? {} : { restore }),
+    ...defined({ restore }),
   } as unknown as StorageStatus,
 })
 const world = (restore: RestoreObserved): Observed => ({

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Observed } from '../../../controllers/storage/observed.ts'
 import { planSchedule } from '../../../controllers/storage/schedule.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { StorageSpec, StorageStatus } from '../../../resources/storage/index.ts'
 
 const DAILY = '0 3 * * *'
@@ -42,7 +43,7 @@ const plan = ({ now, spec, schedule, state = 'online', observed, isDeleting = fa
         backupSchedule: DAILY,
         ...spec,
       },
-      ...(state === 'none' ? {} : { status: { state, ...(schedule === undefined ? {} : { schedule }) } }),
+      ...(state === 'none' ? {} : { status: { state, ...defined({ schedule }) } }),
     },
     observed: {
       accountId: '1',

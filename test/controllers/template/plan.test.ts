@@ -7,6 +7,7 @@ import {
   type TemplateObject,
   type ZoneUse,
 } from '../../../controllers/template/plan.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { TemplateSpec, TemplateStatus } from '../../../resources/catalog/index.ts'
 import type { ImageStatus } from '../../../resources/instance/index.ts'
 
@@ -36,7 +37,7 @@ const template = ({ kind, args, status, isDeleting = false, isLate = false, ...s
               actor: 'user:1',
               requestId: 'r-1',
               deadlineAt: isLate ? '2026-11-22T11:59:59Z' : '2026-11-22T18:00:00Z',
-              ...(args === undefined ? {} : { arguments: args }),
+              ...defined({ arguments: args }),
             },
           }),
     },

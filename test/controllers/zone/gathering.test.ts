@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { gather } from '../../../controllers/zone/gathering.ts'
 import type { Misplaced, Observed, StorageObject } from '../../../controllers/zone/observed.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
 import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../../resources/storage/index.ts'
@@ -30,9 +31,9 @@ const disk = (
 ): StorageObject => ({
   apiVersion: 'svccloud.dev/v1alpha1',
   kind: 'Storage',
-  metadata: { name, namespace: 'acct-a', ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+  metadata: { name, namespace: 'acct-a', ...defined({ deletionTimestamp }) },
   // what the plan reads of it
-  spec: { tier: 'standard', ...(operation === undefined ? {} : { operation }) } as StorageSpec,
+  spec: { tier: 'standard', ...defined({ operation }) } as StorageSpec,
   status: { state: 'online', nodeName: 'n1', ...status },
 })
 const alone = (storage: StorageObject): Misplaced => ({

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { builtOnAll, isHost, privateNetworksOf } from '../../../controllers/zone/index.ts'
 import { plan } from '../../../controllers/zone/plan.ts'
+import { defined } from '../../../domain/defined.ts'
 import type { Candidate } from '../../../domain/placement.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'
@@ -22,7 +23,7 @@ const offered = (name: string, cores: number, cpuPool?: string): KubeObject<Plan
     memoryMebibytes: 1,
     storageGibibytes: 1,
     priceMonthlyCents: 1,
-    ...(cpuPool === undefined ? {} : { cpuPool }),
+    ...defined({ cpuPool }),
   },
 })
 const node = (cores: number, changes: Partial<Candidate> = {}): Candidate => ({

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { openTenants, TenantConflict } from '../../../embedded/object-storage/tenants.ts'
 import { openUsage } from '../../../embedded/object-storage/usage.ts'
 import { fingerprintOf } from '../../../kit/object-storage/control.ts'
@@ -44,7 +45,7 @@ const settingsWith = (secretAccessKey: string, toldAt?: number) => ({
   quotaBytes: 1,
   isSuspended: false,
   isFrozen: false,
-  ...(toldAt !== undefined && { toldAt }),
+  ...defined({ toldAt }),
 })
 
 test('what comes later than something newer is refused, also by a door that was started anew', async () => {

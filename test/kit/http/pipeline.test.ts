@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { defined } from '../../../domain/defined.ts'
 import { conflict, Problem, unauthenticated, Unavailable } from '../../../domain/problem.ts'
 import type { Permission } from '../../../domain/permissions.ts'
 import type { Answer, Caller, Customer } from '../../../kit/http/call.ts'
@@ -252,7 +253,7 @@ function openPipeline(
         ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
         ...options.headers,
       },
-      ...(options.body === undefined ? {} : { body: options.body }),
+      ...defined({ body: options.body }),
     })
     return { ...response, json: (response.body === '' ? undefined : JSON.parse(String(response.body))) as Document }
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { NamespaceRights, withNamespaceRights } from '../../../kit/kube/namespace-rights.ts'
 import { Lease, RoleBinding, Secret } from '../../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../../kit/kube/store.ts'
@@ -68,7 +69,7 @@ describe('a process that is refused for lack of a right', () => {
   })
   test.each(['kube-system', 'cloud', 'accounts', undefined])('makes none in %s', async (namespace) => {
     const { guarded, made, attempts } = openCluster()
-    const elsewhere = { name: 'a', ...(namespace === undefined ? {} : { namespace }) }
+    const elsewhere = { name: 'a', ...defined({ namespace }) }
     await expect(guarded.get(Secret, elsewhere)).rejects.toBe(LACKING)
     expect([made, attempts()]).toEqual([[], 1])
   })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { runElected } from '../../../kit/reconcile/lease.ts'
 import { Lease } from '../../../kit/kube/object.ts'
 import type { Transport } from '../../../kit/kube/transport.ts'
@@ -34,7 +35,7 @@ function stand(
     namespace: NAMESPACE,
     name: 'lead',
     identity: `${name}-${identities++}`,
-    ...(endedIdentity === undefined ? {} : { endedIdentity }),
+    ...defined({ endedIdentity }),
     random: world.scheduler.random,
     log: silentLog,
     registry: openRegistry({ isProcessWide: false }),

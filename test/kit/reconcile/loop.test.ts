@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { Unavailable } from '../../../domain/problem.ts'
 import { openCaches, type Caches } from '../../../kit/kube/caches.ts'
 import { type KubeObject, Namespace } from '../../../kit/kube/object.ts'
@@ -100,7 +101,7 @@ function run(
     log: more.log ?? silentLog,
     metrics: openControllerMetrics(registry),
     operations: more.operations ?? keeping(),
-    ...(more.workers !== undefined && { workers: more.workers }),
+    ...defined({ workers: more.workers }),
     ...(more.mayAct && { mayAct: more.mayAct }),
   })
   const stop = new AbortController()

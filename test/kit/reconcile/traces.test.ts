@@ -1,5 +1,6 @@
 /** One trace from the stanza of a root to what is made of it, and its end. */
 import { expect, test } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -24,7 +25,7 @@ const stanza = (deadlineAt: Date, traceparent?: string) => ({
   kind: 'parent.create',
   requestedAt: new Date(deadlineAt.getTime() - 60_000).toISOString(),
   deadlineAt: deadlineAt.toISOString(),
-  ...(traceparent === undefined ? {} : { traceparent }),
+  ...defined({ traceparent }),
 })
 const operations: Operations = {
   record: async (_root, { id, step, outcome }) => ({

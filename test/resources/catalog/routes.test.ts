@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { defined } from '../../../domain/defined.ts'
 import { HA_REASONS } from '../../../domain/high-availability.ts'
 import { toZoneView } from '../../../resources/catalog/routes.ts'
 import type { ZoneSpec, ZoneStatus } from '../../../resources/catalog/stored.ts'
@@ -10,7 +11,7 @@ const publicNetwork: ZoneSpec['publicNetwork'] = {
 }
 const seen = (haObstacle?: string): ZoneStatus => ({
   state: 'available',
-  ...(haObstacle === undefined ? {} : { haObstacle }),
+  ...defined({ haObstacle }),
 })
 const capabilitiesOf = (capabilities: ZoneSpec['capabilities'], more: Partial<ZoneSpec> = {}, status?: ZoneStatus) =>
   toZoneView({

@@ -1,5 +1,6 @@
 /** What a guest has used since its process began: of its disks by QEMU, of its network by the host. */
 import { join } from 'node:path'
+import { defined } from '../../../../domain/defined.ts'
 import { processCpuMilliseconds } from '../../host.ts'
 import { type GuestNetwork, isOvn, tapTraffic } from '../network/ovn.ts'
 import { countFrames, type Traffic } from '../network/traffic-log.ts'
@@ -37,7 +38,7 @@ export async function readCounters(
     diskWrittenBytes: sum('wr_bytes'),
     diskReadOperations: sum('rd_operations'),
     diskWriteOperations: sum('wr_operations'),
-    ...(cpuMilliseconds === undefined ? {} : { cpuMilliseconds }),
+    ...defined({ cpuMilliseconds }),
   }
 }
 

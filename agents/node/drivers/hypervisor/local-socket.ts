@@ -2,6 +2,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { connect, type OnReadOpts, type Socket } from 'node:net'
 import { basename, dirname } from 'node:path'
+import { defined } from '../../../../domain/defined.ts'
 
 const SOCKET_PATH_BYTES_MAXIMUM = 107
 
@@ -14,7 +15,7 @@ export function connectLocalSocket(path: string, onread?: OnReadOpts): Promise<S
     const folder = isLong ? openSync(dirname(path), 'r') : undefined
     const socket = connect({
       path: folder === undefined ? path : `/proc/self/fd/${folder}/${basename(path)}`,
-      ...(onread === undefined ? {} : { onread }),
+      ...defined({ onread }),
     })
     const finish = (then: () => void) => {
       socket.removeAllListeners()

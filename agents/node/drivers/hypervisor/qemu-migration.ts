@@ -4,6 +4,7 @@
  *  after it a cancel that races with the last bytes could leave a running copy on each host. There is no return path:
  *  the sender has handed over once everything is written. */
 import { z } from 'zod'
+import { defined } from '../../../../domain/defined.ts'
 import { Instance } from '../../../../resources/instance/index.ts'
 import type { Transfer } from './hypervisor.ts'
 import { diskNode } from './qemu-disks.ts'
@@ -310,7 +311,7 @@ export function transferOf(move: Move, at: Date, { ram, downtime }: MigrationInf
     role: move.role,
     phase: 'transferring',
     ...(move.role === 'receive' && move.host !== undefined
-      ? { host: move.host, port: move.port, ...(move.diskPort === undefined ? {} : { diskPort: move.diskPort }) }
+      ? { host: move.host, port: move.port, ...defined({ diskPort: move.diskPort }) }
       : {}),
     iteration: ram?.['dirty-sync-count'] ?? 0,
     transferredBytes: ram?.transferred ?? 0,

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { defined } from '../../../../domain/defined.ts'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { environment, isRoot, signalProcess } from '../../../../kit/sys/process.ts'
@@ -389,8 +390,7 @@ class QemuHypervisor implements Hypervisor {
         forwards,
         interfaces: [...definition.interfaces],
         disks: definition.disks.map(({ path }) => path),
-        ...(user === undefined ? {} : { user }),
-        ...(move === undefined ? {} : { move }),
+        ...defined({ user, move }),
       }
       await writeGuestRecord(folder, record)
       try {
@@ -505,7 +505,7 @@ class QemuHypervisor implements Hypervisor {
       disks,
       interfaces: interfaces.map((each) => portNameOf(name, each)),
       ...leavingIn(name, interfaces),
-      ...(transfer === undefined ? {} : { transfer }),
+      ...defined({ transfer }),
     })
     const recorded = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
     // An agent was killed before anybody could reach it.
@@ -655,7 +655,7 @@ class QemuHypervisor implements Hypervisor {
         interfaces: record.interfaces,
         user: record.user,
         state: stateOf(status, record.move),
-        ...(record.move?.end === undefined ? {} : { transfer: record.move.end }),
+        ...defined({ transfer: record.move?.end }),
       }
       // An agent was killed before it could do so.
       await this.#devices.closeReleasedInterfaces(name, attachment)

@@ -1,6 +1,7 @@
 /** A client of the QEMU Machine Protocol: commands with timeouts, and events. Wire format of the QEMU manual, "QMP
  *  protocol specification". */
 import type { Socket } from 'node:net'
+import { defined } from '../../../../domain/defined.ts'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { connectLocalSocket } from './local-socket.ts'
 
@@ -109,9 +110,7 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
       if (socket.destroyed) return Promise.reject(new QmpError('Closed', 'the connection to QEMU is closed'))
       const id = String(++lastId)
       const answer = answerTo(id, timeoutMilliseconds)
-      socket.write(
-        `${JSON.stringify({ execute: command, ...(input === undefined ? {} : { arguments: input }), id })}\n`,
-      )
+      socket.write(`${JSON.stringify({ execute: command, ...defined({ arguments: input }), id })}\n`)
       return answer
     },
     close: () => void socket.destroy(),

@@ -1,4 +1,5 @@
 /** A connection of one agent to a simulated host. */
+import { defined } from '../../../../domain/defined.ts'
 import { Unavailable } from '../../../../domain/problem.ts'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { numberBetween, newUuid, type Random } from '../../../../kit/sys/random.ts'
@@ -45,7 +46,7 @@ const guestOf = ({ record }: SimulatedGuest): Guest => ({
   interfaces: record.state === 'gone' ? [] : (record.interfaces ?? []),
   ...((record.cutOffSlots ?? []).length === 0 ? {} : { cutOffSlots: record.cutOffSlots ?? [] }),
   ...((record.leavingInterfaces ?? []).length === 0 ? {} : { leavingInterfaces: record.leavingInterfaces ?? [] }),
-  ...(record.transfer === undefined ? {} : { transfer: record.transfer }),
+  ...defined({ transfer: record.transfer }),
 })
 
 /** The agent's end of the connection. Once closed it does nothing more, like an agent that was killed. */

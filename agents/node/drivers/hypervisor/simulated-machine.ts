@@ -1,5 +1,6 @@
 /** The script of managed machines in a simulated guest: it takes every document that is its own and not older than what
  *  it has, and runs nothing. */
+import { defined } from '../../../../domain/defined.ts'
 import { type MachineAnswer, MachineDocument } from '../../../../resources/managed-machine/index.ts'
 import { z } from 'zod'
 import type { MachineConfiguration, SimulatedGuest } from './simulated-guest.ts'
@@ -25,7 +26,7 @@ export function answerAsMachine(
     machine,
     generation,
     fingerprint,
-    ...(postgresql === undefined ? {} : { passwordGeneration: postgresql.passwordGeneration }),
+    ...defined({ passwordGeneration: postgresql?.passwordGeneration }),
   }
   take(taken)
   return answer(taken, '')

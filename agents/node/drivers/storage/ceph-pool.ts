@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import { defined } from '../../../../domain/defined.ts'
 import { Unavailable } from '../../../../domain/problem.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import type { Clock } from '../../../../kit/sys/clock.ts'
@@ -221,7 +222,7 @@ class CephImages implements CephPool {
 
   programPathOf(image: string, snapshot?: string): string {
     const { pool, user, configuration } = this.#client
-    return rbdProgramPath({ pool, image, user }, { configuration, ...(snapshot === undefined ? {} : { snapshot }) })
+    return rbdProgramPath({ pool, image, user }, { configuration, ...defined({ snapshot }) })
   }
 
   async inspect(image: string): Promise<{ readonly sizeGibibytes: number } | undefined> {

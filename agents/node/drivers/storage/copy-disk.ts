@@ -1,6 +1,7 @@
 /** Copies of disks, each whole and dependent on no other file. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { defined } from '../../../../domain/defined.ts'
 import { runProgram } from '../../run-program.ts'
 import { KEY_FILE, keyFileText } from '../hypervisor/qemu-migration.ts'
 import { EXPORT } from './disk-server.ts'
@@ -33,7 +34,7 @@ export async function copyServedDisk(
         formatOf(to),
         to,
       ],
-      { timeoutMilliseconds: COPY_TIMEOUT_MILLISECONDS, ...(signal === undefined ? {} : { signal }) },
+      { timeoutMilliseconds: COPY_TIMEOUT_MILLISECONDS, ...defined({ signal }) },
     )
   } finally {
     await rm(keys, { recursive: true, force: true })
@@ -53,5 +54,5 @@ export const flattenDisk = async (
 ): Promise<void> =>
   void (await runProgram('qemu-img', ['convert', '-q', '-f', formatOf(from), '-O', formatOf(to), from, to], {
     timeoutMilliseconds: COPY_TIMEOUT_MILLISECONDS,
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   }))

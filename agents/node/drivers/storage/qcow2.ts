@@ -4,6 +4,7 @@
  *  host. */
 import { chmod, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { defined } from '../../../../domain/defined.ts'
 import { Unavailable } from '../../../../domain/problem.ts'
 import { syncToDisk, UNFINISHED } from '../../../../kit/sys/durable-file.ts'
 import { runProgram } from '../../run-program.ts'
@@ -107,7 +108,7 @@ class Qcow2Volumes implements VolumeStore {
     if (place === undefined) throw new Error(`pool ${pool} is not mounted`)
     const unfinished = `${diskOf(place, name)}${UNFINISHED}`
     const origin = source === undefined ? volume.origin : { name: source.name, version: source.version }
-    const record = { name, sizeGibibytes, ...(origin === undefined ? {} : { source: origin }) }
+    const record = { name, sizeGibibytes, ...defined({ source: origin }) }
     if (pool !== undefined) {
       await rm(join(place, `${name}${RECORD}`), { force: true })
       await writeRecord(this.#root, { ...record, pool }) // so that the rest of an interrupted copy is found
@@ -290,7 +291,7 @@ class Qcow2Volumes implements VolumeStore {
     await runProgram(
       'qemu-img',
       ['convert', '-q', '-U', '-f', 'qcow2', '-l', `snapshot.name=${found.label}`, '-O', formatOf(to), path, to],
-      { timeoutMilliseconds: COPY_TIMEOUT_MILLISECONDS, ...(signal === undefined ? {} : { signal }) },
+      { timeoutMilliseconds: COPY_TIMEOUT_MILLISECONDS, ...defined({ signal }) },
     )
   }
 

@@ -1,5 +1,6 @@
 /** Volumes that are only remembered. The map is the simulated host's disk: it outlives the agents that use it. */
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../../../domain/defined.ts'
 import {
   type HeldSnapshot,
   type HeldVolume,
@@ -92,9 +93,9 @@ export function simulatedVolumes(
       if (snapshotOf !== undefined) requireSnapshot(snapshotOf)
       await fill?.(name, signal)
       const begun = source === undefined ? origin : { name: source.name, version: source.version }
-      const record = { name, sizeGibibytes, ...(begun === undefined ? {} : { source: begun }) }
+      const record = { name, sizeGibibytes, ...defined({ source: begun }) }
       poolOf(pool)?.set(name, record)
-      held.set(name, { ...record, ...(pool === undefined ? {} : { pool }) })
+      held.set(name, { ...record, ...defined({ pool }) })
     },
     isInPool: async (name, pool) => poolOf(pool)?.has(name) === true,
     async adopt(name, pool) {

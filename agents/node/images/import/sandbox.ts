@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chown } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { defined } from '../../../../domain/defined.ts'
 import { environment, isRoot } from '../../../../kit/sys/process.ts'
 import { runProgram } from '../../run-program.ts'
 
@@ -70,7 +71,7 @@ export async function runSandboxed(sandboxed: SandboxedProgram): Promise<string>
     stdio: [isText ? 'pipe' : (standardInput ?? 'ignore'), 'pipe', 'pipe', ...files],
     timeout: limits.timeoutMilliseconds,
     killSignal: 'SIGKILL',
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   })
   child.stdin?.on('error', () => {}) // it may end before it has read everything
   if (isText) child.stdin?.write(standardInput.text)

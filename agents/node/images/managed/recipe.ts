@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { defined } from '../../../../domain/defined.ts'
 import {
   DATABASE_TEMPLATE,
   DEV_CLUSTER_TEMPLATE,
@@ -243,7 +244,7 @@ export async function managedSystem(template: ManagedTemplate): Promise<DebianSy
     fill,
   } = VARIANTS[template]
   return {
-    ...(fill === undefined ? {} : { fill }),
+    ...defined({ fill }),
     installs,
     masked,
     commands,

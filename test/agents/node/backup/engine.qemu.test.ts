@@ -9,6 +9,7 @@ import { withServedDisk } from '../../../../agents/node/backup/served-disk.ts'
 import { sweepChunks } from '../../../../agents/node/backup/sweep.ts'
 import { type BackupProgress, writeBackup } from '../../../../agents/node/backup/write-backup.ts'
 import { runProgram } from '../../../../agents/node/run-program.ts'
+import { defined } from '../../../../domain/defined.ts'
 import { openFolderStore } from '../../../../kit/chunks/folder-store.ts'
 import { CHUNK_BYTES, digestAt, type Manifest } from '../../../../kit/chunks/manifest.ts'
 import type { ObjectStore } from '../../../../kit/chunks/object-store.ts'
@@ -59,7 +60,7 @@ const backUp = (backup: string, { repository = open(), parent, bitmap: recorded,
       parent,
       longestBackupSeconds: LONGEST_BACKUP_SECONDS,
       clock,
-      ...(onProgress === undefined ? {} : { onProgress }),
+      ...defined({ onProgress }),
     }),
   )
 

@@ -8,6 +8,7 @@ import {
 } from '../../../../agents/node/backup/jobs.ts'
 import { type BytesEntry, ledgerInMemory } from '../../../../agents/node/ledger.ts'
 import type { BackupWork } from '../../../../agents/node/backup/work.ts'
+import { defined } from '../../../../domain/defined.ts'
 import { StoreAway, StoreFailed } from '../../../../kit/chunks/object-store.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
 import { silentLog } from '../../../../kit/sys/log.ts'
@@ -18,12 +19,12 @@ const job = (status?: BackupJobStatus, isDeleting = false, uid = 'u') =>
   ({
     metadata: { name: 'j', uid, ...(isDeleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}) },
     spec,
-    ...(status === undefined ? {} : { status }),
+    ...defined({ status }),
   }) as Parameters<typeof planBackupJob>[0] // the plan looks at nothing else
 const course = (more: Partial<Course> = {}): ObservedJob => ({ course: { progress: {}, attempts: 0, ...more } })
 const running = { state: 'running', bytesDone: 1 } as const
 const known = (state: BytesEntry['state'], report?: BackupJobStatus, work = 'restore b v '): ObservedJob => ({
-  known: { uid: 'u', state, at: '', job: { work, ...(report === undefined ? {} : { report }) } },
+  known: { uid: 'u', state, at: '', job: { work, ...defined({ report }) } },
 })
 const done = { state: 'done', bytesDone: 7 } as const
 

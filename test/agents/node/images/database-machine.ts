@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { serverSettings, tlsServerName } from '../../../../domain/database.ts'
+import { defined } from '../../../../domain/defined.ts'
 import { scramVerifier } from '../../../../domain/scram.ts'
 import { probePort } from '../../../../embedded/ports.ts'
 import { makeCertificate } from '../../../../kit/sys/certificate.ts'
@@ -83,7 +84,7 @@ export async function openDatabaseMachine({
       MACHINE_POINT_SECONDS: '2',
       MACHINE_KEEP_SECONDS: '0.6',
       MACHINE_STORE_SECONDS: '2',
-      ...(archive === undefined ? {} : { MACHINE_ARCHIVE: archive }),
+      ...defined({ MACHINE_ARCHIVE: archive }),
       ...settings,
     }),
   })

@@ -1,6 +1,7 @@
 /** What the ingress of dev clusters makes of Ingresses: the configuration of HAProxy, by the script of their image. */
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { defined } from '../../../../domain/defined.ts'
 import { PYTHON } from '../../../python.ts'
 
 const SCRIPT = `
@@ -35,7 +36,7 @@ const ingress = (rules: readonly object[], spec: object = {}, createdAt = '2026-
   spec: { rules, ...spec },
 })
 const rule = (host: string | undefined, ...paths: readonly object[]) => ({
-  ...(host === undefined ? {} : { host }),
+  ...defined({ host }),
   http: { paths },
 })
 

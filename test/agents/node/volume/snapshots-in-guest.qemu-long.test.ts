@@ -7,6 +7,7 @@ import type { Hypervisor } from '../../../../agents/node/drivers/hypervisor/hype
 import { KeyedMutex } from '../../../../agents/node/keyed-mutex.ts'
 import { runProgram } from '../../../../agents/node/run-program.ts'
 import { removeInGuest, takeInGuest } from '../../../../agents/node/volume/snapshots-in-guest.ts'
+import { defined } from '../../../../domain/defined.ts'
 import { Unavailable } from '../../../../domain/problem.ts'
 import { systemClock } from '../../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../../kit/sys/random.ts'
@@ -139,7 +140,7 @@ const jobOf = (name: string, parent?: string) => ({
   secretName: 'key',
   storageId: 's1',
   volume: DISK,
-  ...(parent === undefined ? {} : { parent }),
+  ...defined({ parent }),
 })
 
 const openWork = (bytesPerSecond = 1_000_000_000, clock = systemClock): BackupWork =>

@@ -1,5 +1,6 @@
 /** Servers on their way from node-1 to node-2, for tests of the flows that take them there. */
 import type { Observed, VolumeObject } from '../../../../controllers/server/observed.ts'
+import { defined } from '../../../../domain/defined.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../../resources/instance/index.ts'
 import type { MigrationProgress } from '../../../../resources/server/index.ts'
@@ -133,7 +134,7 @@ export function moving(scene: Scene): Move {
     kind,
     {
       spec: { migrationPolicy: policy, desiredPower: power },
-      status: { state: power === 'running' ? 'started' : 'stopped', ...(migration === undefined ? {} : { migration }) },
+      status: { state: power === 'running' ? 'started' : 'stopped', ...defined({ migration }) },
       observed: {
         storage: storage('online'),
         targetVolume: disk('ready', 'mirror'),

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { plan } from '../../../../controllers/server/plan.ts'
 import type { Observed } from '../../../../controllers/server/observed.ts'
+import { defined } from '../../../../domain/defined.ts'
 import { actionLines, after, instance, NOW, storage, working, type World } from '../worlds.ts'
 
 const STARTED = after(60).toISOString()
@@ -36,7 +37,7 @@ const at = (observed: Partial<Observed>, goneBack?: string, isOnNew = true): Wor
       image_version: '2',
       previous_template: 'tiny-linux',
       previous_boot_storage: 'web-id',
-      ...(goneBack === undefined ? {} : { gone_back: goneBack }),
+      ...defined({ gone_back: goneBack }),
     },
   )
 const turn = ({ server, observed }: World, now = NOW) => actionLines(plan(server, observed, now))

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../../controllers/server/plan.ts'
 import type { Observed } from '../../../../controllers/server/observed.ts'
+import { defined } from '../../../../domain/defined.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import type { ServerSpec, ServerStatus } from '../../../../resources/server/index.ts'
 import {
@@ -52,7 +53,7 @@ const recovering = ({ spec, status, observed, args = {}, actor = 'system:fencing
     {
       status: { state: 'error', ...status },
       observed: { ...fenced, storage: onPool(), ...observed },
-      ...(spec === undefined ? {} : { spec }),
+      ...defined({ spec }),
     },
     { lost_node_id: LOST, ...args },
   )

@@ -14,6 +14,7 @@ import {
 import { NoRoom } from '../../../../../agents/node/images/room.ts'
 import { NOBODY, runSandboxed } from '../../../../../agents/node/images/import/sandbox.ts'
 import { Turns } from '../../../../../agents/node/turns.ts'
+import { defined } from '../../../../../domain/defined.ts'
 import { systemClock } from '../../../../../kit/sys/clock.ts'
 import { freeBytes } from '../../../../../kit/sys/disk-space.ts'
 import { isRoot, nodeBinary } from '../../../../../kit/sys/process.ts'
@@ -73,7 +74,7 @@ const run = (
       limits: { ...LIMITS, ...options.limits },
       clock: systemClock,
       turns: options.turns ?? new Turns(),
-      ...(options.reserveBytes === undefined ? {} : { reserveBytes: options.reserveBytes }),
+      ...defined({ reserveBytes: options.reserveBytes }),
       signal: options.signal,
       trust: server.trust,
     },
