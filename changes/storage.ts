@@ -38,6 +38,7 @@ const storageOf = ({ accountId, id }: Target) => ({ accountId, storageId: id })
 
 /** Refuses a change that only operators or the platform make. */
 const refusing = (problem: () => Problem) => ({
+  action: 'update',
   allow() {
     throw problem()
   },
@@ -221,6 +222,7 @@ export const storageChanges = changesOf(Storage, {
       sets: ['sizeGibibytes'],
       when: ({ isBoot }) => isBoot,
       ...refusing(() => forbidden('A boot storage grows through the API, or with the plan of its server.')),
+      action: 'resize',
     },
     resize: {
       sets: ['sizeGibibytes'],

@@ -71,8 +71,7 @@ export async function newRequests(
 }
 
 /** Those that start no operation. */
-export const editsOf = (requests: readonly KubernetesRequest[], noun: string): readonly KubernetesRequest[] =>
-  requests.filter((request) => isEdit(request) && request.action === `${noun}.update`)
+export const editsOf = (requests: readonly KubernetesRequest[]): readonly KubernetesRequest[] => requests.filter(isEdit)
 
 export const digestOf = (facts: unknown): string => createHash('sha256').update(JSON.stringify(facts)).digest('hex')
 

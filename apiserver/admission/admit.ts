@@ -166,9 +166,10 @@ const AUDITED: Readonly<Record<number, 'denied' | 'failed'>> = {
 }
 const ACTIONS = { CREATE: 'create', UPDATE: 'update', DELETE: 'delete', CONNECT: 'connect' } as const
 
+/** One entry for each change that was asked for, by the name that it has when it is accepted. */
 async function auditRefusal(
-  { db, clock, random }: AdmissionOptions,
-  { uid, operation, namespace, object, oldObject, userInfo: { username } }: AdmissionRequest,
+  { db, clock, random, kinds }: AdmissionOptions,
+  { uid, operation, namespace, object, oldObject, resource, userInfo: { username } }: AdmissionRequest,
   { status, members: { reason } }: Problem,
 ): Promise<void> {
   const accountId = accountOfNamespace(namespace)
@@ -176,18 +177,18 @@ async function auditRefusal(
   const target = object ?? oldObject
   if (outcome === undefined || accountId === undefined || target == null || !(await accountExists(db, accountId)))
     return
-  const entry = auditEntry(
-    accountId,
-    kubernetesActor(username),
-    { requestId: uid, sourceIp: '', userAgent: '' },
-    {
-      action: `${auditNounOf(target.kind)}.${ACTIONS[operation]}`,
-      resourceId: target.metadata.name,
-      outcome,
-      detail: { status: String(status), ...defined({ reason }) },
-    },
-  )
-  await db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random }))
+  const known = kinds.find(({ resource: { plural } }) => plural === resource.resource)
+  const asked = known?.actionsOf({ object, oldObject }) ?? []
+  const actions = asked.length === 0 ? [`${auditNounOf(target.kind)}.${ACTIONS[operation]}`] : asked
+  const request = { requestId: uid, sourceIp: '', userAgent: '' }
+  const detail = { status: String(status), ...defined({ reason }) }
+  const refusal = { resourceId: target.metadata.name, outcome, detail }
+  await db.transaction().execute(async (tx) => {
+    for (const action of actions) {
+      const entry = auditEntry(accountId, kubernetesActor(username), request, { action, ...refusal })
+      await appendAudit(tx, entry, { clock, random })
+    }
+  })
 }
 
 /** ServerGroup is server_group, as the actions of the API have it: the name of its noun. */

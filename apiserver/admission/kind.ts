@@ -39,6 +39,13 @@ export interface AdmissionRules<Spec, Status> {
     before: KubeObject<Spec, Status>,
   ) => Admitted
   readonly delete?: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Admitted
+  /** What the audit log calls the changes that a write asks for, one that is refused too; `create`, `update` or
+   *  `delete` of the noun when it is absent, and for a write that asks for none of its changes. The object is undefined
+   *  before it is created and after it is deleted. */
+  readonly actionsOf?: (
+    after: KubeObject<Spec, Status> | undefined,
+    before: KubeObject<Spec, Status> | undefined,
+  ) => readonly AdmittedChange['action'][]
   /** Kinds that the rules look up in the caches. */
   readonly reads?: readonly ResourceType[]
   /** Deletions by the cluster's own controllers, which clean up behind owners and namespaces, are validated too. */
@@ -62,6 +69,8 @@ export interface Kind {
   readonly verbs?: readonly AdmissionVerb[]
   readonly validatesCleanUp: boolean
   readonly reads: readonly ResourceType[]
+  /** As its rules have it; empty for what they do not name. */
+  readonly actionsOf: (request: Pick<AdmissionRequest, 'object' | 'oldObject'>) => readonly AdmittedChange['action'][]
   /** Throws the Problem that refuses the write. */
   readonly admit: (parts: AdmissionParts, request: AdmissionRequest) => Admitted
 }
@@ -70,7 +79,7 @@ export interface Kind {
 export const kind = <Spec, Status>(
   resource: ResourceType<Spec, Status>,
   {
-    admission: { create, update, delete: remove, reads = [], validatesCleanUp = false } = {},
+    admission: { create, update, delete: remove, actionsOf, reads = [], validatesCleanUp = false } = {},
     ...registration
   }: Pick<Kind, 'access' | 'target'> & { readonly admission?: AdmissionRules<Spec, Status> },
 ): Kind => ({
@@ -81,6 +90,7 @@ export const kind = <Spec, Status>(
   ),
   reads,
   validatesCleanUp,
+  actionsOf: ({ object, oldObject }) => actionsOf?.(typed<Spec, Status>(object), typed<Spec, Status>(oldObject)) ?? [],
   admit(parts, { operation, object, oldObject }) {
     const [after, before] = [typed<Spec, Status>(object), typed<Spec, Status>(oldObject)]
     if (operation === 'CREATE' && after !== undefined && create !== undefined) return create(parts, after)
@@ -128,6 +138,7 @@ export const exemptKind = (
   isHeldByHost,
   reads: [],
   validatesCleanUp: isHeldByHost,
+  actionsOf: () => [],
   admit: () => {
     throw writtenByPlatform(resource.plural)
   },

@@ -65,6 +65,7 @@ function requireReadable(spec: BackupSpec): void {
 export const backupAdmission: AdmissionRules<BackupSpec, BackupStatus> = {
   create: validateCreation,
   update: (_parts, after, before) => validateChange(after, before),
+  actionsOf: (_after, before) => (before === undefined ? ['storage.backup'] : []),
   delete: admitDeletion('backup.delete', (before, parts) => {
     requireDeletable(backupFactsOf(storedOf(before)))
     requireUnreadBackup(parts, before)

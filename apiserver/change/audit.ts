@@ -111,13 +111,15 @@ const USER_AGENT_CHARACTERS_MAXIMUM = 512
 /** What an entry needs of a customer's call. */
 export interface AuditedCall {
   readonly route: Pick<Route, 'audit'>
+  /** As calls have it; the route's action when absent. */
+  readonly audited?: { readonly as: string | null }
   readonly caller: Customer
   readonly request: Pick<RequestFacts, 'requestId' | 'sourceIp' | 'userAgent'>
 }
 
-/** The entry of a customer's call, under the route's own action unless `facts` names another. */
+/** The entry of a customer's call, under the action of the call unless `facts` names another. */
 export function auditEntryOf(call: AuditedCall, facts: Partial<AuditFacts> = {}): UnsealedAuditEntry {
-  const action = facts.action ?? call.route.audit
+  const action = facts.action ?? (call.audited ?? { as: call.route.audit }).as
   if (action == null) throw new Error('the route names no audit action')
   const { support } = call.caller
   const detail =

@@ -47,11 +47,11 @@ export async function auditStaff(
 
 /** Writes down what was refused: a customer's in the chain of the account, an operator's in their log. */
 export async function auditRefused(
-  { caller, route, request, resourceId, outcome, problem }: Refusal,
+  { caller, route, request, audited, resourceId, outcome, problem }: Refusal,
   parts: Pick<IdentityParts, 'clock' | 'random'> & { readonly db: Database },
 ): Promise<void> {
   if (caller.kind !== 'operator')
-    return await auditRefusal({ caller, route, request, resourceId, outcome, problem }, parts)
+    return await auditRefusal({ caller, route, request, audited, resourceId, outcome, problem }, parts)
   if (route.audit === null) return
   const detail = { outcome, ...detailOfRefusal(problem) }
   const facts: AuditFacts = { action: route.audit, resourceId, outcome, detail }

@@ -91,5 +91,7 @@ export const databaseAdmission: AdmissionRules<DatabaseSpec, DatabaseStatus> = {
   create: validateCreation,
   update: validateChange,
   delete: admitDeletion('database.delete', (before) => requireDeletableDatabase(databaseFactsOf(storedOf(before)))),
+  actionsOf: (after, before) =>
+    before === undefined && after?.spec.restoredFrom !== undefined ? ['database.restore'] : [],
   reads: [Zone, Network, Plan, Template, Database],
 }

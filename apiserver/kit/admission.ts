@@ -2,7 +2,7 @@
  *  are tried in transactions that are rolled back: the controllers take them once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
 import {
-  actionOf,
+  auditActionOf,
   type Changeable,
   type NamedChange,
   type OperableSpec,
@@ -71,6 +71,16 @@ export function admissionOf<Spec extends OperableSpec, Status extends OperableSt
         await tryClaims(parts, [remove], subject)
         return recordOf(noun, [remove], before.spec)
       }),
+    actionsOf: (after, before) => [
+      ...new Set(
+        (before === undefined
+          ? [create]
+          : after === undefined
+            ? [remove]
+            : changesBetween(noun, before.spec, after.spec)
+        ).map((change) => auditActionOf(noun, change)),
+      ),
+    ],
     reads: [...noun.reads, ...noun.refers.map(({ type }) => type)],
   }
 }
@@ -140,12 +150,12 @@ function recordOf<Spec>(
   const isEdit = (change: (typeof made)[number]): change is NamedChange<Spec, never> =>
     change.operation === undefined && change.sets !== undefined
   const begun = made.filter((change) => !isEdit(change))
-  const actions = new Set(begun.map((change) => change.operation ?? (`${noun.name}.${actionOf(change)}` as const)))
-  const edits = Map.groupBy(made.filter(isEdit), ({ action = 'update' }) => action)
+  const actions = new Set(begun.map((change) => change.operation ?? auditActionOf(noun, change)))
+  const edits = Map.groupBy(made.filter(isEdit), (change) => auditActionOf(noun, change))
   return [
     ...[...actions].map((action) => ({ action, changes: [] })),
     ...[...edits].map(([action, changes]) => ({
-      action: `${noun.name}.${action}` as const,
+      action,
       changes: before === undefined ? [] : auditChangesOf(noun, changes, before, spec),
     })),
   ]

@@ -1,6 +1,12 @@
 /** Creations by REST: what the new object needs is claimed with the intent in one transaction, and ONE write makes
  *  it. */
-import type { Changeable, Grant, OperableSpec, OperableStatus } from '../../changes/kit/define.ts'
+import {
+  auditActionOf,
+  type Changeable,
+  type Grant,
+  type OperableSpec,
+  type OperableStatus,
+} from '../../changes/kit/define.ts'
 import { patched } from '../../changes/kit/judge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
 import { defined } from '../../domain/defined.ts'
@@ -65,6 +71,7 @@ export async function make<Spec extends OperableSpec, Status extends OperableSta
 ): Promise<Answer> {
   const { accountId } = call.caller
   const { create: creation, resource, name: type } = noun
+  call.audited.as = auditActionOf(noun, creation)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
   const id = newOrderedUuid(parts.random, call.now)
   const subject = { accountId, id, spec, facts: undefined }

@@ -14,7 +14,7 @@ import {
   type Reading,
   type Subject,
   type Surroundings,
-  actionOf,
+  auditActionOf,
 } from '../../changes/kit/define.ts'
 import { auditChangesOf, changesBetween, patched } from '../../changes/kit/judge.ts'
 import { worldOf } from '../../changes/kit/world.ts'
@@ -172,6 +172,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
   const target = { accountId: call.caller.accountId, id: idOf(call) }
   const before = await objects.read(target.accountId, target.id)
   const { after, made, deletes, given, detail } = wish(before.spec)
+  if (made[0] !== undefined) call.audited.as = auditActionOf(noun, made[0])
   const subject = judge(context, call, before, { after, made })
   const fields = made.flatMap(({ sets }): readonly string[] => sets)
   await requireReferences(parts, noun, target.accountId, { spec: after, before: before.spec, fields })
@@ -196,8 +197,7 @@ async function change<Spec extends OperableSpec, Status extends OperableStatus, 
     audit: auditEntryOf(call, {
       resourceId: target.id,
       changes,
-      ...defined({ detail }),
-      ...(made[0] === undefined ? {} : { action: `${type}.${actionOf(made[0])}` }),
+      ...(detail === undefined ? {} : { detail }),
     }),
     claim: (tx) => claim(tx, held),
     ...(held.length === 0

@@ -79,5 +79,7 @@ export const objectStorageAdmission: AdmissionRules<ObjectStorageSpec, ObjectSto
   create: validateCreation,
   update: validateChange,
   delete: validateDeletion,
+  actionsOf: (after, before) =>
+    before === undefined ? ['object_storage.enable'] : after === undefined ? ['object_storage.disable'] : [],
   reads: [Zone],
 }

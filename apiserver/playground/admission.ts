@@ -51,5 +51,7 @@ export const playgroundAdmission: AdmissionRules<PlaygroundSpec, PlaygroundStatu
   update: validateChange,
   delete: (_parts, { metadata }) =>
     metadata.deletionTimestamp === undefined ? [{ action: 'playground.end', changes: [] }] : [],
+  actionsOf: (after, before) =>
+    before === undefined ? ['playground.start'] : after === undefined ? ['playground.end'] : [],
   reads: [Zone],
 }

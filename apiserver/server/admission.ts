@@ -130,6 +130,36 @@ const FREE = {
 } as const satisfies Record<AdmittedChange['action'], readonly (keyof ServerSpec)[]>
 // the object has these keys
 const FREE_ACTIONS = Object.keys(FREE) as (keyof typeof FREE)[]
+/** Fields that the audit log has the values of. */
+const AUDITED: Readonly<Record<string, readonly (keyof ServerSpec)[]>> = {
+  ...FREE,
+  'server.change_plan': ['plan', 'storageGibibytes'],
+}
+
+const isEdited = (after: ServerObject, before: ServerObject, fields: readonly (keyof ServerSpec)[]): boolean =>
+  fields.some((field) => !isDeepStrictEqual(after.spec[field], before.spec[field]))
+
+const namesOf = ({ spec: { networks = [] } }: ServerObject): readonly string[] =>
+  networks.map(({ networkId }) => networkId)
+const isOneMissing = (names: readonly string[], some: readonly string[]): boolean =>
+  some.some((name) => !names.includes(name))
+
+/** What an edit asks for, by the actions of REST. A start may come with another size. */
+function actionsOf(after: ServerObject | undefined, before: ServerObject | undefined): AdmittedChange['action'][] {
+  if (after === undefined || before === undefined) return []
+  const isChanged = (...fields: readonly (keyof ServerSpec)[]): boolean => isEdited(after, before, fields)
+  const isResized = isChanged('plan', 'storageGibibytes')
+  const power = after.spec.desiredPower === 'running' ? 'server.start' : 'server.stop'
+  return [
+    ...(isResized ? (['server.change_plan'] as const) : []),
+    ...(!isResized && isChanged('desiredPower') ? ([power] as const) : []),
+    ...(isChanged('metadataEnabled') ? (['server.metadata'] as const) : []),
+    ...(isChanged('firewall') ? (['server.firewall'] as const) : []),
+    ...(isOneMissing(namesOf(before), namesOf(after)) ? (['server.attach_network'] as const) : []),
+    ...(isOneMissing(namesOf(after), namesOf(before)) ? (['server.detach_network'] as const) : []),
+    ...FREE_ACTIONS.filter((action) => isChanged(...FREE[action])),
+  ]
+}
 
 /** Throws the Problem that the API would answer. */
 async function validateChange(
@@ -138,37 +168,22 @@ async function validateChange(
   before: ServerObject,
 ): Promise<readonly AdmittedChange[]> {
   denyPlatformFields(server, before, PLATFORM)
-  const isChanged = (field: keyof ServerSpec): boolean => !isDeepStrictEqual(server.spec[field], before.spec[field])
-  const moved = FIXED.find(isChanged)
+  const isChanged = (...fields: readonly (keyof ServerSpec)[]): boolean => isEdited(server, before, fields)
+  const moved = FIXED.find((field) => isChanged(field))
   if (moved !== undefined) throw badField(`spec.${moved}`, 'cannot be changed')
-  if (isChanged('title') || isChanged('labels') || isChanged('sshKeys')) requireReadable(server.spec)
+  if (isChanged('title', 'labels', 'sshKeys')) requireReadable(server.spec)
   const facts = factsOf(storedOf(before))
-  const admitted: AdmittedChange[] = []
-  if (isChanged('plan') || isChanged('storageGibibytes')) {
-    await validateSize(parts, server, before)
-    const changes = editedFields(['plan', 'storageGibibytes'], server.spec, before.spec)
-    admitted.push({ action: 'server.change_plan', changes })
-  } else if (isChanged('desiredPower')) {
-    const isStart = server.spec.desiredPower === 'running'
-    if (isStart) requireStartable(facts)
-    else requireStoppable(facts)
-    admitted.push({ action: isStart ? 'server.start' : 'server.stop', changes: [] })
-  }
-  if (isChanged('metadataEnabled')) {
-    requireIdle(facts)
-    admitted.push({ action: 'server.metadata', changes: [] })
-  }
-  if (isChanged('firewall')) {
-    requireIdle(facts)
-    requireFirewall(parts, server.spec)
-    admitted.push({ action: 'server.firewall', changes: [] })
-  }
-  if (isChanged('networks')) admitted.push(...(await validateNetworks(parts, server, before)))
-  const edits = FREE_ACTIONS.map((action) => ({
+  const actions = actionsOf(server, before)
+  if (actions.includes('server.change_plan')) await validateSize(parts, server, before)
+  if (actions.includes('server.start')) requireStartable(facts)
+  if (actions.includes('server.stop')) requireStoppable(facts)
+  if (isChanged('metadataEnabled', 'firewall')) requireIdle(facts)
+  if (isChanged('firewall')) requireFirewall(parts, server.spec)
+  if (isChanged('networks')) await validateNetworks(parts, server, before)
+  return actions.map((action) => ({
     action,
-    changes: editedFields(FREE[action], server.spec, before.spec),
+    changes: editedFields(AUDITED[action] ?? [], server.spec, before.spec),
   }))
-  return [...admitted, ...edits.filter(({ changes }) => changes.length > 0)]
 }
 
 /** Another plan or more boot storage: the room and the quota of both sizes are there. A start may come with it. Throws
@@ -203,11 +218,7 @@ async function validateSize(parts: AdmissionParts, server: ServerObject, before:
 }
 
 /** Throws the Problem that the API would answer. Networks of the same manifest may come later: they are waited for. */
-async function validateNetworks(
-  parts: AdmissionParts,
-  server: ServerObject,
-  before: ServerObject,
-): Promise<readonly AdmittedChange[]> {
+async function validateNetworks(parts: AdmissionParts, server: ServerObject, before: ServerObject): Promise<void> {
   const {
     metadata: { name: serverId, namespace = '' },
     spec: { networks = [] },
@@ -229,10 +240,6 @@ async function validateNetworks(
     for (const demand of demands)
       await attachInterface(tx, { accountId, serverId, ...demand }, { now: parts.clock.now(), random: parts.random })
   })
-  return [
-    ...(added.length > 0 ? [{ action: 'server.attach_network' as const, changes: [] }] : []),
-    ...(removed.length > 0 ? [{ action: 'server.detach_network' as const, changes: [] }] : []),
-  ]
 }
 
 /** Those that are there. */
@@ -285,6 +292,7 @@ export const serverAdmission: AdmissionRules<ServerSpec, ServerStatus> = {
     const accountId = accountOfNamespace(namespace)
     if (accountId !== undefined) await rehearse(parts, (tx) => requireNoBootHolds(tx, { accountId, serverId }))
   }),
+  actionsOf,
   reads: [Plan, Template, Zone, CustomImage, Network],
   // A protected server stays, whoever cleans up around it.
   validatesCleanUp: true,

@@ -222,8 +222,14 @@ export const changesOf = <Spec extends OperableSpec, Status extends OperableStat
 const fieldsOf = <Fields extends object>(fields: Fields): readonly (keyof Fields & string)[] =>
   Object.keys(fields) as (keyof Fields & string)[] // as its type has them
 
-/** What the audit log and operations call a change. */
+/** What operations call a change of their target, and the audit log behind its noun. */
 export const actionOf = ({ name, action = name }: { readonly name: string; readonly action?: string }): string => action
+
+/** What the audit log calls a change, whoever asks for it, accepted or refused: `floating_ip.assign`. */
+export const auditActionOf = (
+  { name }: { readonly name: string },
+  change: Parameters<typeof actionOf>[0],
+): `${string}.${string}` => `${name}.${actionOf(change)}`
 
 /** The type of the condition that says whether the change was claimed. */
 export const conditionOf = ({ condition = 'Claimed' }: Pick<Rules<never, never>, 'condition'>): string => condition

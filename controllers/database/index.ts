@@ -16,7 +16,6 @@ import {
   renameDatabase,
   retireArchive,
 } from '../../db/database/index.ts'
-import { isEdit } from '../../db/request/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import { DAY_MILLISECONDS } from '../../kit/sys/certificate.ts'
@@ -44,7 +43,7 @@ import { wasOperationApplied } from '../operation/intent.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
-import { newRequests } from '../synced.ts'
+import { editsOf, newRequests } from '../synced.ts'
 import { archiveObstacleIn, observeArchive, openArchive, repositoryOf } from './archive.ts'
 import { beginExchange, spareDisksOf } from './disk-exchange.ts'
 import { dataStorageName, documentOf, isToRestore } from './machine.ts'
@@ -118,7 +117,7 @@ async function observe(parts: Parts & SecretAccess, machines: Machines, database
     archiveObstacle: archiveObstacleIn(parts, database.spec.zone),
     storage: caches.of(Storage).get({ namespace, name: dataStorageName(database) }),
     spareDisks: await spareDisksOf(parts, { namespace, uid: database.metadata.uid ?? '' }),
-    edits: requests.filter((request) => isEdit(request) && request.action === 'database.update'),
+    edits: editsOf(requests),
     editor,
   }
 }

@@ -121,7 +121,7 @@ async function observe(parts: Parts, { bundles, machines }: Opened, edge: EdgeOb
       .filter(({ spec }) => (spec.networks ?? []).some((each) => each.networkId === networkId))
       .map(({ metadata }) => metadata.name)
       .sort(),
-    edits: editsOf(requests, 'edge'),
+    edits: editsOf(requests),
     editor:
       detectEdit(edge) === undefined
         ? ''

@@ -54,7 +54,7 @@ export async function readEdits<Spec extends OperatedSpec, Status extends Operat
   const requests = await newRequests(db, root)
   const change = detectChange(noun, root, applied)
   return {
-    edits: editsOf(requests, noun.name),
+    edits: editsOf(requests),
     editor:
       change === undefined
         ? ''

@@ -46,7 +46,7 @@ import { findEditor, userActor } from '../operation/direct-edit.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { requireStandingOfEdit } from '../standing.ts'
-import { newRequests } from '../synced.ts'
+import { editsOf, newRequests } from '../synced.ts'
 import { ASSOCIATED_KINDS, openAssociated } from './associated.ts'
 import { grantToken } from './grants.ts'
 import {
@@ -130,7 +130,7 @@ async function observe(
     pools: caches.of(NodePool).by(POOLS_OF, `${namespace}/${clusterId}`),
     associated:
       spec.operation?.kind === 'kubernetes_cluster.delete' ? associatedOf({ namespace, name: clusterId }) : [],
-    edits: requests.filter((request) => isEdit(request) && request.action === 'kubernetes_cluster.update'),
+    edits: editsOf(requests),
     editor:
       begun !== undefined
         ? userActor(begun.username)

@@ -10,7 +10,6 @@ import {
   listUnusedCertificates,
   releaseLoadBalancer,
 } from '../../db/load-balancer/index.ts'
-import { isEdit, type KubernetesRequest } from '../../db/request/index.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
@@ -35,13 +34,12 @@ import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.
 import { loadBalancerOwner } from '../ovn/difference.ts'
 import { prefixRoute } from '../ovn/prefix-route.ts'
 import type { Parts } from '../parts.ts'
-import { type Bundles, newRequests, openBundles } from '../synced.ts'
+import { type Bundles, editsOf, newRequests, openBundles } from '../synced.ts'
 import { documentOf, isRole, type OpenedCertificate, usedCertificates } from './machines.ts'
 import type { LoadBalancerEffects, LoadBalancerObject, Observed } from './observed.ts'
 import { LIFE, plan } from './plan.ts'
 
 const BALANCERS_OF = 'load balancers of a network'
-const EDITS: readonly string[] = ['load_balancer.update', 'load_balancer.configure']
 
 /** What it is built from besides. */
 interface CertificateAccess {
@@ -76,9 +74,6 @@ export const loadBalancerController = controller<LoadBalancerEffects>()({
     }
   },
 })
-
-const editsOf = (requests: readonly KubernetesRequest[]): readonly KubernetesRequest[] =>
-  requests.filter((request) => isEdit(request) && EDITS.includes(request.action))
 
 interface Opened {
   readonly bundles: Bundles

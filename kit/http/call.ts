@@ -76,6 +76,9 @@ export interface Call<R extends Route = Route, C extends Caller = Caller> {
   readonly body: BodyOf<R>
   readonly request: RequestFacts
   readonly now: Date
+  /** What the audit log calls the request, accepted or refused: as its route says, until the handler knows which of the
+   *  route's changes it is. */
+  readonly audited: { as: string | null }
 }
 
 /** What a handler answers. `body` is checked against the route's schema in tests. */

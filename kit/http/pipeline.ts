@@ -86,6 +86,7 @@ export interface Refusal {
   readonly route: Route
   readonly caller: Customer | Operator
   readonly request: RequestFacts
+  readonly audited: Call['audited']
   /** The `id` of the path; empty where it has none. */
   readonly resourceId: string
   readonly outcome: 'denied' | 'failed'
@@ -175,6 +176,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
       query: undefined,
       body: null,
       lasting: undefined,
+      audited: { as: route.audit },
       headers: { ...headers, ...deprecationHeaders(route) },
     }
     const span = requestSpan(context, isTrusted(incoming.remoteAddress))
@@ -242,13 +244,13 @@ async function answer(
       const pending = step(context)
       if (pending !== undefined) await pending
     }
-    const { caller, params, query, body } = context
+    const { caller, params, query, body, audited } = context
     context.lasting = lastingSteps && holdAccess(context, lastingSteps, options.clock)
     const request = context.lasting?.request ?? context.request
     const now = options.clock.now()
     const carryOut = async () => {
       // parsed by this route's schemas
-      const given = await handle({ route, caller, params, query, body, request, now } as Call)
+      const given = await handle({ route, caller, params, query, body, request, now, audited } as Call)
       if (options.checkAnswers) checkAnswer(route, given)
       return renderAnswer(given, route, { headers: context.headers, isSecure: options.isSecure })
     }
@@ -298,7 +300,7 @@ async function refuse(context: StepContext, error: unknown, options: PipelineOpt
 
 const FAILED: readonly number[] = [402, 409, 422, 501, 503]
 
-function refusalOf({ route, caller, request, rawParams }: StepContext, problem: Problem): Refusal | undefined {
+function refusalOf({ route, caller, request, rawParams, audited }: StepContext, problem: Problem): Refusal | undefined {
   if (
     route.audit === null ||
     !(isSignedIn(caller) || caller.kind === 'operator') ||
@@ -308,7 +310,7 @@ function refusalOf({ route, caller, request, rawParams }: StepContext, problem: 
   const outcome = problem.status === 403 ? 'denied' : FAILED.includes(problem.status) ? 'failed' : undefined
   return outcome === undefined
     ? undefined
-    : { route, caller, request, resourceId: rawParams['id'] ?? '', outcome, problem }
+    : { route, caller, request, audited, resourceId: rawParams['id'] ?? '', outcome, problem }
 }
 
 function checkAnswer(route: Route, given: Answer): void {

@@ -1,7 +1,7 @@
 /** One request on its way through the steps. A step reads what earlier ones found, adds its own, and refuses by
  *  throwing a Problem. */
 import type { Clock } from '../sys/clock.ts'
-import type { Caller, Customer, Operator, RequestFacts } from './call.ts'
+import type { Call, Caller, Customer, Operator, RequestFacts } from './call.ts'
 import type { HttpRequest } from './exchange.ts'
 import type { BudgetState, Budget, CountRequest } from './rates.ts'
 import type { OperatorAccess, Route } from './route.ts'
@@ -28,6 +28,8 @@ export interface StepContext {
   body: unknown
   /** Of a route that answers with a stream of events, once the caller was let through. */
   lasting: LastingAccess | undefined
+  /** What the audit log calls the request. */
+  readonly audited: Call['audited']
   /** Sent with the answer, whatever it is. */
   readonly headers: Record<string, string>
 }

@@ -1288,7 +1288,14 @@ describe('what networks are made of', () => {
       expect(await said(remove())).toContain('409 in_use: The floating IP is assigned to a server.')
       await busy(FloatingIp, 'f', 'floating_ip.sync')
       expect(await said(change({ spec: { serverId: 'db' } }))).toContain('409 operation_in_progress: ')
+      expect(await said(change({ spec: { serverId: null, target: null } }))).toContain('409 operation_in_progress: ')
       expect(await said(remove())).toContain('409 in_use: The floating IP is assigned to a server.')
+      expect((await audited()).map((entry) => entry.split(' ')[0])).toEqual([
+        'floating_ip.release',
+        'floating_ip.unassign',
+        'floating_ip.assign',
+        'floating_ip.release',
+      ])
     })
   })
 })

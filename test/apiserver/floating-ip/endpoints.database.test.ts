@@ -93,6 +93,9 @@ test('one is moved, unassigned and released, each by an operation with an entry'
     { action: 'floating_ip.assign', changes: [{ field: 'server_id', before: one, after: other }] },
   ])
   expect((await ada.send('GET', `/v1/floating-ips/${id}`)).body.floating_ip).toMatchObject({ server_id: other })
+  expect(await cloud.auditOf(await assign(id, {}))).toMatchObject([
+    { action: 'floating_ip.unassign', outcome: 'failed', detail: { reason: 'operation_in_progress' } },
+  ])
   await settle(id)
   const unassigned = await assign(id, {})
   expect(await cloud.auditOf(unassigned)).toMatchObject([{ action: 'floating_ip.unassign', outcome: 'success' }])
