@@ -15,6 +15,7 @@ import { Router } from '../resources/router/index.ts'
 import { Server } from '../resources/server/index.ts'
 import { usesOfFloatingIp, usesOfLoadBalancer, usesOfRouter, usesOfServer } from '../resources/uses.ts'
 import type { Parts } from './parts.ts'
+import { Outages } from '../kit/sys/outages.ts'
 
 const LOOK_MILLISECONDS = 1_000
 
@@ -29,10 +30,10 @@ export async function look({ db, store, caches, clock, log }: LookParts): Promis
 
 /** Looks until the signal aborts. Never throws. */
 export async function runLooks(parts: LookParts, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(parts, 'what is in use is not known')
   while (!signal.aborted) {
     await parts.clock.sleep(LOOK_MILLISECONDS, signal)
-    // That the database is away is said where it is asked for something.
-    if (!signal.aborted) await look(parts).catch(() => undefined)
+    if (!signal.aborted) await outages.attempt(() => look(parts))
   }
 }
 

@@ -189,7 +189,7 @@ async function run(settings: Settings, log: Logger, asked: AbortSignal): Promise
   // Lists are answered from the caches, so customers are served only once those are filled.
   await Promise.race([caches.ready(), aborted(asked)])
   if (!asked.aborted)
-    await look(parts).catch((error: unknown) => log.warn('what is in use is not known yet', { error }))
+    await look(parts).catch((error: unknown) => log.info('what is in use is not known yet', { error }))
   const looks = runLooks(parts, stop)
   const admission = asked.aborted ? undefined : await openAdmission(settings, parts)
   customerApi = app.customers
@@ -248,7 +248,7 @@ const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
   openDatabase({
     url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
     connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
-    onConnectionLost: (error) => log.warn('database connection lost', { error }),
+    onConnectionLost: (error) => log.info('database connection lost', { error }),
   })
 
 /** The parts of the application that only settings decide. */

@@ -11,6 +11,7 @@ import {
   writeCheckpoint,
 } from '../kit/object-storage/checkpoints.ts'
 import type { Sealing } from '../kit/sys/sealing.ts'
+import { Outages } from '../kit/sys/outages.ts'
 import { openInternalTenant } from './internal-tenant.ts'
 import type { Parts } from './parts.ts'
 
@@ -30,7 +31,8 @@ const OWNER = 'platform'
 
 /** Writes them until the signal aborts, where there is object storage and a key to sign with. */
 export async function runAuditCheckpoints(parts: CheckpointParts, signal: AbortSignal): Promise<void> {
-  const { clock, log, auditCheckpointSeconds: seconds = AUDIT_CHECKPOINT_SECONDS, onCheckpoint } = parts
+  const { clock, auditCheckpointSeconds: seconds = AUDIT_CHECKPOINT_SECONDS, onCheckpoint } = parts
+  const outages = new Outages(parts, 'no checkpoint of the audit log')
   if (parts.sealing?.isAvailable !== true || zonesOf(parts).length === 0) return
   // Until the store tells otherwise: one that never answers is noticed too.
   onCheckpoint?.(clock.now())
@@ -38,11 +40,12 @@ export async function runAuditCheckpoints(parts: CheckpointParts, signal: AbortS
     let waitMilliseconds = RETRY_MILLISECONDS
     try {
       const at = await checkpointAudit(parts)
+      outages.over()
       if (at !== undefined) onCheckpoint?.(at)
       const untilMidnight = DAY_MILLISECONDS - (clock.now().getTime() % DAY_MILLISECONDS)
       waitMilliseconds = Math.min(seconds * 1_000, untilMidnight)
     } catch (error) {
-      log.warn('no checkpoint of the audit log', { error })
+      outages.failed(error)
     }
     await clock.sleep(waitMilliseconds, signal)
   }

@@ -18,6 +18,7 @@ import { offerIn } from '../kit/object-storage/configuration.ts'
 import { fingerprintOf, type ObjectStorage } from '../kit/object-storage/control.ts'
 import { newTenantKeys } from '../kit/object-storage/keys.ts'
 import type { Sealing } from '../kit/sys/sealing.ts'
+import { Outages } from '../kit/sys/outages.ts'
 import { mayTakeAway } from './absence.ts'
 import { orUnavailable } from './database.ts'
 import type { Parts } from './parts.ts'
@@ -136,8 +137,9 @@ export async function removeInternalPlace(
 
 /** Takes away what the platform kept for accounts and clusters that are gone, until the signal aborts. */
 export async function runInternalTenantSweeper(parts: StoreParts & Pick<Parts, 'log'>, signal: AbortSignal) {
+  const outages = new Outages(parts, 'internal tenants not swept')
   while (!signal.aborted) {
-    await sweepInternalTenants(parts).catch((error: unknown) => parts.log.warn('internal tenants not swept', { error }))
+    await outages.attempt(() => sweepInternalTenants(parts))
     await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
   }
 }

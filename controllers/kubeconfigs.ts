@@ -13,6 +13,7 @@ import {
 import { appendAudit } from '../db/audit/index.ts'
 import { controlPlanesIn } from '../kit/control-planes/configuration.ts'
 import { newUuid } from '../kit/sys/random.ts'
+import { Outages } from '../kit/sys/outages.ts'
 import { DevCluster } from '../resources/dev-cluster/index.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { ENDED_KUBECONFIGS_ANNOTATION } from '../resources/labels.ts'
@@ -33,8 +34,9 @@ const FORGET_MILLISECONDS = 86_400_000
 
 /** Ends and removes them until the signal aborts. Never throws. */
 export async function runKubeconfigs(parts: KubeconfigParts, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(parts, 'kubeconfigs not ended')
   while (!signal.aborted) {
-    await endKubeconfigsOnce(parts).catch((error: unknown) => parts.log.warn('kubeconfigs not ended', { error }))
+    await outages.attempt(() => endKubeconfigsOnce(parts))
     await parts.clock.sleep(ROUND_MILLISECONDS, signal)
   }
 }
@@ -68,7 +70,7 @@ async function removeAll(parts: KubeconfigParts, grants: readonly KubeconfigGran
     const removing = resourceType === 'dev_cluster' ? removedByDevCluster(parts, grants) : removedByHost(parts, grants)
     for await (const id of removing) await orUnavailable(noteKubeconfigRemoved(db, id, clock.now()))
   } catch (error) {
-    log.warn('a credential of a kubeconfig is not removed yet', { control_plane_id: controlPlaneId, error })
+    log.info('a credential of a kubeconfig is not removed yet', { control_plane_id: controlPlaneId, error })
   }
 }
 

@@ -135,7 +135,7 @@ const openConfiguredDatabase = (settings: Settings, log: Logger): Database =>
   openDatabase({
     url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
     connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
-    onConnectionLost: (error) => log.warn('database connection lost', { error }),
+    onConnectionLost: (error) => log.info('database connection lost', { error }),
   })
 
 const rulesOf = (settings: Settings) => ({

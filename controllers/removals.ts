@@ -36,7 +36,7 @@ export function openRemovals(
       const { uid = '', deletionTimestamp, namespace, name } = object.metadata
       if (deletionTimestamp === undefined) return
       order(type, object)
-        .catch((error: unknown) => log.warn('removal not noted', { kind: type.kind, namespace, name, error }))
+        .catch((error: unknown) => log.info('removal not noted', { kind: type.kind, namespace, name, error }))
         .finally(() => is === 'removed' && noted.delete(uid))
     })
   return {

@@ -14,7 +14,7 @@ if (url === undefined) throw new Error('SVCCLOUD_DATABASE_URL is not set')
 const db = openDatabase({
   url,
   connectionsMaximum: 2,
-  onConnectionLost: (error) => log.warn('database connection lost', { error }),
+  onConnectionLost: (error) => log.info('database connection lost', { error }),
 })
 await migrate(db)
 await db.destroy()

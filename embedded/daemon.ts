@@ -9,6 +9,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import { environment } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
+import { Outages } from '../kit/sys/outages.ts'
 
 export interface DaemonParts {
   readonly clock: Clock
@@ -68,6 +69,7 @@ export function startDaemon(options: DaemonOptions, parts: DaemonParts): Daemon 
   let current: ChildProcess | undefined
   const keepRunning = async () => {
     const { clock, random, log, signal } = parts
+    const outages = new Outages({ log, clock }, 'a program has ended')
     for (let failures = 0; !signal.aborted; ) {
       const startedAt = clock.monotonicMilliseconds()
       const { child, over } = start(options)
@@ -79,15 +81,17 @@ export function startDaemon(options: DaemonOptions, parts: DaemonParts): Daemon 
       signal.addEventListener('abort', end, { once: true })
       void (options.whenStarted ?? nothing)().then(ready.resolve, (error: unknown) => {
         if (signal.aborted) return
-        log.warn('a program is not set up', { program: options.name, error })
+        log.info('a program is not set up', { program: options.name, error })
         child.kill('SIGKILL')
       })
       const how = await over
       signal.removeEventListener('abort', end)
       current = undefined
       if (signal.aborted) return
-      log.warn('a program has ended', { program: options.name, how })
-      failures = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS ? 0 : failures + 1
+      const wasHealthy = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS
+      failures = wasHealthy ? 0 : failures + 1
+      if (wasHealthy) outages.over()
+      outages.failed(how, { program: options.name })
       await clock.sleep(backoffMilliseconds(failures, LIMITS, random), signal)
     }
   }

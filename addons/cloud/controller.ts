@@ -101,7 +101,7 @@ export class CloudController {
         nodes.apply(await store.patch(Node, keyOf(node), patch))
       } catch (error) {
         if (error instanceof Unavailable) throw error
-        if (!isConflict(error) && !isNotFound(error)) log.warn('node not named', { node: node.metadata.name, error })
+        if (!isConflict(error) && !isNotFound(error)) log.info('node not named', { node: node.metadata.name, error })
       }
   }
 

@@ -4,6 +4,7 @@ import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import type { CloudController } from './controller.ts'
 import { nodeDigest } from './nodes.ts'
 import type { NodeSpec, NodeStatus, ServiceSpec, ServiceStatus } from './objects.ts'
@@ -24,6 +25,7 @@ const RETRY = { baseMilliseconds: 2_000, maximumMilliseconds: 60_000 }
 /** Until the signal aborts. */
 export async function run(options: RunOptions, signal: AbortSignal): Promise<void> {
   const { controller, services, nodes, clock, random, log } = options
+  const outages = new Outages({ log, clock }, 'pass failed')
   let changed = new AbortController()
   const wake = () => changed.abort()
   services.subscribe(wake)
@@ -38,8 +40,9 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<voi
     try {
       milliseconds = await controller.pass()
       failures = 0
+      outages.over()
     } catch (error) {
-      log.warn('pass failed', { error })
+      outages.failed(error)
       milliseconds = backoffMilliseconds(failures++, RETRY, random)
     }
     // What failed as a whole waits its time, whatever changes.

@@ -3,6 +3,7 @@ import { Lease } from '../../kit/kube/object.ts'
 import { isAlreadyExists, isNotFound, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import {
   HEARTBEAT_LEASE_NAME,
   NODE_REPORT_NAME,
@@ -70,7 +71,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, images, clock
       await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
     } catch (error) {
       if (!hasReported) throw error
-      log.warn('report failed', { error })
+      log.info('report failed', { error })
       return false
     }
     hasReported = true
@@ -84,6 +85,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, images, clock
     reported: reported.promise,
     reportAgain: () => void (hasNews = true),
     async run(signal) {
+      const outages = new Outages({ log, clock }, 'heartbeat failed')
       for (let sinceReport = BEATS_PER_REPORT; !signal.aborted; sinceReport++) {
         const dueAt = clock.monotonicMilliseconds() + INTERVAL_MILLISECONDS
         try {
@@ -92,9 +94,10 @@ export function newHeartbeat({ store, namespace, nodeName, report, images, clock
           if (isDue && (await publishReport(builtImages))) sinceReport = 0
           await renew()
           if (!isAlive) log.info('heartbeat reaches the control plane')
+          outages.over()
           isAlive = true
         } catch (error) {
-          if (isAlive || sinceReport === BEATS_PER_REPORT) log.warn('heartbeat failed', { error })
+          outages.failed(error)
           isAlive = false
         }
         // Before its first success a node is about to be wanted: it asks more often.

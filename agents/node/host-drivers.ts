@@ -6,6 +6,7 @@ import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import { letPass, type UserRange } from './drivers/hypervisor/guest-users.ts'
 import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 import { openQemu } from './drivers/hypervisor/qemu.ts'
@@ -171,13 +172,14 @@ async function joinPool<Joined>(
   open: () => Promise<Joined>,
   { clock, log }: Pick<HostOptions, 'clock' | 'log'>,
 ): Promise<void> {
+  const outages = new Outages({ log, clock }, 'shared storage is not there')
   const untilOpened = async (): Promise<Joined> => {
     for (;;) {
       try {
         return await open()
       } catch (error) {
         if (!(error instanceof PoolMissing || error instanceof CephUnreachable)) throw error
-        log.warn('shared storage is not there', { error })
+        outages.failed(error)
         await clock.sleep(POOL_RETRY_MILLISECONDS)
       }
     }

@@ -2,6 +2,7 @@
  *  needed, so those that no disk is backed by go: nothing of a customer's is in them. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import type { VolumeStore } from './drivers/storage/volume-store.ts'
 
 export interface TemplateSweepOptions {
@@ -17,12 +18,14 @@ export async function runTemplateSweep(
   { volumes, clock, log }: TemplateSweepOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const outages = new Outages({ log, clock }, 'unused templates not looked for')
   while (volumes.removeUnusedTemplates !== undefined && !signal.aborted) {
     try {
       const names = await volumes.removeUnusedTemplates()
+      outages.over()
       if (names.length > 0) log.info('unused templates removed from their pool', { names })
     } catch (error) {
-      log.warn('unused templates not looked for', { error })
+      outages.failed(error)
     }
     await clock.sleep(INTERVAL_MILLISECONDS, signal)
   }

@@ -7,6 +7,7 @@ import { forgettableBefore } from '../../domain/store-age.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
 import { isNotFound } from '../../kit/kube/store.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import {
   Image,
   Instance,
@@ -110,7 +111,7 @@ export function openHoldings(options: HoldingsOptions): Holdings {
     for (const { kind, name } of unclaimed)
       if (kind !== 'Image')
         await PUT_AWAY[kind](options, name).catch((error: unknown) =>
-          log.warn('a record without an object is not put away yet', { kind, name, error }),
+          log.info('a record without an object is not put away yet', { kind, name, error }),
         )
     for (const kind of Object.keys(KINDS)) gauge.set({ kind }, unclaimed.filter((one) => one.kind === kind).length)
     await reportOf(names, unclaimed)
@@ -120,10 +121,9 @@ export function openHoldings(options: HoldingsOptions): Holdings {
   return {
     reportNow: () => turns.run('', async () => reportOf(await namesOn(options), findUnclaimed())),
     async run(signal) {
+      const outages = new Outages({ log, clock }, 'what the host holds was not looked at')
       while (!signal.aborted) {
-        await turns
-          .run('', look)
-          .catch((error: unknown) => log.warn('what the host holds was not looked at', { error }))
+        await outages.attempt(() => turns.run('', look))
         await clock.sleep(LOOK_MILLISECONDS, signal)
       }
     },

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import type { AddressInfo } from 'node:net'
+import { Unavailable } from '../../domain/problem.ts'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Admit } from './admit.ts'
@@ -66,7 +67,9 @@ export async function startListener({
   server.on('request', (request, response) => {
     if (isDraining) response.setHeader('connection', 'close')
     answer(request, response, { callers, admit }).catch((error: unknown) => {
-      log.warn('review failed', { error })
+      // Kubernetes answers its client that it may try again; one that was killed waits for nothing.
+      const isOrdinary = error instanceof Unavailable || request.socket.destroyed
+      log[isOrdinary ? 'info' : 'warn']('review failed', { error })
       if (response.headersSent) response.destroy()
       else reply(response, 500, { message: 'The review could not be made now.' })
     })

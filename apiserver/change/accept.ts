@@ -235,7 +235,7 @@ async function commit<Claims, Spec, Status>(
       audit: change.audit,
     })
   } catch (error) {
-    parts.log.warn('change left to the sweeper', { operation_id: change.id, error })
+    parts.log.info('change left to the sweeper', { operation_id: change.id, error })
   }
 }
 
@@ -257,7 +257,7 @@ async function announce<Claims, Spec, Status>(
   try {
     await makeOperation(parts, accountId, { type, id }, operation)
   } catch (error) {
-    parts.log.warn('operation left to its reconciler', { operation_id: operation.id, error })
+    parts.log.info('operation left to its reconciler', { operation_id: operation.id, error })
   }
 }
 

@@ -34,7 +34,7 @@ export async function openNamespace(
 ): Promise<void> {
   const making = makeNamespace(store, accountNamespaceOf(accountId))
     .then(() => noteAccountNamespace(db, accountId, clock.now()))
-    .catch((error: unknown) => log.warn('namespace of a new account not made yet', { account_id: accountId, error }))
+    .catch((error: unknown) => log.info('namespace of a new account not made yet', { account_id: accountId, error }))
   await new Promise<void>((resolve) => {
     const stop = clock.after(OPENING_MILLISECONDS, resolve)
     void making.then(() => {

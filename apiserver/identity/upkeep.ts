@@ -11,6 +11,7 @@ import type { ObjectStorageOffer } from '../../kit/object-storage/configuration.
 import type { Sealing } from '../../kit/sys/sealing.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 
 export const AUDIT_VERIFY_SECONDS = 3600
 export const AUDIT_RETENTION_DAYS = 730
@@ -35,14 +36,16 @@ export interface UpkeepOptions {
 /** Works until the signal aborts. The first verification is at once. */
 export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Promise<void> {
   const ageMilliseconds = (options.auditVerifySeconds ?? AUDIT_VERIFY_SECONDS) * 1000
+  const outages = new Outages(options, 'upkeep failed')
   let isFirst = true
   while (!signal.aborted) {
     try {
       const now = options.clock.now()
       await upkeep(options, new Date(now.getTime() - (isFirst ? 0 : ageMilliseconds)))
       isFirst = false
+      outages.over()
     } catch (error) {
-      options.log.warn('upkeep failed', { error })
+      outages.failed(error)
     }
     await options.clock.sleep(POLL_MILLISECONDS, signal)
   }
@@ -50,7 +53,8 @@ export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Pr
 
 const testimonyOf = (options: UpkeepOptions) =>
   readTestimony(options).catch((error: unknown) => {
-    options.log.warn('chains are not held against their checkpoints', { error })
+    // Whoever writes them tells when their store stays away.
+    options.log.info('chains are not held against their checkpoints', { error })
     return undefined
   })
 

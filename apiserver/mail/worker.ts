@@ -6,11 +6,14 @@ import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import type { MailTransport } from './transport.ts'
 
 const IDLE_MILLISECONDS = 500
 const LEASE_MILLISECONDS = 120_000
 const RETRY = { baseMilliseconds: 5_000, maximumMilliseconds: 4 * 3_600_000 }
+/** Two minutes of attempts; then somebody should know. */
+const FAILURES_TOLERATED = 5
 const KEPT_MILLISECONDS = 30 * 86_400_000
 
 export interface MailWorkerParts {
@@ -25,16 +28,18 @@ export interface MailWorkerParts {
 
 /** Works until the signal aborts. */
 export async function runMailWorker(parts: MailWorkerParts, signal: AbortSignal): Promise<void> {
-  const { clock, log } = parts
+  const { clock } = parts
+  const outages = new Outages(parts, 'the outbox could not be read')
   let failures = 0
   while (!signal.aborted) {
     let isIdle = true
     try {
       isIdle = !(await sendOne(parts))
       failures = 0
+      outages.over()
     } catch (error) {
       failures += 1
-      log.warn('the outbox could not be read', { error })
+      outages.failed(error)
     }
     if (isIdle)
       await clock.sleep(failures === 0 ? IDLE_MILLISECONDS : backoffMilliseconds(failures, RETRY, parts.random), signal)
@@ -57,7 +62,8 @@ export async function sendOne({ db, clock, random, log, transport, from }: MailW
       at: mail.createdAt,
     })
   } catch (error) {
-    log.warn('a mail was not sent', { error, mail_id: mail.id, attempts: mail.attempts })
+    const level = mail.attempts > FAILURES_TOLERATED ? 'warn' : 'info'
+    log[level]('a mail was not sent', { error, mail_id: mail.id, attempts: mail.attempts })
     const waitMilliseconds = backoffMilliseconds(mail.attempts, RETRY, random)
     await markMailFailed(
       db,

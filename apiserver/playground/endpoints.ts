@@ -205,7 +205,7 @@ async function endAsStaff(parts: Parts, call: Call<typeof endPlaygroundAsStaff, 
   try {
     await parts.store.delete(Playground, { namespace: accountNamespace(id.accountId), name: id.playgroundId }, {})
   } catch (error) {
-    if (!isNotFound(error)) parts.log.warn('the end of a playground is left to its controller', { error })
+    if (!isNotFound(error)) parts.log.info('the end of a playground is left to its controller', { error })
   }
   return answerOf(200, ended, now)
 }

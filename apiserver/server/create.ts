@@ -355,7 +355,7 @@ async function giveToServer(
   const { metadata } = server
   await store
     .patch(Secret, secret, { metadata: { ownerReferences: [ownerOf(server)] } })
-    .catch((error: unknown) => log.warn('user data left without an owner', { server_id: metadata.name, error }))
+    .catch((error: unknown) => log.info('user data left without an owner', { server_id: metadata.name, error }))
 }
 
 const ownerOf = ({ apiVersion, kind, metadata }: KubeObject) => ({

@@ -12,6 +12,7 @@ import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import type { BillingRun } from './progress.ts'
 import { forgetHours } from './retention.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 
 const ROUND_MILLISECONDS = 60_000
 /** So long after its end a month is closed: late samples are in by then. */
@@ -22,18 +23,20 @@ const INVOICES_AT_ONCE = 4
 
 /** Makes invoices until the signal aborts. Never throws. */
 export async function runInvoicing(parts: BillingRun, signal: AbortSignal): Promise<void> {
+  const making = new Outages(parts, 'invoices not made')
+  const forgetting = new Outages(parts, 'old hours not deleted')
   let upkeepAt = parts.clock.monotonicMilliseconds() + UPKEEP_MILLISECONDS
   while (!signal.aborted) {
     await parts.clock.sleep(ROUND_MILLISECONDS, signal)
     if (signal.aborted) return
-    await invoiceMonths(parts, signal).catch((error: unknown) => parts.log.warn('invoices not made', { error }))
+    await making.attempt(() => invoiceMonths(parts, signal))
     await countWaiting(parts.db).then(
       ({ waiting, failed }) => parts.onBilled?.({ invoicesWaiting: waiting, invoicesFailed: failed }),
       () => {}, // the next round tells
     )
     if (parts.clock.monotonicMilliseconds() < upkeepAt) continue
     upkeepAt = parts.clock.monotonicMilliseconds() + UPKEEP_MILLISECONDS
-    await forgetHours(parts, signal).catch((error: unknown) => parts.log.warn('old hours not deleted', { error }))
+    await forgetting.attempt(() => forgetHours(parts, signal))
   }
 }
 

@@ -17,6 +17,7 @@ import type { Parts } from '../parts.ts'
 import { BILLABLES } from './billables.ts'
 import { openLooks } from './lives.ts'
 import type { BillingRun } from './progress.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 
 const LOOK_MILLISECONDS = 30_000
 const MILLICENTS_PER_CENT = 1_000
@@ -35,10 +36,11 @@ export function openBillingCaches(caches: Caches): void {
 export async function runMeter(parts: BillingRun, signal: AbortSignal): Promise<void> {
   const { clock, db, log } = parts
   const meter = openMeter(parts)
+  const outages = new Outages({ log, clock }, 'resources not metered')
   while (!signal.aborted) {
     await clock.sleep(LOOK_MILLISECONDS, signal)
     if (signal.aborted || !parts.caches.isReady()) continue
-    await meter(signal).catch((error: unknown) => log.warn('resources not metered', { error }))
+    await outages.attempt(() => meter(signal))
     await readMetering(db).then(
       ({ meteredThrough }) => {
         const lag = meteredThrough === null ? 0 : clock.now().getTime() - meteredThrough.getTime()

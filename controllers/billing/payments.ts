@@ -9,6 +9,7 @@ import type { BillingRun, PaymentParts } from './progress.ts'
 import { sendReminders } from './reminders.ts'
 import { pushInvoice } from './push.ts'
 import { adjustSuspensions } from './suspension.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 
 const ROUND_MILLISECONDS = 5_000
 const UPKEEP_MILLISECONDS = 60_000
@@ -19,14 +20,16 @@ export async function runPayments(parts: BillingRun, signal: AbortSignal): Promi
   const { clock, db, log, processor } = parts
   if (processor === undefined) return
   const own: PaymentParts = { ...parts, processor }
+  const processing = new Outages({ log, clock }, 'payments not processed')
+  const comparing = new Outages({ log, clock }, 'accounts not held against their invoices')
   let upkeepAt = 0
   while (!signal.aborted) {
     await clock.sleep(ROUND_MILLISECONDS, signal)
     if (signal.aborted) return
-    await processPayments(own, signal).catch((error: unknown) => log.warn('payments not processed', { error }))
+    await processing.attempt(() => processPayments(own, signal))
     if (clock.monotonicMilliseconds() < upkeepAt) continue
     upkeepAt = clock.monotonicMilliseconds() + UPKEEP_MILLISECONDS
-    await upkeep(own).catch((error: unknown) => log.warn('accounts not held against their invoices', { error }))
+    await comparing.attempt(() => upkeep(own))
     await report(db, parts.onBilled).catch(() => {}) // the next round tells
   }
 }

@@ -9,6 +9,7 @@ import { type ChangeIntent, listIntents, closeIntent, withdrawing } from '../../
 import type { IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 
 export { commitLastChange } from './last-change.ts'
 
@@ -34,9 +35,10 @@ export interface IntentSweeperOptions extends Parts {
 
 /** Sweeps until the signal aborts. Never throws. */
 export async function runIntentSweeper(options: IntentSweeperOptions, signal: AbortSignal): Promise<void> {
-  const { clock, log, onSwept } = options
+  const { clock, onSwept } = options
+  const outages = new Outages(options, 'intents not swept')
   while (!signal.aborted) {
-    await sweepIntents(options).then(onSwept, (error: unknown) => log.warn('intents not swept', { error }))
+    await outages.attempt(() => sweepIntents(options).then(onSwept))
     await clock.sleep(SWEEP_MILLISECONDS, signal)
   }
 }

@@ -24,6 +24,7 @@ import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'
 import { type Claimant, CLAIMANT_KINDS, type ClaimantKind } from './kinds.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 
 const SWEEP_MILLISECONDS = 120_000
 /** The first look after a start: whoever has put a store back learns soon what is missing. */
@@ -49,12 +50,11 @@ export interface ClaimSweep {
 
 /** Sweeps until the signal aborts. Never throws. */
 export async function runClaimSweeper(parts: SweepParts, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(parts, 'claims not swept')
   for (let wait = FIRST_SWEEP_MILLISECONDS; !signal.aborted; wait = SWEEP_MILLISECONDS) {
     await parts.clock.sleep(wait, signal)
     if (!signal.aborted && parts.caches.isReady())
-      await sweepClaims(parts).then(parts.onClaimsSwept, (error: unknown) =>
-        parts.log.warn('claims not swept', { error }),
-      )
+      await outages.attempt(() => sweepClaims(parts).then(parts.onClaimsSwept))
   }
 }
 
@@ -168,7 +168,7 @@ async function tryToRelease(parts: SweepParts, kind: ClaimantKind, { claimant, r
         await forgetAbsence(tx, kind.type.kind, { namespace: namespaceOf(claimant), name: claimant.name })
       }),
     )
-    log.warn('claims of what was deleted released', fields)
+    log.info('claims of what was deleted released', fields)
     return true
   } catch (error) {
     log.warn('claims of what was deleted not released', { ...fields, error })

@@ -21,6 +21,7 @@ import { archivesIn } from '../../kit/object-storage/configuration.ts'
 import { fingerprintOf, measurementOf, type ObjectStorage, type TenantState } from '../../kit/object-storage/control.ts'
 import { newSecret, newTenantKeys } from '../../kit/object-storage/keys.ts'
 import type { Sealing } from '../../kit/sys/sealing.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import type { DatabaseSpec } from '../../resources/database/index.ts'
 import type { Repository } from '../../resources/managed-machine/index.ts'
 import { orUnavailable } from '../database.ts'
@@ -139,8 +140,9 @@ export function repositoryOf(
 
 /** Takes away the archives of deleted databases whose time is over, until the signal aborts. */
 export async function runArchiveSweeper(parts: Parts, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(parts, 'archives not swept')
   while (!signal.aborted) {
-    await sweepArchives(parts).catch((error: unknown) => parts.log.warn('archives not swept', { error }))
+    await outages.attempt(() => sweepArchives(parts))
     await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
   }
 }

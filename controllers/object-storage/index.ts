@@ -184,7 +184,7 @@ async function orSaysWhy(parts: AllParts, row: ObjectStorageRow, step: () => Pro
     return grantedCondition(MOVING)
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
-    parts.log?.warn('a move of object storage waits', { error })
+    parts.log?.info('a move of object storage waits', { error })
     const message = await whyMoveWaits(parts, row, error)
     return { conditions: [{ type: MOVING, status: 'False', reason: 'Waiting', message }] }
   }

@@ -7,6 +7,7 @@
 import { Unavailable } from '../../domain/problem.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import { type CopiedChange, type CopiedRow, membersOf, type TableUpdates } from './copy.ts'
 import { difference, encodeBundle, type EncodedBundle, isSame, MARKS, ownerOf } from './difference.ts'
 import { openInstalled } from './installed.ts'
@@ -100,7 +101,11 @@ export function openOvn({ northbound, southbound, readTls, clock, log }: OvnOpti
     await transact(opened, bundle.zone, difference(bundle, knownOf(rows, bundle, found)))
   }
 
-  const writer = openWriter({ clock, log, rows, write })
+  const writer = openWriter({
+    clock,
+    rows,
+    ...noting(write, new Outages({ log, clock }, 'rows of the network were not put right')),
+  })
   const repairAll = () => writer.repairAll()
   const sweep = () => clock.after(SWEEP_MILLISECONDS, () => void writer.sweep(link.hasZone).then(sweep))
   sweep()
@@ -259,16 +264,26 @@ interface Pending {
   readonly waiters: { readonly resolve: (sequence: number) => void; readonly reject: (error: unknown) => void }[]
 }
 
+type Write = (zone: string, bundles: readonly EncodedBundle[]) => Promise<readonly number[]>
+
+/** What was written is put right. */
+const noting = (write: Write, outages: Outages) => ({
+  write: async (zone: string, bundles: readonly EncodedBundle[]): Promise<readonly number[]> => {
+    const written = await write(zone, bundles)
+    for (const bundle of bundles) outages.over(nameOfOwner(bundle))
+    return written
+  },
+  failed: (bundle: EncodedBundle, error: unknown) =>
+    outages.failed(error, { owner: bundle.owner }, nameOfOwner(bundle)),
+})
+
 /** What is to be written, one transaction after the other, and what has been: it is kept so. */
 function openWriter({
   clock,
-  log,
   rows,
   write,
-}: Pick<OvnOptions, 'clock' | 'log'> & {
-  readonly rows: OwnedRows
-  readonly write: (zone: string, bundles: readonly EncodedBundle[]) => Promise<readonly number[]>
-}) {
+  failed,
+}: Pick<OvnOptions, 'clock'> & ReturnType<typeof noting> & { readonly rows: OwnedRows }) {
   const wanted = new Map<string, EncodedBundle>()
   const pending = new Map<string, Pending>()
   let isWriting = false
@@ -305,7 +320,7 @@ function openWriter({
     const reason = error instanceof Refused ? explain(bundle, error) : error
     for (const { reject } of waiters) reject(reason)
     if (waiters.length > 0) return
-    log.warn('rows of the network were not put right', { owner: bundle.owner, error: reason })
+    failed(bundle, reason)
     clock.after(RETRY_MILLISECONDS, () => repair(nameOfOwner(bundle)))
   }
 

@@ -11,6 +11,7 @@ import { firewallRows } from '../ovn/firewall.ts'
 import { interfaceRows } from '../ovn/interface.ts'
 import type { Row } from '../ovn/row.ts'
 import type { Parts } from '../parts.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import type { ServerEffects, NetworkPorts } from './actions.ts'
 import type { ServerObject } from './observed.ts'
 import { fingerprintOf } from './network-ports.ts'
@@ -27,9 +28,9 @@ const rowsOf = ({ uid, interfaces, firewall }: NetworkPorts): readonly Row[] => 
 ]
 
 /** A network that does not answer keeps nothing else from being done: it is asked again. */
-export const programEffect =
-  ({ ovn, log }: Parts, programmed: ProgrammedServers): Effect<'program'> =>
-  async (networkPorts, server) => {
+export const programEffect = ({ ovn, log, clock }: Parts, programmed: ProgrammedServers): Effect<'program'> => {
+  const outages = new Outages({ log, clock }, 'the network was not programmed for a server')
+  return async (networkPorts, server) => {
     const { zone, uid, nodes, isSimulated } = networkPorts
     const fingerprint = fingerprintOf(networkPorts)
     const before = server.status?.networkPorts
@@ -49,13 +50,16 @@ export const programEffect =
       return { sequence, isInstalled: installed !== undefined && installed >= sequence }
     }
     try {
-      return { status: { networkPorts: { zone, fingerprint, ...(await apply()) } } }
+      const applied = await apply()
+      outages.over(uid)
+      return { status: { networkPorts: { zone, fingerprint, ...applied } } }
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error
-      log.warn('the network was not programmed for a server', { server: server.metadata.name, error })
+      outages.failed(error, { server: server.metadata.name }, uid)
       return { status: { networkPorts: { zone, fingerprint, sequence: before?.sequence ?? 0, isInstalled: false } } }
     }
   }
+}
 
 /** The network forgets the server, which holds room in the zone: also what was written and never noted. */
 export async function unprogram(

@@ -8,6 +8,7 @@ import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 
 /** What the guests of a node have moved since each began. Throws when the node does not answer. */
 export type UsageSource = (node: KubeObject<NodeSpec, NodeStatus>) => Promise<readonly GuestUsage[]>
@@ -15,9 +16,6 @@ export type UsageSource = (node: KubeObject<NodeSpec, NodeStatus>) => Promise<re
 const COLLECT_MILLISECONDS = 20_000
 const NODES_AT_ONCE = 16
 const PRUNE_MILLISECONDS = 3_600_000
-/** Looks in a row that a node may leave without an answer before somebody should know: one may be busy, or its agent
- *  restarts. */
-const SILENCES_TOLERATED = 3
 
 export interface CollectorOptions extends Parts {
   readonly usageOf: UsageSource
@@ -28,12 +26,13 @@ export interface CollectorOptions extends Parts {
 export async function runUsageCollector(options: CollectorOptions, signal: AbortSignal): Promise<void> {
   const { clock, db, log, shard = WHOLE } = options
   const collect = openUsageCollector(options)
+  const pruning = new Outages({ log, clock }, 'usage not pruned')
   let prunedAt = Number.NEGATIVE_INFINITY
   while (!signal.aborted) {
     await collect()
     if (shard.hasCommonWork && clock.monotonicMilliseconds() - prunedAt >= PRUNE_MILLISECONDS) {
       prunedAt = clock.monotonicMilliseconds()
-      await pruneUsage(db, clock.now()).catch((error: unknown) => log.warn('usage not pruned', { error }))
+      await pruning.attempt(() => pruneUsage(db, clock.now()))
     }
     await clock.sleep(COLLECT_MILLISECONDS, signal)
   }
@@ -45,15 +44,9 @@ type GuestOwners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 
 /** Answers one look at every node of the shard that answers. What a guest moved at its end is told when its Instance
  *  has gone already, so looks remember whose it was. */
 export function openUsageCollector(options: CollectorOptions): () => Promise<void> {
-  const { caches, log, shard = WHOLE } = options
+  const { caches, clock, log, shard = WHOLE } = options
   const known = new Map<string, GuestOwners>()
-  const silences = new Map<string, number>()
-
-  function noteSilence(node: string, error: unknown): void {
-    const count = (silences.get(node) ?? 0) + 1
-    silences.set(node, count)
-    log[count > SILENCES_TOLERATED ? 'warn' : 'info']('usage of a node not collected', { node, error })
-  }
+  const outages = new Outages({ log, clock }, 'usage of a node not collected')
 
   async function collectNode(node: KubeObject<NodeSpec, NodeStatus>): Promise<void> {
     const { name } = node.metadata
@@ -68,20 +61,16 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
   }
 
   return async () => {
-    const nodes = caches
-      .of(Node)
-      .list()
-      .filter(
-        ({ spec, status }) =>
-          shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable',
-      )
+    const isAsked = ({ spec, status }: KubeObject<NodeSpec, NodeStatus>) =>
+      shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable'
+    const { asked: nodes = [], left = [] } = Object.groupBy(caches.of(Node).list(), (node) =>
+      isAsked(node) ? 'asked' : 'left',
+    )
+    for (const { metadata } of left) outages.over(metadata.name)
     const work = async () => {
       for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
         const { name } = node.metadata
-        await collectNode(node).then(
-          () => silences.delete(name),
-          (error: unknown) => noteSilence(name, error),
-        )
+        await outages.attempt(() => collectNode(node), { node: name }, name)
       }
     }
     await Promise.all(Array.from({ length: NODES_AT_ONCE }, work))

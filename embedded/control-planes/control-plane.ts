@@ -15,6 +15,7 @@ import {
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import { ADDONS } from '../../kit/control-planes/hosting/addons.ts'
 import type { Addon } from './addon-table.ts'
 import { RunningAddons } from './addons-running.ts'
@@ -302,17 +303,18 @@ export class ControlPlane {
   async #keep(): Promise<void> {
     const { clock, log } = this.#options
     const { signal } = this.#stopping
+    const outages = new Outages({ log, clock }, 'control plane not as it should be')
     await this.snapshots.start()
     while (!signal.aborted && !this.isGone) {
       this.#wake = new AbortController()
       try {
         if (this.#isOver()) await this.change((record) => ({ ...record, isRemoved: true }))
         await this.#round()
+        outages.over()
         this.#detail = ''
       } catch (error) {
         const detail = textOf(error)
-        if (detail !== this.#detail && !signal.aborted)
-          log.warn('control plane not as it should be', { controlPlane: this.#record.desired.id, error })
+        if (!signal.aborted) outages.failed(error, { controlPlane: this.#record.desired.id })
         this.#detail = detail
       }
       if (!signal.aborted && !this.isGone) await clock.sleep(ROUND_MILLISECONDS, this.#wake.signal)

@@ -33,7 +33,8 @@ export async function startControl(options: ControlServerOptions): Promise<{ sto
     const answering = isKnown ? answer(options, request) : Promise.resolve<Answer>({ status: 401 })
     answering
       .catch((error: unknown): Answer => {
-        options.log.warn('control request failed', { error })
+        // Whoever asked asks again, and tells when that does not help.
+        options.log.info('control request failed', { error })
         return { status: 503, text: 'try again' }
       })
       .then(({ status, text = '', type = 'application/json' }) => {

@@ -168,7 +168,7 @@ class AllEngines implements Engines {
       idleMilliseconds: isInternal(id) ? this.#times.idleOfInternal : this.#times.idle,
       failed: (error) => {
         this.#failures += 1
-        log.warn('the engine of a tenant failed', { tenant: id, error })
+        log[life.isResting ? 'warn' : 'info']('the engine of a tenant failed', { tenant: id, error })
       },
       usersLost: () => (this.#healed += 1),
       over: () => (this.#taken -= 1),

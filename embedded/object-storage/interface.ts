@@ -4,6 +4,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import { type Cells, fingerprintIn } from './cells.ts'
 import { startControl } from './control-server.ts'
 import { startDoor } from './door.ts'
@@ -82,9 +83,9 @@ const keeperOf = (engines: Engines, cells: Cells): Keeper => ({
 
 /** One tenant after the other, for ever. */
 async function keepMeasured(tenants: Tenants, { clock, log }: Pick<InterfaceOptions, 'clock' | 'log'>): Promise<never> {
+  const outages = new Outages({ log, clock }, 'tenant not measured')
   for (;;) {
-    for (const { usage } of tenants.all())
-      await usage.measure().catch((error: unknown) => log.warn('tenant not measured', { error }))
+    for (const { usage } of tenants.all()) await outages.attempt(() => usage.measure())
     await clock.sleep(MEASURE_MILLISECONDS)
   }
 }

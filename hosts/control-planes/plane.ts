@@ -15,6 +15,7 @@ import { isApiError, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
+import { Outages } from '../../kit/sys/outages.ts'
 import { PodsAddons } from './addons.ts'
 import { baseManifests, namespaceManifests } from './base.ts'
 import { type Endpoint, endpointOf } from './endpoint.ts'
@@ -203,16 +204,17 @@ export class PodsPlane {
   async #keep(): Promise<void> {
     const { clock, log } = this.#options
     const { signal } = this.#stopping
+    const outages = new Outages({ log, clock }, 'control plane not as it should be')
     await this.snapshots.start()
     while (!signal.aborted && !this.isGone) {
       this.#wake = new AbortController()
       try {
         await this.#round()
+        outages.over()
         ;[this.#detail, this.#isSilent] = ['', false]
       } catch (error) {
         const detail = error instanceof Error ? error.message : String(error)
-        if (detail !== this.#detail && !signal.aborted)
-          log.warn('control plane not as it should be', { controlPlane: this.#record.desired.id, error })
+        if (!signal.aborted) outages.failed(error, { controlPlane: this.#record.desired.id })
         this.#detail = detail
         this.#isSilent = isAway(error)
       }

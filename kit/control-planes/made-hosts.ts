@@ -2,6 +2,7 @@
  *  that were there at the last reading. */
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
+import { Outages } from '../sys/outages.ts'
 import { openControlPlanesClient } from './client.ts'
 import type { HostedControlPlanes } from './configuration.ts'
 
@@ -47,8 +48,9 @@ export function openMadeHosts({
       )
     },
     async run(signal) {
+      const outages = new Outages({ log, clock }, 'hosts of control planes not read')
       while (!signal.aborted) {
-        await made.read().catch((error: unknown) => log.warn('hosts of control planes not read', { error }))
+        await outages.attempt(() => made.read())
         await clock.sleep(READ_MILLISECONDS, signal)
       }
     },

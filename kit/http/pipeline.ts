@@ -1,6 +1,6 @@
 /** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and
  *  one measurement. The order of the steps is the order of refusals. */
-import { asListed, type Problem, Problem as ProblemError } from '../../domain/problem.ts'
+import { asListed, type Problem, Problem as ProblemError, Unavailable } from '../../domain/problem.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'
@@ -277,7 +277,8 @@ async function refuse(context: StepContext, error: unknown, options: PipelineOpt
   const { request } = context
   const problem = asListed(toProblem(error, request.requestId), context.route.refuses)
   if (problem.status >= 500 && problem.cause !== undefined) {
-    options.log.error('request failed', {
+    // What is away for a while is no fault of the request: metrics count it, and whoever keeps asking for it tells.
+    options.log[problem.cause instanceof Unavailable ? 'info' : 'error']('request failed', {
       request_id: request.requestId,
       operation_id: context.route.id,
       error: problem.cause,
@@ -289,12 +290,13 @@ async function refuse(context: StepContext, error: unknown, options: PipelineOpt
     await options.auditRefusal(refusal)
     return problem
   } catch (failure) {
-    options.log.error('refusal not audited', {
+    const translated = options.translate(failure)
+    options.log[translated instanceof Unavailable ? 'info' : 'error']('refusal not audited', {
       request_id: request.requestId,
       operation_id: context.route.id,
       error: failure,
     })
-    return problem.status === 503 ? problem : toProblem(options.translate(failure), request.requestId)
+    return problem.status === 503 ? problem : toProblem(translated, request.requestId)
   }
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import { Counter, Gauge, type Registry } from '../sys/metrics.ts'
 import type { Random } from '../sys/random.ts'
+import { Outages } from '../sys/outages.ts'
 import { isNewer, type Cache } from './cache.ts'
 import { ApiError, isNotFound, type ListOptions, type Store } from './store.ts'
 
@@ -78,12 +79,14 @@ class Reflector<Spec, Status> {
   #failures = 0
   /** The server did not have the version when it was asked last. */
   #isExpired = false
+  readonly #outages: Outages
 
   constructor(options: ReflectorOptions<Spec, Status>, signal: AbortSignal) {
     this.#options = options
     this.#signal = signal
     this.#name = options.cache.type.plural
     this.#log = options.log.with({ kind: options.cache.type.kind })
+    this.#outages = new Outages({ log: this.#log, clock: options.clock }, 'watch failed')
   }
 
   async run(): Promise<void> {
@@ -94,11 +97,7 @@ class Reflector<Spec, Status> {
       try {
         if (clock.monotonicMilliseconds() >= this.#relistAt) await this.#list()
         if (this.#signal.aborted) return
-        if (await this.#follow()) {
-          this.#failures = 0
-          this.#isExpired = false
-          continue
-        }
+        if (await this.#follow()) continue
       } catch (error) {
         // A server may forget versions, also one that was away: it is asked for a list. Twice in a row is a fault.
         const isOrdinary = isExpired(error) && !this.#isExpired
@@ -107,7 +106,8 @@ class Reflector<Spec, Status> {
         if (!canResume(error)) this.#relistAt = 0
         if (error instanceof ApiError) retryAfterMilliseconds = (error.retryAfterSeconds ?? 0) * 1000
         if (isNotFound(error)) limits = { ...BACKOFF, maximumMilliseconds: ABSENT_MAXIMUM_MILLISECONDS }
-        this.#log[isOrdinary ? 'info' : 'warn'](isNotFound(error) ? 'kind not served yet' : 'watch failed', { error })
+        if (isOrdinary) this.#log.info('watch expired', { error })
+        else this.#outages.failed(error, isNotFound(error) ? { detail: 'kind not served yet' } : {})
       }
       const backoff = backoffMilliseconds(this.#failures++, limits, random)
       await clock.sleep(Math.max(retryAfterMilliseconds, backoff), this.#signal)
@@ -152,6 +152,13 @@ class Reflector<Spec, Status> {
         metrics.objects.set({ name }, cache.size)
       }
     }
+    /** What failed before is over when the watch has brought something, or has lasted. */
+    const noteHealth = (): boolean => {
+      const isHealthy = hasProgressed || clock.monotonicMilliseconds() - openedAt >= HEALTHY_MILLISECONDS
+      if (isHealthy) [this.#failures, this.#isExpired] = [0, false]
+      if (isHealthy) this.#outages.over()
+      return isHealthy
+    }
     return new Promise((resolve, reject) => {
       let cancel = () => {}
       const stop = () => {
@@ -161,7 +168,7 @@ class Reflector<Spec, Status> {
       }
       const finish = () => {
         stop()
-        resolve(hasProgressed || clock.monotonicMilliseconds() - openedAt >= HEALTHY_MILLISECONDS)
+        resolve(noteHealth())
       }
       const guard = () => {
         const now = clock.monotonicMilliseconds()
@@ -176,6 +183,7 @@ class Reflector<Spec, Status> {
       this.#signal.addEventListener('abort', finish, { once: true })
       pump().then(finish, (error: unknown) => {
         stop()
+        noteHealth()
         reject(error)
       })
     })

@@ -121,7 +121,7 @@ class Recorder implements EventRecorder {
         await this.#write({ namespace, name }, regarding, event, { at, isKnown: known !== undefined, remembered })
       } catch (error) {
         this.#remembered.delete(key) // the next report tries again
-        if (!isNamespaceTerminating(error)) log.warn('an event could not be recorded', { key, error })
+        if (!isNamespaceTerminating(error)) log.info('an event could not be recorded', { key, error })
       } finally {
         this.#waiting--
         if (this.#waiting === 0) this.#isDropping = false

@@ -6,6 +6,7 @@ import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import { Gauge, type Registry } from '../sys/metrics.ts'
 import type { Random } from '../sys/random.ts'
+import { Outages } from '../sys/outages.ts'
 import { Lease, type KubeObject, type LeaseSpec } from '../kube/object.ts'
 import { isAlreadyExists, isConflict, type Store } from '../kube/store.ts'
 
@@ -54,11 +55,15 @@ export async function runElected(
   })
   isLeader.set({ name }, 0)
   const claimant = new Claimant(options)
+  const unreached = new Outages({ log, clock }, 'lease not reached')
   const pause = (until: AbortSignal) => clock.sleep(RETRY_MILLISECONDS * (0.9 + random.fraction() / 5), until)
 
   while (
     !signal.aborted &&
-    !(await claimant.claim().catch((error: unknown) => (log.warn('lease not reached', { error }), false)))
+    !(await claimant.claim().then(
+      (isClaimed) => (unreached.over(), isClaimed),
+      (error: unknown) => (unreached.failed(error), false),
+    ))
   )
     await pause(signal)
   if (signal.aborted) return claimant.release().then(() => 'stopped')
@@ -74,7 +79,8 @@ export async function runElected(
   while (!over.signal.aborted && claimant.isHeld()) {
     await pause(over.signal)
     if (over.signal.aborted) break
-    const renewed = claimant.claim().catch((error: unknown) => log.warn('lease not renewed', { error }))
+    // It is lost before a failure has lasted.
+    const renewed = claimant.claim().catch((error: unknown) => log.info('lease not renewed', { error }))
     await claimant.untilExpiry(renewed) // a renewal that hangs must not hide that the time is up
   }
   isLeader.set({ name }, 0)
@@ -83,7 +89,8 @@ export async function runElected(
     await work
     return 'stopped'
   }
-  log.error('the lead is lost')
+  // The supervisor starts the process anew, and metrics tell where nobody leads.
+  log.info('the lead is lost')
   claimant.abandon()
   ended.abort()
   return 'lost'
@@ -159,7 +166,7 @@ class Claimant {
         spec: { ...this.#renewal(lease.spec, identity), holderIdentity: '', leaseDurationSeconds: 1 },
       })
     } catch (error) {
-      log.warn('lease not given up', { error })
+      log.info('lease not given up: it runs out', { error })
     }
   }
 

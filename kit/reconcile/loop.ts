@@ -11,6 +11,7 @@ import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import type { Random } from '../sys/random.ts'
 import { markFailed, startSpan, withSpan } from '../sys/tracing.ts'
+import { Outages } from '../sys/outages.ts'
 import type { Action } from './action.ts'
 import type { EventRecorder } from './events.ts'
 import { interpret, type Interpreted, type Interpreter } from './interpret.ts'
@@ -76,6 +77,8 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   readonly #interpreter: Interpreter
   /** What the newest plan of a root did, and how often in a row it did exactly that to the same version of the root. */
   readonly #repeats = new Map<string, { readonly what: string; readonly count: number }>()
+  /** Of roots, by key. */
+  readonly #outages: Outages
 
   constructor(reconciler: Reconciler<Spec, Status, Observed>, options: ControllerOptions) {
     const { store, caches, clock, operations, events, beforeGone, mayAct = () => true } = options
@@ -85,6 +88,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     this.#options = options
     this.#labels = { controller: name }
     this.#log = options.log.with(this.#labels)
+    this.#outages = new Outages({ log: this.#log, clock }, 'reconcile failed')
     this.#roots = caches.of(type)
     this.#watched = reconciler.watches.map((watch) => ({ cache: caches.of(watch.type), toKeys: watch.toKeys }))
     const effects = reconciler.effects as Interpreter['effects'] // they are handed roots of `type` only
@@ -151,12 +155,14 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     const root = this.#roots.get(keyFromText(key))
     if (root === undefined || selects?.(root) === false) {
       this.#repeats.delete(key)
+      this.#outages.over(key)
       return queue.forget(key)
     }
     const startedAt = clock.monotonicMilliseconds()
     const planned = clock.now()
     try {
       const result = await this.#traced(key, root)
+      this.#outages.over(key)
       queue.forget(key)
       const backoff = this.#backoffOf(key, root, result)
       if (result?.waitSeconds !== undefined) queue.addAfter(key, Math.max(result.waitSeconds * 1000, backoff))
@@ -247,8 +253,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
 
   #report(key: string, error: unknown): void {
     if (isLostRace(error)) return this.#log.debug('changed meanwhile', { key, error })
-    if (error instanceof ApiError || error instanceof Unavailable)
-      return this.#log.warn('reconcile failed', { key, error })
+    if (error instanceof ApiError || error instanceof Unavailable) return this.#outages.failed(error, { key }, key)
     this.#options.metrics.panics.inc(this.#labels)
     this.#log.error('reconcile failed by a bug', { key, error })
   }
@@ -285,8 +290,9 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     try {
       await interpret(this.#reconciler.type, current, [end], this.#interpreter)
     } catch (error) {
+      // Tried again after the next reconcile that fails, which tells when nothing helps.
       if (!isLostRace(error))
-        this.#log.warn('an overdue operation could not be ended', { key: keyOfRoot(current), error })
+        this.#log.info('an overdue operation could not be ended', { key: keyOfRoot(current), error })
     }
   }
 }

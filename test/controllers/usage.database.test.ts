@@ -6,7 +6,8 @@ import { monthAround } from '../../domain/transfer.ts'
 import { NO_COUNTERS } from '../../domain/usage.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import type { Store } from '../../kit/kube/store.ts'
-import { systemClock as clock } from '../../kit/sys/clock.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { OUTAGE_MILLISECONDS } from '../../kit/sys/outages.ts'
 import { type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
@@ -26,6 +27,8 @@ const store = {} as Store // the caches are filled by hand
 async function openHost() {
   const accountId = await createAccount(database.db)
   const warnings: string[] = []
+  const time = { passed: 0 }
+  const clock = { ...systemClock, monotonicMilliseconds: () => time.passed }
   const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message) }
   const caches = openCaches({ store, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
   const status = { state: 'ready', endpoint: { url: 'https://n1.example', certificateFingerprint: '' } } as const
@@ -58,6 +61,7 @@ async function openHost() {
   return {
     moved,
     warnings,
+    time,
     silence,
     collect: openUsageCollector({
       store,
@@ -107,9 +111,11 @@ test('a host that leaves some looks without an answer wakes nobody; one that is 
   const host = await openHost()
   for (const isSilent of [true, true, true, false, true, true, true]) {
     host.silence.isSilent = isSilent
+    host.time.passed += OUTAGE_MILLISECONDS / 3
     await host.collect()
   }
   expect(host.warnings).toEqual([])
+  host.time.passed += OUTAGE_MILLISECONDS / 3
   await host.collect()
   expect(host.warnings).toEqual(['usage of a node not collected'])
 })

@@ -157,7 +157,7 @@ async function attempt(options: BackupJobOptions, job: JobObject, own: Running, 
       return wake()
     } catch (error) {
       if (signal.aborted) return undefined
-      log.warn('backup work interrupted', { backup_job: job.metadata.name, error })
+      log.info('backup work interrupted', { backup_job: job.metadata.name, error })
       own.course = courseAfter(own.course, error)
     }
     if (own.course.attempts >= ATTEMPTS_MAXIMUM) {

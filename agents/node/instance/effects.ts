@@ -105,7 +105,7 @@ async function giveBack({ ownership, log }: Parts, volumes: readonly string[]): 
   for (const volume of volumes)
     await ownership
       .give(volume)
-      .catch((error: unknown) => log.warn('a disk of shared storage is not given back yet', { volume, error }))
+      .catch((error: unknown) => log.info('a disk of shared storage is not given back yet', { volume, error }))
 }
 
 const nowText = ({ clock }: Parts): string => clock.now().toISOString()
@@ -312,7 +312,7 @@ async function requestStop(
   lastPress.set(name, now)
   await hypervisor
     .pressPowerButton(name)
-    .catch((error: unknown) => log.warn('power button not pressed', { instance: name, error }))
+    .catch((error: unknown) => log.info('power button not pressed', { instance: name, error }))
 }
 
 /** A timer may fire this much early. */

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { metadataPort } from '../../../domain/metadata-service.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { environment, nodeBinary } from '../../../kit/sys/process.ts'
+import { Outages } from '../../../kit/sys/outages.ts'
 import { insideCommand, runInside } from '../drivers/network/namespace.ts'
 import { OVN_MTU } from '../drivers/network/ovn.ts'
 import { INTEGRATION_BRIDGE } from '../drivers/network/ovn-guard.ts'
@@ -42,14 +43,16 @@ export async function runMetadataPort(
 ): Promise<void> {
   const { clock, log } = options
   const http = openMetadataHttp(options)
+  const takes = { archive: relay, listening: http.take }
+  const outages = new Outages({ log, clock }, 'the metadata service does not reach guests')
   while (!signal.aborted) {
     const name = zone()
     const isRefused =
       name !== undefined &&
-      (await serve({ zone: name, namespace }, { archive: relay, listening: http.take }, clock, signal).then(
+      (await serve({ zone: name, namespace }, takes, { clock, isThere: () => outages.over() }, signal).then(
         () => false,
         (error: unknown) => {
-          if (!signal.aborted) log.warn('the metadata service does not reach guests', { error })
+          if (!signal.aborted) outages.failed(error)
           return true
         },
       ))
@@ -71,7 +74,7 @@ interface Place {
 async function serve(
   place: Place,
   takes: Readonly<Record<'archive' | 'listening', Take>>,
-  clock: Clock,
+  { clock, isThere }: { readonly clock: Clock; readonly isThere: () => void },
   signal: AbortSignal,
 ): Promise<void> {
   const [program = '', ...words] = insideCommand(place.namespace, ['unshare', '--net', nodeBinary(), PROGRAM])
@@ -99,6 +102,7 @@ async function serve(
     namespace.send({})
     await Promise.all(listening)
     tooLate()
+    isThere()
     await ended
   } finally {
     tooLate()

@@ -2,13 +2,15 @@
  *  a guest that runs here has its disks noted, and what no guest has is given back. */
 import type { Guest } from '../drivers/hypervisor/hypervisor.ts'
 import { userOf, type VolumeOptions } from './effects.ts'
+import { Outages } from '../../../kit/sys/outages.ts'
 
 const INTERVAL_MILLISECONDS = 15_000
 
 /** Looks at once and then every INTERVAL_MILLISECONDS, until the signal. The caches must be ready. */
 export async function runOwnerSettling(options: VolumeOptions, signal: AbortSignal): Promise<void> {
+  const outages = new Outages(options, 'owners of disks not settled')
   while (!signal.aborted) {
-    await settleOwners(options).catch((error: unknown) => options.log.warn('owners of disks not settled', { error }))
+    await outages.attempt(() => settleOwners(options))
     await options.clock.sleep(INTERVAL_MILLISECONDS, signal)
   }
 }
@@ -19,6 +21,7 @@ const runsHere = ({ state, transfer }: Guest): boolean =>
 
 async function settleOwners(options: VolumeOptions): Promise<void> {
   const { volumes, hypervisor, ownership, diskLocks, ledger, log } = options
+  let failure: unknown
   for (const { name: volume, pool } of await volumes.list()) {
     if (pool === undefined) continue
     const isUsed = async () =>
@@ -33,8 +36,10 @@ async function settleOwners(options: VolumeOptions): Promise<void> {
       if (await isUsed()) return last === 'taken' ? undefined : ownership.take(volume)
       return last === 'given' || (await userOf(options, volume)) !== undefined ? undefined : ownership.give(volume)
     }
-    await diskLocks
-      .run(volume, settle)
-      .catch((error: unknown) => log.warn('owner of a disk not settled', { volume, error }))
+    await diskLocks.run(volume, settle).catch((error: unknown) => {
+      log.info('owner of a disk not settled', { volume, error })
+      failure = error
+    })
   }
+  if (failure !== undefined) throw failure
 }

@@ -2,6 +2,7 @@
  *  write of a guest, and takes a while to find out. */
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
+import { Outages } from '../../../kit/sys/outages.ts'
 import type { HeldSnapshot, VolumeStore } from '../drivers/storage/volume-store.ts'
 
 const LOOK_MILLISECONDS = 600_000
@@ -16,20 +17,21 @@ interface Measure {
 export class SnapshotRoom {
   readonly #volumes: Pick<VolumeStore, 'roomOfSnapshots'>
   readonly #clock: Clock
-  readonly #log: Logger
+  readonly #outages: Outages
   readonly #measures = new Map<string, Measure>()
   readonly #listeners = new Set<(volume: string) => void>()
 
   constructor(options: { readonly volumes: VolumeStore; readonly clock: Clock; readonly log: Logger }) {
     this.#volumes = options.volumes
     this.#clock = options.clock
-    this.#log = options.log
+    this.#outages = new Outages(options, 'room of snapshots not measured')
   }
 
   /** With what is known of their room. Begins to measure when that is old, or of other snapshots. */
   of(volume: string, snapshots: readonly HeldSnapshot[]): readonly HeldSnapshot[] {
     if (snapshots.length === 0) {
       this.#measures.delete(volume)
+      this.#outages.over(volume)
       return snapshots
     }
     const names = snapshots.map(({ name }) => name).join()
@@ -52,12 +54,13 @@ export class SnapshotRoom {
     this.#measures.set(volume, measure)
     this.#volumes.roomOfSnapshots(volume).then(
       (bytes) => {
+        this.#outages.over(volume)
         const isSame =
           bytes.size === measure.bytes.size && [...bytes].every(([name, room]) => measure.bytes.get(name) === room)
         measure.bytes = bytes
         if (!isSame) for (const listener of Array.from(this.#listeners)) listener(volume)
       },
-      (error: unknown) => this.#log.warn('room of snapshots not measured', { volume, error }),
+      (error: unknown) => this.#outages.failed(error, { volume }, volume),
     )
   }
 }

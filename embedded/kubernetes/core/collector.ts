@@ -130,11 +130,11 @@ async function checkOwners(
   return isRefused(engine, object, await removeAsked(engine, definition, object, { propagation }))
 }
 
-/** Its owner is gone, and it stays as it is: a cluster only logs that, too. */
+/** Its owner is gone, and it stays as it is: it is asked again, and a cluster only logs that, too. */
 function isRefused({ log }: Engine, { kind, metadata }: KubeObject, refusal: string | undefined): boolean {
   if (refusal === undefined) return false
   const { namespace, name } = metadata
-  log.warn('an object is kept as it is, for its collection was refused', { kind, namespace, name, refusal })
+  log.info('an object is kept as it is, for its collection was refused', { kind, namespace, name, refusal })
   return true
 }
 

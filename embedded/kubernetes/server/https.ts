@@ -61,7 +61,8 @@ export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
     },
     (incoming, outgoing) => {
       serve(options, incoming, outgoing).catch((error: unknown) => {
-        log.warn('a response could not be finished', { error })
+        // of a client that has gone nobody waits for it
+        log[incoming.socket.destroyed ? 'info' : 'warn']('a response could not be finished', { error })
         outgoing.destroy()
       })
     },

@@ -275,7 +275,7 @@ async function readLog(path: string, isLast: boolean, log: Logger): Promise<Stor
     else tornAt ??= line.start
   }
   if (tornAt !== undefined) {
-    log.warn('cut a torn end off the log', { file: path, bytes: (await stat(path)).size - tornAt })
+    log.info('cut a torn end off the log', { file: path, bytes: (await stat(path)).size - tornAt })
     await truncate(path, tornAt)
   }
   return records

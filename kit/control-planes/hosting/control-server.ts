@@ -40,7 +40,8 @@ export async function startControl(options: ControlServerOptions): Promise<{ sto
     answering
       .catch((error: unknown): Answer => {
         if (error instanceof Refused) return { status: 409, text: JSON.stringify(error.toBody()) }
-        options.log.warn('control request failed', { error })
+        // Whoever asked asks again, and tells when that does not help.
+        options.log.info('control request failed', { error })
         return { status: 503, text: 'try again' }
       })
       .then(({ status, text = '', type = 'application/json' }) => {

@@ -9,6 +9,7 @@ import type { Clock } from '../../sys/clock.ts'
 import { writeDurably } from '../../sys/durable-file.ts'
 import type { Logger } from '../../sys/log.ts'
 import type { Random } from '../../sys/random.ts'
+import { Outages } from '../../sys/outages.ts'
 import {
   digestOfFile,
   type KeptSnapshot,
@@ -206,15 +207,17 @@ export class SnapshotKeeper {
   /** Brings the store to what the records say, again and again. */
   async #keep(): Promise<void> {
     const { clock, log, controlPlane } = this.#options
+    const outages = new Outages({ log, clock }, 'snapshots not in the object storage')
     while (!this.#stopping.signal.aborted) {
       this.#wake = new AbortController()
       const place = this.#place
       let detail = ''
       try {
         await this.#round()
+        outages.over()
       } catch (error) {
         detail = error instanceof StoreAway ? AWAY : REFUSED
-        if (detail !== this.#state.detail) log.warn('snapshots not in the object storage', { controlPlane, error })
+        outages.failed(error, { controlPlane })
       }
       if (place === this.#place && place !== undefined) this.#state = { ...this.#state, detail }
       if (!this.#stopping.signal.aborted) await clock.sleep(STORE_TRY_MILLISECONDS, this.#wake.signal)

@@ -222,29 +222,34 @@ test.each([
 })
 
 test.each([
-  [1, []],
-  [3, ['watch failed', 'watch failed']],
-] as const)('a version that the server lacks %d times in a row wakes somebody %j', async (times, expected) => {
-  const world = await openWorld()
-  const warnings: string[] = []
-  const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message), with: () => log }
-  let refusals = times as number
-  const { cache, registry, end } = await start(
-    world,
-    (serve) => async (request) => {
-      if (!isWatch(request.path) || refusals === 0) return serve(request)
-      refusals -= 1
-      return refusal(410, 'Expired')
-    },
-    log,
-  )
-  await world.until(() => cache.isReady)
-  await world.pass(120_000)
-  expect([refusals, warnings]).toEqual([0, expected])
-  const failures = `svccloud_reflector_failures_total{name="children"} ${expected.length}`
-  expect((await registry.metrics()).includes(failures)).toBe(expected.length > 0)
-  await end()
-})
+  [1, 0, []],
+  [3, 2, []],
+  [100, 99, ['watch failed']],
+] as const)(
+  'a version that the server lacks %d times in a row fails %d times and wakes somebody %j',
+  async (...row) => {
+    const [times, failed, expected] = row
+    const world = await openWorld()
+    const warnings: string[] = []
+    const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message), with: () => log }
+    let refusals = times as number
+    const { cache, registry, end } = await start(
+      world,
+      (serve) => async (request) => {
+        if (!isWatch(request.path) || refusals === 0) return serve(request)
+        refusals -= 1
+        return refusal(410, 'Expired')
+      },
+      log,
+    )
+    await world.until(() => cache.isReady)
+    await world.pass(3_600_000)
+    expect([refusals, warnings]).toEqual([0, expected])
+    const failures = `svccloud_reflector_failures_total{name="children"} ${failed}`
+    expect((await registry.metrics()).includes(failures)).toBe(failed > 0)
+    await end()
+  },
+)
 
 test('an event that the watch left out is found by the next list, and counted', async () => {
   const world = await openWorld()

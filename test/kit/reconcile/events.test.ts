@@ -181,5 +181,5 @@ test('so many events wait at most, and those that cannot be written are dropped 
   one.record(ROOT, STARTED)
   await world.pass(60_000)
   expect(await events()).toHaveLength(1_001)
-  expect(warnings.slice(1)).toEqual(['an event could not be recorded'])
+  expect(warnings).toHaveLength(1)
 })

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { defined } from '../../../../domain/defined.ts'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
+import { Outages } from '../../../../kit/sys/outages.ts'
 import { environment, isRoot, signalProcess } from '../../../../kit/sys/process.ts'
 import { insideCommand, withoutRights } from '../network/namespace.ts'
 import { type GuestNetwork, isOvn, plugIn, type PluggedInterface, unplug } from '../network/ovn.ts'
@@ -158,6 +159,7 @@ class QemuHypervisor implements Hypervisor {
   readonly #trafficLocks = new KeyedMutex()
   readonly #closing = new AbortController()
   readonly #freezer: Freezer
+  readonly #silences: Outages
   readonly #files: GuestFiles
   readonly #devices: GuestDevices
 
@@ -176,6 +178,7 @@ class QemuHypervisor implements Hypervisor {
       log: options.log,
       changed: (name) => this.#changed(name),
     })
+    this.#silences = new Outages(options, 'guest does not answer')
     this.#freezer = openFreezer({ ...options, signal: this.#closing.signal })
     gate?.onRestart(() => {
       for (const [name, { qmp }] of this.#attachments)
@@ -534,12 +537,13 @@ class QemuHypervisor implements Hypervisor {
     }
     try {
       const found = await this.#attach(record, pid)
+      this.#silences.over(name)
       return {
         ...guestIn(found.state, true, found.transfer, [...found.disks.values()], found.interfaces),
         ...slotsIn(found),
       }
     } catch (error) {
-      this.#options.log.warn('guest does not answer', { guest: name, error })
+      this.#silences.failed(error, { guest: name }, name)
       const state =
         move?.role === 'receive' && move.end === undefined
           ? 'receiving'

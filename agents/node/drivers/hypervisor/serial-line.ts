@@ -6,6 +6,7 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
+import { Outages } from '../../../../kit/sys/outages.ts'
 import { runProgram } from '../../run-program.ts'
 import type { ConsoleLog } from './console-log.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
@@ -45,6 +46,7 @@ export async function openInputPipe(folder: string): Promise<number> {
 /** Follows the log from where it was read last. */
 export function openSerialLine({ folder, log, onOutput, clock, logger }: SerialLineOptions): SerialLine {
   const input = openInput(folder)
+  const outages = new Outages({ log: logger, clock }, 'console log is not trimmed')
   let pauseMilliseconds = READ_MILLISECONDS.least
   let cancelLook = () => {}
 
@@ -55,7 +57,7 @@ export function openSerialLine({ folder, log, onOutput, clock, logger }: SerialL
   }
   function look(): void {
     pauseMilliseconds = read() ? READ_MILLISECONDS.least : Math.min(2 * pauseMilliseconds, READ_MILLISECONDS.most)
-    log.trim().catch((error: unknown) => logger.warn('console log is not trimmed', { file: log.path, error }))
+    void outages.attempt(() => log.trim(), { file: log.path })
     lookLater()
   }
   function lookLater(): void {

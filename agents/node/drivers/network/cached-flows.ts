@@ -4,6 +4,7 @@
  *  by the next packets. The kernel's datapath knows its flows by what identifies them and keeps them. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
+import { Outages } from '../../../../kit/sys/outages.ts'
 import { ProgramFailed, runProgram } from '../../run-program.ts'
 import { INTEGRATION_BRIDGE } from './ovn-guard.ts'
 
@@ -29,6 +30,7 @@ export async function keepFlowsFresh(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
   signal: AbortSignal,
 ): Promise<void> {
+  const outages = new Outages({ log, clock }, 'what the network has cached may be older than its rules')
   while (!signal.aborted)
     try {
       const installed = await dropAfterChange()
@@ -36,9 +38,11 @@ export async function keepFlowsFresh(
         signal,
         timeoutMilliseconds: WAIT_MILLISECONDS,
       })
+      outages.over()
     } catch (error) {
       if (signal.aborted) return
-      if (!isWaitOver(error)) log.warn('what the network has cached may be older than its rules', { error })
+      if (isWaitOver(error)) outages.over()
+      else outages.failed(error)
       await clock.sleep(RETRY_MILLISECONDS, signal)
     }
 }

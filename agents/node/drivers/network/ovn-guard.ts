@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
+import { Outages } from '../../../../kit/sys/outages.ts'
 import { ProgramFailed, runProgram } from '../../run-program.ts'
 
 export const INTEGRATION_BRIDGE = 'br-int'
@@ -133,8 +134,9 @@ const LOOK_MILLISECONDS = 2_000
 
 /** Writes the flows again whenever Open vSwitch has lost them, until the signal aborts. */
 export async function keepGuard({ clock, log }: { readonly clock: Clock; readonly log: Logger }, signal: AbortSignal) {
+  const outages = new Outages({ log, clock }, 'guests are cut off from their network')
   while (!signal.aborted) {
-    await restoreFlows().catch((error: unknown) => log.warn('guests are cut off from their network', { error }))
+    await outages.attempt(restoreFlows)
     await clock.sleep(LOOK_MILLISECONDS, signal)
   }
 }

@@ -56,7 +56,7 @@ export function openGate(options: GateOptions): Gate {
     return connection
   }
   const restart = async (): Promise<void> => {
-    log.warn('the gate of guests has ended, and is started again')
+    log.info('the gate of guests has ended, and is started again')
     try {
       await connected()
       for (const listener of listeners) listener()

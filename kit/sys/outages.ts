@@ -1,0 +1,65 @@
+/** Failures of what is tried again anyway. A log line at `warn` is worth waking somebody, and a failure that the next
+ *  attempt makes good is not: a part that is started anew costs the others a minute of them. */
+import type { Clock } from './clock.ts'
+import type { Logger } from './log.ts'
+
+/** How long something fails before that is worth waking somebody. */
+export const OUTAGE_MILLISECONDS = 120_000
+
+/** The oldest are forgotten first. */
+const KEYS_MAXIMUM = 10_000
+
+interface Outage {
+  readonly since: number
+  isReported: boolean
+}
+
+/** What one kind of attempt has come to, by key: each failure is logged at `info`, and once at `warn` when all attempts
+ *  have failed for OUTAGE_MILLISECONDS. */
+export class Outages {
+  readonly #log: Logger
+  readonly #clock: Clock
+  readonly #message: string
+  readonly #current = new Map<string, Outage>()
+
+  constructor({ log, clock }: { readonly log: Logger; readonly clock: Clock }, message: string) {
+    this.#log = log
+    this.#clock = clock
+    this.#message = message
+  }
+
+  /** An attempt has failed. `fields` are logged with it; one `key` for each thing that succeeds or fails alone, which
+   *  is forgotten by `over` only. */
+  failed(error: unknown, fields: Readonly<Record<string, unknown>> = {}, key = ''): void {
+    const now = this.#clock.monotonicMilliseconds()
+    const outage = this.#current.get(key) ?? { since: now, isReported: false }
+    this.#current.set(key, outage)
+    for (const oldest of this.#current.keys()) {
+      if (this.#current.size <= KEYS_MAXIMUM) break
+      this.#current.delete(oldest)
+    }
+    const milliseconds = Math.round(now - outage.since)
+    if (outage.isReported || milliseconds < OUTAGE_MILLISECONDS)
+      return this.#log.info(this.#message, { ...fields, error })
+    outage.isReported = true
+    this.#log.warn(this.#message, { ...fields, error, failing_milliseconds: milliseconds })
+  }
+
+  /** An attempt has succeeded, or there is nothing to attempt. */
+  over(key = ''): void {
+    if (this.#current.get(key)?.isReported === true) this.#log.info(`over: ${this.#message}`, key === '' ? {} : { key })
+    this.#current.delete(key)
+  }
+
+  /** Attempts it; true when it succeeded. Never rejects. */
+  async attempt(work: () => Promise<unknown>, fields?: Readonly<Record<string, unknown>>, key = ''): Promise<boolean> {
+    try {
+      await work()
+      this.over(key)
+      return true
+    } catch (error) {
+      this.failed(error, fields, key)
+      return false
+    }
+  }
+}
