@@ -5,6 +5,7 @@ import { defined } from '../../domain/defined.ts'
 import { activeOperationOf, OperationView } from '../operation/index.ts'
 import { DateTime, Id, PageQuery, Printable, type Stored } from '../shapes.ts'
 import { routesUnder, verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import { BACKUP_KINDS, BACKUP_STATES, BACKUP_TARGETS, type BackupSpec, type BackupStatus } from './stored.ts'
 
 const AREA = 'Block storage, backups, custom images'
@@ -48,23 +49,20 @@ const stateOf = ({ isDeleting, spec, status }: StoredBackup): BackupView['state'
 
 export function toBackupView(backup: StoredBackup, { region }: BackupSurroundings): BackupView {
   const { name, spec, status, createdAt } = backup
-  return {
+  return viewOf(BackupView, spec, {
     id: name,
     zone: status?.zone ?? spec.zone ?? '',
     region: region ?? status?.region ?? '',
     origin_storage_id: spec.storageId,
     copy_of_backup_id: spec.copyOf?.name ?? null,
-    title: spec.title,
-    kind: spec.kind,
     state: stateOf(backup),
     size_gibibytes: status?.sizeGibibytes ?? 0,
     created_at: createdAt,
     completed_at: status?.completedAt ?? null,
-    expires_at: spec.expiresAt ?? null,
     ...defined({ target: status?.target, same_host: status?.isSameHost }),
     verified_at: status?.verifiedAt ?? null,
     verification_error: status?.verificationError ?? null,
-  }
+  })
 }
 
 export function backupFactsOf(backup: StoredBackup): BackupFacts {

@@ -18,6 +18,7 @@ import {
 } from './stored.ts'
 import { completeListOf, DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 
 export const RegionView = z
   .strictObject({ name: z.string(), display_name: z.string(), country: z.string(), zones: z.array(z.string()) })
@@ -79,15 +80,13 @@ export function toRegionView(
   { name, spec }: Stored<RegionSpec>,
   zones: readonly Stored<ZoneSpec, ZoneStatus>[],
 ): RegionView {
-  return {
+  return viewOf(RegionView, spec, {
     name,
-    display_name: spec.displayName,
-    country: spec.country,
     zones: zones
       .filter((zone) => zone.spec.region === name)
       .map((zone) => zone.name)
       .sort(),
-  }
+  })
 }
 
 /** What an operator says of the zone, but for what is observed: public addresses need a network and a pool that gives
@@ -134,16 +133,7 @@ export function toZoneView({ name, spec, status }: Stored<ZoneSpec, ZoneStatus>)
 }
 
 export function toPlanView({ name, spec }: Stored<PlanSpec>): PlanView {
-  return {
-    name,
-    family: spec.family,
-    cores: spec.cores,
-    memory_mebibytes: spec.memoryMebibytes,
-    storage_gibibytes: spec.storageGibibytes,
-    price_monthly_cents: spec.priceMonthlyCents,
-    price_hourly_millicents: hourlyMillicents(spec.priceMonthlyCents),
-    cpu_pool: spec.cpuPool ?? null,
-  }
+  return viewOf(PlanView, spec, { name, price_hourly_millicents: hourlyMillicents(spec.priceMonthlyCents) })
 }
 
 /** `zones` are all there are; `zoneName` narrows what is said of the image to one of them. */
@@ -157,22 +147,14 @@ export function toTemplateView(
   const isBuilt =
     wanted.length > 0 &&
     (!isBuiltHere(spec) || wanted.every((zone) => zone.status?.builtTemplates?.includes(name) === true))
-  return {
+  return viewOf(TemplateView, spec, {
     id: name,
     name,
-    title: spec.title,
-    os_family: spec.osFamily,
-    os_version: spec.osVersion,
-    architecture: spec.architecture,
-    default_user: spec.defaultUser,
     min_storage_gibibytes: leastStorageOf({ spec, status }),
-    min_memory_mebibytes: spec.minMemoryMebibytes,
     zones: isBuiltHere(spec) && spec.zones.length > 0 ? spec.zones : offering.map((zone) => zone.name).sort(),
     image_status: isBuilt ? 'built' : 'not_built',
-    deprecated_at: spec.deprecatedAt ?? null,
-    unavailable_at: spec.unavailableAt ?? null,
     created_at: createdAt,
-  }
+  })
 }
 
 const zones = routesUnder({ path: '/v1', area: 'Regions and zones' })

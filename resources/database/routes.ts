@@ -23,6 +23,7 @@ import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { completeListOf, DateTime, Id, PrintableName, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import type { DatabaseSpec, DatabaseStatus } from './stored.ts'
 
 const ArchivePauseView = z.strictObject({
@@ -105,16 +106,9 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
   const { name: id, spec, status, createdAt } = database
   const operation = activeOperationOf(database)
   const host = status?.host
-  return {
+  return viewOf(DatabaseView, spec, {
     id,
-    zone: spec.zone,
-    name: spec.name,
-    network_id: spec.networkId,
     engine: DATABASE_ENGINE,
-    plan: spec.plan,
-    storage_gibibytes: spec.storageGibibytes,
-    database_name: spec.databaseName,
-    owner_name: spec.ownerName,
     host: host ?? null,
     port: DATABASE_PORT,
     connection_uri:
@@ -123,7 +117,6 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
     is_healthy: status?.isHealthy ?? false,
     health_detail: status?.healthDetail ?? '',
     is_configuration_applied: status?.isConfigurationApplied ?? false,
-    backup_schedule: spec.backupSchedule,
     backups: {
       is_enabled: !status?.archiveObstacle && (status?.backups?.isOpen ?? false),
       retention_days: spec.backupRetentionDays,
@@ -141,10 +134,9 @@ export function toDatabaseView(database: StoredDatabase): DatabaseView {
       spec.restoredFrom === undefined
         ? null
         : { database_id: spec.restoredFrom.databaseId, target_time: spec.restoredFrom.targetTime ?? null },
-    is_protected: spec.isProtected,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'database', id }),
     created_at: createdAt,
-  }
+  })
 }
 
 const archivePauseOf = (backups: DatabaseBackups | undefined): DatabaseView['archive_pause'] =>

@@ -12,6 +12,7 @@ import { CLUSTER_NAME, MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
 import { CreateServer } from '../server/index.ts'
 import { DateTime, Id, Labels, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import type { DevClusterSpec, DevClusterStatus } from './stored.ts'
 
 export const DevClusterView = z
@@ -70,23 +71,16 @@ export function toDevClusterView(cluster: StoredDevCluster, around: DevClusterSu
   const { name: id, spec, status, createdAt } = cluster
   const { health, ipv6Address, ipv4Address } = status ?? {}
   const changes = (status?.conditions ?? []).map(({ lastTransitionTime }) => lastTransitionTime)
-  return {
+  return viewOf(DevClusterView, spec, {
     id,
-    zone: spec.zone,
     region: around.region,
-    name: spec.name,
-    version: spec.version,
     k3s_version: status?.version ?? plainVersion(around.release),
-    plan: spec.plan,
     state: devClusterStateOf(cluster),
-    public_ipv4: spec.publicIpv4,
-    network_id: spec.networkId ?? null,
     server_id: status?.serverId ?? null,
     endpoint: endpointOn(ipv6Address === undefined ? undefined : `[${ipv6Address}]`),
     endpoint_ipv4: endpointOn(ipv4Address),
     ipv6_address: ipv6Address ?? null,
     ipv4_address: ipv4Address ?? null,
-    labels: spec.labels,
     health: {
       api_server: health?.apiServer ?? 'unknown',
       node_ready: health?.isNodeReady ?? false,
@@ -98,7 +92,7 @@ export function toDevClusterView(cluster: StoredDevCluster, around: DevClusterSu
     production_warning: PRODUCTION_WARNING,
     created_at: createdAt,
     updated_at: changes.reduce((latest, each) => (each > latest ? each : latest), createdAt),
-  }
+  })
 }
 
 export const devClusterFactsOf = (cluster: StoredDevCluster): DevClusterFacts => ({

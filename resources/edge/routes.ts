@@ -16,6 +16,7 @@ import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, Id, pageOf, PrintableName, type Stored } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import { configurationOf, type EdgeSpec, type EdgeStatus } from './stored.ts'
 
 const SSH_KEYS_MAXIMUM = 100
@@ -99,14 +100,9 @@ export function toEdgeItem(edge: StoredEdge): EdgeItem {
   const entrance = [balancer, ...ENTRANCES.map((role) => machineWith(machines, role))].find(
     (one) => one?.publicIpv4 !== undefined,
   )?.publicIpv4
-  return {
+  return viewOf(EdgeItem, spec, {
     id,
-    zone: spec.zone,
-    name: spec.name,
-    network_id: spec.networkId,
     roles,
-    placement: spec.placement,
-    plan: spec.plan,
     state: edge.isDeleting || spec.operation?.kind === 'edge.delete' ? 'deleting' : (status?.state ?? 'creating'),
     production_recommended: obstacle === undefined,
     production_recommendation_reason: obstacle ?? null,
@@ -119,7 +115,7 @@ export function toEdgeItem(edge: StoredEdge): EdgeItem {
     configuration_generation: configurationOf(edge).generation,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'edge', id }),
     created_at: createdAt,
-  }
+  })
 }
 
 export const toEdgeView = (edge: StoredEdge): EdgeView => ({

@@ -10,7 +10,7 @@ const Period = z
 const Count = z.int().min(0)
 const PeriodParams = z.strictObject({ period: Period })
 
-const InvoiceRun = z
+export const InvoiceRun = z
   .strictObject({
     period: Period,
     started_at: DateTime.describe('When the month was closed.'),

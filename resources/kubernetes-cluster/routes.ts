@@ -16,6 +16,7 @@ import { EXAMPLE } from '../examples.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { completeListOf, DateTime, Id, Labels, Printable, type Stored, Uuid, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import { NewNodePool, NodePoolView } from '../node-pool/index.ts'
 import type { KubernetesClusterSpec, KubernetesClusterStatus } from './stored.ts'
 
@@ -121,22 +122,17 @@ export function toKubernetesClusterView(
   const operation = activeOperationOf(cluster)
   const health = status?.health ?? UNSEEN
   const endpoint = status?.endpoint ?? null
-  return {
+  return viewOf(KubernetesClusterView, spec, {
     id,
-    zone: spec.zone,
     region,
-    name: spec.name,
     version: status?.version ?? spec.version,
     kubernetes_version: status?.kubernetesVersion ?? '',
     available_upgrade: status?.availableUpgrade ?? null,
     state: clusterStateOf(cluster),
-    network_id: spec.networkId,
-    public_ipv4: spec.publicIpv4,
     private_endpoint: false,
     endpoint,
     endpoint_ipv4: spec.publicIpv4 && endpoint !== null && /^https:\/\/[\d.]+:/.test(endpoint) ? endpoint : null,
     oidc_issuer_url: TOKEN_ISSUER_URL,
-    labels: spec.labels,
     health: {
       api_server: health.apiServer,
       etcd_members_ready: health.etcdMembersReady,
@@ -148,13 +144,10 @@ export function toKubernetesClusterView(
       detail: health.detail,
     },
     addons: status?.addons ?? [],
-    etcd_snapshot_schedule: spec.etcdSnapshotSchedule,
-    etcd_snapshot_retention: spec.etcdSnapshotRetention,
     platform: platformOf(status?.platform),
-    is_protected: spec.isProtected,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'kubernetes_cluster', id }),
     created_at: createdAt,
-  }
+  })
 }
 
 export function clusterFactsOf(cluster: StoredKubernetesCluster): ClusterFacts {

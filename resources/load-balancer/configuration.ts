@@ -24,6 +24,7 @@ import {
 } from '../../domain/load-balancer.ts'
 import { canonicalAddress, canonicalCidr, parseAddress } from '../../domain/addresses.ts'
 import { DateTime, Id } from '../shapes.ts'
+import { viewOf } from '../view.ts'
 import {
   HEALTH_CHECK_DEFAULT,
   type LoadBalancerSpec,
@@ -240,16 +241,8 @@ export function toStoredBackend(
   }
 }
 
-export const toFrontendView = (frontend: StoredFrontend): z.infer<typeof FrontendView> => ({
-  name: frontend.name,
-  port: frontend.port,
-  mode: frontend.mode,
-  backend: frontend.backend,
-  certificate_ids: frontend.certificateIds,
-  allowed_cidrs: frontend.allowedCidrs.map(canonicalCidr),
-  inbound_proxy_protocol: frontend.inboundProxyProtocol,
-  idle_timeout_seconds: frontend.idleTimeoutSeconds,
-})
+export const toFrontendView = (frontend: StoredFrontend): z.infer<typeof FrontendView> =>
+  viewOf(FrontendView, frontend, { allowed_cidrs: frontend.allowedCidrs.map(canonicalCidr) })
 
 export const toBackendView = (
   { name, algorithm, healthCheck = HEALTH_CHECK_DEFAULT, proxyProtocol, stickyCookie, members }: StoredBackend,
@@ -283,11 +276,5 @@ export function toMemberView(
   return { id, name, address: canonicalAddress(address), port, weight, enabled, is_healthy }
 }
 
-export const toCertificateView = (certificate: StoredCertificate): z.infer<typeof CertificateView> => ({
-  id: certificate.id,
-  name: certificate.name,
-  dns_names: certificate.dnsNames,
-  fingerprint_sha256: certificate.fingerprint,
-  not_before: certificate.notBefore,
-  not_after: certificate.notAfter,
-})
+export const toCertificateView = (certificate: StoredCertificate): z.infer<typeof CertificateView> =>
+  viewOf(CertificateView, certificate, { fingerprint_sha256: certificate.fingerprint })

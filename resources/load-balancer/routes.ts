@@ -16,6 +16,7 @@ import {
   ZoneName,
 } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import {
   Backends,
   BackendView,
@@ -92,12 +93,8 @@ export function toLoadBalancerSummary(balancer: StoredLoadBalancer): LoadBalance
   const { name, spec, status, createdAt } = balancer
   const operation = activeOperationOf(balancer)
   const { generation, digest } = numberOf(spec)
-  return {
+  return viewOf(LoadBalancerSummary, spec, {
     id: name,
-    zone: spec.zone,
-    name: spec.name,
-    network_id: spec.networkId,
-    plan: spec.plan,
     state: stateOf(balancer),
     is_healthy: status?.isHealthy ?? false,
     health_detail: status?.healthDetail ?? '',
@@ -113,13 +110,10 @@ export function toLoadBalancerSummary(balancer: StoredLoadBalancer): LoadBalance
     })),
     configuration_generation: generation,
     is_configuration_applied: status?.applied?.generation === generation && status.applied.digest === digest,
-    labels: spec.labels,
     certificates: spec.certificates.map(toCertificateView),
-    is_protected: spec.isProtected,
-    managed_by: spec.managedBy ?? null,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'load_balancer', id: name }),
     created_at: createdAt,
-  }
+  })
 }
 
 export const toLoadBalancerView = (balancer: StoredLoadBalancer): LoadBalancerView => ({

@@ -5,6 +5,7 @@ import { DNS_SERVERS_MAXIMUM, gatewayOf, rangeFault } from '../../domain/private
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, LabelFilters, Labels, PageQuery, PrintableName, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import type { NetworkSpec, NetworkStatus } from './stored.ts'
 
 export const NetworkView = z
@@ -51,23 +52,19 @@ export function toNetworkView(network: StoredNetwork, surroundings: NetworkSurro
   const { ipv4Cidr, ipv6Prefix } = rangesOf(network)
   const operation = activeOperationOf(network)
   const { region, routerId = null, edgeId = null, serverCount } = surroundings
-  return {
+  return viewOf(NetworkView, spec, {
     id: name,
-    zone: spec.zone,
     region: region ?? status?.region ?? '',
-    name: spec.name,
     ipv4_cidr: ipv4Cidr,
     ipv6_prefix: ipv6Prefix,
     gateway_ipv4: routerId === null || ipv4Cidr === '' ? null : gatewayOf(ipv4Cidr),
-    dhcp_enabled: spec.dhcpEnabled,
     dns_servers: spec.dnsServers.map(canonicalAddress),
     router_id: routerId,
     edge_id: edgeId,
     server_count: serverCount,
-    labels: spec.labels,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'network', id: name }),
     created_at: createdAt,
-  }
+  })
 }
 
 /** A range as customers choose it. */

@@ -15,6 +15,7 @@ import {
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { Id, Labels, type Stored, ZoneName } from '../shapes.ts'
 import { routesUnder } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import type { NodePoolSpec, NodePoolStatus } from './stored.ts'
 
 const Taint = z
@@ -141,19 +142,9 @@ export function poolStateOf(pool: StoredNodePool): PoolState {
 export function toNodePoolView(pool: StoredNodePool): NodePoolView {
   const { name: id, spec, status } = pool
   const operation = activeOperationOf(pool)
-  return {
+  return viewOf(NodePoolView, spec, {
     id,
-    cluster_id: spec.clusterId,
-    name: spec.name,
-    plan: spec.plan,
-    count: spec.count,
     zones: [spec.zone],
-    labels: spec.labels,
-    taints: spec.taints,
-    autoscaling: spec.autoscaling ?? null,
-    public_ipv4: spec.publicIpv4,
-    max_unavailable: spec.maxUnavailable,
-    version: spec.version,
     state: poolStateOf(pool),
     nodes: (status?.nodes ?? []).map((node) => ({
       server_id: node.serverId,
@@ -166,7 +157,7 @@ export function toNodePoolView(pool: StoredNodePool): NodePoolView {
       public_ipv4: node.publicIpv4 ?? null,
     })),
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'node_pool', id }),
-  }
+  })
 }
 
 const OfCluster = z.strictObject({ id: Id })

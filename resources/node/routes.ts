@@ -6,6 +6,7 @@ import { activeOperationOf, OperationView, toOperationView } from '../operation/
 import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
 import { DateTime, Id, Labels, PageQuery, Printable, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 
 const ROLES = ['compute', 'storage', 'network'] as const
 /** So that the name of its namespace, `node-<hostname>`, is still a label. */
@@ -52,16 +53,12 @@ export interface NodeSurroundings {
 export function toNodeView(node: StoredNode, { used, serverCount, lastSeenAt }: NodeSurroundings): NodeView {
   const { name, spec, status } = node
   const operation = activeOperationOf(node)
-  return {
+  return viewOf(NodeView, spec, {
     id: name,
     hostname: name,
-    zone: spec.zone,
-    rack: spec.rack,
     state: stateOf(node),
     state_detail: status?.stateDetail ?? '',
     roles: [...spec.roles],
-    cpu_pool: spec.cpuPool ?? null,
-    dedicated_account_id: spec.dedicatedAccountId ?? null,
     logical_cpus: status?.logicalCpus ?? 0,
     memory_mebibytes: status?.memoryMebibytes ?? 0,
     vcpus_used: used.cores,
@@ -74,7 +71,7 @@ export function toNodeView(node: StoredNode, { used, serverCount, lastSeenAt }: 
     fence_capable: isFenceCapable(spec),
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'node', id: name }),
     created_at: node.createdAt,
-  }
+  })
 }
 
 const stateOf = ({ isDeleting, status }: StoredNode): NodeView['state'] =>

@@ -12,6 +12,7 @@ import { rangesOf, type StoredNetwork } from '../network/index.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, Id, Labels, PageQuery, Printable, PrintableName, type Stored, ZoneName } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import type { RouterSpec, RouterStatus } from './stored.ts'
 
 const COMMENT_LENGTH_MAXIMUM = 255
@@ -44,11 +45,8 @@ export function toRouterView(router: StoredRouter, networks: RouterSurroundings)
   const { name, spec, status, createdAt } = router
   const operation = activeOperationOf(router)
   const { public_ipv4: claimed } = spec.operation?.arguments ?? {}
-  return {
+  return viewOf(RouterView, spec, {
     id: name,
-    zone: spec.zone,
-    name: spec.name,
-    nat_enabled: spec.natEnabled,
     public_ipv4: spec.natEnabled ? (status?.publicIpv4 ?? claimed ?? null) : null,
     networks: spec.networkIds.flatMap((networkId) => {
       const network = networks[networkId]
@@ -62,10 +60,9 @@ export function toRouterView(router: StoredRouter, networks: RouterSurroundings)
       .map(({ destination, nextHop, comment }) => ({ destination, next_hop: nextHop, comment })),
     is_healthy: status?.isHealthy ?? false,
     health_detail: status === undefined ? 'It is being made.' : (status.healthDetail ?? ''),
-    labels: spec.labels,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'router', id: name }),
     created_at: createdAt,
-  }
+  })
 }
 
 const Route = z.strictObject({

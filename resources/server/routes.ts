@@ -10,7 +10,7 @@ import type { ServerFacts } from '../../domain/server-rules.ts'
 import type { PlanSpec, TemplateSpec, ZoneSpec } from '../catalog/index.ts'
 import { exactlyOneOf } from '../define.ts'
 import type { NodeStatus } from '../node/index.ts'
-import { activeOperationOf, type MigrationProgressView, OperationView, toOperationView } from '../operation/index.ts'
+import { activeOperationOf, MigrationProgressView, OperationView, toOperationView } from '../operation/index.ts'
 import { FirewallInput, getServerFirewall, setServerFirewall } from './firewall.ts'
 import { attachServerNetwork, detachServerNetwork, listServerInterfaces, NetworksInput } from './interfaces.ts'
 import {
@@ -36,6 +36,7 @@ import {
   ZoneName,
 } from '../shapes.ts'
 import { routesUnder, verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
 
 export const SSH_KEYS_PER_SERVER_MAXIMUM = 100
@@ -219,33 +220,21 @@ export function toServerView(
 ): ServerView {
   const { name, spec, status } = server
   const operation = activeOperationOf(server)
-  return {
+  return viewOf(ServerView, spec, {
     managed_by: null,
     id: name,
-    zone: spec.zone,
     ...defined({ region: zone?.region }),
-    hostname: spec.hostname,
-    title: spec.title,
-    plan: spec.plan,
     cores: status?.cores ?? plan?.cores ?? 0,
     memory_mebibytes: status?.memoryMebibytes ?? plan?.memoryMebibytes ?? 0,
     storage_gibibytes: status?.storageGibibytes ?? spec.storageGibibytes ?? plan?.storageGibibytes ?? 0,
     template: spec.template ?? spec.customImageId ?? '',
     state: stateOf(server),
-    desired_power: spec.desiredPower,
     state_detail: status?.stateDetail ?? '',
     ...addressesOf(server, { template, zone, loopbackTwins }),
     ipv6_renumber_available: status?.ipv6RenumberAvailable ?? false,
     mac_address: status?.macAddress ?? spec.operation?.arguments?.['mac_address'] ?? '',
-    labels: spec.labels,
-    server_group_id: spec.serverGroupId ?? null,
-    ha_policy: spec.haPolicy,
-    migration_policy: spec.migrationPolicy,
     cpu_pool: plan?.cpuPool ?? null,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
-    is_protected: spec.isProtected,
-    metadata_enabled: spec.metadataEnabled,
-    init_script_id: spec.initScriptId ?? null,
     boot_storage_id: status?.bootStorageId ?? null,
     storage_ids: [
       ...(status?.bootStorageId === undefined ? [] : [status.bootStorageId]),
@@ -263,7 +252,7 @@ export function toServerView(
     created_at: server.createdAt,
     started_at: status?.startedAt ?? null,
     hourly_price_millicents: plan === undefined ? 0 : hourlyMillicents(plan.priceMonthlyCents),
-  }
+  })
 }
 
 /** As customers see it. */
@@ -277,20 +266,10 @@ export function progressOfMove(
 ): MigrationProgressView | undefined {
   if (status?.migration?.operationId !== operationId) return undefined
   const { migration } = status
-  return {
-    state: migration.state,
+  return viewOf(MigrationProgressView, migration, {
     source_node_id: migration.sourceNode,
     target_node_id: migration.targetNode,
-    phase: migration.phase,
-    attempt: migration.attempt,
-    iteration: migration.iteration,
-    transferred_bytes: migration.transferredBytes,
-    total_bytes: migration.totalBytes,
-    dirty_bytes_per_second: migration.dirtyBytesPerSecond,
-    downtime_milliseconds: migration.downtimeMilliseconds,
-    detail: migration.detail,
-    reported_at: migration.reportedAt ?? null,
-  }
+  })
 }
 
 /** The host of the server does not answer. */

@@ -4,6 +4,7 @@ import type { SnapshotFacts } from '../../domain/snapshot-rules.ts'
 import { activeOperationOf, OperationView, toOperationView } from '../operation/index.ts'
 import { DateTime, Id, Labels, PageQuery, Printable, type Stored } from '../shapes.ts'
 import { routesUnder, verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import { SNAPSHOT_STATES, type SnapshotSpec, type SnapshotStatus } from './stored.ts'
 
 const AREA = 'Block storage, backups, custom images'
@@ -41,19 +42,16 @@ const stateOf = ({ isDeleting, spec, status }: StoredSnapshot): SnapshotView['st
 export function toSnapshotView(snapshot: StoredSnapshot, { zone, region }: SnapshotSurroundings): SnapshotView {
   const { name, spec, status, createdAt } = snapshot
   const operation = activeOperationOf(snapshot)
-  return {
+  return viewOf(SnapshotView, spec, {
     id: name,
     zone: status?.zone ?? zone ?? '',
     region: status?.region ?? region ?? '',
-    storage_id: spec.storageId,
-    title: spec.title,
     state: stateOf(snapshot),
     size_gibibytes: status?.sizeGibibytes ?? 0,
     used_bytes: status?.usedBytes ?? null,
-    labels: spec.labels,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'snapshot', id: name }),
     created_at: createdAt,
-  }
+  })
 }
 
 export function snapshotFactsOf(snapshot: StoredSnapshot): SnapshotFacts {

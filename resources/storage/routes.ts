@@ -21,6 +21,7 @@ import {
   ZoneName,
 } from '../shapes.ts'
 import { verbsOf } from '../verbs.ts'
+import { viewOf } from '../view.ts'
 import {
   BACKUP_RETENTION_DAYS_DEFAULT,
   STORAGE_STATES,
@@ -93,30 +94,21 @@ export function toStorageView(
   { zone, pools, snapshotCount, backup }: StorageSurroundings,
 ): StorageView {
   const { name, spec, status, createdAt } = storage
-  return {
+  return viewOf(StorageView, spec, {
     id: name,
-    zone: spec.zone,
     region: zone?.region ?? status?.region ?? '',
-    title: spec.title,
-    size_gibibytes: spec.sizeGibibytes,
-    tier: spec.tier,
     state: storageStateOf(storage),
     state_detail: status?.stateDetail ?? '',
     server_id: spec.serverId ?? status?.serverId ?? null,
-    is_boot: spec.isBoot,
     device: spec.isBoot ? 'vda' : null,
     serial: serialOf(name),
     source: spec.source === undefined ? null : sourceViewOf(spec.source),
-    backup_schedule: spec.backupSchedule ?? null,
-    backup_copy_zone: spec.backupCopyZone ?? null,
     backup_retention_days: spec.backupRetentionDays ?? BACKUP_RETENTION_DAYS_DEFAULT,
     snapshot_count: snapshotCount,
     durability: durabilityOf(status?.pool, pools),
-    labels: spec.labels,
-    is_protected: spec.isProtected,
     active_operation: activeOf(storage, backup),
     created_at: createdAt,
-  }
+  })
 }
 
 /** Its own operation, or the backup that is being made of it. */

@@ -1,0 +1,61 @@
+/** What the API shows of something stored. Fields that differ by their name alone (`publicIpv4`, `public_ipv4`),
+ *  moments and what is absent follow from the shape of the view; code names the other fields. */
+import { z } from 'zod'
+
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name
+/** A moment is shown as RFC 3339. What is absent is null, where the field may be that. */
+type Shown<Value, Field> = Value extends Date
+  ? string
+  : Value extends undefined
+    ? null extends Field
+      ? null
+      : undefined
+    : Value
+/** Lists may be read-only: nothing changes a view. */
+type Shape<View> = { readonly [F in keyof View]: Readonly<View[F]> }
+type Names<View> = keyof View & string
+/** Fields of the view under whose name the source has something, and those of them that it has in their type. */
+type Found<View, Source> = { [F in Names<View>]: Camel<F> extends keyof Source ? F : never }[Names<View>]
+type Same<View, Source> = {
+  [F in Names<View>]: Camel<F> extends infer Name extends keyof Source
+    ? Shown<Source[Name], View[F]> extends View[F]
+      ? F
+      : never
+    : never
+}[Names<View>]
+/** All others; those that may be left out too, where the source has something else under their name. */
+type Rest<View, Source> = Omit<View, Found<View, Source>> &
+  Required<Pick<View, Exclude<Found<View, Source>, Same<View, Source>>>> &
+  Partial<Pick<View, Same<View, Source>>>
+
+type Fields = readonly { readonly name: string; readonly key: string; readonly isNullable: boolean }[]
+const FIELDS = new WeakMap<z.ZodObject, Fields>()
+
+function fieldsOf(view: z.ZodObject): Fields {
+  const known = FIELDS.get(view)
+  if (known !== undefined) return known
+  const fields = Object.entries<z.core.$ZodType>(view.shape).map(([name, field]) => ({
+    name,
+    key: name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+    isNullable: z.safeParse(field, null).success,
+  }))
+  FIELDS.set(view, fields)
+  return fields
+}
+
+/** Each field of the view as `rest` has it, else as the source has it in camelCase. No other field of the source is
+ *  shown. */
+export function viewOf<View extends z.ZodObject, Source extends object>(
+  view: View,
+  source: Source,
+  rest: Rest<Shape<z.infer<View>>, Source>,
+): z.infer<View> {
+  const shown = fieldsOf(view).map(({ name, key, isNullable }) => {
+    const value: unknown = Reflect.get(source, key) ?? (isNullable ? null : undefined)
+    return [name, value instanceof Date ? value.toISOString() : value] as const
+  })
+  const found = Object.fromEntries(shown.filter(([, value]) => value !== undefined))
+  return { ...found, ...rest } as z.infer<View> // `rest` has what the source has not
+}
