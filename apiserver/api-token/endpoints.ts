@@ -16,11 +16,18 @@ import {
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
-import { createApiToken, listApiTokens, revokeApiToken, revokeOwnToken } from '../../resources/api-token/index.ts'
+import {
+  ApiToken,
+  createApiToken,
+  listApiTokens,
+  revokeApiToken,
+  revokeOwnToken,
+} from '../../resources/api-token/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { formatToken, TOKEN_SECRET_CHARACTERS } from '../../kit/sys/token-format.ts'
 import { pageOfRows } from '../list/page.ts'
+import { viewOf } from '../../resources/view.ts'
 
 const TOKENS_PER_USER_MAXIMUM = 50
 const TOKEN_DAYS_DEFAULT = 90
@@ -35,20 +42,10 @@ export const apiTokenEndpoints = (parts: IdentityParts): readonly Endpoint[] => 
   ),
 ]
 
-const toView = (row: TokenRow, now: Date) => ({
-  id: row.id,
-  name: row.name,
-  scope: row.scope,
-  token_hint: row.tokenHint,
-  user_id: row.userId,
-  user_email: row.userEmail,
-  created_at: row.createdAt.toISOString(),
-  expires_at: row.expiresAt?.toISOString() ?? null,
-  last_used_at: row.lastUsedAt?.toISOString() ?? null,
-  last_used_ip: row.lastUsedIp,
-  allowed_cidrs: row.allowedCidrs,
-  status: row.revokedAt !== null ? 'revoked' : row.expiresAt !== null && row.expiresAt <= now ? 'expired' : 'active',
-})
+const toView = (row: TokenRow, now: Date) =>
+  viewOf(ApiToken, row, {
+    status: row.revokedAt !== null ? 'revoked' : row.expiresAt !== null && row.expiresAt <= now ? 'expired' : 'active',
+  })
 
 /** Members manage their own tokens; owner and admins those of everybody. */
 const ownOnly = (caller: Customer): { readonly userId?: string } =>

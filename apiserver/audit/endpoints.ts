@@ -7,10 +7,12 @@ import {
   exportAuditEntries,
   getAuditIntegrity,
   listAuditEntries,
+  AuditIntegrity,
 } from '../../resources/audit/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { readPage } from '../list/page.ts'
+import { viewOf } from '../../resources/view.ts'
 
 export const auditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(listAuditEntries, (call) => list(parts, call)),
@@ -55,11 +57,5 @@ async function* lines(entries: readonly object[]): AsyncIterable<string> {
   for (const entry of entries) yield `${JSON.stringify(entry)}\n`
 }
 
-export const integrityView = (integrity: Awaited<ReturnType<typeof readIntegrity>>) => ({
-  status: integrity.status,
-  head_sequence: integrity.headSequence,
-  verified_through_sequence: integrity.verifiedThroughSequence,
-  verified_at: integrity.verifiedAt?.toISOString() ?? null,
-  pruned_through_sequence: integrity.prunedThroughSequence,
-  break: integrity.break,
-})
+export const integrityView = (integrity: Awaited<ReturnType<typeof readIntegrity>>) =>
+  viewOf(AuditIntegrity, integrity, {})

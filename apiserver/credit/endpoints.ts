@@ -15,6 +15,7 @@ import * as routes from '../../resources/credit/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { pageOfRows } from '../list/page.ts'
+import { viewOf } from '../../resources/view.ts'
 
 const OUTCOMES_SHOWN = 10
 
@@ -23,16 +24,8 @@ export const creditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(routes.listCredits, (call) => list(parts, call)),
 ]
 
-export const creditView = (row: CreditRow, now: Date) => ({
-  id: row.id,
-  label: row.label,
-  source: row.source,
-  amount_cents: row.amountCents,
-  remaining_cents: row.amountCents - row.spentCents,
-  created_at: row.createdAt.toISOString(),
-  expires_at: row.expiresAt?.toISOString() ?? null,
-  state: creditState(row, now),
-})
+export const creditView = (row: CreditRow, now: Date) =>
+  viewOf(routes.Credit, row, { remaining_cents: row.amountCents - row.spentCents, state: creditState(row, now) })
 
 async function redeem(parts: IdentityParts, call: Call<typeof routes.redeemCoupon, Customer>): Promise<Answer> {
   const { caller, body, now } = call

@@ -14,6 +14,7 @@ import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/invoice-run/index.ts'
 import { auditStaff, type OperatorAct } from '../change/staff-audit.ts'
 import type { Parts } from '../parts.ts'
+import { viewOf } from '../../resources/view.ts'
 
 type RunParts = Pick<Parts, 'clock' | 'db' | 'random'>
 
@@ -64,14 +65,7 @@ async function requireRun(queries: Queries, period: string): Promise<void> {
 
 const complete = (items: readonly object[]): Answer => ({ status: 200, body: { items, next_cursor: null } })
 
-const runView = (run: Awaited<ReturnType<typeof listInvoiceRuns>>[number]) => ({
-  period: run.period,
-  started_at: run.startedAt.toISOString(),
-  finished_at: run.finishedAt?.toISOString() ?? null,
-  account_count: run.accountCount,
-  waiting_count: run.waitingCount,
-  failed_count: run.failedCount,
-})
+const runView = (run: Awaited<ReturnType<typeof listInvoiceRuns>>[number]) => viewOf(routes.InvoiceRun, run, {})
 
 const failureView = (failed: Awaited<ReturnType<typeof listFailedInvoices>>[number]) => ({
   account_id: failed.accountId,

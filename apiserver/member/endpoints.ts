@@ -45,6 +45,7 @@ import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { emailSubject } from '../identity/subjects.ts'
 import { invitationMail } from '../../domain/mails.ts'
 import { completeList } from '../list/page.ts'
+import { viewOf } from '../../resources/view.ts'
 
 const SECRET_BYTES = 32
 /** What a mailed secret looks like; anything else was never ours. */
@@ -76,28 +77,16 @@ export const memberEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   publicEndpoint(routes.acceptInvitation, (call) => accept(parts, call)),
 ]
 
-const memberView = (row: MemberRow, caller: Customer) => ({
-  user_id: row.userId,
-  email: row.email,
-  name: row.name,
-  role: row.role,
-  second_factor_enabled: row.hasSecondFactor,
-  identity_providers: row.providers,
-  joined_at: row.joinedAt.toISOString(),
-  last_active_at: row.lastActiveAt?.toISOString() ?? null,
-  is_self: row.userId === caller.userId,
-})
+const memberView = (row: MemberRow, caller: Customer) =>
+  viewOf(routes.Member, row, {
+    second_factor_enabled: row.hasSecondFactor,
+    identity_providers: row.providers,
+    is_self: row.userId === caller.userId,
+  })
 
 const isOpen = (row: InvitationRow, now: Date): boolean => row.state === 'pending' && row.expiresAt > now
-const invitationView = (row: InvitationRow, now: Date) => ({
-  id: row.id,
-  email: row.email,
-  role: row.role,
-  state: row.state === 'pending' && row.expiresAt <= now ? 'expired' : row.state,
-  invited_by_email: row.invitedByEmail,
-  created_at: row.createdAt.toISOString(),
-  expires_at: row.expiresAt.toISOString(),
-})
+const invitationView = (row: InvitationRow, now: Date) =>
+  viewOf(routes.Invitation, row, { state: row.state === 'pending' && row.expiresAt <= now ? 'expired' : row.state })
 
 async function changeRole(parts: IdentityParts, call: Call<typeof routes.updateMember, Customer>): Promise<Answer> {
   const { caller, params, body } = call

@@ -37,7 +37,7 @@ import {
   Playground,
   type PlaygroundSpec,
   type PlaygroundStatus,
-  type PlaygroundView,
+  PlaygroundView,
   startPlayground,
 } from '../../resources/playground/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
@@ -46,6 +46,7 @@ import { kubeconfigText, ownToken } from '../kubernetes-cluster/index.ts'
 import { pageOfRows } from '../list/page.ts'
 import { createClaimed, deleteClaimed } from '../plain/claimed-objects.ts'
 import type { Parts } from '../parts.ts'
+import { viewOf } from '../../resources/view.ts'
 import {
   askHost,
   eligibilityIn,
@@ -67,7 +68,7 @@ export const playgroundEndpoints = (parts: Parts): readonly Endpoint[] => [
       parts,
       call,
       (after, count) => listRows(parts.db, call.caller.accountId, after, count),
-      (rows) => rows.map((row) => viewOf(row, call.now)),
+      (rows) => rows.map((row) => playgroundView(row, call.now)),
     ),
   ),
   customerEndpoint(startPlayground, (call) => start(parts, call)),
@@ -88,30 +89,20 @@ const LIMITS = {
   volumes: PLAYGROUND_LIMITS.volumes,
 }
 
-function viewOf(row: Row, now: Date): PlaygroundView {
+function playgroundView(row: Row, now: Date): PlaygroundView {
   const text = (at: Date | null) => at?.toISOString() ?? null
   const isExpired = row.endedAt === null && row.expiresAt <= now
-  return {
-    id: row.id,
-    name: row.name,
-    region: row.region,
+  return viewOf(PlaygroundView, row, {
     state: playgroundStateOf(row, now),
     limits: LIMITS,
-    app_domain: row.appDomain,
-    endpoint: row.endpoint,
     end_reason: isExpired ? 'expired' : row.endReason,
-    failure_reason: row.failureReason,
-    created_at: row.createdAt.toISOString(),
-    ready_at: text(row.readyAt),
-    expires_at: row.expiresAt.toISOString(),
     ended_at: text(isExpired ? row.expiresAt : row.endedAt),
-    deleted_at: text(row.deletedAt),
-  }
+  })
 }
 
 const answerOf = (status: 200 | 201, row: Row, now: Date): Answer => ({
   status,
-  body: { playground: viewOf(row, now) },
+  body: { playground: playgroundView(row, now) },
 })
 
 /** Throws 404. */
@@ -134,7 +125,7 @@ async function offer(parts: Parts, { caller, now }: Call<typeof getPlaygroundOff
       allowance: facts.allowance,
       allowance_used: facts.allowanceUsed,
       limits: LIMITS,
-      active: facts.active === undefined ? null : viewOf(facts.active, now),
+      active: facts.active === undefined ? null : playgroundView(facts.active, now),
     },
   }
 }

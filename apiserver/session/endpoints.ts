@@ -9,6 +9,7 @@ import { auditEntryOf } from '../change/audit.ts'
 import { completeList } from '../list/page.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES } from '../identity/sessions.ts'
+import { viewOf } from '../../resources/view.ts'
 
 export const sessionEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(routes.listSessions, async ({ caller, now }) =>
@@ -17,15 +18,8 @@ export const sessionEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(routes.endSession, (call) => end(parts, call)),
 ]
 
-const sessionView = (row: SessionRow, caller: Customer) => ({
-  id: row.id,
-  created_at: row.createdAt.toISOString(),
-  last_seen_at: row.lastSeenAt.toISOString(),
-  expires_at: row.expiresAt.toISOString(),
-  user_agent: row.userAgent,
-  source_ip: row.sourceIp,
-  is_current: row.id === caller.session?.id,
-})
+const sessionView = (row: SessionRow, caller: Customer) =>
+  viewOf(routes.Session, row, { is_current: row.id === caller.session?.id })
 
 async function end(parts: IdentityParts, call: Call<typeof routes.endSession, Customer>): Promise<Answer> {
   const { caller, params, now } = call

@@ -19,12 +19,14 @@ import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
+import { Impersonation } from '../../resources/identity/index.ts'
 import * as routes from '../../resources/support/index.ts'
 import { auditEntry, auditEntryOf, staffActor } from '../change/audit.ts'
 import { SESSION_COOKIE, SUPPORT_SECRET_PREFIX } from '../identity/callers.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, sessionCookies, userView } from '../identity/sessions.ts'
 import { completeList } from '../list/page.ts'
+import { viewOf } from '../../resources/view.ts'
 
 const LISTED_DAYS = 90
 const DAY_MILLISECONDS = 86_400_000
@@ -42,16 +44,7 @@ export const supportEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(routes.endImpersonation, (call) => leave(parts, call)),
 ]
 
-const consentView = (row: ConsentRow) => ({
-  id: row.id,
-  mode: row.mode,
-  granted_by_email: row.grantedByEmail,
-  reference: row.reference,
-  created_at: row.createdAt.toISOString(),
-  expires_at: row.expiresAt.toISOString(),
-  revoked_at: row.revokedAt?.toISOString() ?? null,
-  sessions: row.sessions,
-})
+const consentView = (row: ConsentRow) => viewOf(routes.SupportConsent, row, {})
 
 async function grant(parts: IdentityParts, call: Call<typeof routes.grantSupportConsent, Customer>): Promise<Answer> {
   const { caller, body, now } = call
@@ -105,14 +98,7 @@ async function revoke(parts: IdentityParts, call: Call<typeof routes.revokeSuppo
 
 export const impersonationView = (
   session: Pick<SupportSessionRow, 'staffEmail' | 'staffName' | 'reason' | 'mode' | 'expiresAt' | 'accountId'>,
-) => ({
-  staff_email: session.staffEmail,
-  staff_name: session.staffName,
-  reason: session.reason,
-  mode: session.mode,
-  expires_at: session.expiresAt.toISOString(),
-  account_id: session.accountId,
-})
+) => viewOf(Impersonation, session, {})
 
 async function redeem(
   parts: IdentityParts,
