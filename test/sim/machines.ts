@@ -3,13 +3,13 @@
  *  afterwards. */
 import type { Database } from '../../db/open.ts'
 import { MANAGED_TEMPLATE, ownerOf } from '../../domain/managed-machine.ts'
-import { type ResourceType, Secret } from '../../kit/kube/object.ts'
+import { type KubeObject, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { Template } from '../../resources/catalog/index.ts'
 import { Database as DatabaseKind } from '../../resources/database/index.ts'
-import { Edge } from '../../resources/edge/index.ts'
+import { Edge, type EdgeStatus } from '../../resources/edge/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
-import { LoadBalancer, numberOf } from '../../resources/load-balancer/index.ts'
+import { LoadBalancer, type LoadBalancerStatus, numberOf } from '../../resources/load-balancer/index.ts'
 import { MACHINE_DOCUMENT_KEY, MachineDocument, ManagedMachine } from '../../resources/managed-machine/index.ts'
 import { Network } from '../../resources/network/index.ts'
 import { NodePool } from '../../resources/node-pool/index.ts'
@@ -137,14 +137,26 @@ export function watchMachines({ hosts, guests }: Pick<World, 'hosts' | 'guests'>
   return [...foreign, ...(guests?.violations ?? [])]
 }
 
-/** Nothing of them is under way any more. */
-export async function areMachinesQuiet({ admin, guests }: World): Promise<boolean> {
+/** Nothing of them is under way any more. One that is not whole gets another machine: the guest of the one it has may
+ *  hang, which is waited for minutes. */
+export async function areMachinesQuiet({ admin, guests }: Pick<World, 'admin' | 'guests'>): Promise<boolean> {
   if (guests === undefined) return true
-  const objects = [...(await admin.list(Edge)).items, ...(await admin.list(LoadBalancer)).items]
-  return objects.every(
-    (object) => object.metadata.deletionTimestamp === undefined && activeOperationOf(object) === undefined,
+  const edges = (await admin.list(Edge)).items
+  const balancers = (await admin.list(LoadBalancer)).items
+  return (
+    [...edges, ...balancers].every(
+      (object) => object.metadata.deletionTimestamp === undefined && activeOperationOf(object) === undefined,
+    ) &&
+    balancers.every((balancer) => !isBroken(balancer)) &&
+    edges.every((edge) => !hasBrokenMachine(edge))
   )
 }
+
+const isBroken = ({ status }: KubeObject<unknown, LoadBalancerStatus>): boolean =>
+  status?.isMade === true && status.isHealthy !== true
+
+const hasBrokenMachine = ({ status }: KubeObject<unknown, EdgeStatus>): boolean =>
+  status?.state === 'running' && status.machines?.some(({ isHealthy }) => !isHealthy) === true
 
 /** Asks for the deletion of all of them; answers how many there were. */
 export async function deleteMachines(world: World, accounts: readonly Account[]): Promise<number> {
@@ -267,7 +279,8 @@ async function checkApplied({ admin, hosts }: World): Promise<string[]> {
   const servers = (await admin.list(Server)).items
   const delivered = (await admin.list(ManagedMachine)).items
   const violations: string[] = []
-  for (const { metadata, spec, status } of (await admin.list(LoadBalancer)).items) {
+  for (const balancer of (await admin.list(LoadBalancer)).items) {
+    const { metadata, spec, status } = balancer
     const own = servers.filter(
       (one) => one.metadata.namespace === metadata.namespace && one.spec.managedBy === `load_balancer:${metadata.name}`,
     )
@@ -290,11 +303,11 @@ async function checkApplied({ admin, hosts }: World): Promise<string[]> {
         `load balancer ${metadata.name} says ${isApplied} of its configuration ${number.generation}, and of its ` +
           `machines ${isRun.filter(Boolean).length} of ${own.length} run it`,
       )
-    if (status?.isMade === true && status.isHealthy !== true)
-      violations.push(`load balancer ${metadata.name} came to rest and is not whole: ${status.healthDetail}`)
+    if (isBroken(balancer))
+      violations.push(`load balancer ${metadata.name} came to rest and is not whole: ${status?.healthDetail}`)
   }
-  for (const { metadata, status } of (await admin.list(Edge)).items)
-    if (status?.state === 'running' && status.machines?.some(({ isHealthy }) => !isHealthy) === true)
-      violations.push(`edge ${metadata.name} came to rest with a machine that is not healthy`)
+  for (const edge of (await admin.list(Edge)).items)
+    if (hasBrokenMachine(edge))
+      violations.push(`edge ${edge.metadata.name} came to rest with a machine that is not healthy`)
   return violations
 }
