@@ -1,14 +1,21 @@
 /** Which edit of a server no operation stands for: made with kubectl or GitOps. Pure. */
 import type { OperationKind } from '../../domain/operations.ts'
 import { firewallOf } from '../../resources/server/index.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
 import type { DirectEdit } from '../operation/direct-edit.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 import { JOINED } from './conditions.ts'
 import { networksToChange } from './networks.ts'
 import { isDeleting, type Observed, type ServerObject } from './observed.ts'
+import { isTrial } from './rebuild/trial.ts'
 
 const NOTHING = { joining: [], leaving: [] }
+
+/** A deletion waits for the end of any other operation. The owner of a machine that is to go takes its document away:
+ *  with that, a trial of another root disk would wait for an answer that cannot come. */
+export const isEndedByDeletion = (operation: OperationStanza): boolean =>
+  operation.kind === 'server.create' || isTrial({ operation })
 
 /** Undefined when the spec and the operations agree. */
 export function detectEdit(
@@ -21,7 +28,7 @@ export function detectEdit(
   if (
     metadata.deletionTimestamp !== undefined &&
     !spec.isProtected &&
-    (active === undefined || active.kind === 'server.create')
+    (active === undefined || isEndedByDeletion(active))
   )
     return edit('server.delete', '')
   if (active !== undefined) return undefined

@@ -30,15 +30,17 @@ import { findEditor, requesterOf, SYSTEM_ACTOR } from '../operation/direct-edit.
 import { activeOperation, hasNoRequest } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 import { detectEdit } from './direct-edit.ts'
-import { storageKey, uidOf, userDataKey } from './drafts.ts'
+import { bootStorageName, storageKey, uidOf, userDataKey } from './drafts.ts'
 import { isGuestLeftToItsNode } from './recovery/force-release.ts'
 import {
   areOnPools,
   type DiskVolumes,
   type InstanceObject,
+  isDeleting,
   type NetworkRoute,
   type Observed,
   type ServerObject,
+  type StorageObject,
 } from './observed.ts'
 import { obsoleteUserData } from './rebuild/index.ts'
 import type { ProgrammedServers } from './network-effect.ts'
@@ -88,6 +90,7 @@ export async function observe(
     isGroupMissing: await isGroupMissing(db, accountId, { spec, claims }),
     storage,
     ...otherStorages(caches, server),
+    spareStorages: isDeleting(server) ? spareStoragesOf(caches, server) : [],
     machine: caches.of(ManagedMachine).get({ namespace: instance?.metadata.namespace ?? '', name: uidOf(server) })
       ?.status,
     ...nodes,
@@ -207,6 +210,15 @@ function otherStorages(caches: Parts['caches'], server: ServerObject): Pick<Obse
     oldStorage: caches.of(Storage).get({ namespace, name: operation.arguments?.['previous_boot_storage'] ?? name }),
   }
 }
+
+const spareStoragesOf = (caches: Parts['caches'], server: ServerObject): readonly StorageObject[] =>
+  caches
+    .of(Storage)
+    .inNamespace(server.metadata.namespace ?? '')
+    .filter(
+      ({ spec, metadata }) =>
+        spec.isBoot && spec.serverId === server.metadata.name && metadata.name !== bootStorageName(server),
+    )
 
 /** Which of the server's instances is which: there are two of them while it moves. */
 function instancesByRole(

@@ -45,6 +45,8 @@ export interface Observed {
   /** What server.rebuild makes in its place, and what was there before. */
   readonly newStorage?: StorageObject | undefined
   readonly oldStorage?: StorageObject | undefined
+  /** Other boot storages of a server that is deleted: of a rebuild that did not end. */
+  readonly spareStorages?: readonly StorageObject[]
   /** What the guest of a managed machine says, while its boot storage is on trial; undefined before it has. */
   readonly machine?: ManagedMachineStatus | undefined
   /** Secrets with user data that a rebuilt server does not read any more. */

@@ -7,7 +7,7 @@ import { type Flows, planOperations } from '../operation/plan.ts'
 import type { ServerAction } from './actions.ts'
 import { changePlan, changePlanFailed } from './change-plan.ts'
 import { type Decision, type OperationInput, type ReconcileInput, toActions, unchanged } from './decision.ts'
-import { detectEdit } from './direct-edit.ts'
+import { detectEdit, isEndedByDeletion } from './direct-edit.ts'
 import { endedByForgetting } from './forgotten.ts'
 import { idle } from './idle.ts'
 import { changeInterfaces } from './interfaces.ts'
@@ -68,7 +68,7 @@ const GOES_ON: readonly OperationKind[] = [
 /** What is to be done about the server now. Edits are audited whatever else happens. */
 export const plan = planOperations<ServerObject, Observed, ReconcileInput, Decision, ServerAction>({
   label: 'A server',
-  endedByDeletion: ({ kind }) => kind === 'server.create',
+  endedByDeletion: isEndedByDeletion,
   flows: FLOWS,
   inputOf: (server, observed, now) => ({ server, observed, now }),
   unchanged,

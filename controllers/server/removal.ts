@@ -1,6 +1,6 @@
 /** The end of a server: guest, disk, claims, name; in this order, each gone before the next goes. */
 import { defined } from '../../domain/defined.ts'
-import { Secret } from '../../kit/kube/object.ts'
+import { keyOf, Secret } from '../../kit/kube/object.ts'
 import type { ServerAction } from './actions.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
@@ -22,7 +22,7 @@ export const deleteObject = ({ metadata }: ServerObject): ServerAction => ({
 /** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is given back before the host has
  *  let it go. */
 export function removal({ server, observed }: ReconcileInput): Decision {
-  const { instance, targetInstance, strayInstances = [], storage, claims, accountId } = observed
+  const { instance, targetInstance, strayInstances = [], storage, spareStorages = [], claims, accountId } = observed
   const instances = [...present(instance), ...present(targetInstance), ...strayInstances]
   if (instances.length > 0)
     return {
@@ -31,11 +31,12 @@ export function removal({ server, observed }: ReconcileInput): Decision {
       actions: removeInstances(instances),
       waitFor: 'the host to end the guest',
     }
-  if (storage !== undefined)
+  const storages = [...present(storage), ...spareStorages]
+  if (storages.length > 0)
     return {
       state: 'deleting',
       step: 'storage',
-      actions: [{ do: 'remove', type: Storage, key: storageKey(server) }],
+      actions: storages.map((each) => ({ do: 'remove', type: Storage, key: keyOf(each) })),
       waitFor: 'the host to remove the disk',
     }
   const node = claims?.placement.node ?? server.status?.nodeName

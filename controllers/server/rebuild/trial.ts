@@ -21,7 +21,7 @@ export const hasNewDisk = ({ server, operation }: OperationInput): boolean => bo
 
 export const whileStopped = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
 
-export const isTrial = ({ operation }: OperationInput): boolean =>
+export const isTrial = ({ operation }: Pick<OperationInput, 'operation'>): boolean =>
   operation.arguments?.[IMAGE_VERSION_ARGUMENT] !== undefined
 
 const reasonOf = ({ operation }: OperationInput): string | undefined => operation.arguments?.[GONE_BACK_ARGUMENT]

@@ -33,6 +33,20 @@ describe('with controllers that live', () => {
   afterAll(() => stop())
   afterEach(removeServer)
 
+  test('started | trial: it ends when the server is deleted, and both disks go', async () => {
+    await create('started')
+    const operation = await rebuild({}, { image_version: '2' }, { deadlineSeconds: 7_200 })
+    await until(
+      'the guest with the new disk',
+      read,
+      (server) => server?.status?.bootStorageId === operation.id && server.status.operation?.step === 'started',
+    )
+    expect((await storages()).toSorted()).toEqual(['web', operation.id].toSorted())
+    await removeServer()
+    expect((await findOperation(world.database.db, world.accountId, operation.id))?.status).toBe('cancelled')
+    await create('stopped')
+  })
+
   test('stopped | rebuild: a new disk from another template, and the old one is gone', async () => {
     const before = await create('stopped')
     const operation = await rebuild()

@@ -42,6 +42,7 @@ const at = (observed: Partial<Observed>, goneBack?: string, isOnNew = true): Wor
   )
 const turn = ({ server, observed }: World, now = NOW) => actionLines(plan(server, observed, now))
 const LATE = after(7_200)
+const DELETED = { metadata: { deletionTimestamp: NOW.toISOString() } }
 const START = ['operation op-1 started', 'state starting']
 const BACK = 'change {"operation":{}}'
 
@@ -163,4 +164,20 @@ test('why it goes back is written down before anything is done', () => {
   const patches = plan(server, observed, LATE).flatMap((action) => (action.do === 'change' ? [action.patch] : []))
   const reason = expect.stringMatching(/not done in time.*PostgreSQL does not answer/)
   expect(patches).toEqual([{ spec: { operation: { arguments: { gone_back: reason } } } }])
+})
+
+test('it ends when its machine is deleted, whose owner takes away what would answer; both disks go', () => {
+  const { server, observed } = at({ instance: onNew() })
+  const deleted = { ...server, metadata: { ...server.metadata, ...DELETED.metadata } }
+  const begun = { ...deleted, status: { ...deleted.status, operation: { id: 'op-1', status: 'running' } } } as never
+  const patches = plan(begun, observed, NOW).flatMap((action) => (action.do === 'change' ? [action.patch] : []))
+  expect(patches).toEqual([{ spec: { operation: expect.objectContaining({ kind: 'server.delete' }) } }])
+  const left = working('server.delete', {
+    ...DELETED,
+    observed: { instance: undefined, storage: newDisk, spareStorages: [old] },
+  })
+  const gone = plan(left.server, left.observed, NOW).flatMap((action) =>
+    action.do === 'remove' ? [action.key.name] : [],
+  )
+  expect(gone).toEqual(['op-1', old.metadata.name])
 })
