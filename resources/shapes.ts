@@ -170,6 +170,16 @@ export const OperationProgress = z.strictObject({
 })
 export type OperationProgress = z.infer<typeof OperationProgress>
 
+const NEWEST_CHANGE = 'The newest change that was asked for. Written by the platform only'
+/** `spec.operation` of a kind whose operations the API alone starts, and of one where an edit by kubectl starts one
+ *  too. */
+export const RequestedOperation = OperationStanza.optional().describe(`${NEWEST_CHANGE}.`)
+export const RequestedOrEditedOperation = OperationStanza.optional().describe(
+  `${NEWEST_CHANGE}; an edit gets its operation by itself.`,
+)
+/** `status.operation` of whatever has operations. */
+export const ReportedOperation = OperationProgress.optional().describe('How far the newest operation is.')
+
 /** A stored object as views read it. `createdAt` is RFC 3339. */
 export interface Stored<Spec, Status = unknown> {
   readonly name: string

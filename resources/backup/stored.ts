@@ -1,7 +1,7 @@
 /** Backup: one point of a storage, kept apart from it. */
 import { z } from 'zod'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, ZoneName } from '../shapes.ts'
 
 export const BACKUP_STATES = ['creating', 'online', 'error', 'deleting'] as const
 export const BACKUP_KINDS = ['manual', 'scheduled'] as const
@@ -32,9 +32,7 @@ export const Backup = resource({
         })
         .optional()
         .describe('The backup of another zone that it is a copy of. Written by the platform only.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only.',
-      ),
+      operation: RequestedOperation,
     })
     .describe('What is backed up, and for how long it is kept.'),
   status: z
@@ -75,7 +73,7 @@ export const Backup = resource({
         })
         .optional()
         .describe('How the last restore to its own storage has ended.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the backup is. Written by its controller.'),
   columns: [

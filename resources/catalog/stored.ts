@@ -3,7 +3,14 @@ import { z } from 'zod'
 import { GUEST_USER_LENGTH_MAXIMUM, GUEST_USER_PATTERN } from '../../domain/guest-user.ts'
 import { MANAGED_TEMPLATES } from '../../domain/managed-machine.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import {
+  Conditions,
+  ObservedGeneration,
+  OperationProgress,
+  ReportedOperation,
+  RequestedOperation,
+  ZoneName,
+} from '../shapes.ts'
 
 const KNOWN = 'What is known of it. Written by its controller.'
 const Observed = z
@@ -148,9 +155,7 @@ export const Zone = resource({
         })
         .optional()
         .describe('Shared storage of its hosts that the platform administers; none when absent.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only.',
-      ),
+      operation: RequestedOperation,
     })
     .describe('What the zone is.'),
   status: Observed.extend({
@@ -358,9 +363,7 @@ export const Template = resource({
         .describe('From when on it is in no list, RFC 3339; who knows its name may use it.'),
       deprecatedAt: z.string().max(64).optional().describe('From when on it is shown as outdated, RFC 3339.'),
       unavailableAt: z.string().max(64).optional().describe('From when on nothing new is made from it, RFC 3339.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only.',
-      ),
+      operation: RequestedOperation,
     })
     .describe('What the template is.'),
   status: z
@@ -378,7 +381,7 @@ export const Template = resource({
           'Zones that have had it: of an image that is fetched those whose nodes have held it, all of them; of one ' +
             'that nodes build those where it is built on every host, or a disk has been made from it.',
         ),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe(KNOWN),
   columns: [

@@ -10,9 +10,9 @@ import {
   Id,
   Labels,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
   Printable,
+  ReportedOperation,
+  RequestedOperation,
   type Stored,
   StoredLabels,
   ZoneName,
@@ -61,9 +61,7 @@ export const CustomImage = resource({
             'changed.',
         ),
       labels: StoredLabels.default({}).describe('Labels of the API.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only.',
-      ),
+      operation: RequestedOperation,
     })
     .describe('What the image is made of.'),
   status: z
@@ -85,7 +83,7 @@ export const CustomImage = resource({
         })
         .optional()
         .describe('The version of a template that its data began as. Guests boot the kernel of that version.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the image is. Written by its controller.'),
   columns: [

@@ -11,7 +11,14 @@ import {
   IDENTIFIER_PATTERN,
 } from '../../domain/database.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, Metered, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import {
+  Conditions,
+  Metered,
+  ObservedGeneration,
+  ReportedOperation,
+  RequestedOrEditedOperation,
+  ZoneName,
+} from '../shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const GAPS_MAXIMUM = 16
@@ -107,9 +114,7 @@ export const Database = resource({
         .min(1)
         .default(1)
         .describe('Which password of the owner holds. Written by the platform only.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the database.'),
   status: z
@@ -153,7 +158,7 @@ export const Database = resource({
         .max(1024)
         .optional()
         .describe('Why it has no archive and cannot be restored, for people; empty otherwise.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the database is. Written by its controller.'),
   columns: [

@@ -11,7 +11,7 @@ import {
   edgeFingerprint,
 } from '../../domain/edge-rules.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const FINGERPRINT_LENGTH_MAXIMUM = 64
@@ -76,9 +76,7 @@ export const Edge = resource({
         .default([])
         .describe('Public keys, in the one-line form of OpenSSH, that may sign in to its bastion.'),
       members: Members.default([]).describe('Services of the network that its load balancer forwards to.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the edge.'),
   status: z
@@ -139,7 +137,7 @@ export const Edge = resource({
         .min(0)
         .optional()
         .describe('The change of the network database after which the newest operation waits for the hosts.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the edge is. Written by its controller.'),
   columns: [

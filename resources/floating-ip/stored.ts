@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { TARGET_PATTERN } from '../../domain/floating-ip.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
 
 const ADDRESS_LENGTH_MAXIMUM = 45
 const TARGET_LENGTH_MAXIMUM = 253 + 'private:'.length
@@ -36,9 +36,7 @@ export const FloatingIp = resource({
         .max(ADDRESS_LENGTH_MAXIMUM)
         .optional()
         .describe('Its address, where the API has allocated it. Written by the platform only.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('Target of the floating IP.'),
   status: z
@@ -53,7 +51,7 @@ export const FloatingIp = resource({
         .min(0)
         .optional()
         .describe('The change of the network database after which the newest operation waits for its hosts.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the floating IP points to. Written by its controller.'),
   columns: [

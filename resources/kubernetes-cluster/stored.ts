@@ -13,8 +13,8 @@ import { fixed, resource } from '../define.ts'
 import {
   Conditions,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
+  ReportedOperation,
+  RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
@@ -73,9 +73,7 @@ export const KubernetesCluster = resource({
         .default(true)
         .describe('Whether it is registered in the organisation platform, where this cloud has one.'),
       isProtected: z.boolean().default(false).describe('Whether it refuses to be deleted.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the cluster.'),
   status: z
@@ -155,7 +153,7 @@ export const KubernetesCluster = resource({
         })
         .optional()
         .describe('Its registration in the organisation platform; absent where this cloud has none.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the cluster is. Written by its controller.'),
   columns: [

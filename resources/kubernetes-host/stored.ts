@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
 import { NODES_MAXIMUM } from '../../domain/node-pool.ts'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, ZoneName } from '../shapes.ts'
 
 const Instant = z.string().max(64).meta({ format: 'date-time' })
 
@@ -28,9 +28,7 @@ export const KubernetesHost = resource({
         .min(1)
         .max(63)
         .describe('Region whose host of control planes runs that of the host cluster itself.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only.',
-      ),
+      operation: RequestedOperation,
     })
     .describe('What it is made of.'),
   status: z
@@ -49,7 +47,7 @@ export const KubernetesHost = resource({
         })
         .optional()
         .describe('The host process in the cluster; absent before it was there.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What it is. Written by its controller.'),
   columns: [

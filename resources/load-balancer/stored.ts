@@ -31,8 +31,8 @@ import { fixed, resource } from '../define.ts'
 import {
   Conditions,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
+  ReportedOperation,
+  RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
@@ -182,9 +182,7 @@ export const LoadBalancer = resource({
         .max(280)
         .optional()
         .describe('edge:<id> when it is a part of that. Written by the platform only.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the load balancer.'),
   status: z
@@ -229,7 +227,7 @@ export const LoadBalancer = resource({
         .max(MEMBERS_REPORTED_MAXIMUM)
         .optional()
         .describe('Members that have been checked.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the load balancer is. Written by its controller.'),
   columns: [

@@ -5,8 +5,8 @@ import { fixed, resource } from '../define.ts'
 import {
   Conditions,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
+  ReportedOperation,
+  RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
@@ -44,9 +44,7 @@ export const Network = resource({
       dnsServers: DnsServers.default([]).describe('Addresses of the servers that its hosts ask for names.'),
       dhcpEnabled: z.boolean().default(true).describe('Whether its hosts get their addresses by DHCP.'),
       labels: StoredLabels.default({}).describe('Labels of the API.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the network.'),
   status: z
@@ -68,7 +66,7 @@ export const Network = resource({
         .min(0)
         .optional()
         .describe('The change of the network database after which the newest operation waits for its hosts.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the network is. Written by its controller.'),
   columns: [

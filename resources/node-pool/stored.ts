@@ -4,7 +4,7 @@ import { MINOR_PATTERN } from '../../domain/kubernetes-cluster.ts'
 import { NODE_LABELS_MAXIMUM, NODES_MAXIMUM, POOL_NAME, TAINT_EFFECTS, TAINTS_MAXIMUM } from '../../domain/node-pool.ts'
 import { fixed, resource } from '../define.ts'
 import { SERVER_STATES } from '../server/index.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, ZoneName } from '../shapes.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOrEditedOperation, ZoneName } from '../shapes.ts'
 
 const Name = z.string().min(1).max(253)
 const Minor = z.string().max(8).regex(MINOR_PATTERN)
@@ -77,9 +77,7 @@ export const NodePool = resource({
         .max(NODES_MAXIMUM)
         .default(1)
         .describe('How many nodes may be away at a time while they are replaced.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the pool.'),
   status: z
@@ -140,7 +138,7 @@ export const NodePool = resource({
         })
         .optional()
         .describe('What nodes join with; absent while none waits.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the pool is. Written by its controller.'),
   columns: [

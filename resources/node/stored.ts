@@ -5,8 +5,8 @@ import { fixed, resource } from '../define.ts'
 import {
   Conditions,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
+  ReportedOperation,
+  RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
@@ -137,9 +137,7 @@ export const Node = resource({
         .max(63)
         .optional()
         .describe('Version that its agent is to have; any version when absent.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
       cpuOvercommit: z.int().min(1).max(64).default(4).describe('Virtual cores sold per logical CPU.'),
       reservedMemoryMebibytes: z
         .int()
@@ -182,7 +180,7 @@ export const Node = resource({
       ),
       desiredAgentVersion: z.string().max(63).optional().describe('What has been tried of spec.desiredAgentVersion.'),
       plannedWork: PlannedWork.optional().describe('The work for which servers leave the node.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What is known of it. Written by its controller.'),
   columns: [

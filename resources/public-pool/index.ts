@@ -9,10 +9,10 @@ import {
   Conditions,
   DateTime,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
   PageQuery,
   Printable,
+  ReportedOperation,
+  RequestedOrEditedOperation,
   type Stored,
   ZoneName,
 } from '../shapes.ts'
@@ -69,9 +69,7 @@ export const PublicPool = resource({
         .default('active')
         .describe('A draining pool gives nothing more; what was given stays until it is given back or exchanged.'),
       note: z.string().max(1024).optional().describe('For other operators.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('What the pool is, and whether it gives.'),
   status: z
@@ -83,7 +81,7 @@ export const PublicPool = resource({
         .optional()
         .describe('What has been brought about; absent when the pool could not be taken over.'),
       total: z.int().min(0).optional().describe('How many addresses or prefixes it has to give.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What is known of it. Written by its controller.'),
   columns: [

@@ -5,8 +5,8 @@ import { fixed, resource } from '../define.ts'
 import {
   Conditions,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
+  ReportedOperation,
+  RequestedOrEditedOperation,
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
@@ -56,9 +56,7 @@ export const Router = resource({
       ),
       staticRoutes: StaticRoutes.default([]).describe('Where else it leads.'),
       labels: StoredLabels.default({}).describe('Labels of the API.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the router.'),
   status: z
@@ -93,7 +91,7 @@ export const Router = resource({
         .min(0)
         .optional()
         .describe('The change of the network database after which the newest operation waits for the hosts.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the router is. Written by its controller.'),
   columns: [

@@ -8,8 +8,8 @@ import {
   Conditions,
   Hostname,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
+  ReportedOperation,
+  RequestedOrEditedOperation,
   SshHostKeys,
   StoredLabels,
   ZoneName,
@@ -206,9 +206,7 @@ export const Server = resource({
           'The backupSchedule that the boot storage is made with. Cannot be changed: change that of the Storage.',
         ),
       sharedAddresses: SharedAddresses.optional(),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
-      ),
+      operation: RequestedOrEditedOperation,
     })
     .describe('The desired state of the server.'),
   status: z
@@ -287,7 +285,7 @@ export const Server = resource({
         })
         .optional()
         .describe("What the zone's network knows of it beyond its public address; absent until there was something."),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the server is. Written by its controller.'),
   columns: [

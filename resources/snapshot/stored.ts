@@ -1,7 +1,7 @@
 /** Snapshot: one point of a storage, kept in its disk. */
 import { z } from 'zod'
 import { fixed, resource } from '../define.ts'
-import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, StoredLabels } from '../shapes.ts'
+import { Conditions, ObservedGeneration, ReportedOperation, RequestedOperation, StoredLabels } from '../shapes.ts'
 
 export const SNAPSHOT_STATES = ['creating', 'online', 'error', 'deleting'] as const
 
@@ -33,9 +33,7 @@ export const Snapshot = resource({
         .meta({ format: 'date-time' })
         .optional()
         .describe('When it is deleted by itself; never when absent. Written by the platform only.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only.',
-      ),
+      operation: RequestedOperation,
     })
     .describe('What is kept.'),
   status: z
@@ -56,7 +54,7 @@ export const Snapshot = resource({
         .min(0)
         .optional()
         .describe('Room that it alone takes, in bytes; absent where the host cannot tell.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the snapshot is. Written by its controller.'),
   columns: [

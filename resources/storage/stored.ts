@@ -5,8 +5,8 @@ import { fixed, resource } from '../define.ts'
 import {
   Conditions,
   ObservedGeneration,
-  OperationProgress,
-  OperationStanza,
+  ReportedOperation,
+  RequestedOperation,
   StoredLabels,
   ZoneName,
 } from '../shapes.ts'
@@ -80,9 +80,7 @@ export const Storage = resource({
           'backups of this zone.',
       ),
       isProtected: z.boolean().default(false).describe('While true the storage cannot be deleted.'),
-      operation: OperationStanza.optional().describe(
-        'The newest change that was asked for. Written by the platform only.',
-      ),
+      operation: RequestedOperation,
     })
     .describe('The desired state of the storage.'),
   status: z
@@ -124,7 +122,7 @@ export const Storage = resource({
         })
         .optional()
         .describe('A backup that is being restored to the storage, or whose restore ended half-way.'),
-      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+      operation: ReportedOperation,
     })
     .describe('What the storage is. Written by its controller.'),
   columns: [
