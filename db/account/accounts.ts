@@ -5,6 +5,7 @@ import { openChain } from '../audit/index.ts'
 import type { Queries } from '../open.ts'
 import { openQuotas } from './quotas.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere } from '../where.ts'
 
 const SIGN_UP_CREDIT_CENTS = 24_900
 const SIGN_UP_CREDIT_DAYS = 60
@@ -107,34 +108,31 @@ const USER_COLUMNS = [
 
 /** `email` as it is stored: in small letters. */
 export async function findUserByEmail(queries: Queries, email: string): Promise<UserRow | undefined> {
-  return await queries.selectFrom('app_user').select(USER_COLUMNS).where('email', '=', email).executeTakeFirst()
+  return await selectWhere(queries, 'app_user', { email }).select(USER_COLUMNS).executeTakeFirst()
 }
 
 /** Undefined for an unknown id; disabled people are found too. */
 export async function findUser(queries: Queries, id: string): Promise<UserRow | undefined> {
-  return await queries.selectFrom('app_user').select(USER_COLUMNS).where('id', '=', id).executeTakeFirst()
+  return await selectWhere(queries, 'app_user', { id }).select(USER_COLUMNS).executeTakeFirst()
 }
 
 /** The person's row, locked until the transaction ends: serializes what must not happen twice at once for one person.
  */
 export async function lockUser(tx: Transaction<Tables>, id: string): Promise<UserRow> {
-  return await tx.selectFrom('app_user').select(USER_COLUMNS).where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
+  return await selectWhere(tx, 'app_user', { id }).select(USER_COLUMNS).forUpdate().executeTakeFirstOrThrow()
 }
 
 /** Undefined when there is no such account. */
 export async function findAccountName(queries: Queries, accountId: string): Promise<string | undefined> {
-  const row = await queries.selectFrom('account').select('name').where('id', '=', accountId).executeTakeFirst()
+  const row = await selectWhere(queries, 'account', { id: accountId }).select('name').executeTakeFirst()
   return row?.name
 }
 
 /** The role that the person holds in the account; undefined when not a member. */
 export async function findRole(queries: Queries, accountId: string, userId: string): Promise<Role | undefined> {
   return (
-    await queries
-      .selectFrom('membership')
+    await selectWhere(queries, 'membership', { account_id: accountId, user_id: userId })
       .select('role')
-      .where('account_id', '=', accountId)
-      .where('user_id', '=', userId)
       .executeTakeFirst()
   )?.role
 }

@@ -5,6 +5,7 @@ import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 
@@ -65,10 +66,8 @@ export async function listCredits(
   queries: Queries,
   page: { readonly accountId: string; readonly after: ListPlace | undefined; readonly limit: number },
 ): Promise<CreditRow[]> {
-  const rows = await queries
-    .selectFrom('credit')
+  const rows = await selectWhere(queries, 'credit', { account_id: page.accountId })
     .select(COLUMNS)
-    .where('account_id', '=', page.accountId)
     .where(comesAfter(page.after))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
@@ -79,10 +78,8 @@ export async function listCredits(
 
 /** What the account's live credits have left, in cents. */
 export async function creditBalance(queries: Queries, accountId: string, now: Date): Promise<number> {
-  const sum = await queries
-    .selectFrom('credit')
+  const sum = await selectWhere(queries, 'credit', { account_id: accountId })
     .select(sql<string | null>`sum(amount_cents - spent_cents)`.as('cents'))
-    .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
     .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
     .executeTakeFirstOrThrow()
@@ -91,10 +88,8 @@ export async function creditBalance(queries: Queries, accountId: string, now: Da
 
 /** When the first of the account's live credits expires; undefined when none does. */
 export async function nextCreditExpiry(queries: Queries, accountId: string, now: Date): Promise<Date | undefined> {
-  const next = await queries
-    .selectFrom('credit')
+  const next = await selectWhere(queries, 'credit', { account_id: accountId })
     .select('expires_at')
-    .where('account_id', '=', accountId)
     .where('revoked_at', 'is', null)
     .whereRef('spent_cents', '<', 'amount_cents')
     .where('expires_at', '>', now)
@@ -142,15 +137,10 @@ export async function redeemCoupon(
 ): Promise<{ readonly outcome: 'applied'; readonly credit: CreditRow } | { readonly outcome: CouponRefusal }> {
   const { accountId, now, random } = redemption
   const code = redemption.code.trim().toLowerCase()
-  const coupon = await tx.selectFrom('coupon').selectAll().where('code', '=', code).forUpdate().executeTakeFirst()
+  const coupon = await selectWhere(tx, 'coupon', { code }).selectAll().forUpdate().executeTakeFirst()
   const before =
     coupon &&
-    (await tx
-      .selectFrom('credit')
-      .select('id')
-      .where('account_id', '=', accountId)
-      .where('coupon_id', '=', coupon.id)
-      .executeTakeFirst())
+    (await selectWhere(tx, 'credit', { account_id: accountId, coupon_id: coupon.id }).select('id').executeTakeFirst())
   const outcome = checkCoupon(
     coupon && {
       isActive: coupon.is_active,
@@ -164,10 +154,8 @@ export async function redeemCoupon(
   )
   await recordAttempt(tx, { accountId, code, now, random, outcome })
   if (coupon === undefined || outcome !== 'applied') return { outcome: outcome === 'applied' ? 'unknown' : outcome }
-  await tx
-    .updateTable('coupon')
+  await updateWhere(tx, 'coupon', { id: coupon.id })
     .set((set) => ({ redemptions: set('redemptions', '+', 1) }))
-    .where('id', '=', coupon.id)
     .execute()
   const expiresAt = coupon.credit_days === null ? null : new Date(now.getTime() + coupon.credit_days * DAY_MILLISECONDS)
   return {
@@ -213,10 +201,8 @@ export async function listCouponAttempts(
   accountId: string,
   limit: number,
 ): Promise<readonly { at: Date; codeHint: string; outcome: string }[]> {
-  const rows = await queries
-    .selectFrom('coupon_attempt')
+  const rows = await selectWhere(queries, 'coupon_attempt', { account_id: accountId })
     .select(['at', 'code_hint', 'outcome'])
-    .where('account_id', '=', accountId)
     .orderBy('at', 'desc')
     .limit(limit)
     .execute()

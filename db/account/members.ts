@@ -6,6 +6,7 @@ import type { Queries } from '../open.ts'
 import { endSessionsOfUser, hashSecret, revokeTokensOfMember } from '../identity/index.ts'
 import { endKubeconfigs } from '../kubeconfig/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface MemberRow {
   readonly userId: string
@@ -102,11 +103,8 @@ export async function lockMember(
   userId: string,
 ): Promise<Role | undefined> {
   return (
-    await tx
-      .selectFrom('membership')
+    await selectWhere(tx, 'membership', { account_id: accountId, user_id: userId })
       .select('role')
-      .where('account_id', '=', accountId)
-      .where('user_id', '=', userId)
       .forUpdate()
       .executeTakeFirst()
   )?.role
@@ -114,12 +112,7 @@ export async function lockMember(
 
 /** The member must be locked, see `lockMember`. */
 export async function setRole(tx: Transaction<Tables>, accountId: string, userId: string, role: Role): Promise<void> {
-  await tx
-    .updateTable('membership')
-    .set({ role })
-    .where('account_id', '=', accountId)
-    .where('user_id', '=', userId)
-    .execute()
+  await updateWhere(tx, 'membership', { account_id: accountId, user_id: userId }).set({ role }).execute()
 }
 
 /** Removes the person from the account: deletes the membership, revokes their tokens for it and ends the sessions that
@@ -130,13 +123,11 @@ export async function removeMembership(
   userId: string,
   now: Date,
 ): Promise<void> {
-  await tx.deleteFrom('membership').where('account_id', '=', accountId).where('user_id', '=', userId).execute()
+  await deleteWhere(tx, 'membership', { account_id: accountId, user_id: userId }).execute()
   await revokeTokensOfMember(tx, accountId, userId, now)
   await endKubeconfigs(tx, { account_id: accountId, user_id: userId }, now)
-  const user = await tx
-    .selectFrom('app_user')
+  const user = await selectWhere(tx, 'app_user', { id: userId })
     .select('active_account_id')
-    .where('id', '=', userId)
     .forUpdate()
     .executeTakeFirstOrThrow()
   if (user.active_account_id !== accountId) return
@@ -164,7 +155,7 @@ export async function resolveActiveAccount(tx: Transaction<Tables>, userId: stri
 
 /** The account that the person acts for from now on; they must be a member of it. */
 export async function setActiveAccount(tx: Transaction<Tables>, userId: string, accountId: string): Promise<void> {
-  await tx.updateTable('app_user').set({ active_account_id: accountId }).where('id', '=', userId).execute()
+  await updateWhere(tx, 'app_user', { id: userId }).set({ active_account_id: accountId }).execute()
 }
 
 export interface InvitationRow {
@@ -266,7 +257,7 @@ export async function lockPendingInvitations(
   accountId: string,
   now: Date,
 ): Promise<InvitationRow[]> {
-  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirstOrThrow()
+  await selectWhere(tx, 'account', { id: accountId }).select('id').forUpdate().executeTakeFirstOrThrow()
   return (
     await selectInvitations(tx)
       .where('invitation.account_id', '=', accountId)
@@ -321,10 +312,8 @@ export async function renewInvitation(
   secret: string,
   expiresAt: Date,
 ): Promise<InvitationRow> {
-  await tx
-    .updateTable('invitation')
+  await updateWhere(tx, 'invitation', { id })
     .set({ secret_hash: hashSecret(secret), expires_at: expiresAt })
-    .where('id', '=', id)
     .execute()
   return toRow(await selectInvitations(tx).where('invitation.id', '=', id).executeTakeFirstOrThrow())
 }
@@ -336,11 +325,8 @@ export async function decideInvitation(
   state: 'accepted' | 'revoked',
   now: Date,
 ): Promise<boolean> {
-  const updated = await tx
-    .updateTable('invitation')
+  const updated = await updateWhere(tx, 'invitation', { id, state: 'pending' })
     .set({ state, decided_at: now })
-    .where('id', '=', id)
-    .where('state', '=', 'pending')
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
 }

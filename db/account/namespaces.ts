@@ -1,5 +1,6 @@
 /** Which accounts have their namespace in Kubernetes. */
 import type { Queries } from '../open.ts'
+import { updateWhere } from '../where.ts'
 
 /** Ids of accounts whose namespace nobody has made yet, oldest first. */
 export async function listWithoutNamespace(queries: Queries, limit: number): Promise<readonly string[]> {
@@ -15,10 +16,8 @@ export async function listWithoutNamespace(queries: Queries, limit: number): Pro
 
 /** The account has it. */
 export async function noteAccountNamespace(queries: Queries, accountId: string, at: Date): Promise<void> {
-  await queries
-    .updateTable('account')
+  await updateWhere(queries, 'account', { id: accountId })
     .set({ namespace_made_at: at })
-    .where('id', '=', accountId)
     .where('namespace_made_at', 'is', null)
     .execute()
 }

@@ -6,6 +6,7 @@ import { addMember } from './accounts.ts'
 import { removeMembership, setRole } from './members.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface StatementRow {
   readonly organisationId: string
@@ -98,10 +99,8 @@ export async function stateOrganisations(
       .values({ organisation_id: id, user_id: userId, ...statement })
       .onConflict((conflict) => conflict.columns(['organisation_id', 'user_id']).doUpdateSet(statement))
       .execute()
-    const { account_id: accountId } = await tx
-      .selectFrom('organisation')
+    const { account_id: accountId } = await selectWhere(tx, 'organisation', { id })
       .select('account_id')
-      .where('id', '=', id)
       .executeTakeFirstOrThrow()
     if (accountId !== null) await seat(tx, { accountId, userId, platformRole, now })
   }
@@ -109,30 +108,23 @@ export async function stateOrganisations(
     if (stated.some(({ id }) => id === gone.organisationId)) continue
     const role = gone.accountId === null ? undefined : await roleIn(tx, gone.accountId, userId)
     if (role === 'owner') {
-      await tx
-        .updateTable('organisation_membership')
+      await updateWhere(tx, 'organisation_membership', { organisation_id: gone.organisationId, user_id: userId })
         .set({ is_listed: false })
-        .where('organisation_id', '=', gone.organisationId)
-        .where('user_id', '=', userId)
         .execute()
       continue
     }
-    await tx
-      .deleteFrom('organisation_membership')
-      .where('organisation_id', '=', gone.organisationId)
-      .where('user_id', '=', userId)
-      .execute()
+    await deleteWhere(tx, 'organisation_membership', {
+      organisation_id: gone.organisationId,
+      user_id: userId,
+    }).execute()
     if (gone.accountId !== null && role !== undefined) await removeMembership(tx, gone.accountId, userId, now)
   }
 }
 
 const roleIn = async (queries: Queries, accountId: string, userId: string): Promise<Role | undefined> =>
   (
-    await queries
-      .selectFrom('membership')
+    await selectWhere(queries, 'membership', { account_id: accountId, user_id: userId })
       .select('role')
-      .where('account_id', '=', accountId)
-      .where('user_id', '=', userId)
       .executeTakeFirst()
   )?.role
 
@@ -142,12 +134,9 @@ export async function seat(
   seating: { readonly accountId: string; readonly userId: string; readonly platformRole: string; readonly now: Date },
 ): Promise<Role> {
   const { accountId, userId, platformRole, now } = seating
-  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirstOrThrow()
-  const owner = await tx
-    .selectFrom('membership')
+  await selectWhere(tx, 'account', { id: accountId }).select('id').forUpdate().executeTakeFirstOrThrow()
+  const owner = await selectWhere(tx, 'membership', { account_id: accountId, role: 'owner' })
     .select('user_id')
-    .where('account_id', '=', accountId)
-    .where('role', '=', 'owner')
     .executeTakeFirst()
   const role: Role =
     owner?.user_id === userId || (owner === undefined && isAdministrator(platformRole))
@@ -166,26 +155,19 @@ export async function linkOrganisation(
   accountId: string,
   now: Date,
 ): Promise<boolean> {
-  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirstOrThrow()
-  const other = await tx.selectFrom('organisation').select('id').where('account_id', '=', accountId).executeTakeFirst()
+  await selectWhere(tx, 'account', { id: accountId }).select('id').forUpdate().executeTakeFirstOrThrow()
+  const other = await selectWhere(tx, 'organisation', { account_id: accountId }).select('id').executeTakeFirst()
   if (other !== undefined) return false
-  const updated = await tx
-    .updateTable('organisation')
+  const updated = await updateWhere(tx, 'organisation', { id: organisationId, is_synced: false })
     .set({ account_id: accountId, linked_at: now })
-    .where('id', '=', organisationId)
     .where('account_id', 'is', null)
-    .where('is_synced', '=', false)
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
 }
 
 /** The organisation that the account belongs to; undefined when there is none. */
 export async function findOrganisationOf(queries: Queries, accountId: string): Promise<string | undefined> {
-  const row = await queries
-    .selectFrom('organisation')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .executeTakeFirst()
+  const row = await selectWhere(queries, 'organisation', { account_id: accountId }).select('id').executeTakeFirst()
   return row?.id
 }
 

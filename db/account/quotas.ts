@@ -6,6 +6,7 @@ import { quotaExceeded } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/quota.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface Holding {
   readonly accountId: string
@@ -93,21 +94,15 @@ async function addOrRefuse(tx: Transaction<Tables>, accountId: string, name: Quo
     (await addUsed(tx, accountId, name, amount)) ||
     (await openQuotas(tx, accountId), await addUsed(tx, accountId, name, amount))
   if (isTaken) return
-  const { limit, used } = await tx
-    .selectFrom('account_quota')
+  const { limit, used } = await selectWhere(tx, 'account_quota', { account_id: accountId, name })
     .select(['limit', 'used'])
-    .where('account_id', '=', accountId)
-    .where('name', '=', name)
     .executeTakeFirstOrThrow()
   throw quotaExceeded({ name, limit, used, requested: amount })
 }
 
 async function addUsed(tx: Transaction<Tables>, accountId: string, name: string, amount: number): Promise<boolean> {
-  const updated = await tx
-    .updateTable('account_quota')
+  const updated = await updateWhere(tx, 'account_quota', { account_id: accountId, name })
     .set((row) => ({ used: row('used', '+', amount) }))
-    .where('account_id', '=', accountId)
-    .where('name', '=', name)
     .where((row) => row(row('used', '+', amount), '<=', row.ref('limit')))
     .executeTakeFirst()
   return updated.numUpdatedRows > 0n
@@ -133,12 +128,8 @@ const lockHolding = (
   tx: Transaction<Tables>,
   { accountId, holder, name }: Holding & { readonly name: QuotaName },
 ): Promise<{ readonly amount: number } | undefined> =>
-  tx
-    .selectFrom('quota_holding')
+  selectWhere(tx, 'quota_holding', { account_id: accountId, holder, name })
     .select('amount')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
-    .where('name', '=', name)
     .forUpdate()
     .executeTakeFirst()
 
@@ -152,13 +143,7 @@ export async function changeQuotas(
   for (const [name, amount] of inNameOrder(amounts)) {
     const held = await lockHolding(tx, { accountId, holder, name })
     if (held === undefined || held.amount === amount) continue
-    await tx
-      .updateTable('quota_holding')
-      .set({ amount })
-      .where('account_id', '=', accountId)
-      .where('holder', '=', holder)
-      .where('name', '=', name)
-      .execute()
+    await updateWhere(tx, 'quota_holding', { account_id: accountId, holder, name }).set({ amount }).execute()
     if (amount > held.amount) await addOrRefuse(tx, accountId, name, amount - held.amount)
     else await subtractUsed(tx, accountId, name, held.amount - amount)
   }
@@ -180,23 +165,14 @@ export async function recordQuotas(
         .values({ account_id: accountId, holder, name, amount })
         .onConflict((conflict) => conflict.columns(['account_id', 'holder', 'name']).doUpdateSet({ amount }))
         .execute()
-    else
-      await tx
-        .deleteFrom('quota_holding')
-        .where('account_id', '=', accountId)
-        .where('holder', '=', holder)
-        .where('name', '=', name)
-        .execute()
+    else await deleteWhere(tx, 'quota_holding', { account_id: accountId, holder, name }).execute()
     await subtractUsed(tx, accountId, name, (held?.amount ?? 0) - amount)
   }
 }
 
 /** Releases everything that the holder holds. Idempotent. */
 export async function releaseQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
-  const held = await tx
-    .deleteFrom('quota_holding')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
+  const held = await deleteWhere(tx, 'quota_holding', { account_id: accountId, holder })
     .returning(['name', 'amount'])
     .execute()
   for (const { name, amount } of held.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -205,31 +181,22 @@ export async function releaseQuotas(tx: Transaction<Tables>, { accountId, holder
 }
 
 const subtractUsed = async (tx: Transaction<Tables>, accountId: string, name: string, amount: number): Promise<void> =>
-  void (await tx
-    .updateTable('account_quota')
+  void (await updateWhere(tx, 'account_quota', { account_id: accountId, name })
     .set((row) => ({ used: row('used', '-', amount) }))
-    .where('account_id', '=', accountId)
-    .where('name', '=', name)
     .execute())
 
 /** Whether the holder has taken anything. */
 export const holdsQuotas = async (db: Queries, { accountId, holder }: Holding): Promise<boolean> =>
-  (await db
-    .selectFrom('quota_holding')
-    .select('name')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
-    .executeTakeFirst()) !== undefined
+  (await selectWhere(db, 'quota_holding', { account_id: accountId, holder }).select('name').executeTakeFirst()) !==
+  undefined
 
 /** Every limit of the account, by name. */
 export async function listQuotas(
   db: Queries,
   accountId: string,
 ): Promise<readonly { readonly name: string; readonly limit: number; readonly used: number }[]> {
-  return db
-    .selectFrom('account_quota')
+  return selectWhere(db, 'account_quota', { account_id: accountId })
     .select(['name', 'limit', 'used'])
-    .where('account_id', '=', accountId)
     .orderBy('name')
     .execute()
 }

@@ -4,6 +4,7 @@ import { emailUnverified } from '../../domain/problem.ts'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
 import type { Queries } from '../open.ts'
 import { type AddressRules, hasVerifiedOwner } from './members.ts'
+import { selectWhere } from '../where.ts'
 
 /** Throws 403 unless an owner's address is verified. */
 export async function requireVerifiedOwner(queries: Queries, accountId: string, rules: AddressRules): Promise<void> {
@@ -22,8 +23,7 @@ export async function requireStanding(
 
 /** The account must be there. */
 export async function readStanding(queries: Queries, accountId: string, now: Date): Promise<StandingFacts> {
-  const account = await queries
-    .selectFrom('account')
+  const account = await selectWhere(queries, 'account', { id: accountId })
     .select(['suspended_for_payment_at', 'suspended_by_staff_at', 'requires_billing_approval'])
     .select(({ exists, selectFrom }) =>
       exists(
@@ -43,7 +43,6 @@ export async function readStanding(queries: Queries, accountId: string, now: Dat
           .where('default_method_id', 'is not', null),
       ).as('has_payment_method'),
     )
-    .where('id', '=', accountId)
     .executeTakeFirstOrThrow()
   return {
     suspendedForPaymentAt: account.suspended_for_payment_at,

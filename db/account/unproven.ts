@@ -5,6 +5,7 @@ import { endKubeconfigs } from '../kubeconfig/index.ts'
 import type { Tables } from '../tables.ts'
 import type { UserRow } from './accounts.ts'
 import { removeMembership, resolveActiveAccount } from './members.ts'
+import { deleteWhere, updateWhere } from '../where.ts'
 
 /** Notes that the address of the user is proven. `isHolder`: whoever proves it has shown that the user was theirs
  *  before, by its session or its password; else what was made before the proof is taken away, for somebody else may
@@ -15,7 +16,7 @@ export async function proveAddress(
   { now, isHolder }: { readonly now: Date; readonly isHolder: boolean },
 ): Promise<Readonly<Record<string, number>>> {
   if (user.email_verified_at !== null) return {}
-  await tx.updateTable('app_user').set({ email_verified_at: now }).where('id', '=', user.id).execute()
+  await updateWhere(tx, 'app_user', { id: user.id }).set({ email_verified_at: now }).execute()
   return isHolder ? {} : await dropUnproven(tx, user, now)
 }
 
@@ -32,7 +33,7 @@ async function dropUnproven(
   await removeSecondFactor(tx, userId)
   let tokens = await revokeTokensOfUser(tx, userId, now)
   let kubeconfigs = await endKubeconfigs(tx, { user_id: userId }, now)
-  const identities = await tx.deleteFrom('linked_identity').where('user_id', '=', userId).executeTakeFirst()
+  const identities = await deleteWhere(tx, 'linked_identity', { user_id: userId }).executeTakeFirst()
   if (own === null) return { tokens, kubeconfigs, identities: Number(identities.numDeletedRows) }
   const others = await tx
     .selectFrom('membership')
@@ -47,13 +48,10 @@ async function dropUnproven(
   for (const { account_id, user_id } of others) await removeMembership(tx, account_id, user_id, now)
   tokens += await revokeTokensOfAccount(tx, own, now)
   kubeconfigs += await endKubeconfigs(tx, { account_id: own }, now)
-  const invitations = await tx
-    .updateTable('invitation')
+  const invitations = await updateWhere(tx, 'invitation', { account_id: own, state: 'pending' })
     .set({ state: 'revoked', decided_at: now })
-    .where('account_id', '=', own)
-    .where('state', '=', 'pending')
     .executeTakeFirst()
-  const keys = await tx.deleteFrom('ssh_key').where('account_id', '=', own).executeTakeFirst()
+  const keys = await deleteWhere(tx, 'ssh_key', { account_id: own }).executeTakeFirst()
   await resolveActiveAccount(tx, userId)
   return {
     tokens,

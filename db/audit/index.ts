@@ -17,6 +17,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 const WALK_ENTRIES = 1000
 
@@ -78,18 +79,14 @@ export async function hasAudit(
   queries: Queries,
   { account_id, request_id, action }: UnsealedAuditEntry,
 ): Promise<boolean> {
-  const found = await queries
-    .selectFrom('audit_entry')
+  const found = await selectWhere(queries, 'audit_entry', { account_id, request_id, action })
     .select('id')
-    .where('account_id', '=', account_id)
-    .where('request_id', '=', request_id)
-    .where('action', '=', action)
     .executeTakeFirst()
   return found !== undefined
 }
 
 async function lockHead(tx: Transaction<Tables>, accountId: string) {
-  const find = () => tx.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).forUpdate()
+  const find = () => selectWhere(tx, 'audit_head', { account_id: accountId }).selectAll().forUpdate()
   const head = await find().executeTakeFirst()
   if (head !== undefined) return head
   await openChain(tx, accountId)
@@ -119,10 +116,8 @@ export async function listAudit(
   accountId: string,
   page: { readonly before?: number; readonly limit: number },
 ): Promise<AuditEntry[]> {
-  const rows = await queries
-    .selectFrom('audit_entry')
+  const rows = await selectWhere(queries, 'audit_entry', { account_id: accountId })
     .select(['body', 'entry_hash'])
-    .where('account_id', '=', accountId)
     .$if(page.before !== undefined, (query) => query.where('sequence', '<', page.before ?? 0))
     .orderBy('sequence', 'desc')
     .limit(page.limit)
@@ -136,10 +131,8 @@ export async function exportAudit(
   accountId: string,
   page: { readonly after: number; readonly limit: number },
 ): Promise<AuditEntry[]> {
-  const rows = await queries
-    .selectFrom('audit_entry')
+  const rows = await selectWhere(queries, 'audit_entry', { account_id: accountId })
     .select(['body', 'entry_hash'])
-    .where('account_id', '=', accountId)
     .where('sequence', '>', page.after)
     .orderBy('sequence')
     .limit(page.limit)
@@ -158,7 +151,7 @@ export interface AuditIntegrity {
 
 /** Result of the last verification, and the length of the log since. */
 export async function readIntegrity(queries: Queries, accountId: string): Promise<AuditIntegrity> {
-  const head = await queries.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).executeTakeFirst()
+  const head = await selectWhere(queries, 'audit_head', { account_id: accountId }).selectAll().executeTakeFirst()
   if (head === undefined)
     return {
       status: 'verified',
@@ -213,15 +206,12 @@ export async function listHeads(queries: Queries): Promise<readonly (ChainHead &
 
 /** Whether the chain has the entry still, or has let it go in order. */
 export async function hasEntry(queries: Queries, chain: string, { sequence, entryHash }: ChainHead): Promise<boolean> {
-  const head = await queries.selectFrom('audit_head').selectAll().where('account_id', '=', chain).executeTakeFirst()
+  const head = await selectWhere(queries, 'audit_head', { account_id: chain }).selectAll().executeTakeFirst()
   if (head === undefined) return false
   const pruned = head.pruned_through_sequence
   if (sequence <= pruned) return sequence < pruned || entryHash === head.pruned_through_hash
-  const entry = await queries
-    .selectFrom('audit_entry')
+  const entry = await selectWhere(queries, 'audit_entry', { account_id: chain, sequence })
     .select('entry_hash')
-    .where('account_id', '=', chain)
-    .where('sequence', '=', sequence)
     .executeTakeFirst()
   return entry?.entry_hash === entryHash
 }
@@ -242,15 +232,13 @@ export async function verifyAudit(
     .setAccessMode('read only')
     .execute((tx) => walk(tx, accountId, witnessed))
   if (walked !== undefined) {
-    await db
-      .updateTable('audit_head')
+    await updateWhere(db, 'audit_head', { account_id: accountId })
       .set({
         verified_at: clock.now(),
         ...(walked.break === undefined
           ? { verified_through_sequence: walked.through.sequence, verified_through_hash: walked.through.entryHash }
           : { break_sequence: walked.break.sequence, break_id: walked.break.id, break_reason: walked.break.reason }),
       })
-      .where('account_id', '=', accountId)
       .where('break_sequence', 'is', null)
       .execute()
   }
@@ -263,7 +251,7 @@ async function walk(
   accountId: string,
   witnessed: Witnessed | undefined,
 ): Promise<{ through: ChainHead; break?: ChainBreak } | undefined> {
-  const head = await tx.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).executeTakeFirst()
+  const head = await selectWhere(tx, 'audit_head', { account_id: accountId }).selectAll().executeTakeFirst()
   if (head === undefined) return undefined
   let through: ChainHead = { sequence: head.pruned_through_sequence, entryHash: head.pruned_through_hash }
   const breakAt = (sequence: number, id: string | null, reason: string) => ({
@@ -273,10 +261,8 @@ async function walk(
   const isAnother = (sequence: number, hash: string) => sequence === witnessed?.sequence && hash !== witnessed.entryHash
   if (isAnother(through.sequence, through.entryHash)) return breakAt(through.sequence, null, rewritten(witnessed))
   for (;;) {
-    const rows: StoredEntry[] = await tx
-      .selectFrom('audit_entry')
+    const rows: StoredEntry[] = await selectWhere(tx, 'audit_entry', { account_id: accountId })
       .select(['sequence', 'id', 'at', 'action', 'request_id', 'body', 'previous_hash', 'entry_hash'])
-      .where('account_id', '=', accountId)
       .where('sequence', '>', through.sequence)
       .orderBy('sequence')
       .limit(WALK_ENTRIES)
@@ -330,10 +316,8 @@ export async function pruneAudit(db: Database, accountId: string, before: Date):
   return await db.transaction().execute(async (tx) => {
     const head = await lockHead(tx, accountId)
     if (head.break_sequence !== null) return 0
-    const firstKept = await tx
-      .selectFrom('audit_entry')
+    const firstKept = await selectWhere(tx, 'audit_entry', { account_id: accountId })
       .select((select) => select.fn.min('sequence').as('sequence'))
-      .where('account_id', '=', accountId)
       .where('at', '>=', before)
       .executeTakeFirst()
     const through = Math.min(
@@ -341,20 +325,13 @@ export async function pruneAudit(db: Database, accountId: string, before: Date):
       firstKept?.sequence == null ? head.sequence : firstKept.sequence - 1,
     )
     if (through <= head.pruned_through_sequence) return 0
-    const last = await tx
-      .selectFrom('audit_entry')
+    const last = await selectWhere(tx, 'audit_entry', { account_id: accountId, sequence: through })
       .select('entry_hash')
-      .where('account_id', '=', accountId)
-      .where('sequence', '=', through)
       .executeTakeFirstOrThrow()
-    await tx
-      .updateTable('audit_head')
+    await updateWhere(tx, 'audit_head', { account_id: accountId })
       .set({ pruned_through_sequence: through, pruned_through_hash: last.entry_hash })
-      .where('account_id', '=', accountId)
       .execute()
-    const removed = await tx
-      .deleteFrom('audit_entry')
-      .where('account_id', '=', accountId)
+    const removed = await deleteWhere(tx, 'audit_entry', { account_id: accountId })
       .where('sequence', '<=', through)
       .executeTakeFirst()
     return Number(removed.numDeletedRows)

@@ -4,6 +4,7 @@ import { backupQuota } from '../../domain/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere } from '../where.ts'
 
 export interface BackupId {
   readonly accountId: string
@@ -43,20 +44,16 @@ export async function keepBackupKey(
     .values({ account_id: accountId, sealed_key: sealedKey, created_at: createdAt })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const { sealed_key: kept } = await queries
-    .selectFrom('backup_key')
+  const { sealed_key: kept } = await selectWhere(queries, 'backup_key', { account_id: accountId })
     .select('sealed_key')
-    .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow()
   return kept
 }
 
 /** Undefined when nothing of the account was ever backed up. */
 export async function findBackupKey(queries: Queries, accountId: string): Promise<string | undefined> {
-  const row = await queries
-    .selectFrom('backup_key')
+  const row = await selectWhere(queries, 'backup_key', { account_id: accountId })
     .select('sealed_key')
-    .where('account_id', '=', accountId)
     .executeTakeFirst()
   return row?.sealed_key
 }

@@ -8,6 +8,7 @@ import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { afterFailure } from './retry.ts'
 import { readMonthUsage } from './usage.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 const DAY_MILLISECONDS = 86_400_000
 
@@ -79,10 +80,8 @@ export async function invoiceNext(
   onFailure: (accountId: string, error: unknown) => void,
 ): Promise<string | undefined> {
   return db.transaction().execute(async (tx) => {
-    const task = await tx
-      .selectFrom('invoice_task')
+    const task = await selectWhere(tx, 'invoice_task', { period: periodOf(month) })
       .select('account_id')
-      .where('period', '=', periodOf(month))
       .where('next_attempt_at', '<=', now)
       .orderBy('next_attempt_at')
       .orderBy('account_id')
@@ -101,11 +100,7 @@ export async function invoiceNext(
       onFailure(accountId, error)
       return accountId
     }
-    await tx
-      .deleteFrom('invoice_task')
-      .where('period', '=', periodOf(month))
-      .where('account_id', '=', accountId)
-      .execute()
+    await deleteWhere(tx, 'invoice_task', { period: periodOf(month), account_id: accountId }).execute()
     return accountId
   })
 }
@@ -166,10 +161,8 @@ async function writeInvoice(
       .insertInto('credit_application')
       .values({ invoice_id: id, credit_id: credit.id, amount_cents: amountCents })
       .execute()
-    await tx
-      .updateTable('credit')
+    await updateWhere(tx, 'credit', { id: credit.id })
       .set((set) => ({ spent_cents: set('spent_cents', '+', amountCents) }))
-      .where('id', '=', credit.id)
       .execute()
   }
 }
@@ -202,10 +195,8 @@ function rowsOf(lines: readonly BillLine[], applied: ReturnType<typeof applyCred
 
 /** Those that were live at the given time and have not been taken back since. */
 async function lockCredits(tx: Transaction<Tables>, accountId: string, at: Date): Promise<readonly LiveCredit[]> {
-  const rows = await tx
-    .selectFrom('credit')
+  const rows = await selectWhere(tx, 'credit', { account_id: accountId })
     .select(['id', 'label', 'created_at', 'expires_at', 'amount_cents', 'spent_cents'])
-    .where('account_id', '=', accountId)
     .where('created_at', '<', at)
     .where('revoked_at', 'is', null)
     .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', at)]))
@@ -224,10 +215,8 @@ async function lockCredits(tx: Transaction<Tables>, accountId: string, at: Date)
 
 /** Ends the run when nobody waits any more; answers whether it has ended. */
 export async function finishInvoiceRun(queries: Queries, month: Month, now: Date): Promise<boolean> {
-  const ended = await queries
-    .updateTable('invoice_run')
+  const ended = await updateWhere(queries, 'invoice_run', { period: periodOf(month) })
     .set({ finished_at: now })
-    .where('period', '=', periodOf(month))
     .where('finished_at', 'is', null)
     .where(({ not, exists, selectFrom }) =>
       not(
@@ -273,10 +262,8 @@ export async function listFailedInvoices(
   period: string,
   limit: number,
 ): Promise<readonly FailedInvoice[]> {
-  const rows = await queries
-    .selectFrom('invoice_task')
+  const rows = await selectWhere(queries, 'invoice_task', { period })
     .selectAll()
-    .where('period', '=', period)
     .where('attempts', '>', 0)
     .orderBy('account_id')
     .limit(limit)
@@ -291,10 +278,8 @@ export async function listFailedInvoices(
 
 /** Lets every account of the run that failed have its turn now; answers how many. */
 export async function retryInvoices(queries: Queries, period: string, now: Date): Promise<number> {
-  const { numUpdatedRows } = await queries
-    .updateTable('invoice_task')
+  const { numUpdatedRows } = await updateWhere(queries, 'invoice_task', { period })
     .set({ next_attempt_at: now })
-    .where('period', '=', period)
     .where('attempts', '>', 0)
     .executeTakeFirst()
   return Number(numUpdatedRows)
@@ -321,10 +306,8 @@ export async function listInvoices(
   page: { readonly accountId: string; readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly Invoice[]> {
   const { before } = page
-  const invoices = await queries
-    .selectFrom('invoice')
+  const invoices = await selectWhere(queries, 'invoice', { account_id: page.accountId })
     .selectAll()
-    .where('account_id', '=', page.accountId)
     .$if(before !== undefined, (query) => query.where('period', '<', before ?? ''))
     .orderBy('period', 'desc')
     .limit(page.limit)

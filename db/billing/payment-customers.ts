@@ -2,22 +2,19 @@
 import { sql, type Transaction } from 'kysely'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 /** Undefined until the account is a customer there. */
 export async function findPaymentCustomer(queries: Queries, accountId: string): Promise<string | undefined> {
-  const found = await queries
-    .selectFrom('payment_customer')
+  const found = await selectWhere(queries, 'payment_customer', { account_id: accountId })
     .select('customer_id')
-    .where('account_id', '=', accountId)
     .executeTakeFirst()
   return found?.customer_id
 }
 
 export async function findAccountOfCustomer(queries: Queries, customerId: string): Promise<string | undefined> {
-  const found = await queries
-    .selectFrom('payment_customer')
+  const found = await selectWhere(queries, 'payment_customer', { customer_id: customerId })
     .select('account_id')
-    .where('customer_id', '=', customerId)
     .executeTakeFirst()
   return found?.account_id
 }
@@ -43,10 +40,8 @@ export async function recordDefaultMethod(
   customerId: string,
   method: { readonly id: string; readonly expiresAt: Date | null } | undefined,
 ): Promise<void> {
-  await queries
-    .updateTable('payment_customer')
+  await updateWhere(queries, 'payment_customer', { customer_id: customerId })
     .set({ default_method_id: method?.id ?? null, default_method_expires_at: method?.expiresAt ?? null })
-    .where('customer_id', '=', customerId)
     .execute()
 }
 
@@ -59,11 +54,7 @@ export interface Payer {
 
 /** Whom invoices of the account go to. The account must be there. */
 export async function readPayer(queries: Queries, accountId: string): Promise<Payer> {
-  const { name } = await queries
-    .selectFrom('account')
-    .select('name')
-    .where('id', '=', accountId)
-    .executeTakeFirstOrThrow()
+  const { name } = await selectWhere(queries, 'account', { id: accountId }).select('name').executeTakeFirstOrThrow()
   const owner = await queries
     .selectFrom('membership')
     .innerJoin('app_user', 'app_user.id', 'membership.user_id')
@@ -98,17 +89,13 @@ export async function adjustSuspension(
   before: Date,
   now: Date,
 ): Promise<'suspended' | 'lifted' | undefined> {
-  const account = await tx
-    .selectFrom('account')
+  const account = await selectWhere(tx, 'account', { id: accountId })
     .select(['suspended_for_payment_at', hasOverdue(before).as('has_overdue')])
-    .where('id', '=', accountId)
     .forUpdate()
     .executeTakeFirst()
   if (account === undefined || (account.suspended_for_payment_at !== null) === account.has_overdue) return undefined
-  await tx
-    .updateTable('account')
+  await updateWhere(tx, 'account', { id: accountId })
     .set({ suspended_for_payment_at: account.has_overdue ? now : null })
-    .where('id', '=', accountId)
     .execute()
   return account.has_overdue ? 'suspended' : 'lifted'
 }

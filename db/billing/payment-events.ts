@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Database, Queries } from '../open.ts'
 import { afterFailure } from './retry.ts'
+import { updateWhere } from '../where.ts'
 
 export interface StoredEvent {
   readonly id: string
@@ -39,7 +40,7 @@ export async function claimPaymentEvent(db: Database, now: Date, leaseUntil: Dat
 }
 
 export async function recordEventProcessed(queries: Queries, id: string, now: Date): Promise<void> {
-  await queries.updateTable('payment_event').set({ processed_at: now, last_error: null }).where('id', '=', id).execute()
+  await updateWhere(queries, 'payment_event', { id }).set({ processed_at: now, last_error: null }).execute()
 }
 
 export async function recordEventFailure(queries: Queries, id: string, now: Date, error: unknown): Promise<void> {

@@ -1,6 +1,7 @@
 /** Prices by the time from which they are valid. */
 import { sql } from 'kysely'
 import type { Queries } from '../open.ts'
+import { selectWhere } from '../where.ts'
 
 export interface PriceKey {
   readonly resourceType: string
@@ -41,11 +42,8 @@ export async function recordCurrentPrice(
   unitMillicents: number,
   now: Date,
 ): Promise<void> {
-  const newest = await queries
-    .selectFrom('price')
+  const newest = await selectWhere(queries, 'price', { resource_type: resourceType, plan })
     .select(['unit_millicents', 'valid_from'])
-    .where('resource_type', '=', resourceType)
-    .where('plan', '=', plan)
     .orderBy('valid_from', 'desc')
     .limit(1)
     .executeTakeFirst()

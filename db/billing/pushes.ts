@@ -4,6 +4,7 @@ import type { PaymentStatus } from '../../domain/payment.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { afterFailure } from './retry.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface InvoicePush {
   readonly invoiceId: string
@@ -37,10 +38,8 @@ export async function claimPush(db: Database, now: Date, leaseUntil: Date): Prom
 
 /** From now on its requests have keys of this generation. */
 export async function recordKey(queries: Queries, invoiceId: string, generation: number, now: Date): Promise<void> {
-  await queries
-    .updateTable('invoice_push')
+  await updateWhere(queries, 'invoice_push', { invoice_id: invoiceId })
     .set({ key_generation: generation, key_since: now })
-    .where('invoice_id', '=', invoiceId)
     .execute()
 }
 
@@ -62,14 +61,12 @@ export async function recordProcessorInvoice(
   invoiceId: string,
   processorId: string | null,
 ): Promise<void> {
-  await queries.updateTable('invoice').set({ processor_id: processorId }).where('id', '=', invoiceId).execute()
+  await updateWhere(queries, 'invoice', { id: invoiceId }).set({ processor_id: processorId }).execute()
 }
 
 export async function readInvoiceLines(queries: Queries, invoiceId: string) {
-  return await queries
-    .selectFrom('invoice_line')
+  return await selectWhere(queries, 'invoice_line', { invoice_id: invoiceId })
     .select(['position', 'kind', 'resource_type', 'name', 'plan', 'hours', 'amount_cents'])
-    .where('invoice_id', '=', invoiceId)
     .orderBy('position')
     .execute()
 }
@@ -96,25 +93,21 @@ export async function recordBilled(
   tx: Transaction<Tables>,
   { invoiceId, processorId, status, hostedUrl, now }: BilledState,
 ): Promise<BilledChange | undefined> {
-  const before = await tx
-    .selectFrom('invoice')
+  const before = await selectWhere(tx, 'invoice', { id: invoiceId })
     .select(['account_id', 'period', 'total_cents', 'credit_applied_cents', 'payment_status', 'overdue_since'])
-    .where('id', '=', invoiceId)
     .forUpdate()
     .executeTakeFirst()
   if (before === undefined) return undefined
   const after = before.payment_status === 'paid' ? 'paid' : status
-  await tx
-    .updateTable('invoice')
+  await updateWhere(tx, 'invoice', { id: invoiceId })
     .set({
       processor_id: processorId,
       payment_status: after,
       hosted_invoice_url: hostedUrl,
       overdue_since: after === 'overdue' ? (before.overdue_since ?? now) : null,
     })
-    .where('id', '=', invoiceId)
     .execute()
-  await tx.deleteFrom('invoice_push').where('invoice_id', '=', invoiceId).execute()
+  await deleteWhere(tx, 'invoice_push', { invoice_id: invoiceId }).execute()
   return {
     accountId: before.account_id,
     period: before.period,

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { LiveResource, MeteredHours, MonthUsage, TransferDay } from '../../domain/billing.ts'
 import type { Month } from '../../domain/transfer.ts'
 import type { Queries } from '../open.ts'
+import { selectWhere } from '../where.ts'
 
 /** Everything of the month; what goes on is of the month that the given time is in. */
 export async function readMonthUsage(
@@ -53,15 +54,13 @@ async function listTransferDays(
   accountId: string,
   { start, end }: Month,
 ): Promise<readonly TransferDay[]> {
-  return await queries
-    .selectFrom('network_transfer')
+  return await selectWhere(queries, 'network_transfer', { account_id: accountId })
     .select([
       'server_id as serverId',
       'server_name as serverName',
       sql<string>`to_char(date, 'YYYY-MM-DD')`.as('date'),
       'transmitted_bytes as transmittedBytes',
     ])
-    .where('account_id', '=', accountId)
     .where('date', '>=', dayOf(start))
     .where('date', '<', dayOf(end))
     .orderBy('date')

@@ -4,6 +4,7 @@ import { sql, type Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface ChangeIntent {
   readonly operationId: string
@@ -44,11 +45,8 @@ export async function ensureIntent(tx: Transaction<Tables>, intent: ChangeIntent
 
 /** Whether it is unresolved. */
 export const hasIntent = async (db: Queries, operationId: string): Promise<boolean> =>
-  (await db
-    .selectFrom('change_intent')
-    .select('operation_id')
-    .where('operation_id', '=', operationId)
-    .executeTakeFirst()) !== undefined
+  (await selectWhere(db, 'change_intent', { operation_id: operationId }).select('operation_id').executeTakeFirst()) !==
+  undefined
 
 /** Those of the resources that a change is under way for, whatever their type. */
 export async function listBeingChanged(
@@ -70,12 +68,12 @@ export async function isHeldByOthers(
   { accountId, resource, action }: Pick<ChangeIntent, 'accountId' | 'resource'> & { readonly action: string },
   isDesired: boolean,
 ): Promise<boolean> {
-  const other = await tx
-    .selectFrom('change_intent')
+  const other = await selectWhere(tx, 'change_intent', {
+    account_id: accountId,
+    resource_type: resource.type,
+    resource_id: resource.id,
+  })
     .select('operation_id')
-    .where('account_id', '=', accountId)
-    .where('resource_type', '=', resource.type)
-    .where('resource_id', '=', resource.id)
     .where(sql`audit ->> 'action'`, '=', action)
     .executeTakeFirst()
   return other !== undefined || isDesired
@@ -103,9 +101,7 @@ export async function takeIntent(
   tx: Transaction<Tables>,
   operationId: string,
 ): Promise<UnsealedAuditEntry | undefined> {
-  const taken = await tx
-    .deleteFrom('change_intent')
-    .where('operation_id', '=', operationId)
+  const taken = await deleteWhere(tx, 'change_intent', { operation_id: operationId })
     .returning('audit')
     .executeTakeFirst()
   return taken?.audit as UnsealedAuditEntry | undefined // written by recordIntent only

@@ -3,6 +3,7 @@
 import type { Transaction } from 'kysely'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface RecentWrite {
   readonly accountId: string
@@ -41,11 +42,7 @@ export async function recordWrites(tx: Transaction<Tables>, writes: readonly Rec
     )
   const [first] = rows
   if (first === undefined) return
-  await tx
-    .deleteFrom('recent_write')
-    .where('account_id', '=', first.account_id)
-    .where('written_at', '<', since(now))
-    .execute()
+  await deleteWhere(tx, 'recent_write', { account_id: first.account_id }).where('written_at', '<', since(now)).execute()
   await tx
     .insertInto('recent_write')
     .values(rows)
@@ -68,11 +65,8 @@ export async function listRecentWrites(
   type: string,
   now: Date,
 ): Promise<readonly RecentWrite[]> {
-  const rows = await db
-    .selectFrom('recent_write')
+  const rows = await selectWhere(db, 'recent_write', { account_id: accountId, resource_type: type })
     .select(['resource_id', 'resource_version'])
-    .where('account_id', '=', accountId)
-    .where('resource_type', '=', type)
     .where('written_at', '>=', since(now))
     .execute()
   return rows.map((row) => ({

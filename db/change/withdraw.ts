@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere } from '../where.ts'
 
 const ATTEMPTS_MAXIMUM = 5
 
@@ -43,10 +44,6 @@ export async function withdrawing<Seen>(
 }
 
 async function chainLength(db: Queries, accountId: string): Promise<number> {
-  const head = await db
-    .selectFrom('audit_head')
-    .select('sequence')
-    .where('account_id', '=', accountId)
-    .executeTakeFirst()
+  const head = await selectWhere(db, 'audit_head', { account_id: accountId }).select('sequence').executeTakeFirst()
   return head?.sequence ?? 0
 }

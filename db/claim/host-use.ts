@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Use } from '../../domain/use.ts'
 import type { Holding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 /** Keeps what the holder uses from others. What others use already stays theirs. */
 export async function keepInUse(
@@ -22,24 +23,17 @@ export async function keepInUse(
 
 /** Whether something is kept for the holder. */
 export const usesSomething = async (db: Queries, { accountId, holder }: Holding): Promise<boolean> =>
-  (await db
-    .selectFrom('host_use')
-    .select('value')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
-    .limit(1)
-    .executeTakeFirst()) !== undefined
+  (await selectWhere(db, 'host_use', { account_id: accountId, holder }).select('value').limit(1).executeTakeFirst()) !==
+  undefined
 
 /** Idempotent. */
 export async function forgetUse(db: Queries, { accountId, holder }: Holding): Promise<void> {
-  await db.deleteFrom('host_use').where('account_id', '=', accountId).where('holder', '=', holder).execute()
+  await deleteWhere(db, 'host_use', { account_id: accountId, holder }).execute()
 }
 
 /** Those of the kind that somebody uses within the scope. */
 export const listInUse = async (db: Queries, kind: Use['kind'], scope: string): Promise<readonly string[]> =>
-  (await db.selectFrom('host_use').select('value').where('kind', '=', kind).where('scope', '=', scope).execute()).map(
-    ({ value }) => value,
-  )
+  (await selectWhere(db, 'host_use', { kind, scope }).select('value').execute()).map(({ value }) => value)
 
 /** Whether another one than the holder uses the value. */
 export const isInUseByOthers = async (
@@ -47,11 +41,7 @@ export const isInUseByOthers = async (
   { accountId, holder }: Holding,
   { kind, scope, value }: Use,
 ): Promise<boolean> =>
-  (await db
-    .selectFrom('host_use')
+  (await selectWhere(db, 'host_use', { kind, scope, value })
     .select('value')
-    .where('kind', '=', kind)
-    .where('scope', '=', scope)
-    .where('value', '=', value)
     .where(sql<boolean>`(account_id, holder) <> (${accountId}::uuid, ${holder})`)
     .executeTakeFirst()) !== undefined

@@ -6,6 +6,7 @@ import type { Queries } from '../open.ts'
 import type { Holding } from '../account/index.ts'
 import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export { forgetUse, isInUseByOthers, keepInUse, listInUse, usesSomething } from './host-use.ts'
 
@@ -114,12 +115,8 @@ const newMacAddress = (random: Random): string =>
 
 /** Undefined while the holder has none. */
 export async function findMacAddress(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('address_claim')
+  const row = await selectWhere(db, 'address_claim', { account_id: accountId, holder, kind: 'mac' })
     .select('value')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
-    .where('kind', '=', 'mac')
     .executeTakeFirst()
   return row?.value
 }
@@ -131,12 +128,8 @@ async function insertClaim(
   now: Date,
 ): Promise<boolean> {
   if ((await insertClaims(tx, [{ kind, scope, value, accountId, holder }], now)).length === 1) return true
-  const row = await tx
-    .selectFrom('address_claim')
+  const row = await selectWhere(tx, 'address_claim', { kind, scope, value })
     .select(['account_id', 'holder'])
-    .where('kind', '=', kind)
-    .where('scope', '=', scope)
-    .where('value', '=', value)
     .executeTakeFirst()
   return row?.account_id === accountId && row.holder === holder
 }
@@ -172,10 +165,7 @@ export async function passClaims(
   { accountId, holder: from }: Holding,
   to: string,
 ): Promise<void> {
-  await tx
-    .deleteFrom('address_claim')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', to)
+  await deleteWhere(tx, 'address_claim', { account_id: accountId, holder: to })
     .where('kind', 'in', (claim) =>
       claim
         .selectFrom('address_claim as passed')
@@ -184,27 +174,18 @@ export async function passClaims(
         .where('passed.holder', '=', from),
     )
     .execute()
-  await tx
-    .updateTable('address_claim')
-    .set({ holder: to })
-    .where('account_id', '=', accountId)
-    .where('holder', '=', from)
-    .execute()
+  await updateWhere(tx, 'address_claim', { account_id: accountId, holder: from }).set({ holder: to }).execute()
 }
 
 /** Undefined while the holder has none. */
 export async function findHostname(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('address_claim')
+  const row = await selectWhere(db, 'address_claim', { account_id: accountId, holder, kind: 'hostname' })
     .select('value')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
-    .where('kind', '=', 'hostname')
     .executeTakeFirst()
   return row?.value
 }
 
 /** Releases all claims of the holder. */
 export async function releaseClaims(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
-  await tx.deleteFrom('address_claim').where('account_id', '=', accountId).where('holder', '=', holder).execute()
+  await deleteWhere(tx, 'address_claim', { account_id: accountId, holder }).execute()
 }

@@ -4,6 +4,7 @@ import { customImageQuota } from '../../domain/quota.ts'
 import { changeQuotas, recordQuotas, releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere } from '../where.ts'
 
 export interface CustomImageId {
   readonly accountId: string
@@ -48,11 +49,8 @@ export async function findCustomImageClaim(
   db: Queries,
   { accountId, imageId }: CustomImageId,
 ): Promise<{ readonly sizeGibibytes: number } | undefined> {
-  const rows = await db
-    .selectFrom('quota_holding')
+  const rows = await selectWhere(db, 'quota_holding', { account_id: accountId, holder: holderOf(imageId) })
     .select(['name', 'amount'])
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holderOf(imageId))
     .execute()
   if (rows.length === 0) return undefined
   return { sizeGibibytes: rows.find(({ name }) => name === 'custom_image_gibibytes')?.amount ?? 0 }

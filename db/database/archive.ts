@@ -5,6 +5,7 @@ import { notFound } from '../../domain/problem.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import type { DatabaseId } from './claims.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface ArchiveRow extends DatabaseId {
   readonly zone: string
@@ -61,11 +62,8 @@ export async function addArchive(db: Queries, made: NewArchive): Promise<void> {
 
 /** Undefined when there is none, or no longer. */
 export async function findArchive(db: Queries, { accountId, databaseId }: DatabaseId): Promise<ArchiveRow | undefined> {
-  const row = await db
-    .selectFrom('database_archive')
+  const row = await selectWhere(db, 'database_archive', { account_id: accountId, id: databaseId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
     .executeTakeFirst()
   return row && toArchive(row)
 }
@@ -74,12 +72,8 @@ const later = (until: Date) => sql<Date>`greatest(kept_until, ${until})`
 
 /** It stays until then, whatever becomes of its database. Throws 404 when it has gone, or is going. */
 export async function holdArchive(tx: Transaction<Tables>, { accountId, databaseId }: DatabaseId, until: Date) {
-  const held = await tx
-    .updateTable('database_archive')
+  const held = await updateWhere(tx, 'database_archive', { account_id: accountId, id: databaseId, is_ending: false })
     .set({ kept_until: later(until) })
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
-    .where('is_ending', '=', false)
     .returning('id')
     .executeTakeFirst()
   if (held === undefined) throw notFound('database')
@@ -91,11 +85,8 @@ export async function retireArchive(
   { accountId, databaseId }: DatabaseId,
   { origin, until }: { readonly origin: DatabaseOrigin; readonly until: Date },
 ): Promise<void> {
-  await tx
-    .updateTable('database_archive')
+  await updateWhere(tx, 'database_archive', { account_id: accountId, id: databaseId })
     .set({ origin: JSON.stringify(origin), kept_until: later(until) })
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
     .execute()
 }
 
@@ -118,11 +109,8 @@ export async function endArchive(
   { accountId, databaseId }: DatabaseId,
   now: Date,
 ): Promise<ArchiveRow | undefined> {
-  const row = await db
-    .updateTable('database_archive')
+  const row = await updateWhere(db, 'database_archive', { account_id: accountId, id: databaseId })
     .set({ is_ending: true })
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
     .where(isEnding(now))
     .returningAll()
     .executeTakeFirst()
@@ -131,10 +119,5 @@ export async function endArchive(
 
 /** Takes the row of one that has ended away. Its store is empty. */
 export async function removeEndedArchive(db: Queries, { accountId, databaseId }: DatabaseId): Promise<void> {
-  await db
-    .deleteFrom('database_archive')
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
-    .where('is_ending', '=', true)
-    .execute()
+  await deleteWhere(db, 'database_archive', { account_id: accountId, id: databaseId, is_ending: true }).execute()
 }

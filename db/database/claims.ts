@@ -6,6 +6,7 @@ import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork } from '../network/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface DatabaseId {
   readonly accountId: string
@@ -66,11 +67,8 @@ async function requireFreeName(
   { accountId, databaseId }: DatabaseId,
   name: string,
 ): Promise<void> {
-  const taken = await tx
-    .selectFrom('database')
+  const taken = await selectWhere(tx, 'database', { account_id: accountId, name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('name', '=', name)
     .where('id', '<>', databaseId)
     .executeTakeFirst()
   if (taken !== undefined)
@@ -81,22 +79,14 @@ async function requireFreeName(
 
 /** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
 export async function renameDatabase(tx: Transaction<Tables>, id: DatabaseId, name: string): Promise<void> {
-  await tx
-    .selectFrom('account_quota')
+  await selectWhere(tx, 'account_quota', { account_id: id.accountId, name: 'databases' })
     .select('name')
-    .where('account_id', '=', id.accountId)
-    .where('name', '=', 'databases')
     .forUpdate()
     .execute()
   const known = await findDatabase(tx, id)
   if (known === undefined || known.name === name) return
   await requireFreeName(tx, id, name)
-  await tx
-    .updateTable('database')
-    .set({ name })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.databaseId)
-    .execute()
+  await updateWhere(tx, 'database', { account_id: id.accountId, id: id.databaseId }).set({ name }).execute()
 }
 
 /** Undefined when nothing is claimed. */
@@ -104,11 +94,8 @@ export async function findDatabase(
   db: Queries,
   { accountId, databaseId }: DatabaseId,
 ): Promise<DatabaseClaim | undefined> {
-  const row = await db
-    .selectFrom('database')
+  const row = await selectWhere(db, 'database', { account_id: accountId, id: databaseId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
     .executeTakeFirst()
   return row && toClaim(row)
 }
@@ -136,16 +123,12 @@ export async function replacePassword(
   { accountId, databaseId }: DatabaseId,
   { sealedPassword, before }: { readonly sealedPassword: string; readonly before: number },
 ): Promise<number | undefined> {
-  const row = await tx
-    .updateTable('database')
+  const row = await updateWhere(tx, 'database', { account_id: accountId, id: databaseId, password_generation: before })
     .set((columns) => ({
       sealed_password: sealedPassword,
       password_generation: before + 1,
       generation: columns('generation', '+', 1),
     }))
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
-    .where('password_generation', '=', before)
     .returning('password_generation')
     .executeTakeFirst()
   return row?.password_generation
@@ -157,8 +140,7 @@ export async function keepServerCertificate(
   { accountId, databaseId }: DatabaseId,
   { certificate, sealedKey, host, expiresAt }: SealedServerCertificate,
 ): Promise<void> {
-  await db
-    .updateTable('database')
+  await updateWhere(db, 'database', { account_id: accountId, id: databaseId })
     .set((columns) => ({
       certificate,
       sealed_key: sealedKey,
@@ -166,13 +148,11 @@ export async function keepServerCertificate(
       certificate_expires_at: expiresAt,
       generation: columns('generation', '+', 1),
     }))
-    .where('account_id', '=', accountId)
-    .where('id', '=', databaseId)
     .execute()
 }
 
 /** Idempotent. */
 export async function releaseDatabase(tx: Transaction<Tables>, id: DatabaseId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
-  await tx.deleteFrom('database').where('account_id', '=', id.accountId).where('id', '=', id.databaseId).execute()
+  await deleteWhere(tx, 'database', { account_id: id.accountId, id: id.databaseId }).execute()
 }

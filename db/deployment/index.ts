@@ -2,6 +2,7 @@
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
+import { selectWhere } from '../where.ts'
 
 /** The secret of that name, generated when it does not exist yet. */
 export async function deploymentSecret(
@@ -15,7 +16,5 @@ export async function deploymentSecret(
     .values({ name, value: by.random.bytes(byteCount), created_at: by.clock.now() })
     .onConflict((conflict) => conflict.column('name').doNothing())
     .execute()
-  return (
-    await queries.selectFrom('deployment_secret').select('value').where('name', '=', name).executeTakeFirstOrThrow()
-  ).value
+  return (await selectWhere(queries, 'deployment_secret', { name }).select('value').executeTakeFirstOrThrow()).value
 }

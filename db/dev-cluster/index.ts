@@ -4,6 +4,7 @@ import { conflict } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface DevClusterId {
   readonly accountId: string
@@ -24,12 +25,7 @@ export async function claimDevCluster(tx: Transaction<Tables>, demand: DevCluste
   const { accountId, devClusterId: id, name } = demand
   if (await isDevClusterClaimed(tx, demand)) return
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { dev_clusters: 1 } })
-  const taken = await tx
-    .selectFrom('dev_cluster')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('name', '=', name)
-    .executeTakeFirst()
+  const taken = await selectWhere(tx, 'dev_cluster', { account_id: accountId, name }).select('id').executeTakeFirst()
   if (taken !== undefined)
     throw conflict('name_taken', 'The account has a dev cluster of this name.', {
       resource: { type: 'dev_cluster', id: taken.id },
@@ -38,15 +34,12 @@ export async function claimDevCluster(tx: Transaction<Tables>, demand: DevCluste
 }
 
 export const isDevClusterClaimed = async (db: Queries, { accountId, devClusterId }: DevClusterId): Promise<boolean> =>
-  (await db
-    .selectFrom('dev_cluster')
+  (await selectWhere(db, 'dev_cluster', { account_id: accountId, id: devClusterId })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('id', '=', devClusterId)
     .executeTakeFirst()) !== undefined
 
 /** Idempotent. */
 export async function releaseDevCluster(tx: Transaction<Tables>, id: DevClusterId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
-  await tx.deleteFrom('dev_cluster').where('account_id', '=', id.accountId).where('id', '=', id.devClusterId).execute()
+  await deleteWhere(tx, 'dev_cluster', { account_id: id.accountId, id: id.devClusterId }).execute()
 }

@@ -7,6 +7,7 @@ import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface EdgeId {
   readonly accountId: string
@@ -49,11 +50,8 @@ export async function claimEdge(tx: Transaction<Tables>, demand: EdgeDemand): Pr
 
 /** Undefined when nothing is claimed. */
 export async function findEdge(db: Queries, { accountId, edgeId }: EdgeId): Promise<EdgeClaim | undefined> {
-  const row = await db
-    .selectFrom('edge')
+  const row = await selectWhere(db, 'edge', { account_id: accountId, id: edgeId })
     .select(['network_id', 'gateway_ipv4', 'gateway_ipv6', 'host_key'])
-    .where('account_id', '=', accountId)
-    .where('id', '=', edgeId)
     .executeTakeFirst()
   return row && { networkId: row.network_id, gateway: gatewayOf(row), hostKey: row.host_key ?? undefined }
 }
@@ -71,11 +69,8 @@ export async function findEdgeOf(
   db: Queries,
   { accountId, networkId }: NetworkId,
 ): Promise<{ readonly edgeId: string; readonly gateway: Gateway | undefined } | undefined> {
-  const row = await db
-    .selectFrom('edge')
+  const row = await selectWhere(db, 'edge', { account_id: accountId, network_id: networkId })
     .select(['id', 'gateway_ipv4', 'gateway_ipv6'])
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
     .executeTakeFirst()
   return row && { edgeId: row.id, gateway: gatewayOf(row) }
 }
@@ -85,11 +80,8 @@ export async function setGateway(
   tx: Transaction<Tables>,
   { accountId, edgeId, gateway }: EdgeId & { readonly gateway: Gateway | undefined },
 ): Promise<void> {
-  await tx
-    .updateTable('edge')
+  await updateWhere(tx, 'edge', { account_id: accountId, id: edgeId })
     .set({ gateway_ipv4: gateway?.ipv4 ?? null, gateway_ipv6: gateway?.ipv6 ?? null })
-    .where('account_id', '=', accountId)
-    .where('id', '=', edgeId)
     .execute()
 }
 
@@ -107,14 +99,11 @@ export async function keepHostKey(
   { accountId, edgeId }: EdgeId,
   made: SealedHostKey,
 ): Promise<SealedHostKey | undefined> {
-  const row = await db
-    .updateTable('edge')
+  const row = await updateWhere(db, 'edge', { account_id: accountId, id: edgeId })
     .set(({ fn, val }) => ({
       host_key: fn.coalesce('host_key', val(made.hostKey)),
       sealed_host_key: fn.coalesce('sealed_host_key', val(made.sealedHostKey)),
     }))
-    .where('account_id', '=', accountId)
-    .where('id', '=', edgeId)
     .returning(['host_key', 'sealed_host_key'])
     .executeTakeFirst()
   const { host_key: hostKey, sealed_host_key: sealedHostKey } = row ?? {}
@@ -124,5 +113,5 @@ export async function keepHostKey(
 /** Idempotent. */
 export async function releaseEdge(tx: Transaction<Tables>, id: EdgeId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
-  await tx.deleteFrom('edge').where('account_id', '=', id.accountId).where('id', '=', id.edgeId).execute()
+  await deleteWhere(tx, 'edge', { account_id: id.accountId, id: id.edgeId }).execute()
 }

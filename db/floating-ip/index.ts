@@ -12,6 +12,7 @@ import { listAddresses, releaseAddresses, takeAddress } from '../public-pool/ind
 import { findRouterOf, lockNatRouter } from '../router/index.ts'
 import { serverHolder } from '../server/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface FloatingIpId {
   readonly accountId: string
@@ -75,11 +76,8 @@ export async function assignFloatingIp(
   const known = await findFloatingIp(tx, { accountId, floatingIpId })
   if (known === undefined) throw notFound('floating IP')
   const target = assignment && (await lockTarget(tx, { accountId, zone: known.zone, ...assignment }))
-  await tx
-    .updateTable('floating_ip')
+  await updateWhere(tx, 'floating_ip', { account_id: accountId, id: floatingIpId })
     .set(columnsOf(assignment?.serverId, target))
-    .where('account_id', '=', accountId)
-    .where('id', '=', floatingIpId)
     .execute()
 }
 
@@ -91,11 +89,8 @@ async function lockTarget(
   if (placement === undefined) throw notFound('server')
   if (placement.zone !== zone)
     throw badField('serverId', `the server is in zone ${placement.zone}, the floating IP in zone ${zone}`)
-  const moving = await tx
-    .selectFrom('placement_target')
+  const moving = await selectWhere(tx, 'placement_target', { account_id: accountId, server_id: serverId })
     .select('zone')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .executeTakeFirst()
   if (moving !== undefined && moving.zone !== zone)
     throw conflict('state_not_allowed', 'The server is on its way to another zone.', {
@@ -142,12 +137,7 @@ const rowOf = (
   db: Queries,
   { accountId, floatingIpId }: FloatingIpId,
 ): Promise<Selectable<Tables['floating_ip']> | undefined> =>
-  db
-    .selectFrom('floating_ip')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', floatingIpId)
-    .executeTakeFirst()
+  selectWhere(db, 'floating_ip', { account_id: accountId, id: floatingIpId }).selectAll().executeTakeFirst()
 
 /** Where packets to it go: the public address of its server, or an interface behind a router. Undefined when it leads
  *  nowhere now. */
@@ -181,6 +171,6 @@ export async function findForwarding(
 export async function releaseFloatingIp(tx: Transaction<Tables>, id: FloatingIpId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
   await forgetUse(tx, holdingOf(id))
-  await tx.deleteFrom('floating_ip').where('account_id', '=', id.accountId).where('id', '=', id.floatingIpId).execute()
+  await deleteWhere(tx, 'floating_ip', { account_id: id.accountId, id: id.floatingIpId }).execute()
   await releaseAddresses(tx, holdingOf(id))
 }

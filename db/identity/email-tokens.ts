@@ -1,6 +1,7 @@
 /** Single-use secrets that were sent by mail: stored as SHA-256, for one purpose and one address. */
 import type { Queries } from '../open.ts'
 import { hashSecret } from './sessions.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export type EmailTokenPurpose = 'verify_email' | 'reset_password'
 
@@ -35,11 +36,8 @@ export async function findEmailToken(
   purpose: EmailTokenPurpose,
   now: Date,
 ): Promise<{ userId: string; email: string } | undefined> {
-  const row = await queries
-    .selectFrom('email_token')
+  const row = await selectWhere(queries, 'email_token', { secret_hash: hashSecret(secret), purpose })
     .select(['user_id', 'email'])
-    .where('secret_hash', '=', hashSecret(secret))
-    .where('purpose', '=', purpose)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst()
@@ -54,11 +52,8 @@ export async function spendEmailToken(
   purpose: EmailTokenPurpose,
   now: Date,
 ): Promise<{ userId: string; email: string } | undefined> {
-  const spent = await queries
-    .updateTable('email_token')
+  const spent = await updateWhere(queries, 'email_token', { secret_hash: hashSecret(secret), purpose })
     .set({ used_at: now })
-    .where('secret_hash', '=', hashSecret(secret))
-    .where('purpose', '=', purpose)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
     .returning(['user_id', 'email'])
@@ -68,7 +63,7 @@ export async function spendEmailToken(
 
 /** Invalidates the user's other tokens of that purpose. */
 export async function dropEmailTokens(queries: Queries, userId: string, purpose: EmailTokenPurpose): Promise<void> {
-  await queries.deleteFrom('email_token').where('user_id', '=', userId).where('purpose', '=', purpose).execute()
+  await deleteWhere(queries, 'email_token', { user_id: userId, purpose }).execute()
 }
 
 /** Deletes what has expired, used or not. */

@@ -1,5 +1,6 @@
 /** Identities at external providers. */
 import type { Queries } from '../open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface LinkedIdentityRow {
   readonly id: string
@@ -18,12 +19,7 @@ export async function findIdentity(
   issuer: string,
   subject: string,
 ): Promise<LinkedIdentityRow | undefined> {
-  const row = await queries
-    .selectFrom('linked_identity')
-    .selectAll()
-    .where('issuer', '=', issuer)
-    .where('subject', '=', subject)
-    .executeTakeFirst()
+  const row = await selectWhere(queries, 'linked_identity', { issuer, subject }).selectAll().executeTakeFirst()
   return (
     row && {
       id: row.id,
@@ -67,15 +63,13 @@ export async function linkIdentity(
 
 /** Records the time of the last sign-in. */
 export async function markIdentityUsed(queries: Queries, id: string, now: Date): Promise<void> {
-  await queries.updateTable('linked_identity').set({ last_login_at: now }).where('id', '=', id).execute()
+  await updateWhere(queries, 'linked_identity', { id }).set({ last_login_at: now }).execute()
 }
 
 /** Oldest link first. */
 export async function listIdentities(queries: Queries, userId: string): Promise<LinkedIdentityRow[]> {
-  const rows = await queries
-    .selectFrom('linked_identity')
+  const rows = await selectWhere(queries, 'linked_identity', { user_id: userId })
     .selectAll()
-    .where('user_id', '=', userId)
     .orderBy('linked_at')
     .orderBy('id')
     .execute()
@@ -93,7 +87,6 @@ export async function listIdentities(queries: Queries, userId: string): Promise<
 /** False when the person has no such identity. */
 export async function unlinkIdentity(queries: Queries, userId: string, id: string): Promise<boolean> {
   return (
-    (await queries.deleteFrom('linked_identity').where('user_id', '=', userId).where('id', '=', id).executeTakeFirst())
-      .numDeletedRows === 1n
+    (await deleteWhere(queries, 'linked_identity', { user_id: userId, id }).executeTakeFirst()).numDeletedRows === 1n
   )
 }

@@ -1,6 +1,7 @@
 /** Attempts per subject (an email, an address, a user's second factor); the rules are in `domain/lockout.ts`. */
 import { countAttempt, type LockoutRule } from '../../domain/lockout.ts'
 import type { Database, Queries } from '../open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 /** Counts an attempt before it is checked. Returns the whole seconds to wait; 0 when it may be checked. */
 export async function beginAttempt(db: Database, subject: string, rule: LockoutRule, now: Date): Promise<number> {
@@ -22,15 +23,13 @@ export async function beginAttempt(db: Database, subject: string, rule: LockoutR
     }
     const { waitSeconds, state } = countAttempt(before, rule, now)
     if (waitSeconds > 0) return waitSeconds
-    await tx
-      .updateTable('lockout')
+    await updateWhere(tx, 'lockout', { subject })
       .set({
         failures: state.failures,
         window_started_at: state.windowStartedAt,
         locks: state.locks,
         locked_until: state.lockedUntil,
       })
-      .where('subject', '=', subject)
       .execute()
     return 0
   })
@@ -38,17 +37,13 @@ export async function beginAttempt(db: Database, subject: string, rule: LockoutR
 
 /** The whole seconds that the subject is locked out for; counts nothing. */
 export async function waitForAttempt(queries: Queries, subject: string, now: Date): Promise<number> {
-  const row = await queries
-    .selectFrom('lockout')
-    .select('locked_until')
-    .where('subject', '=', subject)
-    .executeTakeFirst()
+  const row = await selectWhere(queries, 'lockout', { subject }).select('locked_until').executeTakeFirst()
   return Math.max(0, Math.ceil(((row?.locked_until?.getTime() ?? 0) - now.getTime()) / 1000))
 }
 
 /** The attempt succeeded: deletes the subject's failures. */
 export async function forgetAttempts(queries: Queries, subject: string): Promise<void> {
-  await queries.deleteFrom('lockout').where('subject', '=', subject).execute()
+  await deleteWhere(queries, 'lockout', { subject }).execute()
 }
 
 /** Deletes subjects without attempts since `before`. */

@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface SecondFactor {
   readonly sealedSecret: string
@@ -13,7 +14,7 @@ export interface SecondFactor {
 
 /** The person's authenticator; undefined without one, and for a setup that expired. */
 export async function findSecondFactor(queries: Queries, userId: string, now: Date): Promise<SecondFactor | undefined> {
-  const row = await queries.selectFrom('second_factor').selectAll().where('user_id', '=', userId).executeTakeFirst()
+  const row = await selectWhere(queries, 'second_factor', { user_id: userId }).selectAll().executeTakeFirst()
   if (row === undefined || (row.enabled_at === null && row.expires_at !== null && row.expires_at <= now))
     return undefined
   return {
@@ -51,22 +52,20 @@ export async function enableSecondFactor(
   queries: Queries,
   enabling: { readonly userId: string; readonly sealedSecret: string; readonly step: number; readonly now: Date },
 ): Promise<boolean> {
-  const updated = await queries
-    .updateTable('second_factor')
+  const updated = await updateWhere(queries, 'second_factor', {
+    user_id: enabling.userId,
+    sealed_secret: enabling.sealedSecret,
+  })
     .set({ enabled_at: enabling.now, expires_at: null, last_step: enabling.step })
-    .where('user_id', '=', enabling.userId)
     .where('enabled_at', 'is', null)
-    .where('sealed_secret', '=', enabling.sealedSecret)
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
 }
 
 /** Uses a time step up. Returns false when it or a later one was used before. */
 export async function spendStep(queries: Queries, userId: string, step: number): Promise<boolean> {
-  const updated = await queries
-    .updateTable('second_factor')
+  const updated = await updateWhere(queries, 'second_factor', { user_id: userId })
     .set({ last_step: step })
-    .where('user_id', '=', userId)
     .where('enabled_at', 'is not', null)
     .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)]))
     .executeTakeFirst()
@@ -75,19 +74,16 @@ export async function spendStep(queries: Queries, userId: string, step: number):
 
 /** Encrypts the secret with another key, unless it was replaced meanwhile. */
 export async function resealSecret(queries: Queries, userId: string, before: string, after: string): Promise<void> {
-  await queries
-    .updateTable('second_factor')
+  await updateWhere(queries, 'second_factor', { user_id: userId, sealed_secret: before })
     .set({ sealed_secret: after })
-    .where('user_id', '=', userId)
-    .where('sealed_secret', '=', before)
     .execute()
 }
 
 /** Removes the authenticator and every recovery code. */
 export async function removeSecondFactor(tx: Transaction<Tables>, userId: string): Promise<void> {
-  await tx.deleteFrom('second_factor').where('user_id', '=', userId).execute()
-  await tx.deleteFrom('recovery_code').where('user_id', '=', userId).execute()
-  await tx.updateTable('session').set({ has_second_factor: false }).where('user_id', '=', userId).execute()
+  await deleteWhere(tx, 'second_factor', { user_id: userId }).execute()
+  await deleteWhere(tx, 'recovery_code', { user_id: userId }).execute()
+  await updateWhere(tx, 'session', { user_id: userId }).set({ has_second_factor: false }).execute()
 }
 
 /** Replaces every recovery code of the person. */
@@ -96,7 +92,7 @@ export async function replaceRecoveryCodes(
   userId: string,
   hashes: readonly Buffer[],
 ): Promise<void> {
-  await tx.deleteFrom('recovery_code').where('user_id', '=', userId).execute()
+  await deleteWhere(tx, 'recovery_code', { user_id: userId }).execute()
   await tx
     .insertInto('recovery_code')
     .values(hashes.map((code_hash) => ({ user_id: userId, code_hash })))
@@ -105,11 +101,8 @@ export async function replaceRecoveryCodes(
 
 /** Uses a recovery code up. Returns true for a valid one. */
 export async function spendRecoveryCode(queries: Queries, userId: string, hash: Buffer, now: Date): Promise<boolean> {
-  const updated = await queries
-    .updateTable('recovery_code')
+  const updated = await updateWhere(queries, 'recovery_code', { user_id: userId, code_hash: hash })
     .set({ used_at: now })
-    .where('user_id', '=', userId)
-    .where('code_hash', '=', hash)
     .where('used_at', 'is', null)
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
@@ -117,10 +110,8 @@ export async function spendRecoveryCode(queries: Queries, userId: string, hash: 
 
 /** How many are left to use. */
 export async function countRecoveryCodes(queries: Queries, userId: string): Promise<number> {
-  const counted = await queries
-    .selectFrom('recovery_code')
+  const counted = await selectWhere(queries, 'recovery_code', { user_id: userId })
     .select((select) => select.fn.countAll<number>().as('count'))
-    .where('user_id', '=', userId)
     .where('used_at', 'is', null)
     .executeTakeFirstOrThrow()
   return Number(counted.count)

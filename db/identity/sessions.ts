@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 /** Absolute lifetime of a session. */
 export const SESSION_SECONDS = 7 * 86_400
@@ -79,7 +80,7 @@ export async function mayActFor(queries: Queries, id: string, accountId: string)
 
 /** The person proved a second factor in the session. */
 export async function markSecondFactor(queries: Queries, id: string): Promise<void> {
-  await queries.updateTable('session').set({ has_second_factor: true }).where('id', '=', id).execute()
+  await updateWhere(queries, 'session', { id }).set({ has_second_factor: true }).execute()
 }
 
 /** The live session with that secret: not ended, not expired, not idle for too long, of a user who is not disabled and
@@ -131,28 +132,25 @@ async function updateLastSeen(
   userId: string,
   now: Date,
 ): Promise<void> {
-  await queries.updateTable('session').set({ last_seen_at: now }).where('id', '=', id).execute()
+  await updateWhere(queries, 'session', { id }).set({ last_seen_at: now }).execute()
   await markActive(queries, accountId, userId, now)
 }
 
 /** The person did something in the account. */
 export async function markActive(queries: Queries, accountId: string, userId: string, now: Date): Promise<void> {
-  await queries
-    .updateTable('membership')
+  await updateWhere(queries, 'membership', { account_id: accountId, user_id: userId })
     .set({ last_active_at: now })
-    .where('account_id', '=', accountId)
-    .where('user_id', '=', userId)
     .execute()
 }
 
 /** Does nothing when it has ended. */
 export async function endSession(queries: Queries, id: string): Promise<void> {
-  await queries.deleteFrom('session').where('id', '=', id).execute()
+  await deleteWhere(queries, 'session', { id }).execute()
 }
 
 /** Ends the session with that secret, whoever it belongs to; nothing when there is none. */
 export async function endSessionOf(queries: Queries, secret: string): Promise<void> {
-  await queries.deleteFrom('session').where('secret_hash', '=', hashSecret(secret)).execute()
+  await deleteWhere(queries, 'session', { secret_hash: hashSecret(secret) }).execute()
 }
 
 /** Ends the user's sessions, but `except` or only that one when given, and answers how many live ones these were. */
@@ -163,9 +161,7 @@ export async function endSessionsOfUser(
   which: { readonly except?: string | undefined; readonly only?: string } = {},
 ): Promise<number> {
   const { except, only } = which
-  const ended = await queries
-    .deleteFrom('session')
-    .where('user_id', '=', userId)
+  const ended = await deleteWhere(queries, 'session', { user_id: userId })
     .$if(except !== undefined, (query) => query.where('id', '<>', except ?? ''))
     .$if(only !== undefined, (query) => query.where(sql`id::text`, '=', only))
     .returning(['expires_at', 'last_seen_at'])
@@ -184,10 +180,8 @@ export interface SessionRow {
 
 /** The live sessions of the user; what was used last comes first. */
 export async function listSessions(queries: Queries, userId: string, now: Date): Promise<SessionRow[]> {
-  const rows = await queries
-    .selectFrom('session')
+  const rows = await selectWhere(queries, 'session', { user_id: userId })
     .select(['id', 'created_at', 'last_seen_at', 'expires_at', 'user_agent', 'source_ip'])
-    .where('user_id', '=', userId)
     .where('expires_at', '>', now)
     .where('last_seen_at', '>', idleSince(now))
     .orderBy('last_seen_at', 'desc')

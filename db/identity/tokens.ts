@@ -4,6 +4,7 @@ import type { Role, TokenScope } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import { hashSecret } from './sessions.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 const MINUTE_MILLISECONDS = 60_000
 
@@ -118,10 +119,8 @@ export const minuteOf = (at: Date): Date =>
 
 /** Records time and address of the last use, at most once a minute. */
 export async function markTokenUsed(queries: Queries, id: string, minute: Date, sourceIp: string): Promise<void> {
-  await queries
-    .updateTable('api_token')
+  await updateWhere(queries, 'api_token', { id })
     .set({ last_used_at: minute, last_used_ip: sourceIp })
-    .where('id', '=', id)
     .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', minute)]))
     .execute()
 }
@@ -207,10 +206,8 @@ const toTokenRow = (row: SelectedToken): TokenRow => ({
 
 /** Tokens of the user in all accounts that may still be used. */
 export async function countLiveTokens(queries: Queries, userId: string, now: Date): Promise<number> {
-  const counted = await queries
-    .selectFrom('api_token')
+  const counted = await selectWhere(queries, 'api_token', { user_id: userId })
     .select((select) => select.fn.countAll<number>().as('count'))
-    .where('user_id', '=', userId)
     .where(isTokenLive(now))
     .executeTakeFirstOrThrow()
   return Number(counted.count)
@@ -223,11 +220,8 @@ export async function revokeToken(
   target: { readonly accountId: string; readonly id: string; readonly userId?: string; readonly now: Date },
 ): Promise<string | undefined> {
   const { userId } = target
-  const revoked = await queries
-    .updateTable('api_token')
+  const revoked = await updateWhere(queries, 'api_token', { account_id: target.accountId, id: target.id })
     .set({ revoked_at: target.now })
-    .where('account_id', '=', target.accountId)
-    .where('id', '=', target.id)
     .where('revoked_at', 'is', null)
     .$if(userId !== undefined, (query) => query.where('user_id', '=', userId ?? ''))
     .returning('name')

@@ -4,6 +4,7 @@ import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface InitScriptRow {
   readonly id: string
@@ -24,10 +25,8 @@ export async function listInitScriptRows(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<InitScriptRow[]> {
-  return queries
-    .selectFrom('init_script')
+  return selectWhere(queries, 'init_script', { account_id: accountId })
     .select(COLUMNS)
-    .where('account_id', '=', accountId)
     .where(comesAfter(after))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
@@ -42,12 +41,7 @@ export async function findInitScript(
   id: string,
 ): Promise<InitScriptRow | undefined> {
   if (!isUuid(id)) return undefined
-  return queries
-    .selectFrom('init_script')
-    .select(COLUMNS)
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .executeTakeFirst()
+  return selectWhere(queries, 'init_script', { account_id: accountId, id }).select(COLUMNS).executeTakeFirst()
 }
 
 /** Another script of the account with the same name. */
@@ -56,22 +50,16 @@ export async function findInitScriptNamed(
   accountId: string,
   script: Pick<InitScriptRow, 'id' | 'name'>,
 ): Promise<Pick<InitScriptRow, 'id'> | undefined> {
-  return queries
-    .selectFrom('init_script')
+  return selectWhere(queries, 'init_script', { account_id: accountId, name: script.name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('name', '=', script.name)
     .where('id', '<>', script.id)
     .executeTakeFirst()
 }
 
 /** Serializes changes of the account's scripts until the transaction ends, so that a name found free stays free. */
 export async function lockInitScripts(tx: Transaction<Tables>, accountId: string): Promise<void> {
-  await tx
-    .selectFrom('account_quota')
+  await selectWhere(tx, 'account_quota', { account_id: accountId, name: 'init_scripts' })
     .select('name')
-    .where('account_id', '=', accountId)
-    .where('name', '=', 'init_scripts')
     .forUpdate()
     .execute()
 }
@@ -90,11 +78,8 @@ export async function updateInitScriptRow(
   accountId: string,
   { id, name, content, generation, updated_at }: InitScriptRow,
 ): Promise<void> {
-  await queries
-    .updateTable('init_script')
+  await updateWhere(queries, 'init_script', { account_id: accountId, id })
     .set({ name, content, generation, updated_at })
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
     .execute()
 }
 
@@ -105,10 +90,5 @@ export async function deleteInitScriptRow(
   id: string,
 ): Promise<InitScriptRow | undefined> {
   if (!isUuid(id)) return undefined
-  return queries
-    .deleteFrom('init_script')
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .returning(COLUMNS)
-    .executeTakeFirst()
+  return deleteWhere(queries, 'init_script', { account_id: accountId, id }).returning(COLUMNS).executeTakeFirst()
 }

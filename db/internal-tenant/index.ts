@@ -3,6 +3,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface InternalTenantId {
   readonly purpose: Tables['internal_tenant']['purpose']
@@ -49,22 +50,14 @@ export async function findInternalTenant(
   db: Queries,
   { purpose, owner, zone }: InternalTenantId,
 ): Promise<InternalTenantRow | undefined> {
-  const row = await db
-    .selectFrom('internal_tenant')
-    .selectAll()
-    .where('purpose', '=', purpose)
-    .where('owner', '=', owner)
-    .where('zone', '=', zone)
-    .executeTakeFirst()
+  const row = await selectWhere(db, 'internal_tenant', { purpose, owner, zone }).selectAll().executeTakeFirst()
   return row && toRow(row)
 }
 
 /** That of the checkpoints of the audit log; undefined when there is none. */
 export async function findAuditTenant(db: Queries): Promise<InternalTenantRow | undefined> {
-  const row = await db
-    .selectFrom('internal_tenant')
+  const row = await selectWhere(db, 'internal_tenant', { purpose: 'audit' })
     .selectAll()
-    .where('purpose', '=', 'audit')
     .orderBy('created_at')
     .orderBy('zone')
     .limit(1)
@@ -101,11 +94,8 @@ export async function listToldZones(
   db: Queries,
   { purpose, owner }: Omit<InternalTenantId, 'zone'>,
 ): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom('internal_tenant')
+  const rows = await selectWhere(db, 'internal_tenant', { purpose, owner })
     .select('zone')
-    .where('purpose', '=', purpose)
-    .where('owner', '=', owner)
     .where('told_at', 'is not', null)
     .execute()
   return rows.map(({ zone }) => zone)
@@ -117,12 +107,8 @@ export async function recordToldTenant(
   { purpose, owner, zone }: InternalTenantId,
   toldAt: Date,
 ): Promise<void> {
-  await db
-    .updateTable('internal_tenant')
+  await updateWhere(db, 'internal_tenant', { purpose, owner, zone })
     .set({ told_at: toldAt })
-    .where('purpose', '=', purpose)
-    .where('owner', '=', owner)
-    .where('zone', '=', zone)
     .where('told_at', 'is', null)
     .execute()
 }
@@ -142,10 +128,5 @@ export async function listAbandonedTenants(db: Queries): Promise<readonly Intern
 
 /** Free when it has gone. */
 export async function removeInternalTenant(db: Queries, { purpose, owner, zone }: InternalTenantId): Promise<void> {
-  await db
-    .deleteFrom('internal_tenant')
-    .where('purpose', '=', purpose)
-    .where('owner', '=', owner)
-    .where('zone', '=', zone)
-    .execute()
+  await deleteWhere(db, 'internal_tenant', { purpose, owner, zone }).execute()
 }

@@ -8,6 +8,7 @@ import { isTokenLive } from '../identity/index.ts'
 import type { Queries } from '../open.ts'
 import { isSupportOpen } from '../staff/index.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 export interface NewKubeconfigGrant {
   readonly id: string
@@ -67,10 +68,8 @@ const rowOf = (made: NewKubeconfigGrant): Insertable<Tables['kubeconfig_grant']>
 
 /** Whether nothing has ended it. */
 export const isKubeconfigGrantLive = async (queries: Queries, id: string): Promise<boolean> =>
-  (await queries
-    .selectFrom('kubeconfig_grant')
+  (await selectWhere(queries, 'kubeconfig_grant', { id })
     .select('id')
-    .where('id', '=', id)
     .where('ended_at', 'is', null)
     .executeTakeFirst()) !== undefined
 
@@ -83,7 +82,7 @@ export async function takeKubeconfigGrant(
 ): Promise<string | undefined> {
   // Two holders at once get two.
   const { accountId, resourceId } = made
-  const cluster = tx.selectFrom('dev_cluster').select('id').where('account_id', '=', accountId)
+  const cluster = selectWhere(tx, 'dev_cluster', { account_id: accountId }).select('id')
   await cluster.where('id', '=', resourceId).forUpdate().execute()
   const { rows } = await sql<{ id: string; is_own: boolean }>`select id, (holder = ${holderOf(made)}
       and cluster_role = ${made.clusterRole} and control_plane_id = ${made.controlPlaneId} and ended_at is null
@@ -93,12 +92,12 @@ export async function takeKubeconfigGrant(
   if (id === undefined) return undefined
   // What the holder had there is over: expired, or of a service account that somebody in the cluster removed.
   if (own === undefined)
-    await tx
-      .updateTable('kubeconfig_grant')
+    await updateWhere(tx, 'kubeconfig_grant', {
+      control_plane_id: made.controlPlaneId,
+      holder: holderOf(made),
+      cluster_role: made.clusterRole,
+    })
       .set({ ended_at: made.now })
-      .where('control_plane_id', '=', made.controlPlaneId)
-      .where('holder', '=', holderOf(made))
-      .where('cluster_role', '=', made.clusterRole)
       .where('ended_at', 'is', null)
       .execute()
   return await openKubeconfigGrant(tx, { ...made, id })
@@ -244,7 +243,7 @@ export async function listKubeconfigsToRemove(
 
 /** The service account is gone. */
 export async function noteKubeconfigRemoved(queries: Queries, id: string, now: Date): Promise<void> {
-  await queries.updateTable('kubeconfig_grant').set({ removed_at: now }).where('id', '=', id).execute()
+  await updateWhere(queries, 'kubeconfig_grant', { id }).set({ removed_at: now }).execute()
 }
 
 /** Forgets those that expired before this, of which no token lives: once their service account is removed, or gone with

@@ -7,6 +7,7 @@ import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { lockNetwork } from '../network/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface ClusterId {
   readonly accountId: string
@@ -54,11 +55,8 @@ export async function claimCluster(
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { kubernetes_clusters: 1 } })
   const network = await lockNetwork(tx, { accountId, networkId })
   if (network.zone !== zone) throw badField(field, `is in zone ${network.zone}, not in ${zone}`)
-  const taken = await tx
-    .selectFrom('kubernetes_cluster')
+  const taken = await selectWhere(tx, 'kubernetes_cluster', { account_id: accountId, name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('name', '=', name)
     .executeTakeFirst()
   if (taken !== undefined)
     throw conflict('name_taken', 'The account has a Kubernetes cluster of this name.', {
@@ -85,11 +83,8 @@ export async function claimCluster(
 
 /** Undefined when nothing is claimed. */
 export async function findCluster(db: Queries, { accountId, clusterId }: ClusterId): Promise<ClusterClaim | undefined> {
-  const row = await db
-    .selectFrom('kubernetes_cluster')
+  const row = await selectWhere(db, 'kubernetes_cluster', { account_id: accountId, id: clusterId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', clusterId)
     .executeTakeFirst()
   return (
     row && {
@@ -112,20 +107,11 @@ export async function setClusterRelease(
   { accountId, clusterId }: ClusterId,
   release: string,
 ): Promise<void> {
-  await db
-    .updateTable('kubernetes_cluster')
-    .set({ release })
-    .where('account_id', '=', accountId)
-    .where('id', '=', clusterId)
-    .execute()
+  await updateWhere(db, 'kubernetes_cluster', { account_id: accountId, id: clusterId }).set({ release }).execute()
 }
 
 /** Idempotent. What is known of its snapshots goes with it. */
 export async function releaseCluster(tx: Transaction<Tables>, id: ClusterId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
-  await tx
-    .deleteFrom('kubernetes_cluster')
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.clusterId)
-    .execute()
+  await deleteWhere(tx, 'kubernetes_cluster', { account_id: id.accountId, id: id.clusterId }).execute()
 }

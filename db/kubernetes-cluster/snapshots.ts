@@ -3,6 +3,7 @@ import type { SnapshotKind } from '../../domain/kubernetes-cluster.ts'
 import { isSnapshotKind } from '../../domain/kubernetes-cluster.ts'
 import type { Queries } from '../open.ts'
 import type { ClusterId } from './claims.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface ClusterSnapshot {
   readonly id: string
@@ -17,11 +18,8 @@ export async function listClusterSnapshots(
   db: Queries,
   { accountId, clusterId }: ClusterId,
 ): Promise<readonly ClusterSnapshot[]> {
-  const rows = await db
-    .selectFrom('kubernetes_snapshot')
+  const rows = await selectWhere(db, 'kubernetes_snapshot', { account_id: accountId, cluster_id: clusterId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('cluster_id', '=', clusterId)
     .orderBy('created_at', 'desc')
     .orderBy('id')
     .execute()
@@ -61,10 +59,5 @@ export async function forgetClusterSnapshot(
   { accountId, clusterId }: ClusterId,
   id: string,
 ): Promise<void> {
-  await db
-    .deleteFrom('kubernetes_snapshot')
-    .where('account_id', '=', accountId)
-    .where('cluster_id', '=', clusterId)
-    .where('id', '=', id)
-    .execute()
+  await deleteWhere(db, 'kubernetes_snapshot', { account_id: accountId, cluster_id: clusterId, id }).execute()
 }

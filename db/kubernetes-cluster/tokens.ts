@@ -5,6 +5,7 @@ import type { ClusterScope } from '../../domain/permissions.ts'
 import { hashSecret } from '../identity/index.ts'
 import type { Queries } from '../open.ts'
 import type { ClusterId } from './claims.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface ClusterToken {
   readonly id: string
@@ -45,11 +46,8 @@ export const listClusterTokens = async (
   { accountId, clusterId }: ClusterId,
 ): Promise<readonly ClusterToken[]> =>
   (
-    await db
-      .selectFrom('kubernetes_token')
+    await selectWhere(db, 'kubernetes_token', { account_id: accountId, cluster_id: clusterId })
       .select(['id', 'program', 'created_at'])
-      .where('account_id', '=', accountId)
-      .where('cluster_id', '=', clusterId)
       .orderBy('created_at', 'desc')
       .execute()
   ).map(({ id, program, created_at: createdAt }) => ({ id, program, createdAt }))
@@ -60,11 +58,7 @@ export async function keepOneClusterToken(
   { accountId, clusterId }: ClusterId,
   { id, program }: Pick<ClusterToken, 'id' | 'program'>,
 ): Promise<void> {
-  await db
-    .deleteFrom('kubernetes_token')
-    .where('account_id', '=', accountId)
-    .where('cluster_id', '=', clusterId)
-    .where('program', '=', program)
+  await deleteWhere(db, 'kubernetes_token', { account_id: accountId, cluster_id: clusterId, program })
     .where('id', '!=', id)
     .execute()
 }
@@ -75,12 +69,8 @@ export async function endOtherClusterTokens(
   { accountId, clusterId }: ClusterId,
   { id, program, at }: Pick<ClusterToken, 'id' | 'program'> & { readonly at: Date },
 ): Promise<void> {
-  await db
-    .updateTable('kubernetes_token')
+  await updateWhere(db, 'kubernetes_token', { account_id: accountId, cluster_id: clusterId, program })
     .set({ expires_at: at })
-    .where('account_id', '=', accountId)
-    .where('cluster_id', '=', clusterId)
-    .where('program', '=', program)
     .where('id', '!=', id)
     .where('expires_at', '>', at)
     .execute()
@@ -99,10 +89,8 @@ export async function findClusterTokens(
   now: Date,
 ): Promise<readonly { readonly secretHash: Buffer; readonly token: LiveClusterToken }[]> {
   if (secretHashes.length === 0) return []
-  const rows = await db
-    .selectFrom('kubernetes_token')
+  const rows = await selectWhere(db, 'kubernetes_token', { secret_hash: sql<Buffer>`any(${secretHashes}::bytea[])` })
     .select(['id', 'account_id', 'cluster_id', 'program', 'scopes', 'secret_hash'])
-    .where('secret_hash', '=', sql<Buffer>`any(${secretHashes}::bytea[])`)
     .where('expires_at', '>', now)
     .execute()
   return rows.map(({ id, account_id: accountId, cluster_id: clusterId, program, scopes, secret_hash: secretHash }) => ({

@@ -7,6 +7,7 @@ import type { Sealing } from '../../kit/sys/sealing.ts'
 import { openAccount, openQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 /** What a host process is given. */
 export interface HostSecrets {
@@ -45,7 +46,7 @@ export const openHostSecrets = (sealing: Sealing, { id, sealedSecrets }: MadeHos
 
 /** Undefined for one that has no secrets yet, and for a region without a row. */
 export async function findMadeHost(db: Queries, id: string): Promise<MadeHostRow | undefined> {
-  const row = await db.selectFrom('kubernetes_host').select(COLUMNS).where('id', '=', id).executeTakeFirst()
+  const row = await selectWhere(db, 'kubernetes_host', { id }).select(COLUMNS).executeTakeFirst()
   return row && toRow(row)[0]
 }
 
@@ -77,27 +78,23 @@ export async function keepHostSecrets(
   id: string,
   { authority, sealedSecrets }: Pick<MadeHostRow, 'authority' | 'sealedSecrets'>,
 ): Promise<void> {
-  await db
-    .updateTable('kubernetes_host')
+  await updateWhere(db, 'kubernetes_host', { id })
     .set({ authority, sealed_secrets: sealedSecrets })
-    .where('id', '=', id)
     .where('sealed_secrets', 'is', null)
     .execute()
 }
 
 /** From now on the platform speaks to it there. */
 export async function registerHost(db: Queries, id: string, url: string, now: Date): Promise<void> {
-  await db
-    .updateTable('kubernetes_host')
+  await updateWhere(db, 'kubernetes_host', { id })
     .set(({ fn, val, ref }) => ({ url, registered_at: fn.coalesce(ref('registered_at'), val(now)) }))
-    .where('id', '=', id)
     .where('sealed_secrets', 'is not', null)
     .execute()
 }
 
 /** Nobody speaks to it any more. Idempotent. */
 export async function forgetHost(db: Queries, id: string): Promise<void> {
-  await db.deleteFrom('kubernetes_host').where('id', '=', id).where('sealed_secrets', 'is not', null).execute()
+  await deleteWhere(db, 'kubernetes_host', { id }).where('sealed_secrets', 'is not', null).execute()
 }
 
 /** More than anybody has of anything. */
@@ -106,8 +103,8 @@ const PLATFORM_LIMIT = 2 ** 40
 /** The account that host clusters belong to, which no quota holds up. Idempotent. */
 export async function ensurePlatformAccount(tx: Transaction<Tables>, now: Date): Promise<void> {
   const id = PLATFORM_ACCOUNT_ID
-  const found = await tx.selectFrom('account').select('id').where('id', '=', id).executeTakeFirst()
+  const found = await selectWhere(tx, 'account', { id }).select('id').executeTakeFirst()
   if (found === undefined) await openAccount(tx, { id, name: 'svccloud', now })
   else await openQuotas(tx, id)
-  await tx.updateTable('account_quota').set({ limit: PLATFORM_LIMIT }).where('account_id', '=', id).execute()
+  await updateWhere(tx, 'account_quota', { account_id: id }).set({ limit: PLATFORM_LIMIT }).execute()
 }

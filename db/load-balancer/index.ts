@@ -16,6 +16,7 @@ import {
   type SharedAddress,
 } from '../shared-address/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface LoadBalancerId {
   readonly accountId: string
@@ -75,12 +76,8 @@ async function requireFreeName(
   tx: Transaction<Tables>,
   { accountId, loadBalancerId, zone, name }: Omit<LoadBalancerDemand, 'networkId' | 'publicIpv4'>,
 ): Promise<void> {
-  const taken = await tx
-    .selectFrom('load_balancer')
+  const taken = await selectWhere(tx, 'load_balancer', { account_id: accountId, zone, name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('zone', '=', zone)
-    .where('name', '=', name)
     .where('id', '<>', loadBalancerId)
     .executeTakeFirst()
   if (taken !== undefined)
@@ -91,22 +88,14 @@ async function requireFreeName(
 
 /** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
 export async function renameLoadBalancer(tx: Transaction<Tables>, id: LoadBalancerId, name: string): Promise<void> {
-  await tx
-    .selectFrom('account_quota')
+  await selectWhere(tx, 'account_quota', { account_id: id.accountId, name: 'load_balancers' })
     .select('name')
-    .where('account_id', '=', id.accountId)
-    .where('name', '=', 'load_balancers')
     .forUpdate()
     .execute()
   const known = await findLoadBalancer(tx, id)
   if (known === undefined || known.name === name) return
   await requireFreeName(tx, { ...id, zone: known.zone, name })
-  await tx
-    .updateTable('load_balancer')
-    .set({ name })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.loadBalancerId)
-    .execute()
+  await updateWhere(tx, 'load_balancer', { account_id: id.accountId, id: id.loadBalancerId }).set({ name }).execute()
 }
 
 /** After a change of name that was not written: the load balancer has the name that it must have, unless another change
@@ -156,11 +145,7 @@ export async function releaseLoadBalancer(tx: Transaction<Tables>, id: LoadBalan
   await releaseQuotas(tx, holdingOf(id))
   await forgetUse(tx, holdingOf(id))
   await releaseSharedAddresses(tx, holdingOf(id))
-  await tx
-    .deleteFrom('load_balancer')
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.loadBalancerId)
-    .execute()
+  await deleteWhere(tx, 'load_balancer', { account_id: id.accountId, id: id.loadBalancerId }).execute()
   await releaseAddresses(tx, holdingOf(id))
 }
 
@@ -203,11 +188,11 @@ export async function listCertificates(
   ids: readonly string[],
 ): Promise<readonly SealedCertificate[]> {
   if (ids.length === 0) return []
-  const rows = await db
-    .selectFrom('load_balancer_certificate')
+  const rows = await selectWhere(db, 'load_balancer_certificate', {
+    account_id: accountId,
+    load_balancer_id: loadBalancerId,
+  })
     .select(['id', 'certificate', 'sealed_key'])
-    .where('account_id', '=', accountId)
-    .where('load_balancer_id', '=', loadBalancerId)
     .where('id', 'in', ids)
     .execute()
   return rows.map(({ id, certificate, sealed_key: sealedKey }) => ({ id, certificate, sealedKey }))
@@ -223,11 +208,11 @@ export async function listUnusedCertificates(
   kept: readonly string[],
   now: Date,
 ): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom('load_balancer_certificate')
+  const rows = await selectWhere(db, 'load_balancer_certificate', {
+    account_id: accountId,
+    load_balancer_id: loadBalancerId,
+  })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('load_balancer_id', '=', loadBalancerId)
     .where('created_at', '<', new Date(now.getTime() - UNUSED_SECONDS * 1_000))
     .execute()
   return rows.map(({ id }) => id).filter((id) => !kept.includes(id))
@@ -240,10 +225,7 @@ export async function dropCertificates(
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return
-  await db
-    .deleteFrom('load_balancer_certificate')
-    .where('account_id', '=', accountId)
-    .where('load_balancer_id', '=', loadBalancerId)
+  await deleteWhere(db, 'load_balancer_certificate', { account_id: accountId, load_balancer_id: loadBalancerId })
     .where('id', 'in', ids)
     .execute()
 }

@@ -8,6 +8,7 @@ import type { HeldUse } from '../../domain/use.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { countForgottenRoom } from './room.ts'
+import { selectWhere } from '../where.ts'
 
 export { findForgottenRoom, writeForgottenRoom } from './room.ts'
 
@@ -19,11 +20,8 @@ const WRITER = sql<string>`pg_current_xact_id()::xid::text`
 
 /** Whether what is in use was noted since PostgreSQL was started. */
 export const wasLookedAt = async (db: Queries): Promise<boolean> =>
-  (await db
-    .selectFrom('look')
+  (await selectWhere(db, 'look', { database: DATABASE, writer: sql<string>`xmin::text` })
     .select('database')
-    .where('database', '=', DATABASE)
-    .where('writer', '=', sql<string>`xmin::text`)
     .executeTakeFirst()) !== undefined
 
 const sure = new WeakSet<Transaction<Tables>>()

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { GuestOnNode, Room } from '../../domain/placement.ts'
 import type { Queries } from '../open.ts'
+import { updateWhere } from '../where.ts'
 
 /** Of what is on the node, what no claim counts. */
 const forgottenOn = (node: string, guests: readonly GuestOnNode[]) => sql<ForgottenRow>`
@@ -45,13 +46,11 @@ export async function countForgottenRoom(db: Queries, guests: readonly GuestOnNo
 }
 
 export async function writeForgottenRoom(db: Queries, node: string, room: Room): Promise<void> {
-  await db
-    .updateTable('node_capacity')
+  await updateWhere(db, 'node_capacity', { node })
     .set({
       cores_forgotten: room.cores,
       memory_mebibytes_forgotten: room.memoryMebibytes,
       storage_gibibytes_forgotten: room.storageGibibytes,
     })
-    .where('node', '=', node)
     .execute()
 }

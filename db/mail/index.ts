@@ -1,5 +1,6 @@
 /** The mail outbox. Mails are inserted in the transaction that causes them and sent afterwards, at least once. */
 import type { Queries } from '../open.ts'
+import { updateWhere } from '../where.ts'
 
 /** A mail is given up after this many failures, with its last error. */
 const MAIL_ATTEMPTS_MAXIMUM = 20
@@ -67,21 +68,15 @@ export async function claimMail(
 
 /** The mail was sent: deletes its text, which may contain a secret. */
 export async function markMailSent(queries: Queries, id: string, now: Date): Promise<void> {
-  await queries
-    .updateTable('email_outbox')
-    .set({ sent_at: now, body: '', last_error: null })
-    .where('id', '=', id)
-    .execute()
+  await updateWhere(queries, 'email_outbox', { id }).set({ sent_at: now, body: '', last_error: null }).execute()
 }
 
 const ERROR_CHARACTERS_MAXIMUM = 1_000
 
 /** Sending is retried from `retryAt` on. */
 export async function markMailFailed(queries: Queries, id: string, retryAt: Date, error: string): Promise<void> {
-  await queries
-    .updateTable('email_outbox')
+  await updateWhere(queries, 'email_outbox', { id })
     .set({ next_attempt_at: retryAt, last_error: error.slice(0, ERROR_CHARACTERS_MAXIMUM) })
-    .where('id', '=', id)
     .execute()
 }
 

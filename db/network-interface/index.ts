@@ -17,6 +17,7 @@ import { lockNetwork, type NetworkId } from '../network/index.ts'
 import { lockPlacement } from '../placement/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 interface ServerKey {
   readonly accountId: string
@@ -151,11 +152,8 @@ async function lockServerZone(tx: Transaction<Tables>, server: ServerKey): Promi
   const resource = { type: 'server', id: server.serverId }
   const placement = await lockPlacement(tx, server)
   if (placement === undefined) throw conflict('state_not_allowed', UNMADE, { resource })
-  const target = await tx
-    .selectFrom('placement_target')
+  const target = await selectWhere(tx, 'placement_target', { account_id: server.accountId, server_id: server.serverId })
     .select('zone')
-    .where('account_id', '=', server.accountId)
-    .where('server_id', '=', server.serverId)
     .executeTakeFirst()
   if (target !== undefined && target.zone !== placement.zone)
     throw conflict('state_not_allowed', 'The server is on its way to another zone.', { resource })
@@ -180,22 +178,16 @@ export async function chooseAddresses(
   const fault = addressFault(range, chosen)
   if (fault !== undefined) throw badField(FIELDS[fault.field], fault.detail)
   await requireLook(tx)
-  const rows = await tx
-    .selectFrom('network_interface')
+  const rows = await selectWhere(tx, 'network_interface', { account_id: accountId, network_id: networkId })
     .select(['server_id', 'ipv4_address', 'ipv6_address'])
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
     .execute()
   const holder = rows.find((row) => row.ipv4_address === chosen.ipv4Address || row.ipv6_address === chosen.ipv6Address)
   if (holder !== undefined)
     throw conflict('in_use', 'Another server of the network has the address.', {
       resource: { type: 'server', id: holder.server_id },
     })
-  const shared = await tx
-    .selectFrom('shared_address')
+  const shared = await selectWhere(tx, 'shared_address', { account_id: accountId, network_id: networkId })
     .select(['ipv4_address', 'ipv6_address'])
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
     .execute()
   if (shared.some((row) => row.ipv4_address === chosen.ipv4Address || row.ipv6_address === chosen.ipv6Address))
     throw conflict('in_use', 'A load balancer or an edge of the network has the address.', {
@@ -232,12 +224,8 @@ export async function leaveNetwork(
 ): Promise<void> {
   await lockPlacement(tx, { accountId, serverId })
   await requireUntargeted(tx, { accountId, serverId, networkId })
-  await tx
-    .updateTable('network_interface')
+  await updateWhere(tx, 'network_interface', { account_id: accountId, server_id: serverId, network_id: networkId })
     .set({ is_leaving: true })
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .where('network_id', '=', networkId)
     .execute()
 }
 
@@ -246,12 +234,12 @@ export async function requireUntargeted(
   db: Queries,
   { accountId, serverId, networkId }: ServerKey & NetworkId,
 ): Promise<void> {
-  const floating = await db
-    .selectFrom('floating_ip')
+  const floating = await selectWhere(db, 'floating_ip', {
+    account_id: accountId,
+    server_id: serverId,
+    network_id: networkId,
+  })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .where('network_id', '=', networkId)
     .orderBy('id')
     .executeTakeFirst()
   if (floating !== undefined)
@@ -265,11 +253,8 @@ export async function listFloatingTargets(
   db: Queries,
   { accountId, serverId }: ServerKey,
 ): Promise<ReadonlyMap<string | undefined, readonly string[]>> {
-  const rows = await db
-    .selectFrom('floating_ip')
+  const rows = await selectWhere(db, 'floating_ip', { account_id: accountId, server_id: serverId })
     .select(['id', 'network_id'])
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .orderBy('id')
     .execute()
   const targets = new Map<string | undefined, readonly string[]>()
@@ -296,7 +281,7 @@ export async function releaseInterface(
   tx: Transaction<Tables>,
   { accountId, id }: { readonly accountId: string; readonly id: string },
 ): Promise<void> {
-  await tx.deleteFrom('network_interface').where('account_id', '=', accountId).where('id', '=', id).execute()
+  await deleteWhere(tx, 'network_interface', { account_id: accountId, id }).execute()
   await releaseClaims(tx, { accountId, holder: holderOf(id) })
 }
 
@@ -307,11 +292,8 @@ export async function releaseInterfaces(tx: Transaction<Tables>, server: ServerK
 
 /** The floating IPs of a server that goes lead nowhere from now on. Idempotent. */
 export async function unassignFrom(db: Queries, { accountId, serverId }: ServerKey): Promise<void> {
-  await db
-    .updateTable('floating_ip')
+  await updateWhere(db, 'floating_ip', { account_id: accountId, server_id: serverId })
     .set({ server_id: null, network_id: null })
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .execute()
 }
 

@@ -8,6 +8,7 @@ import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { isHeldByOthers } from '../change/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface NetworkId {
   readonly accountId: string
@@ -86,35 +87,20 @@ export async function renameNetwork(tx: Transaction<Tables>, id: NetworkId, name
   const known = await findNetwork(tx, id)
   if (known === undefined || known.name === name) return
   await requireFreeName(tx, { ...id, zone: known.zone }, name)
-  await tx
-    .updateTable('network')
-    .set({ name })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.networkId)
-    .execute()
+  await updateWhere(tx, 'network', { account_id: id.accountId, id: id.networkId }).set({ name }).execute()
 }
 
 /** Serializes changes of names; always taken before the lock of a network. */
 const lockQuota = (tx: Transaction<Tables>, accountId: string) =>
-  tx
-    .selectFrom('account_quota')
-    .select('name')
-    .where('account_id', '=', accountId)
-    .where('name', '=', 'networks')
-    .forUpdate()
-    .execute()
+  selectWhere(tx, 'account_quota', { account_id: accountId, name: 'networks' }).select('name').forUpdate().execute()
 
 async function requireFreeName(
   tx: Transaction<Tables>,
   { accountId, networkId, zone }: NetworkId & { readonly zone: string },
   name: string,
 ): Promise<void> {
-  const taken = await tx
-    .selectFrom('network')
+  const taken = await selectWhere(tx, 'network', { account_id: accountId, zone, name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('zone', '=', zone)
-    .where('name', '=', name)
     .where('id', '<>', networkId)
     .executeTakeFirst()
   if (taken !== undefined)
@@ -127,14 +113,9 @@ const listRanges = async (
   db: Queries,
   { accountId, zone }: { readonly accountId: string; readonly zone: string },
 ): Promise<readonly string[]> =>
-  (
-    await db
-      .selectFrom('network')
-      .select('ipv4_cidr')
-      .where('account_id', '=', accountId)
-      .where('zone', '=', zone)
-      .execute()
-  ).map(({ ipv4_cidr }) => ipv4_cidr)
+  (await selectWhere(db, 'network', { account_id: accountId, zone }).select('ipv4_cidr').execute()).map(
+    ({ ipv4_cidr }) => ipv4_cidr,
+  )
 
 const toClaim = ({
   zone,
@@ -157,7 +138,7 @@ export async function findNetwork(db: Queries, { accountId, networkId }: Network
 }
 
 const rowOf = (db: Queries, { accountId, networkId }: NetworkId) =>
-  db.selectFrom('network').selectAll().where('account_id', '=', accountId).where('id', '=', networkId)
+  selectWhere(db, 'network', { account_id: accountId, id: networkId }).selectAll()
 
 /** The network, locked until the transaction ends. Several are locked in the order of their ids. Throws 404 when it is
  *  not the account's, or is being deleted. */
@@ -170,17 +151,9 @@ export async function lockNetwork(tx: Transaction<Tables>, { accountId, networkI
 /** From now on it takes nothing new. Free when it is not there. Throws the Problem `in_use` (409), which names
  *  something that is in it. */
 export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId }: NetworkId): Promise<void> {
-  await tx
-    .updateTable('network')
-    .set({ is_ending: true })
-    .where('account_id', '=', accountId)
-    .where('id', '=', networkId)
-    .execute()
-  const router = await tx
-    .selectFrom('router_network')
+  await updateWhere(tx, 'network', { account_id: accountId, id: networkId }).set({ is_ending: true }).execute()
+  const router = await selectWhere(tx, 'router_network', { account_id: accountId, network_id: networkId })
     .select('router_id')
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
     .executeTakeFirst()
   if (router !== undefined) throw networkInUse('router', router.router_id)
   for (const { table, message } of HOLDERS) {
@@ -192,11 +165,8 @@ export async function endNetwork(tx: Transaction<Tables>, { accountId, networkId
       .executeTakeFirst()
     if (holder !== undefined) throw conflict('in_use', message, { resource: { type: table, id: holder.id } })
   }
-  const server = await tx
-    .selectFrom('network_interface')
+  const server = await selectWhere(tx, 'network_interface', { account_id: accountId, network_id: networkId })
     .select('server_id')
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
     .orderBy('server_id')
     .executeTakeFirst()
   if (server !== undefined) throw networkInUse('server', server.server_id)
@@ -223,12 +193,7 @@ export async function withdrawNetworkEnd(
   const row = await rowOf(tx, { accountId, networkId }).forUpdate().executeTakeFirst()
   const change = { accountId, resource: { type: 'network', id: networkId }, action: 'network.delete' }
   if (row === undefined || (await isHeldByOthers(tx, change, isDesired))) return
-  await tx
-    .updateTable('network')
-    .set({ is_ending: false })
-    .where('account_id', '=', accountId)
-    .where('id', '=', networkId)
-    .execute()
+  await updateWhere(tx, 'network', { account_id: accountId, id: networkId }).set({ is_ending: false }).execute()
 }
 
 export interface ZonedClaim {
@@ -251,5 +216,5 @@ export const listZonedRows = async (
 /** Idempotent. */
 export async function releaseNetwork(tx: Transaction<Tables>, { accountId, networkId }: NetworkId): Promise<void> {
   await releaseQuotas(tx, { accountId, holder: holderOf(networkId) })
-  await tx.deleteFrom('network').where('account_id', '=', accountId).where('id', '=', networkId).execute()
+  await deleteWhere(tx, 'network', { account_id: accountId, id: networkId }).execute()
 }

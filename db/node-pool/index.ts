@@ -5,6 +5,7 @@ import { conflict, notFound } from '../../domain/problem.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface NodePoolId {
   readonly accountId: string
@@ -24,20 +25,13 @@ export async function claimNodePool(tx: Transaction<Tables>, demand: NodePoolDem
   const { accountId, nodePoolId: id, clusterId, name } = demand
   if (await isNodePoolClaimed(tx, demand)) return
   await takeQuotas(tx, { ...holdingOf(demand), amounts: { node_pools: 1 } })
-  const cluster = await tx
-    .selectFrom('kubernetes_cluster')
+  const cluster = await selectWhere(tx, 'kubernetes_cluster', { account_id: accountId, id: clusterId })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('id', '=', clusterId)
     .forShare()
     .executeTakeFirst()
   if (cluster === undefined) throw notFound('Kubernetes cluster')
-  const taken = await tx
-    .selectFrom('node_pool')
+  const taken = await selectWhere(tx, 'node_pool', { account_id: accountId, cluster_id: clusterId, name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('cluster_id', '=', clusterId)
-    .where('name', '=', name)
     .executeTakeFirst()
   if (taken !== undefined)
     throw conflict('name_taken', 'The cluster has a node pool of this name.', {
@@ -47,15 +41,11 @@ export async function claimNodePool(tx: Transaction<Tables>, demand: NodePoolDem
 }
 
 export const isNodePoolClaimed = async (db: Queries, { accountId, nodePoolId }: NodePoolId): Promise<boolean> =>
-  (await db
-    .selectFrom('node_pool')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('id', '=', nodePoolId)
-    .executeTakeFirst()) !== undefined
+  (await selectWhere(db, 'node_pool', { account_id: accountId, id: nodePoolId }).select('id').executeTakeFirst()) !==
+  undefined
 
 /** Idempotent. */
 export async function releaseNodePool(tx: Transaction<Tables>, id: NodePoolId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
-  await tx.deleteFrom('node_pool').where('account_id', '=', id.accountId).where('id', '=', id.nodePoolId).execute()
+  await deleteWhere(tx, 'node_pool', { account_id: id.accountId, id: id.nodePoolId }).execute()
 }

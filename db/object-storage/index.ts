@@ -7,6 +7,7 @@ import { readStanding } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import type { ObjectStorageMove, Tables } from '../tables.ts'
 import { inTurn, type Turn } from '../turn/index.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 const TURN_WAIT_MILLISECONDS = 10_000
 
@@ -97,12 +98,7 @@ export async function findObjectStorage(
   accountId: string,
   id: string,
 ): Promise<ObjectStorageRow | undefined> {
-  const row = await db
-    .selectFrom('object_storage')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .executeTakeFirst()
+  const row = await selectWhere(db, 'object_storage', { account_id: accountId, id }).selectAll().executeTakeFirst()
   return row && toRow(row)
 }
 
@@ -112,23 +108,13 @@ export async function findObjectStorageIn(
   accountId: string,
   zone: string,
 ): Promise<ObjectStorageRow | undefined> {
-  const row = await db
-    .selectFrom('object_storage')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('zone', '=', zone)
-    .executeTakeFirst()
+  const row = await selectWhere(db, 'object_storage', { account_id: accountId, zone }).selectAll().executeTakeFirst()
   return row && toRow(row)
 }
 
 /** By zone. */
 export async function listObjectStorages(db: Queries, accountId: string): Promise<readonly ObjectStorageRow[]> {
-  const rows = await db
-    .selectFrom('object_storage')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .orderBy('zone')
-    .execute()
+  const rows = await selectWhere(db, 'object_storage', { account_id: accountId }).selectAll().orderBy('zone').execute()
   return rows.map(toRow)
 }
 
@@ -138,11 +124,8 @@ export async function replaceObjectStorageSecret(
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
   sealedSecret: string,
 ): Promise<ObjectStorageRow | undefined> {
-  const row = await tx
-    .updateTable('object_storage')
+  const row = await updateWhere(tx, 'object_storage', { account_id: accountId, id })
     .set((columns) => ({ sealed_secret: sealedSecret, generation: columns('generation', '+', 1) }))
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()
   return row && toRow(row)
@@ -169,15 +152,12 @@ export async function recordObjectStorageUsage(
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
   usage: { readonly usedBytes: number; readonly objectCount: number; readonly measuredAt: Date },
 ): Promise<void> {
-  await db
-    .updateTable('object_storage')
+  await updateWhere(db, 'object_storage', { account_id: accountId, id })
     .set({
       used_bytes: usage.usedBytes,
       object_count: usage.objectCount,
       usage_measured_at: usage.measuredAt,
     })
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
     .where((where) =>
       where.or([where('usage_measured_at', 'is', null), where('usage_measured_at', '<=', usage.measuredAt)]),
     )
@@ -192,12 +172,8 @@ export async function recordObjectStorageMove(
   { accountId, id, move: before }: RowId & Pick<ObjectStorageRow, 'move'>,
   move: ObjectStorageMove | null,
 ): Promise<boolean> {
-  const written = await db
-    .updateTable('object_storage')
+  const written = await updateWhere(db, 'object_storage', { account_id: accountId, id, backend: 'svc-s3-single' })
     .set({ move: move === null ? null : JSON.stringify(move) })
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .where('backend', '=', 'svc-s3-single')
     .where(
       before === null
         ? sql<boolean>`move is null`
@@ -213,11 +189,8 @@ export async function switchObjectStorage(
   { accountId, id }: RowId,
   movedAt: Date,
 ): Promise<void> {
-  await tx
-    .updateTable('object_storage')
+  await updateWhere(tx, 'object_storage', { account_id: accountId, id })
     .set({ backend: 'rgw', move: null, moved_at: movedAt })
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
     .execute()
 }
 
@@ -226,28 +199,23 @@ export async function removeObjectStorage(
   db: Queries,
   { accountId, id }: Pick<ObjectStorageRow, 'accountId' | 'id'>,
 ): Promise<void> {
-  await db.deleteFrom('object_storage').where('account_id', '=', accountId).where('id', '=', id).execute()
+  await deleteWhere(db, 'object_storage', { account_id: accountId, id }).execute()
 }
 
 const GIBIBYTE = 1024 ** 3
 
 /** How much the account may keep in each zone. */
 export async function objectStorageQuotaBytes(db: Queries, accountId: string): Promise<number> {
-  const row = await db
-    .selectFrom('account_quota')
+  const row = await selectWhere(db, 'account_quota', { account_id: accountId, name: ZONE_QUOTA })
     .select('limit')
-    .where('account_id', '=', accountId)
-    .where('name', '=', ZONE_QUOTA)
     .executeTakeFirst()
   return (row?.limit ?? DEFAULT_QUOTAS[ZONE_QUOTA]) * GIBIBYTE
 }
 
 /** What the account keeps in the zone where it keeps most, in GiB, rounded up. */
 export async function objectStorageUsedGibibytes(db: Queries, accountId: string): Promise<number> {
-  const row = await db
-    .selectFrom('object_storage')
+  const row = await selectWhere(db, 'object_storage', { account_id: accountId })
     .select(({ fn }) => fn.max('used_bytes').as('bytes'))
-    .where('account_id', '=', accountId)
     .executeTakeFirst()
   return Math.ceil(Number(row?.bytes ?? 0) / GIBIBYTE)
 }

@@ -3,6 +3,7 @@ import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/manag
 import type { FinishedOperation } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
+import { selectWhere } from '../where.ts'
 
 /** Records the operation. The first record of an id stays. */
 export async function recordOperation(
@@ -33,10 +34,8 @@ export async function findOperation(
   accountId: string | null,
   id: string,
 ): Promise<FinishedOperation | undefined> {
-  const row = await db
-    .selectFrom('operation_history')
+  const row = await selectWhere(db, 'operation_history', { id })
     .select('body')
-    .where('id', '=', id)
     .where('account_id', accountId === null ? 'is' : '=', accountId)
     .executeTakeFirst()
   return row?.body as FinishedOperation | undefined // written by recordOperation only
@@ -58,10 +57,8 @@ export async function listOperationRows(
   { after, ids, status, target, limit }: OperationFilter,
 ): Promise<FinishedOperation[]> {
   if (ids?.length === 0) return []
-  let query = db
-    .selectFrom('operation_history')
+  let query = selectWhere(db, 'operation_history', { account_id: accountId })
     .select('body')
-    .where('account_id', '=', accountId)
     .where((row) =>
       row.or([
         row('target_id', 'not like', MACHINE_ID_PATTERN),
@@ -81,7 +78,7 @@ export async function listOperationRows(
 
 /** Of any account, or of the platform. */
 export async function findOperationOfAny(db: Queries, id: string): Promise<FinishedOperation | undefined> {
-  const row = await db.selectFrom('operation_history').select('body').where('id', '=', id).executeTakeFirst()
+  const row = await selectWhere(db, 'operation_history', { id }).select('body').executeTakeFirst()
   return row?.body as FinishedOperation | undefined // written by recordOperation only
 }
 

@@ -4,6 +4,7 @@ import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } 
 import type { Candidate, Demand, Place, Spread } from '../../domain/placement.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere } from '../where.ts'
 
 /** More than one, because others may take the room on the first meanwhile. */
 const BEST_NODES_MAXIMUM = 16
@@ -38,10 +39,8 @@ export async function listBestNodes(
 /** The nodes that may take the demand, whoever they are for. */
 function withRoom(db: Queries, demand: Demand) {
   const { zone, cpuPool, excludedNodes = [], apartness } = demand
-  return db
-    .selectFrom('node_capacity')
+  return selectWhere(db, 'node_capacity', { zone })
     .selectAll()
-    .where('zone', '=', zone)
     .where(sql<SqlBool>`is_schedulable`)
     .where('cores_free', '>=', demand.cores)
     .where('memory_mebibytes_free', '>=', demand.memoryMebibytes)

@@ -5,6 +5,7 @@ import { findForgottenRoom, writeForgottenRoom } from '../look/index.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import { roomOf, wholeRoomOf } from './placement.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export type MirroredNode = Omit<Candidate, 'used' | 'forgotten'>
 
@@ -14,7 +15,7 @@ export type MirroredNode = Omit<Candidate, 'used' | 'forgotten'>
 export async function mirrorNode(db: Database, node: MirroredNode, guests?: readonly GuestOnNode[]): Promise<void> {
   await db.transaction().execute(async (tx) => {
     // Whoever dedicates it holds this lock until that is visible.
-    await tx.selectFrom('node_capacity').select('node').where('node', '=', node.node).forUpdate().execute()
+    await selectWhere(tx, 'node_capacity', { node: node.node }).select('node').forUpdate().execute()
     await tx
       .deleteFrom('node_dedication')
       .where('node', '=', node.node)
@@ -28,7 +29,7 @@ export async function mirrorNode(db: Database, node: MirroredNode, guests?: read
 
 /** The account that the node was given to, which its object does not say yet. */
 export async function findDedication(db: Queries, node: string): Promise<string | undefined> {
-  const row = await db.selectFrom('node_dedication').select('account_id').where('node', '=', node).executeTakeFirst()
+  const row = await selectWhere(db, 'node_dedication', { node }).select('account_id').executeTakeFirst()
   return row?.account_id
 }
 
@@ -53,11 +54,9 @@ async function writeMirror(tx: Transaction<Tables>, node: MirroredNode): Promise
 
 /** Deletes a node without claims; closes one that still has guests. Returns true when it was deleted. */
 export async function forgetNode(db: Queries, node: string): Promise<boolean> {
-  await db.updateTable('node_capacity').set({ is_schedulable: false }).where('node', '=', node).execute()
-  await db.deleteFrom('node_dedication').where('node', '=', node).execute()
-  await db
-    .deleteFrom('node_capacity')
-    .where('node', '=', node)
+  await updateWhere(db, 'node_capacity', { node }).set({ is_schedulable: false }).execute()
+  await deleteWhere(db, 'node_dedication', { node }).execute()
+  await deleteWhere(db, 'node_capacity', { node })
     .where((row) =>
       row.not(
         row.exists(
@@ -81,7 +80,7 @@ export async function forgetNode(db: Queries, node: string): Promise<boolean> {
       ),
     )
     .execute()
-  return (await db.selectFrom('node_capacity').select('node').where('node', '=', node).executeTakeFirst()) === undefined
+  return (await selectWhere(db, 'node_capacity', { node }).select('node').executeTakeFirst()) === undefined
 }
 
 /** A server with room on a node: it lives there, or the room is held for it while it lives elsewhere. */

@@ -9,6 +9,7 @@ import { requireLook } from '../look/index.ts'
 import type { Queries } from '../open.ts'
 import { lockApartness, machineApartness } from '../server-group/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface Placement extends Room {
   readonly accountId: string
@@ -170,14 +171,12 @@ async function tryToAddRoom(
   { newFor, cpuPool }: RoomConditions,
 ): Promise<boolean> {
   await requireLook(tx)
-  const taken = await tx
-    .updateTable('node_capacity')
+  const taken = await updateWhere(tx, 'node_capacity', { node })
     .set((row) => ({
       cores_used: row('cores_used', '+', room.cores),
       memory_mebibytes_used: row('memory_mebibytes_used', '+', room.memoryMebibytes),
       storage_gibibytes_used: row('storage_gibibytes_used', '+', room.storageGibibytes),
     }))
-    .where('node', '=', node)
     .$if(newFor !== undefined, (query) =>
       query
         .where('is_schedulable', '=', true)
@@ -228,16 +227,10 @@ export async function releasePlacement(
   tx: Transaction<Tables>,
   server: { readonly accountId: string; readonly serverId: string },
 ): Promise<void> {
-  const target = await tx
-    .deleteFrom('placement_target')
-    .where('account_id', '=', server.accountId)
-    .where('server_id', '=', server.serverId)
+  const target = await deleteWhere(tx, 'placement_target', { account_id: server.accountId, server_id: server.serverId })
     .returningAll()
     .executeTakeFirst()
-  const released = await tx
-    .deleteFrom('placement')
-    .where('account_id', '=', server.accountId)
-    .where('server_id', '=', server.serverId)
+  const released = await deleteWhere(tx, 'placement', { account_id: server.accountId, server_id: server.serverId })
     .returningAll()
     .executeTakeFirst()
   if (released === undefined) return
@@ -254,7 +247,7 @@ async function leaveStorages(
   node: string,
 ): Promise<number> {
   const detached = { phase: 'detached', server_id: null, slot: null, has_room: true, is_forced: false } as const
-  const ofServer = tx.updateTable('storage_claim').where('account_id', '=', accountId).where('server_id', '=', serverId)
+  const ofServer = updateWhere(tx, 'storage_claim', { account_id: accountId, server_id: serverId })
   const kept = await ofServer
     .where('has_room', '=', false)
     .set({ ...detached, node })
@@ -266,14 +259,12 @@ async function leaveStorages(
 
 /** Returns the room to the node. */
 export async function releaseRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<void> {
-  await tx
-    .updateTable('node_capacity')
+  await updateWhere(tx, 'node_capacity', { node })
     .set((row) => ({
       cores_used: row('cores_used', '-', room.cores),
       memory_mebibytes_used: row('memory_mebibytes_used', '-', room.memoryMebibytes),
       storage_gibibytes_used: row('storage_gibibytes_used', '-', room.storageGibibytes),
     }))
-    .where('node', '=', node)
     .execute()
 }
 
@@ -282,11 +273,8 @@ export const lockPlacement = (
   tx: Transaction<Tables>,
   { accountId, serverId }: { readonly accountId: string; readonly serverId: string },
 ): Promise<Selectable<Tables['placement']> | undefined> =>
-  tx
-    .selectFrom('placement')
+  selectWhere(tx, 'placement', { account_id: accountId, server_id: serverId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .forUpdate()
     .executeTakeFirst()
 
@@ -295,11 +283,8 @@ export async function findPlacement(
   db: Queries,
   server: { readonly accountId: string; readonly serverId: string },
 ): Promise<Placement | undefined> {
-  const row = await db
-    .selectFrom('placement')
+  const row = await selectWhere(db, 'placement', { account_id: server.accountId, server_id: server.serverId })
     .selectAll()
-    .where('account_id', '=', server.accountId)
-    .where('server_id', '=', server.serverId)
     .executeTakeFirst()
   return (
     row && {
@@ -320,10 +305,8 @@ export async function listPlaced(
   accountId: string,
   serverIds: readonly string[],
 ): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom('placement')
+  const rows = await selectWhere(db, 'placement', { account_id: accountId })
     .select('server_id')
-    .where('account_id', '=', accountId)
     .where('server_id', 'in', serverIds)
     .execute()
   return rows.map((row) => row.server_id)
@@ -331,7 +314,7 @@ export async function listPlaced(
 
 /** The nodes of a zone as placement sees them. */
 export async function listCandidates(db: Queries, zone: string): Promise<readonly Candidate[]> {
-  const rows = await db.selectFrom('node_capacity').selectAll().where('zone', '=', zone).orderBy('node').execute()
+  const rows = await selectWhere(db, 'node_capacity', { zone }).selectAll().orderBy('node').execute()
   return rows.map(toCandidate)
 }
 
@@ -342,6 +325,6 @@ export async function listAllCandidates(db: Queries): Promise<readonly Candidate
 
 /** Undefined for a node that placement does not know. */
 export async function findCandidate(db: Queries, node: string): Promise<Candidate | undefined> {
-  const row = await db.selectFrom('node_capacity').selectAll().where('node', '=', node).executeTakeFirst()
+  const row = await selectWhere(db, 'node_capacity', { node }).selectAll().executeTakeFirst()
   return row && toCandidate(row)
 }

@@ -8,6 +8,7 @@ import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface PlaygroundId {
   readonly accountId: string
@@ -55,11 +56,8 @@ export async function readAllowance(
   db: Queries,
   accountId: string,
 ): Promise<{ readonly allowance: number; readonly allowanceUsed: number }> {
-  const row = await db
-    .selectFrom('account_quota')
+  const row = await selectWhere(db, 'account_quota', { account_id: accountId, name: ALLOWANCE })
     .select(['limit', 'used'])
-    .where('account_id', '=', accountId)
-    .where('name', '=', ALLOWANCE)
     .executeTakeFirst()
   return { allowance: row?.limit ?? DEFAULT_QUOTAS.playgrounds, allowanceUsed: row?.used ?? 0 }
 }
@@ -106,21 +104,16 @@ export async function findPlayground(
   db: Queries,
   { accountId, playgroundId }: PlaygroundId,
 ): Promise<Playground | undefined> {
-  const row = await db
-    .selectFrom('playground')
+  const row = await selectWhere(db, 'playground', { account_id: accountId, id: playgroundId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', playgroundId)
     .executeTakeFirst()
   return row && toPlayground(row)
 }
 
 /** Of any account: the newest of that id, and one that has not ended before all others. */
 export async function findPlaygroundAnywhere(db: Queries, id: string): Promise<Playground | undefined> {
-  const row = await db
-    .selectFrom('playground')
+  const row = await selectWhere(db, 'playground', { id })
     .selectAll()
-    .where('id', '=', id)
     .orderBy('ended_at', (order) => order.desc().nullsFirst())
     .limit(1)
     .executeTakeFirst()
@@ -129,10 +122,8 @@ export async function findPlaygroundAnywhere(db: Queries, id: string): Promise<P
 
 /** The one that is there, also on its way out. */
 export async function findLivePlayground(db: Queries, accountId: string): Promise<Playground | undefined> {
-  const row = await db
-    .selectFrom('playground')
+  const row = await selectWhere(db, 'playground', { account_id: accountId })
     .selectAll()
-    .where('account_id', '=', accountId)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
   return row && toPlayground(row)
@@ -145,10 +136,8 @@ export async function listPlaygrounds(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<readonly Playground[]> {
-  const rows = await db
-    .selectFrom('playground')
+  const rows = await selectWhere(db, 'playground', { account_id: accountId })
     .selectAll()
-    .where('account_id', '=', accountId)
     .where(comesAfter(after))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
@@ -163,11 +152,8 @@ export async function notePlaygroundReady(
   { accountId, playgroundId }: PlaygroundId,
   entry: { readonly endpoint: string | null; readonly certificateAuthority: string | null; readonly at: Date },
 ): Promise<void> {
-  await db
-    .updateTable('playground')
+  await updateWhere(db, 'playground', { account_id: accountId, id: playgroundId })
     .set({ endpoint: entry.endpoint, certificate_authority: entry.certificateAuthority, ready_at: entry.at })
-    .where('account_id', '=', accountId)
-    .where('id', '=', playgroundId)
     .where('ready_at', 'is', null)
     .where('ended_at', 'is', null)
     .execute()
@@ -186,11 +172,8 @@ export async function endPlayground(
   id: PlaygroundId,
   { reason, failureReason, at }: PlaygroundEnd,
 ): Promise<Playground | undefined> {
-  const row = await tx
-    .updateTable('playground')
+  const row = await updateWhere(tx, 'playground', { account_id: id.accountId, id: id.playgroundId })
     .set({ ended_at: at, end_reason: reason, failure_reason: failureReason ?? null })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.playgroundId)
     .where('ended_at', 'is', null)
     .returningAll()
     .executeTakeFirst()
@@ -200,11 +183,8 @@ export async function endPlayground(
 
 /** Nothing of it is left but this. */
 export async function closePlayground(db: Queries, { accountId, playgroundId }: PlaygroundId, at: Date): Promise<void> {
-  await db
-    .updateTable('playground')
+  await updateWhere(db, 'playground', { account_id: accountId, id: playgroundId })
     .set({ deleted_at: at })
-    .where('account_id', '=', accountId)
-    .where('id', '=', playgroundId)
     .where('deleted_at', 'is', null)
     .execute()
 }
@@ -212,5 +192,5 @@ export async function closePlayground(db: Queries, { accountId, playgroundId }: 
 /** One that was never made: nothing of it is remembered. */
 export async function forgetPlayground(tx: Transaction<Tables>, id: PlaygroundId): Promise<void> {
   await releaseQuotas(tx, holdingOf(id))
-  await tx.deleteFrom('playground').where('account_id', '=', id.accountId).where('id', '=', id.playgroundId).execute()
+  await deleteWhere(tx, 'playground', { account_id: id.accountId, id: id.playgroundId }).execute()
 }

@@ -11,6 +11,7 @@ import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 export type PrivateCloudRequestRow = Selectable<Tables['private_cloud_request']>
 
@@ -37,7 +38,7 @@ export async function listPrivateCloudRequests(
 /** Throws 404 for one that is not there. */
 export async function readPrivateCloudRequest(queries: Queries, id: string): Promise<PrivateCloudRequestRow> {
   const row = isUuid(id)
-    ? await queries.selectFrom('private_cloud_request').selectAll().where('id', '=', id).executeTakeFirst()
+    ? await selectWhere(queries, 'private_cloud_request', { id }).selectAll().executeTakeFirst()
     : undefined
   if (row === undefined) throw notFound('private cloud request')
   return row
@@ -96,15 +97,13 @@ export async function takeRequestOn(
   { id, accountId, state, staffReason, now }: PrivateCloudStep,
 ): Promise<PrivateCloudRequestRow> {
   const before = isUuid(id)
-    ? await tx.selectFrom('private_cloud_request').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+    ? await selectWhere(tx, 'private_cloud_request', { id }).selectAll().forUpdate().executeTakeFirst()
     : undefined
   if (before === undefined || (accountId !== undefined && before.account_id !== accountId))
     throw notFound('private cloud request')
   requireStep(before.state, state)
-  return tx
-    .updateTable('private_cloud_request')
+  return updateWhere(tx, 'private_cloud_request', { id })
     .set({ state, staff_reason: staffReason ?? null, updated_at: now, decided_at: state === 'in_review' ? null : now })
-    .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
 }

@@ -17,6 +17,7 @@ import type { Holding } from '../account/index.ts'
 import { isInUseByOthers } from '../claim/index.ts'
 import { requireLook } from '../look/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
   readonly id: string
@@ -28,11 +29,7 @@ export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
  *  Throws the Problem `in_use` (409) when the network overlaps another pool's; the transaction must then be rolled
  *  back. */
 export async function mirrorPool(tx: Transaction<Tables>, pool: Pool): Promise<void> {
-  const updated = await tx
-    .updateTable('public_pool')
-    .set({ state: pool.state })
-    .where('id', '=', pool.id)
-    .executeTakeFirst()
+  const updated = await updateWhere(tx, 'public_pool', { id: pool.id }).set({ state: pool.state }).executeTakeFirst()
   if (updated.numUpdatedRows > 0n) return
   const { id, zone, family, cidr, use, state, gateway = null } = pool
   const made = await tx
@@ -65,27 +62,26 @@ export const poolOverlap = (cidr: string, id: string): Problem =>
 /** Deletes a pool without used addresses, together with replaced addresses that were still routed. Returns true when it
  *  was deleted. */
 export async function forgetPool(tx: Transaction<Tables>, id: string): Promise<boolean> {
-  const pool = await tx.selectFrom('public_pool').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
+  const pool = await selectWhere(tx, 'public_pool', { id }).select('id').forUpdate().executeTakeFirst()
   if (pool === undefined) return true
-  await tx.deleteFrom('public_address').where('pool_id', '=', id).where('is_current', '=', false).execute()
+  await deleteWhere(tx, 'public_address', { pool_id: id, is_current: false }).execute()
   if (
-    (await tx.selectFrom('public_address').select('index').where('pool_id', '=', id).limit(1).executeTakeFirst()) !==
-    undefined
+    (await selectWhere(tx, 'public_address', { pool_id: id }).select('index').limit(1).executeTakeFirst()) !== undefined
   )
     return false
-  await tx.deleteFrom('public_pool').where('id', '=', id).execute()
+  await deleteWhere(tx, 'public_pool', { id }).execute()
   return true
 }
 
 /** Undefined for a pool that was never mirrored. */
 export async function findPool(db: Queries, id: string): Promise<Pool | undefined> {
-  const row = await db.selectFrom('public_pool').selectAll().where('id', '=', id).executeTakeFirst()
+  const row = await selectWhere(db, 'public_pool', { id }).selectAll().executeTakeFirst()
   return row && toPool(row)
 }
 
 /** Those of the zone, by id: what PublicPool objects said last. A pool that was deleted is not among them. */
 export const listPools = async (db: Queries, zone: string): Promise<readonly Pool[]> =>
-  (await db.selectFrom('public_pool').selectAll().where('zone', '=', zone).orderBy('id').execute()).map(toPool)
+  (await selectWhere(db, 'public_pool', { zone }).selectAll().orderBy('id').execute()).map(toPool)
 
 const toPool = ({ id, zone, family, cidr, use, state, gateway }: Selectable<Tables['public_pool']>): Pool => ({
   id,
@@ -100,11 +96,9 @@ const toPool = ({ id, zone, family, cidr, use, state, gateway }: Selectable<Tabl
 /** Number of used addresses by pool; replaced ones do not count. Pools without any are missing. */
 export async function countAllocated(db: Queries, pools: readonly string[]): Promise<ReadonlyMap<string, number>> {
   if (pools.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('public_address')
+  const rows = await selectWhere(db, 'public_address', { is_current: true })
     .select(['pool_id', (row) => row.fn.countAll<number>().as('count')])
     .where('pool_id', 'in', [...pools])
-    .where('is_current', '=', true)
     .groupBy('pool_id')
     .execute()
   return new Map(rows.map((row) => [row.pool_id, Number(row.count)]))
@@ -180,23 +174,12 @@ export const toHeldAddress = ({ index, use, is_current, family, cidr, gateway, s
 
 /** Whether the zone has pools of the use, whatever their state. */
 const hasPools = async (db: Queries, zone: string, use: PoolUse): Promise<boolean> =>
-  (await db
-    .selectFrom('public_pool')
-    .select('id')
-    .where('zone', '=', zone)
-    .where('use', '=', use)
-    .limit(1)
-    .executeTakeFirst()) !== undefined
+  (await selectWhere(db, 'public_pool', { zone, use }).select('id').limit(1).executeTakeFirst()) !== undefined
 
 /** Whether an address is free at this moment. */
 export async function hasFreeAddress(db: Queries, zone: string, use: PoolUse): Promise<boolean> {
-  const row = await db
-    .selectFrom('public_pool')
+  const row = await selectWhere(db, 'public_pool', { zone, use, family: givenFamily(use), state: 'active' })
     .select('id')
-    .where('zone', '=', zone)
-    .where('use', '=', use)
-    .where('family', '=', givenFamily(use))
-    .where('state', '=', 'active')
     .where((pool) =>
       pool.or([
         pool('next_index', '<', pool.ref('total')),
@@ -233,13 +216,8 @@ export async function takeAddress(
   { zone, use, accountId, holder }: Holding & { readonly zone: string; readonly use: PoolUse },
 ): Promise<void> {
   await requireLook(tx)
-  await tx
-    .updateTable('public_address')
+  await updateWhere(tx, 'public_address', { account_id: accountId, holder, use, is_current: true })
     .set({ is_current: false })
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
-    .where('use', '=', use)
-    .where('is_current', '=', true)
     .execute()
   const held = { account_id: accountId, holder, is_current: true }
   const isFree = async (address: string): Promise<boolean> =>
@@ -280,12 +258,7 @@ export async function takeAddress(
     .skipLocked()
     .executeTakeFirst()
   if (rested === undefined) throw noFreeAddress(zone, use)
-  await tx
-    .updateTable('public_address')
-    .set(held)
-    .where('pool_id', '=', rested.pool_id)
-    .where('index', '=', rested.index)
-    .execute()
+  await updateWhere(tx, 'public_address', { pool_id: rested.pool_id, index: rested.index }).set(held).execute()
 }
 
 /** An address that was never given and is somebody's all the same. */
@@ -355,25 +328,17 @@ export async function passAddresses(
   to: string,
 ): Promise<void> {
   await releaseAddresses(tx, { accountId, holder: to })
-  await tx
-    .updateTable('public_address')
-    .set({ holder: to })
-    .where('account_id', '=', accountId)
-    .where('holder', '=', from)
-    .execute()
+  await updateWhere(tx, 'public_address', { account_id: accountId, holder: from }).set({ holder: to }).execute()
 }
 
 /** Releases all addresses of the holder, replaced ones too. Idempotent. */
 export async function releaseAddresses(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
-  await tx
-    .updateTable('public_address')
+  await updateWhere(tx, 'public_address', { account_id: accountId, holder })
     .set({
       account_id: null,
       holder: null,
       is_current: false,
       released_number: sql<number>`nextval('public_address_release')`,
     })
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
     .execute()
 }

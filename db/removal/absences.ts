@@ -1,6 +1,7 @@
 /** What is missing although nobody ordered that. Many at once are no accident of theirs, but of a store that went
  *  back to an older state: then no sweep takes anything away until somebody has looked. */
 import type { Database, Queries } from '../open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 /** What is looked for: objects by their kind, rows of the network, tenants of object storage, control planes. */
 export type AbsentKind = string
@@ -75,19 +76,13 @@ export const listAbsences = async (
   ).map(({ found_at: foundAt, stops_sweeps: stopsSweeps, ...of }) => ({ ...of, foundAt, stopsSweeps }))
 
 export const forgetAbsence = async (db: Queries, kind: AbsentKind, { namespace, name }: Absence): Promise<void> =>
-  void (await db
-    .deleteFrom('absence')
-    .where('kind', '=', kind)
-    .where('namespace', '=', namespace)
-    .where('name', '=', name)
-    .execute())
+  void (await deleteWhere(db, 'absence', { kind, namespace, name }).execute())
 
 /** Whether so much went missing at once that nothing is taken away for being missing until somebody has looked. */
 export const areSweepsStopped = async (db: Queries): Promise<boolean> =>
-  (await db.selectFrom('absence').select('name').where('stops_sweeps', '=', true).limit(1).executeTakeFirst()) !==
-  undefined
+  (await selectWhere(db, 'absence', { stops_sweeps: true }).select('name').limit(1).executeTakeFirst()) !== undefined
 
 /** Somebody has looked: sweeps go on. What is missing stays so. */
 export async function acceptAbsences(db: Queries): Promise<void> {
-  await db.updateTable('absence').set({ stops_sweeps: false }).where('stops_sweeps', '=', true).execute()
+  await updateWhere(db, 'absence', { stops_sweeps: true }).set({ stops_sweeps: false }).execute()
 }

@@ -4,6 +4,7 @@ import { forgettableBefore } from '../../domain/store-age.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 export {
   type Absence,
@@ -46,31 +47,22 @@ export async function orderRemoval(
  *  that is noted already. */
 export async function confirmRemoval(db: Queries, removed: Removed, now: Date): Promise<void> {
   const order = await rowOf(db, removed).select('id').where('confirmed_at', 'is', null).executeTakeFirst()
-  if (order !== undefined)
-    await db.updateTable('removal').set({ confirmed_at: now }).where('id', '=', order.id).execute()
+  if (order !== undefined) await updateWhere(db, 'removal', { id: order.id }).set({ confirmed_at: now }).execute()
 }
 
 const rowOf = (db: Queries, { kind, namespace, name, uid }: Removed) =>
-  db
-    .selectFrom('removal')
-    .where('kind', '=', kind)
-    .where('namespace', '=', namespace)
-    .where('name', '=', name)
-    .where('uid', '=', uid)
+  selectWhere(db, 'removal', { kind, namespace, name, uid })
 
 /** Of the kind, not carried out yet. */
 export const listOpenRemovals = async (db: Queries, kind: string): Promise<readonly Removed[]> =>
-  await db
-    .selectFrom('removal')
+  await selectWhere(db, 'removal', { kind })
     .select(['kind', 'namespace', 'name', 'uid'])
-    .where('kind', '=', kind)
     .where('confirmed_at', 'is', null)
     .execute()
 
 /** Whether the object of this uid was ordered to go, be it gone or not. */
 export const wasRemovalOrdered = async (db: Queries, uid: string): Promise<boolean> =>
-  uid !== '' &&
-  (await db.selectFrom('removal').select('id').where('uid', '=', uid).limit(1).executeTakeFirst()) !== undefined
+  uid !== '' && (await selectWhere(db, 'removal', { uid }).select('id').limit(1).executeTakeFirst()) !== undefined
 
 /** Forgets what was carried out so long ago that no store which is put back may have it. */
 export async function pruneRemovals(db: Queries, now: Date): Promise<void> {

@@ -1,6 +1,7 @@
 /** Idempotency-Keys of accounts with the answers to their requests. A row without a status belongs to a request in
  *  progress. */
 import type { Database } from '../open.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface KeyOf {
   readonly accountId: string
@@ -33,11 +34,8 @@ export async function takeIdempotencyKey(
     .returning('key')
     .executeTakeFirst()
   if (taken !== undefined) return { is: 'new' }
-  const found = await db
-    .selectFrom('idempotency_key')
+  const found = await selectWhere(db, 'idempotency_key', { account_id: accountId, key })
     .select(['request_hash', 'status', 'body'])
-    .where('account_id', '=', accountId)
-    .where('key', '=', key)
     .executeTakeFirst()
   if (found === undefined) return takeIdempotencyKey(db, { accountId, key }, hash, now) // released in between
   const { request_hash, status, body } = found
@@ -52,22 +50,12 @@ export async function answerIdempotencyKey(
   { accountId, key }: KeyOf,
   { status, body }: { readonly status: number; readonly body: string },
 ): Promise<void> {
-  await db
-    .updateTable('idempotency_key')
-    .set({ status, body })
-    .where('account_id', '=', accountId)
-    .where('key', '=', key)
-    .execute()
+  await updateWhere(db, 'idempotency_key', { account_id: accountId, key }).set({ status, body }).execute()
 }
 
 /** Releases the key of a request that failed; an answered one stays. */
 export async function releaseIdempotencyKey(db: Database, { accountId, key }: KeyOf): Promise<void> {
-  await db
-    .deleteFrom('idempotency_key')
-    .where('account_id', '=', accountId)
-    .where('key', '=', key)
-    .where('status', 'is', null)
-    .execute()
+  await deleteWhere(db, 'idempotency_key', { account_id: accountId, key }).where('status', 'is', null).execute()
 }
 
 /** Keys older than a day. */

@@ -4,6 +4,7 @@
 import type { AuditChange } from '../../domain/audit.ts'
 import { isOperationKind } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
+import { selectWhere } from '../where.ts'
 
 export interface KubernetesRequest {
   /** Of the object. */
@@ -47,10 +48,8 @@ export async function listKubernetesRequests(
   uid: string,
   generations: { readonly after: number; readonly upTo: number },
 ): Promise<readonly KubernetesRequest[]> {
-  const rows = await db
-    .selectFrom('kubernetes_request')
+  const rows = await selectWhere(db, 'kubernetes_request', { uid })
     .selectAll()
-    .where('uid', '=', uid)
     .where('generation', '>', generations.after)
     .where('generation', '<=', generations.upTo)
     .orderBy('generation', 'desc')

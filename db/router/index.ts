@@ -10,6 +10,7 @@ import { lockNetwork, type NetworkId } from '../network/index.ts'
 import type { Queries } from '../open.ts'
 import { hasFreeAddress, type HeldAddress, listAddresses, releaseAddresses, takeAddress } from '../public-pool/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface RouterId {
   readonly accountId: string
@@ -125,12 +126,11 @@ export async function withdrawJoin(
 ): Promise<void> {
   await lockRouter(tx, id)
   if (await isHeldByOthers(tx, changeOf(id, 'router.attach_network'), isDesired)) return
-  await tx
-    .deleteFrom('router_network')
-    .where('account_id', '=', id.accountId)
-    .where('network_id', '=', id.networkId)
-    .where('router_id', '=', id.routerId)
-    .execute()
+  await deleteWhere(tx, 'router_network', {
+    account_id: id.accountId,
+    network_id: id.networkId,
+    router_id: id.routerId,
+  }).execute()
 }
 
 const changeOf = ({ accountId, routerId }: RouterId, action: string) => ({
@@ -177,11 +177,8 @@ export async function setNat(
   if (router === undefined) return false
   const isChange = router.nat_enabled !== natEnabled
   if (isChange) {
-    await tx
-      .updateTable('router')
+    await updateWhere(tx, 'router', { account_id: id.accountId, id: id.routerId })
       .set({ nat_enabled: natEnabled })
-      .where('account_id', '=', id.accountId)
-      .where('id', '=', id.routerId)
       .execute()
     await requireForwarding(tx, id)
   }
@@ -197,11 +194,8 @@ async function lockStaying(tx: Transaction<Tables>, id: RouterId): Promise<Selec
 }
 
 const routerAt = (tx: Transaction<Tables>, { accountId, networkId }: NetworkId) =>
-  tx
-    .selectFrom('router_network')
+  selectWhere(tx, 'router_network', { account_id: accountId, network_id: networkId })
     .select('router_id')
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
     .executeTakeFirst()
 
 async function setLeaving(
@@ -209,12 +203,8 @@ async function setLeaving(
   { accountId, routerId, networkId }: RouterId & NetworkId,
   isLeaving: boolean,
 ): Promise<void> {
-  await tx
-    .updateTable('router_network')
+  await updateWhere(tx, 'router_network', { account_id: accountId, network_id: networkId, router_id: routerId })
     .set({ is_ending: isLeaving })
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
-    .where('router_id', '=', routerId)
     .execute()
 }
 
@@ -261,12 +251,11 @@ async function joinNetwork(
 /** Lets go of networks and of the address that the router was told to give up; once nothing leads there any more. */
 export async function trimRouter(tx: Transaction<Tables>, id: RouterId): Promise<void> {
   await lockRouter(tx, id)
-  await tx
-    .deleteFrom('router_network')
-    .where('account_id', '=', id.accountId)
-    .where('router_id', '=', id.routerId)
-    .where('is_ending', '=', true)
-    .execute()
+  await deleteWhere(tx, 'router_network', {
+    account_id: id.accountId,
+    router_id: id.routerId,
+    is_ending: true,
+  }).execute()
   await trimAddress(tx, id)
 }
 
@@ -280,25 +269,15 @@ const lockRouter = (
   tx: Transaction<Tables>,
   { accountId, routerId }: RouterId,
 ): Promise<Selectable<Tables['router']> | undefined> =>
-  tx
-    .selectFrom('router')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', routerId)
-    .forUpdate()
-    .executeTakeFirst()
+  selectWhere(tx, 'router', { account_id: accountId, id: routerId }).selectAll().forUpdate().executeTakeFirst()
 
 async function requireFreeName(
   tx: Transaction<Tables>,
   { accountId, routerId, zone }: RouterId & { readonly zone: string },
   name: string,
 ): Promise<void> {
-  const taken = await tx
-    .selectFrom('router')
+  const taken = await selectWhere(tx, 'router', { account_id: accountId, zone, name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('zone', '=', zone)
-    .where('name', '=', name)
     .where('id', '<>', routerId)
     .executeTakeFirst()
   if (taken !== undefined)
@@ -309,13 +288,7 @@ async function requireFreeName(
 
 /** The lock of the account's quota row serializes changes of names. */
 const lockNames = (tx: Transaction<Tables>, { accountId }: RouterId) =>
-  tx
-    .selectFrom('account_quota')
-    .select('name')
-    .where('account_id', '=', accountId)
-    .where('name', '=', 'routers')
-    .forUpdate()
-    .execute()
+  selectWhere(tx, 'account_quota', { account_id: accountId, name: 'routers' }).select('name').forUpdate().execute()
 
 /** Throws the Problem `name_taken` (409). Free when it has that name, or is not there. */
 export async function renameRouter(tx: Transaction<Tables>, id: RouterId, name: string): Promise<void> {
@@ -323,12 +296,7 @@ export async function renameRouter(tx: Transaction<Tables>, id: RouterId, name: 
   const known = await lockRouter(tx, id)
   if (known === undefined || known.name === name) return
   await requireFreeName(tx, { ...id, zone: known.zone }, name)
-  await tx
-    .updateTable('router')
-    .set({ name })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.routerId)
-    .execute()
+  await updateWhere(tx, 'router', { account_id: id.accountId, id: id.routerId }).set({ name }).execute()
 }
 
 const networksAt = async (db: Queries, { accountId, routerId }: RouterId): Promise<readonly RouterNetwork[]> =>
@@ -360,11 +328,8 @@ const addressOf = async (db: Queries, id: RouterId): Promise<HeldAddress | undef
 
 /** Undefined when nothing is claimed. */
 export async function findRouter(db: Queries, id: RouterId): Promise<RouterClaim | undefined> {
-  const row = await db
-    .selectFrom('router')
+  const row = await selectWhere(db, 'router', { account_id: id.accountId, id: id.routerId })
     .select(['zone', 'name', 'nat_enabled', 'is_ending'])
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.routerId)
     .executeTakeFirst()
   if (row === undefined) return undefined
   const { zone, name, nat_enabled: natEnabled, is_ending: isEnding } = row
@@ -383,11 +348,8 @@ export async function findRouterOf(
   db: Queries,
   { accountId, networkId }: NetworkId,
 ): Promise<(RouterClaim & { readonly routerId: string }) | undefined> {
-  const row = await db
-    .selectFrom('router_network')
+  const row = await selectWhere(db, 'router_network', { account_id: accountId, network_id: networkId })
     .select('router_id')
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
     .executeTakeFirst()
   const claim = row && (await findRouter(db, { accountId, routerId: row.router_id }))
   return claim && { ...claim, routerId: row.router_id }
@@ -421,12 +383,7 @@ export async function endRouter(tx: Transaction<Tables>, id: RouterId): Promise<
   await lockRouter(tx, id)
   const [network] = await networksAt(tx, id)
   if (network !== undefined) throw routerInUse(network.networkId)
-  await tx
-    .updateTable('router')
-    .set({ is_ending: true })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.routerId)
-    .execute()
+  await updateWhere(tx, 'router', { account_id: id.accountId, id: id.routerId }).set({ is_ending: true }).execute()
 }
 
 const routerInUse = (networkId: string): Problem =>
@@ -439,12 +396,7 @@ const routerInUse = (networkId: string): Problem =>
 export async function withdrawRouterEnd(tx: Transaction<Tables>, id: RouterId, isDesired: boolean): Promise<void> {
   const router = await lockRouter(tx, id)
   if (router === undefined || (await isHeldByOthers(tx, changeOf(id, 'router.delete'), isDesired))) return
-  await tx
-    .updateTable('router')
-    .set({ is_ending: false })
-    .where('account_id', '=', id.accountId)
-    .where('id', '=', id.routerId)
-    .execute()
+  await updateWhere(tx, 'router', { account_id: id.accountId, id: id.routerId }).set({ is_ending: false }).execute()
 }
 
 /** With all networks that are at it. Idempotent. */
@@ -452,7 +404,7 @@ export async function releaseRouter(tx: Transaction<Tables>, id: RouterId): Prom
   const { accountId, routerId } = id
   await releaseQuotas(tx, holdingOf(id))
   await forgetUse(tx, holdingOf(id))
-  await tx.deleteFrom('router_network').where('account_id', '=', accountId).where('router_id', '=', routerId).execute()
-  await tx.deleteFrom('router').where('account_id', '=', accountId).where('id', '=', routerId).execute()
+  await deleteWhere(tx, 'router_network', { account_id: accountId, router_id: routerId }).execute()
+  await deleteWhere(tx, 'router', { account_id: accountId, id: routerId }).execute()
   await releaseAddresses(tx, holdingOf(id))
 }

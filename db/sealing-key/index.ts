@@ -6,6 +6,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { SealingKey } from '../../kit/sys/sealing.ts'
 import type { Database } from '../open.ts'
 import { inWords, listSealedUses, type SealedUse } from './uses.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 const checkOf = ({ key }: SealingKey): string =>
   createHmac('sha256', key).update('svccloud sealing key check').digest('hex')
@@ -17,7 +18,7 @@ export async function refuseSealingKeys(
   keys: readonly SealingKey[],
   { acceptedLosses, clock }: { readonly acceptedLosses: readonly string[]; readonly clock: Pick<Clock, 'now'> },
 ): Promise<string | undefined> {
-  const known = await db.selectFrom('sealing_key').selectAll().where('state', '=', 'in_use').execute()
+  const known = await selectWhere(db, 'sealing_key', { state: 'in_use' }).selectAll().execute()
   const different = keys.filter(({ id, key }) =>
     known.some((row) => row.id === id && row.check_value !== checkOf({ id, key })),
   )
@@ -33,7 +34,7 @@ export async function refuseSealingKeys(
     return refusal(id, own, configured.has(id))
   }
   for (const id of [...missing, ...different.map((key) => key.id)])
-    await db.updateTable('sealing_key').set({ state: 'lost' }).where('id', '=', id).execute()
+    await updateWhere(db, 'sealing_key', { id }).set({ state: 'lost' }).execute()
   if (keys.length > 0)
     await db
       .insertInto('sealing_key')

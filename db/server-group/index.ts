@@ -8,6 +8,7 @@ import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface GroupId {
   readonly accountId: string
@@ -82,32 +83,23 @@ export async function renameServerGroup(
   name: string,
 ): Promise<ServerGroup | undefined> {
   // The lock of the account's quota row serializes changes of names. It is always taken before that of the group.
-  await tx
-    .selectFrom('account_quota')
+  await selectWhere(tx, 'account_quota', { account_id: group.accountId, name: 'server_groups' })
     .select('name')
-    .where('account_id', '=', group.accountId)
-    .where('name', '=', 'server_groups')
     .forUpdate()
     .execute()
   const before = await lockServerGroup(tx, group)
   if (before === undefined || before.name === name) return before
   await requireFreeName(tx, group, name)
-  const row = await tx
-    .updateTable('server_group')
+  const row = await updateWhere(tx, 'server_group', { account_id: group.accountId, id: group.groupId })
     .set((columns) => ({ name, generation: columns('generation', '+', 1) }))
-    .where('account_id', '=', group.accountId)
-    .where('id', '=', group.groupId)
     .returningAll()
     .executeTakeFirstOrThrow()
   return toGroup(row)
 }
 
 async function requireFreeName(tx: Transaction<Tables>, { accountId, groupId }: GroupId, name: string): Promise<void> {
-  const taken = await tx
-    .selectFrom('server_group')
+  const taken = await selectWhere(tx, 'server_group', { account_id: accountId, name })
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('name', '=', name)
     .where('id', '<>', groupId)
     .executeTakeFirst()
   if (taken !== undefined)
@@ -131,7 +123,7 @@ export async function removeServerGroup(
       `The group has ${count} ${count === 1 ? 'server' : 'servers'}. Delete ${count === 1 ? 'it' : 'them'} first.`,
       { resource: { type: 'server_group', id: groupId } },
     )
-  await tx.deleteFrom('server_group').where('account_id', '=', accountId).where('id', '=', groupId).execute()
+  await deleteWhere(tx, 'server_group', { account_id: accountId, id: groupId }).execute()
   return group
 }
 
@@ -139,11 +131,8 @@ async function lockServerGroup(
   tx: Transaction<Tables>,
   { accountId, groupId }: GroupId,
 ): Promise<ServerGroup | undefined> {
-  const row = await tx
-    .selectFrom('server_group')
+  const row = await selectWhere(tx, 'server_group', { account_id: accountId, id: groupId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', groupId)
     .forUpdate()
     .executeTakeFirst()
   return row && toGroup(row)
@@ -304,10 +293,8 @@ export async function countMembers(
   groupIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   if (groupIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('placement')
+  const rows = await selectWhere(db, 'placement', { account_id: accountId })
     .select((columns) => ['group_id', columns.fn.countAll<number>().as('count')])
-    .where('account_id', '=', accountId)
     .where('group_id', 'in', groupIds)
     .groupBy('group_id')
     .execute()
@@ -316,11 +303,8 @@ export async function countMembers(
 
 /** Undefined for unknown ids and those of another account. */
 export async function findServerGroup(db: Queries, { accountId, groupId }: GroupId): Promise<ServerGroup | undefined> {
-  const row = await db
-    .selectFrom('server_group')
+  const row = await selectWhere(db, 'server_group', { account_id: accountId, id: groupId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', groupId)
     .executeTakeFirst()
   return row && toGroup(row)
 }
@@ -332,10 +316,8 @@ export async function listServerGroups(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<readonly ServerGroup[]> {
-  const rows = await db
-    .selectFrom('server_group')
+  const rows = await selectWhere(db, 'server_group', { account_id: accountId })
     .selectAll()
-    .where('account_id', '=', accountId)
     .where(comesAfter(after))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')

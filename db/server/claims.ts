@@ -44,6 +44,7 @@ import { SIZE_CHANGE_COLUMNS, type SizeChange, type SizeColumns, toSizeChange } 
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
 import type { MoveTarget } from './moves.ts'
+import { selectWhere } from '../where.ts'
 
 export interface ServerId {
   readonly accountId: string
@@ -371,6 +372,6 @@ export async function listServersWithClaims(
 export async function accountExists(db: Queries, accountId: string): Promise<boolean> {
   return (
     isUuid(accountId) &&
-    (await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()) !== undefined
+    (await selectWhere(db, 'account', { id: accountId }).select('id').executeTakeFirst()) !== undefined
   )
 }

@@ -25,6 +25,7 @@ import { requireNoInterfaces } from '../network-interface/index.ts'
 import { requireNoMoveHolds } from '../storage-hold/index.ts'
 import type { Database } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 interface MoveId {
   readonly accountId: string
@@ -59,11 +60,8 @@ export async function reserveTarget(
   const placement = await lockPlacement(tx, { accountId, serverId })
   if (placement === undefined)
     throw conflict('state_not_allowed', UNMADE, { resource: { type: 'server', id: serverId } })
-  const known = await tx
-    .selectFrom('placement_target')
+  const known = await selectWhere(tx, 'placement_target', { account_id: accountId, server_id: serverId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .executeTakeFirst()
   if (known?.operation_id === operationId) return { operationId, zone: known.zone, node: known.node }
   if (known !== undefined) await releaseTarget(tx, { accountId, serverId, operationId: known.operation_id })
@@ -121,13 +119,13 @@ async function roomToMove(
 ): Promise<Room> {
   const change = await findSizeChange(tx, { accountId, serverId })
   if (change !== undefined && change.operationId !== operationId) throw new Unavailable('the size of the server')
-  const arriving = await tx
-    .selectFrom('storage_claim')
+  const arriving = await selectWhere(tx, 'storage_claim', {
+    account_id: accountId,
+    server_id: serverId,
+    phase: 'arriving',
+    has_room: false,
+  })
     .select('storage_id')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .where('phase', '=', 'arriving')
-    .where('has_room', '=', false)
     .executeTakeFirst()
   if (arriving !== undefined) throw new Unavailable(`storage ${arriving.storage_id} of the server`)
   const room = change === undefined ? roomOf(placement) : largest(roomOf(placement), change.after)
@@ -139,11 +137,8 @@ async function requireNoStorages(
   tx: Transaction<Tables>,
   { accountId, serverId }: Pick<MoveId, 'accountId' | 'serverId'>,
 ): Promise<void> {
-  const claim = await tx
-    .selectFrom('storage_claim')
+  const claim = await selectWhere(tx, 'storage_claim', { account_id: accountId, server_id: serverId })
     .select('storage_id')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .orderBy('slot')
     .executeTakeFirst()
   if (claim !== undefined)
@@ -178,11 +173,11 @@ export async function requireTarget(db: Database, request: TargetRequest, now: D
  *  there is none any more. */
 async function endMove(tx: Transaction<Tables>, { accountId, serverId, operationId }: MoveId) {
   const placement = await lockPlacement(tx, { accountId, serverId })
-  const target = await tx
-    .deleteFrom('placement_target')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
-    .where('operation_id', '=', operationId)
+  const target = await deleteWhere(tx, 'placement_target', {
+    account_id: accountId,
+    server_id: serverId,
+    operation_id: operationId,
+  })
     .returningAll()
     .executeTakeFirst()
   if (placement === undefined || target === undefined) return undefined
@@ -203,11 +198,8 @@ export async function cutOverPlacement(
   const [before, held] = [wholeRoomOf(placement), roomOf(target)]
   const size = isGrowing ? held : before
   const own = { ...size, storageGibibytes: size.storageGibibytes - placement.attached_gibibytes }
-  await tx
-    .updateTable('placement')
+  await updateWhere(tx, 'placement', { account_id: accountId, server_id: serverId })
     .set({ node: target.node, zone: target.zone, ...columnsOf(own) })
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .execute()
   await releaseRoom(tx, target.node, difference(held, size))
   if (placement.zone !== target.zone) {

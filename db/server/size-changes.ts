@@ -1,6 +1,7 @@
 /** The change of a server's size in progress. `db/server/sizes.ts` begins and ends it. */
 import type { Room } from '../../domain/placement.ts'
 import type { Queries } from '../open.ts'
+import { selectWhere } from '../where.ts'
 
 export interface SizeChange {
   readonly operationId: string
@@ -13,11 +14,8 @@ export async function findSizeChange(
   db: Queries,
   { accountId, serverId }: { readonly accountId: string; readonly serverId: string },
 ): Promise<SizeChange | undefined> {
-  const row = await db
-    .selectFrom('size_change')
+  const row = await selectWhere(db, 'size_change', { account_id: accountId, server_id: serverId })
     .select(SIZE_CHANGE_COLUMNS)
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .executeTakeFirst()
   return row && toSizeChange(row)
 }

@@ -12,6 +12,7 @@ import { changeQuotas } from '../account/index.ts'
 import { serverHolder, storageHolder } from './holders.ts'
 import { findSizeChange, type SizeChange } from './size-changes.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 interface SizeChangeId {
   readonly accountId: string
@@ -68,31 +69,28 @@ export async function beginSizeChange(
     .onConflict((conflicting) => conflicting.doNothing())
     .executeTakeFirst()
   if (begun.numInsertedOrUpdatedRows === 0n) throw busy
-  const { numUpdatedRows } = await tx
-    .updateTable('placement')
+  const { numUpdatedRows } = await updateWhere(tx, 'placement', {
+    account_id: change.accountId,
+    server_id: change.serverId,
+    node: placement.node,
+    cores: before.cores,
+    memory_mebibytes: before.memoryMebibytes,
+    storage_gibibytes: before.storageGibibytes,
+  })
     .set(columnsOf(held))
-    .where('account_id', '=', change.accountId)
-    .where('server_id', '=', change.serverId)
-    .where('node', '=', placement.node)
-    .where('cores', '=', before.cores)
-    .where('memory_mebibytes', '=', before.memoryMebibytes)
-    .where('storage_gibibytes', '=', before.storageGibibytes)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw busy
   // With the placement's row locked: a move reserves room by the size that the server had.
-  const isMoving = await tx
-    .selectFrom('placement_target')
+  const isMoving = await selectWhere(tx, 'placement_target', {
+    account_id: change.accountId,
+    server_id: change.serverId,
+  })
     .select('operation_id')
-    .where('account_id', '=', change.accountId)
-    .where('server_id', '=', change.serverId)
     .executeTakeFirst()
   if (isMoving !== undefined) throw busy
   if (!(await addRoom(tx, placement.node, difference(held, before), { cpuPool }))) {
-    await tx
-      .updateTable('placement')
+    await updateWhere(tx, 'placement', { account_id: change.accountId, server_id: change.serverId })
       .set(columnsOf(before))
-      .where('account_id', '=', change.accountId)
-      .where('server_id', '=', change.serverId)
       .execute()
     await reserveTarget(tx, { ...change, cpuPool, ...defined({ excludedNodes }) }, now)
   }
@@ -108,11 +106,11 @@ export async function acceptSizeChange(
 ): Promise<SizeChange> {
   await sql`savepoint size_change`.execute(tx)
   const begun = await beginSizeChange(tx, change, now)
-  const elsewhere = await tx
-    .selectFrom('placement_target')
+  const elsewhere = await selectWhere(tx, 'placement_target', {
+    account_id: change.accountId,
+    server_id: change.serverId,
+  })
     .select('node')
-    .where('account_id', '=', change.accountId)
-    .where('server_id', '=', change.serverId)
     .executeTakeFirst()
   await (elsewhere === undefined ? sql`release savepoint size_change` : sql`rollback to savepoint size_change`).execute(
     tx,
@@ -132,11 +130,8 @@ export async function endSizeChange(
 ): Promise<void> {
   const change = await findSizeChange(tx, id)
   if (change?.operationId !== id.operationId) return
-  const placement = await tx
-    .selectFrom('placement')
+  const placement = await selectWhere(tx, 'placement', { account_id: id.accountId, server_id: id.serverId })
     .selectAll()
-    .where('account_id', '=', id.accountId)
-    .where('server_id', '=', id.serverId)
     .executeTakeFirstOrThrow()
   const held = largest(change.before, change.after)
   const size = isDone
@@ -146,22 +141,21 @@ export async function endSizeChange(
         storageGibibytes: Math.min(held.storageGibibytes, Math.max(change.before.storageGibibytes, grownGibibytes)),
       }
   await holdQuotas(tx, id, size)
-  const ended = await tx
-    .deleteFrom('size_change')
-    .where('account_id', '=', id.accountId)
-    .where('server_id', '=', id.serverId)
-    .where('operation_id', '=', id.operationId)
-    .executeTakeFirst()
+  const ended = await deleteWhere(tx, 'size_change', {
+    account_id: id.accountId,
+    server_id: id.serverId,
+    operation_id: id.operationId,
+  }).executeTakeFirst()
   if (ended.numDeletedRows === 0n) throw new Unavailable('the room of the server') // ended concurrently
-  const { numUpdatedRows } = await tx
-    .updateTable('placement')
+  const { numUpdatedRows } = await updateWhere(tx, 'placement', {
+    account_id: id.accountId,
+    server_id: id.serverId,
+    node: placement.node,
+    cores: placement.cores,
+    memory_mebibytes: placement.memory_mebibytes,
+    storage_gibibytes: placement.storage_gibibytes,
+  })
     .set(columnsOf(size))
-    .where('account_id', '=', id.accountId)
-    .where('server_id', '=', id.serverId)
-    .where('node', '=', placement.node)
-    .where('cores', '=', placement.cores)
-    .where('memory_mebibytes', '=', placement.memory_mebibytes)
-    .where('storage_gibibytes', '=', placement.storage_gibibytes)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw new Unavailable('the room of the server') // moved concurrently
   await releaseRoom(tx, placement.node, difference(roomOf(placement), size))

@@ -6,6 +6,7 @@ import { chooseAddresses } from '../network-interface/index.ts'
 import { lockNetwork, type NetworkId } from '../network/index.ts'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface SharedAddressId extends NetworkId {
   readonly holder: string
@@ -45,12 +46,8 @@ export async function findSharedAddress(
   db: Queries,
   { accountId, networkId, holder }: SharedAddressId,
 ): Promise<SharedAddress | undefined> {
-  const row = await db
-    .selectFrom('shared_address')
+  const row = await selectWhere(db, 'shared_address', { account_id: accountId, network_id: networkId, holder })
     .select(['ipv4_address', 'ipv6_address'])
-    .where('account_id', '=', accountId)
-    .where('network_id', '=', networkId)
-    .where('holder', '=', holder)
     .executeTakeFirst()
   return row && { ipv4Address: row.ipv4_address, ipv6Address: row.ipv6_address }
 }
@@ -60,5 +57,5 @@ export async function releaseSharedAddresses(
   tx: Transaction<Tables>,
   { accountId, holder }: Omit<SharedAddressId, 'networkId'>,
 ): Promise<void> {
-  await tx.deleteFrom('shared_address').where('account_id', '=', accountId).where('holder', '=', holder).execute()
+  await deleteWhere(tx, 'shared_address', { account_id: accountId, holder }).execute()
 }

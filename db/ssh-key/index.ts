@@ -2,6 +2,7 @@
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface SshKeyRow {
   readonly id: string
@@ -20,10 +21,8 @@ export async function listSshKeyRows(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<SshKeyRow[]> {
-  return queries
-    .selectFrom('ssh_key')
+  return selectWhere(queries, 'ssh_key', { account_id: accountId })
     .select(COLUMNS)
-    .where('account_id', '=', accountId)
     .where(comesAfter(after))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
@@ -34,12 +33,7 @@ export async function listSshKeyRows(
 /** Undefined for unknown ids and those of another account. */
 export async function findSshKey(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
   if (!isUuid(id)) return undefined
-  return queries
-    .selectFrom('ssh_key')
-    .select(COLUMNS)
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .executeTakeFirst()
+  return selectWhere(queries, 'ssh_key', { account_id: accountId, id }).select(COLUMNS).executeTakeFirst()
 }
 
 /** A key of the account with the same name or, failing that, the same fingerprint. */
@@ -48,10 +42,8 @@ export async function findTakenBy(
   accountId: string,
   key: Pick<SshKeyRow, 'name' | 'fingerprint'>,
 ): Promise<SshKeyRow | undefined> {
-  const rows = await queries
-    .selectFrom('ssh_key')
+  const rows = await selectWhere(queries, 'ssh_key', { account_id: accountId })
     .select(COLUMNS)
-    .where('account_id', '=', accountId)
     .where((where) => where.or([where('name', '=', key.name), where('fingerprint', '=', key.fingerprint)]))
     .execute()
   return rows.find((row) => row.name === key.name) ?? rows[0]
@@ -68,10 +60,5 @@ export async function insertSshKey(queries: Queries, accountId: string, row: Ssh
 /** The row that was deleted. */
 export async function deleteSshKeyRow(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
   if (!isUuid(id)) return undefined
-  return queries
-    .deleteFrom('ssh_key')
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .returning(COLUMNS)
-    .executeTakeFirst()
+  return deleteWhere(queries, 'ssh_key', { account_id: accountId, id }).returning(COLUMNS).executeTakeFirst()
 }

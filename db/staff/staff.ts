@@ -8,6 +8,7 @@ import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import { hashSecret } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export const STAFF_SESSION_SECONDS = 12 * 3600
 const STAFF_IDLE_SECONDS = 30 * 60
@@ -26,10 +27,10 @@ export interface StaffRow {
 
 /** `email` as it is stored: in small letters. */
 export const findStaffByEmail = async (queries: Queries, email: string): Promise<StaffRow | undefined> =>
-  await queries.selectFrom('staff_user').selectAll().where('email', '=', email).executeTakeFirst()
+  await selectWhere(queries, 'staff_user', { email }).selectAll().executeTakeFirst()
 /** Undefined for an unknown id; disabled members are found too. */
 export const findStaff = async (queries: Queries, id: string): Promise<StaffRow | undefined> =>
-  await queries.selectFrom('staff_user').selectAll().where('id', '=', id).executeTakeFirst()
+  await selectWhere(queries, 'staff_user', { id }).selectAll().executeTakeFirst()
 
 export interface NewStaff {
   readonly id: string
@@ -63,10 +64,8 @@ export async function createStaff(queries: Queries, made: NewStaff): Promise<boo
 
 /** Uses up a time step of the person's authenticator. Returns true for the first caller. */
 export async function spendStaffStep(queries: Queries, id: string, step: number): Promise<boolean> {
-  const updated = await queries
-    .updateTable('staff_user')
+  const updated = await updateWhere(queries, 'staff_user', { id })
     .set({ last_step: step })
-    .where('id', '=', id)
     .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)]))
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
@@ -102,23 +101,21 @@ export async function findStaffSession(
   secret: string,
   now: Date,
 ): Promise<{ readonly sessionId: string; readonly staff: StaffRow } | undefined> {
-  const session = await queries
-    .selectFrom('staff_session')
+  const session = await selectWhere(queries, 'staff_session', { secret_hash: hashSecret(secret) })
     .selectAll()
-    .where('secret_hash', '=', hashSecret(secret))
     .where('expires_at', '>', now)
     .where('last_seen_at', '>', new Date(now.getTime() - STAFF_IDLE_SECONDS * 1000))
     .executeTakeFirst()
   const staff = session && (await findStaff(queries, session.staff_id))
   if (session === undefined || staff === undefined || staff.disabled_at !== null) return undefined
   if (now.getTime() - session.last_seen_at.getTime() >= LAST_SEEN_UPDATE_SECONDS * 1000)
-    await queries.updateTable('staff_session').set({ last_seen_at: now }).where('id', '=', session.id).execute()
+    await updateWhere(queries, 'staff_session', { id: session.id }).set({ last_seen_at: now }).execute()
   return { sessionId: session.id, staff }
 }
 
 /** Does nothing when it has ended. */
 export async function endStaffSession(queries: Queries, id: string): Promise<void> {
-  await queries.deleteFrom('staff_session').where('id', '=', id).execute()
+  await deleteWhere(queries, 'staff_session', { id }).execute()
 }
 
 export interface StaffAuditEntry {
@@ -154,7 +151,7 @@ export async function appendStaffAudit(
 
 /** Throws the database's error while the log cannot be reached. Takes no lock. */
 export async function requireStaffLog(queries: Queries): Promise<void> {
-  await queries.selectFrom('audit_head').select('sequence').where('account_id', '=', STAFF_CHAIN).execute()
+  await selectWhere(queries, 'audit_head', { account_id: STAFF_CHAIN }).select('sequence').execute()
 }
 
 export interface StaffAuditPage {
@@ -172,10 +169,8 @@ export async function listStaffAudit(
   queries: Queries,
   { accountId, action, from, to, before, limit }: StaffAuditPage,
 ): Promise<StaffAuditEntry[]> {
-  let query = queries
-    .selectFrom('audit_entry')
+  let query = selectWhere(queries, 'audit_entry', { account_id: STAFF_CHAIN })
     .select(['body', 'entry_hash'])
-    .where('account_id', '=', STAFF_CHAIN)
     .$if(before !== undefined, (rows) => rows.where('sequence', '<', before ?? 0))
     .orderBy('sequence', 'desc')
     .limit(limit)
@@ -255,10 +250,8 @@ export async function setSuspension(
   accountId: string,
   suspendedAt: Date | null,
 ): Promise<boolean> {
-  const updated = await tx
-    .updateTable('account')
+  const updated = await updateWhere(tx, 'account', { id: accountId })
     .set({ suspended_by_staff_at: suspendedAt })
-    .where('id', '=', accountId)
     .where('suspended_by_staff_at', suspendedAt === null ? 'is not' : 'is', null)
     .executeTakeFirst()
   return updated.numUpdatedRows === 1n
@@ -266,10 +259,8 @@ export async function setSuspension(
 
 /** Addresses of those who may sign in, of the role. */
 export async function listStaffMails(queries: Queries, role: StaffRole): Promise<readonly string[]> {
-  const rows = await queries
-    .selectFrom('staff_user')
+  const rows = await selectWhere(queries, 'staff_user', { role })
     .select('email')
-    .where('role', '=', role)
     .where('disabled_at', 'is', null)
     .orderBy('email')
     .execute()

@@ -5,6 +5,7 @@ import type { SupportMode } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
 import { hashSecret } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
+import { selectWhere, updateWhere } from '../where.ts'
 
 export const SUPPORT_SESSION_SECONDS = 3600
 
@@ -21,8 +22,7 @@ export interface ConsentRow {
 
 /** Newest first, of those that were granted since the instant. */
 export async function listConsents(queries: Queries, accountId: string, since: Date): Promise<ConsentRow[]> {
-  const rows = await queries
-    .selectFrom('support_consent')
+  const rows = await selectWhere(queries, 'support_consent', { account_id: accountId })
     .select((select) => [
       'id',
       'mode',
@@ -37,7 +37,6 @@ export async function listConsents(queries: Queries, accountId: string, since: D
         .whereRef('consent_id', '=', 'support_consent.id')
         .as('sessions'),
     ])
-    .where('account_id', '=', accountId)
     .where('created_at', '>', since)
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
@@ -61,12 +60,9 @@ export async function lockLiveConsent(
   mode: SupportMode,
   now: Date,
 ): Promise<{ id: string; expiresAt: Date } | undefined> {
-  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirst()
-  const row = await tx
-    .selectFrom('support_consent')
+  await selectWhere(tx, 'account', { id: accountId }).select('id').forUpdate().executeTakeFirst()
+  const row = await selectWhere(tx, 'support_consent', { account_id: accountId, mode })
     .select(['id', 'expires_at'])
-    .where('account_id', '=', accountId)
-    .where('mode', '=', mode)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst()
@@ -107,21 +103,15 @@ export async function revokeConsent(
   id: string,
   now: Date,
 ): Promise<'unknown' | 'over' | { readonly mode: SupportMode; readonly ended: readonly SupportSessionRow[] }> {
-  const row = await tx
-    .selectFrom('support_consent')
+  const row = await selectWhere(tx, 'support_consent', { account_id: accountId, id })
     .select(['mode', 'expires_at', 'revoked_at'])
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()
   if (row === undefined) return 'unknown'
   if (row.revoked_at !== null || row.expires_at <= now) return 'over'
-  await tx.updateTable('support_consent').set({ revoked_at: now }).where('id', '=', id).execute()
-  const ended = await tx
-    .updateTable('support_session')
+  await updateWhere(tx, 'support_consent', { id }).set({ revoked_at: now }).execute()
+  const ended = await updateWhere(tx, 'support_session', { account_id: accountId, mode: row.mode })
     .set({ ended_at: now })
-    .where('account_id', '=', accountId)
-    .where('mode', '=', row.mode)
     .where('ended_at', 'is', null)
     .returningAll()
     .execute()
@@ -211,10 +201,8 @@ export async function redeemSupportCode(
   secret: string,
   now: Date,
 ): Promise<SupportSessionRow | undefined> {
-  const row = await tx
-    .updateTable('support_session')
+  const row = await updateWhere(tx, 'support_session', { code_hash: hashSecret(code) })
     .set({ redeemed_at: now, secret_hash: hashSecret(secret) })
-    .where('code_hash', '=', hashSecret(code))
     .where('code_expires_at', '>', now)
     .where('redeemed_at', 'is', null)
     .where('ended_at', 'is', null)
@@ -264,10 +252,8 @@ export async function endSupportSession(
   id: string,
   now: Date,
 ): Promise<SupportSessionRow | undefined> {
-  const row = await tx
-    .updateTable('support_session')
+  const row = await updateWhere(tx, 'support_session', { id })
     .set({ ended_at: now })
-    .where('id', '=', id)
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
     .returningAll()

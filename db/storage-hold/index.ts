@@ -7,6 +7,7 @@ import { conflict } from '../../domain/problem.ts'
 import type { Queries } from '../open.ts'
 import { lockPlacement } from '../placement/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface Hold {
   readonly accountId: string
@@ -42,18 +43,14 @@ export const insertHold = async (tx: Transaction<Tables>, hold: Hold): Promise<v
 export const releaseHold = async (
   tx: Transaction<Tables>,
   { accountId, holder }: Pick<Hold, 'accountId' | 'holder'>,
-): Promise<void> =>
-  void (await tx.deleteFrom('storage_hold').where('account_id', '=', accountId).where('holder', '=', holder).execute())
+): Promise<void> => void (await deleteWhere(tx, 'storage_hold', { account_id: accountId, holder }).execute())
 
 export async function hasHold(
   db: Queries,
   { accountId, holder }: Pick<Hold, 'accountId' | 'holder'>,
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom('storage_hold')
+  const row = await selectWhere(db, 'storage_hold', { account_id: accountId, holder })
     .select('holder')
-    .where('account_id', '=', accountId)
-    .where('holder', '=', holder)
     .executeTakeFirst()
   return row !== undefined
 }
@@ -105,11 +102,8 @@ export async function requireNoBootHolds(
   { accountId, serverId }: { readonly accountId: string; readonly serverId: string },
 ): Promise<void> {
   await lockPlacement(tx, { accountId, serverId })
-  const hold = await tx
-    .selectFrom('storage_hold')
+  const hold = await selectWhere(tx, 'storage_hold', { account_id: accountId, server_id: serverId })
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .where('holder', 'not like', safetyHolder('%'))
     .executeTakeFirst()
   if (hold !== undefined)
@@ -129,12 +123,8 @@ export async function requireNoEnd(
 ): Promise<void> {
   const [type, id] =
     bootServerId === undefined ? (['storage', storageId] as const) : (['server', bootServerId] as const)
-  const ending = await tx
-    .selectFrom('change_intent')
+  const ending = await selectWhere(tx, 'change_intent', { account_id: accountId, resource_type: type, resource_id: id })
     .select('operation_id')
-    .where('account_id', '=', accountId)
-    .where('resource_type', '=', type)
-    .where('resource_id', '=', id)
     .where(sql`audit ->> 'action'`, 'in', ENDS[type])
     .executeTakeFirst()
   if (ending !== undefined)
@@ -152,10 +142,8 @@ export async function requireNoMoveHolds(
     isLeaving,
   }: { readonly accountId: string; readonly serverId: string; readonly isLeaving: boolean },
 ): Promise<void> {
-  const hold = await tx
-    .selectFrom('storage_hold')
+  const hold = await selectWhere(tx, 'storage_hold', { account_id: accountId })
     .selectAll()
-    .where('account_id', '=', accountId)
     .where((row) =>
       row.or([
         row('server_id', '=', serverId),
@@ -216,7 +204,7 @@ export async function listHeldOnHosts(
 }
 
 const holdsOf = (db: Queries, { accountId, storageId }: OfStorage) =>
-  db.selectFrom('storage_hold').selectAll().where('account_id', '=', accountId).where('storage_id', '=', storageId)
+  selectWhere(db, 'storage_hold', { account_id: accountId, storage_id: storageId }).selectAll()
 
 const whyOf = (holder: string): string =>
   holder.startsWith(copyHolder(''))

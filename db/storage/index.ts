@@ -33,6 +33,7 @@ import {
   requireNotKept,
 } from '../storage-hold/index.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface StorageId {
   readonly accountId: string
@@ -148,7 +149,7 @@ export async function findStorageClaim(db: Queries, id: StorageId): Promise<Stor
 }
 
 const rowOf = (db: Queries, { accountId, storageId }: StorageId) =>
-  db.selectFrom('storage_claim').selectAll().where('account_id', '=', accountId).where('storage_id', '=', storageId)
+  selectWhere(db, 'storage_claim', { account_id: accountId, storage_id: storageId }).selectAll()
 
 const toClaim = (row: Selectable<Tables['storage_claim']>): StorageClaim => ({
   accountId: row.account_id,
@@ -317,22 +318,16 @@ export async function resizeBootStorageClaim(
     amounts: storageQuota(sizeGibibytes),
   })
   const placement = await lockServer(tx, { accountId: id.accountId, serverId })
-  const changing = await tx
-    .selectFrom('size_change')
+  const changing = await selectWhere(tx, 'size_change', { account_id: id.accountId, server_id: serverId })
     .select('operation_id')
-    .where('account_id', '=', id.accountId)
-    .where('server_id', '=', serverId)
     .executeTakeFirst()
   if (changing !== undefined)
     throw conflict('state_not_allowed', 'The plan of the server is being changed. Try again in a minute.', {
       resource: { type: 'server', id: serverId },
     })
   await changeRoom(tx, placement.node, sizeGibibytes - placement.storage_gibibytes)
-  await tx
-    .updateTable('placement')
+  await updateWhere(tx, 'placement', { account_id: id.accountId, server_id: serverId })
     .set({ storage_gibibytes: sizeGibibytes })
-    .where('account_id', '=', id.accountId)
-    .where('server_id', '=', serverId)
     .execute()
 }
 
@@ -369,11 +364,7 @@ export async function deleteStorageClaim(tx: Transaction<Tables>, id: StorageId)
   if (claim === undefined) return
   if (claim.phase !== 'detached' || claim.node === null) throw new Unavailable('the server of the storage')
   if ((await readHolds(tx, id)).isKept) throw new Unavailable('the end of the snapshots of the storage')
-  await tx
-    .deleteFrom('storage_claim')
-    .where('account_id', '=', id.accountId)
-    .where('storage_id', '=', id.storageId)
-    .execute()
+  await deleteWhere(tx, 'storage_claim', { account_id: id.accountId, storage_id: id.storageId }).execute()
   await releaseRoom(tx, claim.node, roomFor(claim.size_gibibytes))
   await releaseTargetRoom(tx, claim)
 }
@@ -503,11 +494,8 @@ async function lockServer(
   const resource = { type: 'server', id: serverId }
   const placement = await lockPlacement(tx, { accountId, serverId })
   if (placement === undefined) throw conflict('state_not_allowed', 'The server has no room on any host.', { resource })
-  const moving = await tx
-    .selectFrom('placement_target')
+  const moving = await selectWhere(tx, 'placement_target', { account_id: accountId, server_id: serverId })
     .select('operation_id')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .executeTakeFirst()
   if (moving !== undefined)
     throw conflict('state_not_allowed', 'The server is being moved. Try again when it has arrived.', { resource })
@@ -526,23 +514,15 @@ const changeClaim = async (
   { accountId, storageId }: StorageId,
   change: Partial<Omit<Selectable<Tables['storage_claim']>, 'account_id' | 'storage_id' | 'claimed_at'>>,
 ): Promise<void> =>
-  void (await tx
-    .updateTable('storage_claim')
-    .set(change)
-    .where('account_id', '=', accountId)
-    .where('storage_id', '=', storageId)
-    .execute())
+  void (await updateWhere(tx, 'storage_claim', { account_id: accountId, storage_id: storageId }).set(change).execute())
 
 const changeAttached = async (
   tx: Transaction<Tables>,
   { accountId, serverId }: ServerKey,
   gibibytes: number,
 ): Promise<void> =>
-  void (await tx
-    .updateTable('placement')
+  void (await updateWhere(tx, 'placement', { account_id: accountId, server_id: serverId })
     .set((row) => ({ attached_gibibytes: row('attached_gibibytes', '+', gibibytes) }))
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .execute())
 
 /** Takes what is positive and releases what is negative. An existing storage may grow on a node that takes nothing
@@ -554,11 +534,8 @@ async function changeRoom(tx: Transaction<Tables>, node: string, gibibytes: numb
 }
 
 async function freeSlot(tx: Transaction<Tables>, { accountId, serverId }: ServerKey): Promise<number> {
-  const rows = await tx
-    .selectFrom('storage_claim')
+  const rows = await selectWhere(tx, 'storage_claim', { account_id: accountId, server_id: serverId })
     .select('slot')
-    .where('account_id', '=', accountId)
-    .where('server_id', '=', serverId)
     .execute()
   const taken = rows.map(({ slot }) => slot)
   const free = Array.from({ length: DATA_STORAGES_PER_SERVER_MAXIMUM }, (_, index) => index + 1).find(

@@ -6,6 +6,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Database } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
 export interface Turn {
   /** In the transaction that writes what was done: it is committed only while the turn is ours. Throws Unavailable. */
@@ -54,13 +55,7 @@ export async function inTurn<Result>(
   try {
     return await work({
       async require(tx) {
-        const ours = await tx
-          .selectFrom('turn')
-          .select('name')
-          .where('name', '=', name)
-          .where('holder', '=', holder)
-          .forUpdate()
-          .executeTakeFirst()
+        const ours = await selectWhere(tx, 'turn', { name, holder }).select('name').forUpdate().executeTakeFirst()
         if (ours === undefined) throw new Unavailable('the database')
       },
     })
@@ -68,10 +63,7 @@ export async function inTurn<Result>(
     ended.abort()
     await renewing
     // Where this fails it ends by itself.
-    await db
-      .deleteFrom('turn')
-      .where('name', '=', name)
-      .where('holder', '=', holder)
+    await deleteWhere(db, 'turn', { name, holder })
       .execute()
       .catch(() => {})
   }
@@ -86,11 +78,8 @@ async function renew(
   for (;;) {
     await clock.sleep(RENEW_MILLISECONDS, signal)
     if (signal.aborted) return
-    await db
-      .updateTable('turn')
+    await updateWhere(db, 'turn', { name, holder })
       .set({ ends_at: ends() })
-      .where('name', '=', name)
-      .where('holder', '=', holder)
       .execute()
       .catch(() => {})
   }

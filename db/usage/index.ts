@@ -5,6 +5,7 @@ import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../..
 import type { ServerTransfer } from '../../domain/transfer.ts'
 import type { Database, Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'
+import { deleteWhere, selectWhere } from '../where.ts'
 
 /** Counters of one process of a guest on one node. */
 export interface Reading {
@@ -164,11 +165,8 @@ export async function listMetrics(
   stepSeconds: number,
   since: Date,
 ): Promise<(Counters & { readonly at: Date })[]> {
-  const rows = await db
-    .selectFrom('server_metric')
+  const rows = await selectWhere(db, 'server_metric', { server_uid: serverUid, step_seconds: stepSeconds })
     .selectAll()
-    .where('server_uid', '=', serverUid)
-    .where('step_seconds', '=', stepSeconds)
     .where('at', '>=', since)
     .execute()
   return rows.map((row) => ({ at: row.at, ...fromRow(row) }))
@@ -180,14 +178,12 @@ export async function listServerTransfers(
   accountId: string,
   { start, end }: { readonly start: Date; readonly end: Date },
 ): Promise<ServerTransfer[]> {
-  const rows = await db
-    .selectFrom('network_transfer')
+  const rows = await selectWhere(db, 'network_transfer', { account_id: accountId })
     .select(['server_id', sql<string>`(array_agg(server_name order by date desc))[1]`.as('server_name')])
     .select((row) => [
       row.fn.sum<string>('received_bytes').as('received'),
       row.fn.sum<string>('transmitted_bytes').as('transmitted'),
     ])
-    .where('account_id', '=', accountId)
     .where('date', '>=', dayOf(start))
     .where('date', '<', dayOf(end))
     .groupBy('server_id')
@@ -207,14 +203,12 @@ export async function listDailyTransfers(
   accountId: string,
   { start, end }: { readonly start: Date; readonly end: Date },
 ): Promise<{ readonly date: string; readonly receivedBytes: number; readonly transmittedBytes: number }[]> {
-  const rows = await db
-    .selectFrom('network_transfer')
+  const rows = await selectWhere(db, 'network_transfer', { account_id: accountId })
     .select(sql<string>`to_char(date, 'YYYY-MM-DD')`.as('day'))
     .select((row) => [
       row.fn.sum<string>('received_bytes').as('received'),
       row.fn.sum<string>('transmitted_bytes').as('transmitted'),
     ])
-    .where('account_id', '=', accountId)
     .where('date', '>=', dayOf(start))
     .where('date', '<', dayOf(end))
     .groupBy('date')
@@ -237,9 +231,7 @@ const READING_KEPT_MILLISECONDS = 100 * 86_400_000
 export async function pruneUsage(db: Queries, now: Date): Promise<number> {
   let pruned = 0
   for (const { stepSeconds, keptSeconds } of STEPS) {
-    const { numDeletedRows } = await db
-      .deleteFrom('server_metric')
-      .where('step_seconds', '=', stepSeconds)
+    const { numDeletedRows } = await deleteWhere(db, 'server_metric', { step_seconds: stepSeconds })
       .where('at', '<', new Date(now.getTime() - keptSeconds * 1_000))
       .executeTakeFirst()
     pruned += Number(numDeletedRows)
