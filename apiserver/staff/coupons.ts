@@ -1,6 +1,6 @@
 /** Coupons, as staff make them. */
 import { badField, conflict, notFound } from '../../domain/problem.ts'
-import { comesAfter } from '../../db/page.ts'
+import { newestFirst } from '../../db/page.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -54,15 +54,7 @@ async function list(parts: IdentityParts, call: Call<typeof routes.listCoupons, 
   const { items, nextCursor } = await readPageByTime(
     parts.cursors,
     call,
-    (after, count) =>
-      parts.db
-        .selectFrom('coupon')
-        .select(COLUMNS)
-        .where(comesAfter(after))
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(count)
-        .execute(),
+    (after, count) => newestFirst(parts.db.selectFrom('coupon').select(COLUMNS), after, count).execute(),
     ({ created_at: createdAt, id }) => ({ createdAt, id }),
   )
   return { status: 200, body: { items: items.map(toView), next_cursor: nextCursor } }

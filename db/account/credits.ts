@@ -3,7 +3,7 @@ import { sql, type Transaction } from 'kysely'
 import { couponHint, type CouponOutcome, type CouponRefusal, checkCoupon } from '../../domain/coupon.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import type { Tables } from '../tables.ts'
 import { selectWhere, updateWhere } from '../where.ts'
 
@@ -66,13 +66,8 @@ export async function listCredits(
   queries: Queries,
   page: { readonly accountId: string; readonly after: ListPlace | undefined; readonly limit: number },
 ): Promise<CreditRow[]> {
-  const rows = await selectWhere(queries, 'credit', { account_id: page.accountId })
-    .select(COLUMNS)
-    .where(comesAfter(page.after))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .execute()
+  const credits = selectWhere(queries, 'credit', { account_id: page.accountId }).select(COLUMNS)
+  const rows = await newestFirst(credits, page.after, page.limit).execute()
   return rows.map(toRow)
 }
 

@@ -2,7 +2,7 @@
 import type { Transaction } from 'kysely'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
@@ -25,13 +25,11 @@ export async function listInitScriptRows(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<InitScriptRow[]> {
-  return selectWhere(queries, 'init_script', { account_id: accountId })
-    .select(COLUMNS)
-    .where(comesAfter(after))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+  return newestFirst(
+    selectWhere(queries, 'init_script', { account_id: accountId }).select(COLUMNS),
+    after,
+    limit,
+  ).execute()
 }
 
 /** Undefined for unknown ids and those of another account. */

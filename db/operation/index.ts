@@ -2,7 +2,7 @@
 import { MACHINE_ID_PATTERN, SEEN_MACHINE_ID_PATTERNS } from '../../domain/managed-machine.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import { selectWhere } from '../where.ts'
 
 /** Records the operation. The first record of an id stays. */
@@ -68,11 +68,10 @@ export async function listOperationRows(
         ]),
       ]),
     )
-    .where(comesAfter(after))
   if (ids !== undefined) query = query.where('id', 'in', ids)
   if (status !== undefined) query = query.where('status', '=', status)
   if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
-  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  const rows = await newestFirst(query, after, limit).execute()
   return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
 }
 
@@ -97,11 +96,11 @@ export async function listOperationRowsOfAll(
   db: Queries,
   { after, kind, status, target, createdBefore, limit }: OperatorFilter,
 ): Promise<FinishedOperation[]> {
-  let query = db.selectFrom('operation_history').select('body').where(comesAfter(after))
+  let query = db.selectFrom('operation_history').select('body')
   if (kind !== undefined) query = query.where('kind', '=', kind)
   if (status !== undefined) query = query.where('status', '=', status)
   if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
   if (createdBefore !== undefined) query = query.where('created_at', '<', createdBefore)
-  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  const rows = await newestFirst(query, after, limit).execute()
   return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
 }

@@ -6,7 +6,7 @@ import { conflict } from '../../domain/problem.ts'
 import { DEFAULT_QUOTAS } from '../../domain/quota.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
 
@@ -136,13 +136,8 @@ export async function listPlaygrounds(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<readonly Playground[]> {
-  const rows = await selectWhere(db, 'playground', { account_id: accountId })
-    .selectAll()
-    .where(comesAfter(after))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+  const playgrounds = selectWhere(db, 'playground', { account_id: accountId }).selectAll()
+  const rows = await newestFirst(playgrounds, after, limit).execute()
   return rows.map(toPlayground)
 }
 

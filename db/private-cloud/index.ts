@@ -9,7 +9,7 @@ import {
 } from '../../domain/private-cloud.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import type { Tables } from '../tables.ts'
 import { selectWhere, updateWhere } from '../where.ts'
 
@@ -28,11 +28,11 @@ export async function listPrivateCloudRequests(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<PrivateCloudRequestRow[]> {
-  let query = queries.selectFrom('private_cloud_request').selectAll().where(comesAfter(after))
+  let query = queries.selectFrom('private_cloud_request').selectAll()
   if (accountId !== undefined) query = query.where('account_id', '=', accountId)
   if (state !== undefined) query = query.where('state', '=', state)
   if (region !== undefined) query = query.where('region', '=', region)
-  return query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return newestFirst(query, after, limit).execute()
 }
 
 /** Throws 404 for one that is not there. */

@@ -5,7 +5,7 @@ import { evacueeKey, type SpreadGroup } from '../../domain/evacuation.ts'
 import type { Apartness, Place, Spread } from '../../domain/placement.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
@@ -316,12 +316,7 @@ export async function listServerGroups(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<readonly ServerGroup[]> {
-  const rows = await selectWhere(db, 'server_group', { account_id: accountId })
-    .selectAll()
-    .where(comesAfter(after))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+  const groups = selectWhere(db, 'server_group', { account_id: accountId }).selectAll()
+  const rows = await newestFirst(groups, after, limit).execute()
   return rows.map(toGroup)
 }

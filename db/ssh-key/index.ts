@@ -1,7 +1,7 @@
 /** SSH keys of accounts. Ids that are not UUIDs are unknown. */
 import { isUuid } from '../../domain/uuid.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import { deleteWhere, selectWhere } from '../where.ts'
 
 export interface SshKeyRow {
@@ -21,13 +21,7 @@ export async function listSshKeyRows(
   after: ListPlace | undefined,
   limit: number,
 ): Promise<SshKeyRow[]> {
-  return selectWhere(queries, 'ssh_key', { account_id: accountId })
-    .select(COLUMNS)
-    .where(comesAfter(after))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+  return newestFirst(selectWhere(queries, 'ssh_key', { account_id: accountId }).select(COLUMNS), after, limit).execute()
 }
 
 /** Undefined for unknown ids and those of another account. */

@@ -5,7 +5,7 @@ import { type AuditEntry, entryOfRow } from '../../domain/audit-chain.ts'
 import type { StaffRole } from '../../domain/permissions.ts'
 import { appendAudit, type Sealing, STAFF_CHAIN } from '../audit/index.ts'
 import type { Queries } from '../open.ts'
-import { comesAfter, type ListPlace } from '../page.ts'
+import { type ListPlace, newestFirst } from '../page.ts'
 import { hashSecret } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
 import { deleteWhere, selectWhere, updateWhere } from '../where.ts'
@@ -213,25 +213,19 @@ export async function listAccounts(
   queries: Queries,
   { id, email, name, after, limit }: AccountPage,
 ): Promise<AccountRow[]> {
-  let query = queries
-    .selectFrom('account')
-    .select([
-      'id',
-      'name',
-      'created_at',
-      'suspended_for_payment_at',
-      'suspended_by_staff_at',
-      'requires_second_factor',
-      sql<string | null>`(
+  let query = queries.selectFrom('account').select([
+    'id',
+    'name',
+    'created_at',
+    'suspended_for_payment_at',
+    'suspended_by_staff_at',
+    'requires_second_factor',
+    sql<string | null>`(
         select email from membership join app_user on app_user.id = user_id
         where account_id = account.id and role = 'owner' limit 1
       )`.as('owner_email'),
-      sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count'),
-    ])
-    .where(comesAfter(after))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
+    sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count'),
+  ])
   if (id !== undefined) query = query.where(sql<boolean>`account.id::text = ${id}`)
   if (email !== undefined)
     query = query.where(
@@ -241,7 +235,10 @@ export async function listAccounts(
       )`,
     )
   if (name !== undefined) query = query.where(sql<boolean>`position(lower(${name}) in lower(account.name)) > 0`)
-  return (await query.execute()).map((row) => ({ ...row, member_count: Number(row.member_count) }))
+  return (await newestFirst(query, after, limit).execute()).map((row) => ({
+    ...row,
+    member_count: Number(row.member_count),
+  }))
 }
 
 /** Suspends or unsuspends. Returns false when nothing changed. */
