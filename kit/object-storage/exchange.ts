@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type S3Credentials, type S3Request, signRequest } from '../chunks/sign-request.ts'
 import { readWhole } from '../http/bounded.ts'
+import { escapeForSignature } from '../s3/signature.ts'
 import { byTheMachine, type Clock } from '../sys/clock.ts'
 
 export interface StoreAddress {
@@ -47,10 +48,6 @@ const CONNECTIONS_MAXIMUM = 64
 const IDLE_MILLISECONDS = 120_000
 const WHOLE_MILLISECONDS = 20_000
 const ANSWER_BYTES_MAXIMUM = 8 * 1024 * 1024
-
-/** As signatures need it: everything but letters, digits and `-_.~`. */
-export const escapeForSignature = (value: string): string =>
-  encodeURIComponent(value).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 
 export function openExchange({ url, authority, credentials, clock }: StoreAddress): StoreExchange {
   const isSecure = new URL(url).protocol === 'https:'

@@ -1,6 +1,6 @@
 /** Requests that were signed for another region than the engine's: signed again by the same secret, once they are
  *  proven. Pure. */
-import { scopeText, type Signature, signatureOf, signingKey } from './signature.ts'
+import { authorizationOf, scopeText, type Signature, signatureOf, signingKey } from './signature.ts'
 import { ChunksAnew } from './signed-chunks.ts'
 import type { RawRequest } from './target.ts'
 
@@ -52,13 +52,6 @@ export function signWithBody(
   const text = authorizationOf(other, signatureOf(changed, other, key))
   return { ...changed, rawHeaders: withHeader(changed.rawHeaders, 'authorization', text) }
 }
-
-const authorizationOf = (signature: Signature, anew: string): string =>
-  [
-    `AWS4-HMAC-SHA256 Credential=${signature.accessKeyId}/${scopeText(signature)}`,
-    `SignedHeaders=${signature.signedHeaders.join(';')}`,
-    `Signature=${anew}`,
-  ].join(', ')
 
 const withHeader = (rawHeaders: readonly string[], name: string, value: string): readonly string[] =>
   rawHeaders.map((each, index) =>

@@ -1,6 +1,6 @@
 /** Lists whose names are escaped as in URLs, because XML cannot hold all of them: the engine of a single host does not
  *  know that. Pure. */
-import { escapeForSignature } from '../object-storage/exchange.ts'
+import { escapeForSignature } from './signature.ts'
 import type { Operation } from './operation.ts'
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,6 @@
-/** Signature version 4 of Amazon's S3, as a server reads and proves it: in the header, or in the address. Pure. */
+/** Signature version 4 of Amazon's S3, in the header or in the address: what is signed, and how a server reads and
+ *  proves it. Source: "Authenticating Requests (AWS Signature Version 4)" of its API reference. Pure. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { escapeForSignature } from '../object-storage/exchange.ts'
 import { accessDenied, invalidRequest, Refusal } from './refusal.ts'
 import { type Headers, type Parameters, type RawRequest, readHeaders, readParameters } from './target.ts'
 
@@ -87,6 +87,7 @@ function scopeOf(credential: string, instant: string): Pick<Signature, 'accessKe
   return { accessKeyId, day, region }
 }
 
+/** Of bytes, as headers have them. */
 const sha256 = (text: string): string => createHash('sha256').update(text, 'latin1').digest('hex')
 const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
@@ -119,12 +120,61 @@ export function openSigningKeys(): SigningKeys {
 export const scopeText = ({ day, region }: Pick<Signature, 'day' | 'region'>): string =>
   `${day}/${region}/${SERVICE}/aws4_request`
 
-/** Hexadecimal: of the request, by the key of its day and region. */
-export function signatureOf(request: RawRequest, signature: Signature, key: Buffer): string {
-  const { instant } = signature
-  const text = [ALGORITHM, instant, scopeText(signature), sha256(canonicalRequest(request, signature))].join('\n')
-  return hmac(key, text).toString('hex')
+/** As signatures need it: everything but letters, digits and `-_.~`. */
+export const escapeForSignature = (value: string): string =>
+  encodeURIComponent(value).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+
+/** `YYYYMMDDTHHMMSSZ`. */
+export const instantText = (at: Date): string => `${at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`
+
+/** The value of the header `authorization`. */
+export const authorizationOf = (
+  signature: Pick<Signature, 'accessKeyId' | 'day' | 'region' | 'signedHeaders'>,
+  text: string,
+): string =>
+  [
+    `${ALGORITHM} Credential=${signature.accessKeyId}/${scopeText(signature)}`,
+    `SignedHeaders=${signature.signedHeaders.join(';')}`,
+    `Signature=${text}`,
+  ].join(', ')
+
+interface Canonical {
+  readonly method: string
+  /** Escaped by `escapeForSignature`, in segments. */
+  readonly path: string
+  /** Escaped likewise, and sorted. */
+  readonly query: string
+  readonly headers: Headers
+  /** The digest of the body, or what is said instead of it. */
+  readonly payload: string
 }
+
+/** What is signed of a request. Of several spaces in a header one counts. */
+export const canonicalText = (
+  { method, path, query, headers, payload }: Canonical,
+  { signedHeaders }: Pick<Signature, 'signedHeaders'>,
+): string =>
+  [
+    method,
+    path,
+    query,
+    ...signedHeaders.map((name) => `${name}:${(headers.get(name) ?? '').trim().replaceAll(/ {2,}/g, ' ')}`),
+    '',
+    signedHeaders.join(';'),
+    payload,
+  ].join('\n')
+
+/** Hexadecimal: of the canonical text, by the key of its day and region. */
+export const signatureOfText = (
+  canonical: string,
+  signature: Pick<Signature, 'day' | 'region' | 'instant'>,
+  key: Buffer,
+): string =>
+  hmac(key, [ALGORITHM, signature.instant, scopeText(signature), sha256(canonical)].join('\n')).toString('hex')
+
+/** As `signatureOfText`, of a request as it came. */
+export const signatureOf = (request: RawRequest, signature: Signature, key: Buffer): string =>
+  signatureOfText(canonicalRequest(request, signature), signature, key)
 
 /** Throws the Refusal for a signature that is not by the key, or not of now. */
 export function prove(request: RawRequest, signature: Signature, key: Buffer, now: Date): void {
@@ -154,16 +204,14 @@ function canonicalRequest({ method, target, rawHeaders }: RawRequest, signature:
   const index = target.indexOf('?')
   const [path, search] = index < 0 ? [target, ''] : [target.slice(0, index), target.slice(index + 1)]
   const headers = readHeaders(rawHeaders)
-  const names = signature.signedHeaders
-  return [
+  const canonical: Canonical = {
     method,
-    decodeURIComponent(path).split('/').map(escapeForSignature).join('/'),
-    canonicalQuery(readParameters(search), signature),
-    ...names.map((name) => `${name}:${(headers.get(name) ?? '').trim().replaceAll(/ {2,}/g, ' ')}`),
-    '',
-    names.join(';'),
-    payloadOf(headers, signature),
-  ].join('\n')
+    path: decodeURIComponent(path).split('/').map(escapeForSignature).join('/'),
+    query: canonicalQuery(readParameters(search), signature),
+    headers,
+    payload: payloadOf(headers, signature),
+  }
+  return canonicalText(canonical, signature)
 }
 
 const payloadOf = (headers: Headers, { kind }: Signature): string =>

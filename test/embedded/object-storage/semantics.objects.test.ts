@@ -214,6 +214,15 @@ test('what is not kept is refused, and what is not offered says so', async () =>
   expect((await exchange.askWhole({ method: 'PUT', path: `${bucket}/b`, headers: range })).status).toBe(501)
 })
 
+test('what is said of an object holds as its bytes are, also several spaces', async () => {
+  const { bucket, exchange } = await openTenant()
+  const path = `${bucket}/a`
+  const kept = { 'x-amz-meta-colour': 'blue  green', 'x-amz-meta-name': 'Zo\u00eb' }
+  expect((await exchange.askWhole({ method: 'PUT', path, headers: kept, body: Buffer.from('x') })).status).toBe(200)
+  const { status, headers } = await exchange.askWhole({ method: 'HEAD', path })
+  expect([status, headers['x-amz-meta-colour']]).toEqual([200, kept['x-amz-meta-colour']])
+})
+
 test('who names a bucket of no prefix of theirs is told which it is', async () => {
   const { client, settings } = await openTenant()
   const error = await client

@@ -81,17 +81,23 @@ describe('a signature in the header', () => {
     for (const seconds of [-910, 910]) expect(outcomeOf(raw, SECRET, later(seconds))).toBe('RequestTimeTooSkewed')
   })
 
-  test('of the platform’s own client is proven', () => {
-    const url = new URL('https://localhost:9/one-b?list-type=2&prefix=a%20b')
-    const headers = signRequest(
-      { method: 'GET', url },
-      { accessKeyId: 'KEY1', secretAccessKey: SECRET, region: 'x' },
-      AT,
-    )
-    const rawHeaders = [...Object.entries(headers), ['host', url.host]].flat()
-    expect(outcomeOf({ method: 'GET', target: `${url.pathname}${url.search}`, rawHeaders })).toBe(
-      'ListObjectsV2 of KEY1',
-    )
+  test.each([
+    ['ListObjectsV2', { method: 'GET', url: new URL('https://localhost:9/one-b?list-type=2&prefix=a%20b') }],
+    [
+      'PutObject',
+      {
+        method: 'PUT',
+        url: new URL('https://localhost:9/one-b/a'),
+        body: Buffer.from('x'),
+        headers: { 'content-type': 'text/plain', 'x-amz-meta-colour': 'blue  green', 'x-amz-meta-name': 'Zo\u00eb' },
+      },
+    ],
+  ] as const)('of %s by the platform’s own client is proven', (name, request) => {
+    const { url, method } = request
+    const credentials = { accessKeyId: 'KEY1', secretAccessKey: SECRET, region: 'x' }
+    const sent = { ...signRequest(request, credentials, AT), host: url.host }
+    const raw = { method, target: `${url.pathname}${url.search}`, rawHeaders: Object.entries(sent).flat() }
+    expect(outcomeOf(raw)).toBe(`${name} of KEY1`)
   })
 })
 
